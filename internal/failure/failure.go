@@ -1,0 +1,61 @@
+// Package failure says what is to be done about an error: try again, wait for something else, or stop until
+// the object is edited. It does not know who reads it.
+package failure
+
+import (
+	"errors"
+	"time"
+)
+
+// Disposition is what a reconciler does about an error.
+type Disposition int
+
+const (
+	// Retries tries again with growing delays. It is what any plain error gets.
+	Retries Disposition = iota
+	// Waits tries again after a fixed time: another object has to move first.
+	Waits
+	// Stalls stops until the object is edited: nothing else can help.
+	Stalls
+)
+
+// Error is an error with a disposition and a reason in CamelCase, as conditions and events carry it.
+type Error struct {
+	Disposition Disposition
+	Reason      string
+	After       time.Duration // Waits only; zero means the controller's default
+	Err         error
+}
+
+// Error is the text of the wrapped error: disposition and reason are shown elsewhere.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the wrapped error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retry gives a plain, retried error a reason.
+func Retry(reason string, err error) error {
+	return &Error{Disposition: Retries, Reason: reason, Err: err}
+}
+
+// Wait waits for another object for the given time; zero means the controller's default.
+func Wait(reason string, after time.Duration, err error) error {
+	return &Error{Disposition: Waits, Reason: reason, After: after, Err: err}
+}
+
+// Stall marks an error that only an edit of the object can heal.
+func Stall(reason string, err error) error {
+	return &Error{Disposition: Stalls, Reason: reason, Err: err}
+}
+
+// Of returns the outermost failure in err's chain, or a retried one without a reason. Nil stays nil.
+func Of(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var found *Error
+	if errors.As(err, &found) {
+		return found
+	}
+	return &Error{Disposition: Retries, Err: err}
+}

@@ -1,0 +1,13 @@
+// Command kube-apiserver is the Kubernetes API server, built from its Go module.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the version metric
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
