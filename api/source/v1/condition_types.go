@@ -1,0 +1,172 @@
+package v1
+
+// Condition types that are special to sources. Beside them, every kind carries the common types Ready, Reconciling
+// and Stalled. A type is present only while it says something: those of negative polarity only while True.
+const (
+	// ArtifactInStorageCondition is True while the artifact that status names is stored and served.
+	// On success Ready takes over its reason, Succeeded, and its message:
+	// "stored artifact for revision 'main@sha1:…'".
+	ArtifactInStorageCondition = "ArtifactInStorage"
+
+	// ArtifactOutdatedCondition is True from when a new revision was seen until its artifact is stored. The last
+	// artifact stays served meanwhile. Negative polarity; its reasons are NewRevisionReason and IncludeChangeReason.
+	ArtifactOutdatedCondition = "ArtifactOutdated"
+
+	// SourceVerifiedCondition says whether the revision carries a valid signature. Present only while spec.verify
+	// is set; when it is False, so is Ready, and nothing newer than the last artifact is served.
+	SourceVerifiedCondition = "SourceVerified"
+
+	// FetchFailedCondition is True while upstream could not be asked or fetched from. Negative polarity.
+	FetchFailedCondition = "FetchFailed"
+
+	// IncludeUnavailableCondition is True while an included artifact is not there. Negative polarity; its reasons
+	// are NotFoundReason and NoArtifactReason, and it heals when the included object has an artifact.
+	IncludeUnavailableCondition = "IncludeUnavailable"
+
+	// StorageOperationFailedCondition is True while the artifact could not be made or stored. Negative polarity.
+	StorageOperationFailedCondition = "StorageOperationFailed"
+)
+
+// Reasons of ArtifactOutdated and Reconciling.
+const (
+	// NewRevisionReason: upstream has another revision than the artifact, or the same revision is to be built in
+	// another way. Nothing to do.
+	NewRevisionReason = "NewRevision"
+
+	// IncludeChangeReason: an included artifact is another one than was copied. Nothing to do.
+	IncludeChangeReason = "IncludeChange"
+)
+
+// Reasons of FetchFailed.
+const (
+	// AuthenticationFailedReason: the credentials are missing, incomplete, malformed, or were refused by upstream.
+	// Tried again; mend the Secret that spec.secretRef names, or grant access to its owner.
+	AuthenticationFailedReason = "AuthenticationFailed"
+
+	// URLInvalidReason: spec.url cannot be parsed or used. Stalled; write it as http(s)://host/path or
+	// ssh://user@host/path.
+	URLInvalidReason = "URLInvalid"
+
+	// GitOperationFailedReason: upstream could not be reached, the reference does not exist, or the fetch broke
+	// off. Tried again with growing delays; check spec.ref, and that upstream is reachable from the cluster.
+	GitOperationFailedReason = "GitOperationFailed"
+
+	// EmptyGitRepositoryReason: the repository has no commit. Tried again; push one.
+	EmptyGitRepositoryReason = "EmptyGitRepository"
+
+	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
+	// spec.provider and the keys of the Secret agree.
+	InvalidProviderConfigurationReason = "InvalidProviderConfiguration"
+
+	// FeatureGateDisabledReason: the spec uses something this controller does not offer, or is not allowed to.
+	// Stalled; take the field that the message names out of the spec, or enable the feature.
+	FeatureGateDisabledReason = "FeatureGateDisabled"
+)
+
+// Reasons of IncludeUnavailable.
+const (
+	// NotFoundReason: the GitRepository that an include names does not exist in the namespace. Checked again after
+	// a while, and as soon as it appears; create it, or correct spec.include.
+	NotFoundReason = "NotFound"
+
+	// NoArtifactReason: the included GitRepository has no artifact yet. Checked again after a while, and as soon
+	// as it has one; see that object's own conditions.
+	NoArtifactReason = "NoArtifact"
+
+	// IncludeCycleReason: the includes lead back to the object itself. Stalled; take one of them out of
+	// spec.include.
+	IncludeCycleReason = "IncludeCycle"
+)
+
+// Reasons of SourceVerified. While it is True, its reason is Succeeded.
+const (
+	// VerificationErrorReason: the signature could not be checked; say, the Secret with the keys is missing.
+	// Tried again; mend the Secret that spec.verify.secretRef names.
+	VerificationErrorReason = "VerificationError"
+
+	// InvalidVerificationModeReason: spec.verify.mode wants a signed tag, but spec.ref selects none. Stalled;
+	// select a tag, or verify HEAD.
+	InvalidVerificationModeReason = "InvalidVerificationMode"
+
+	// InvalidGitObjectReason: the object to verify carries no signature, or is a tag without a tag object. Tried
+	// again; sign the commit or the tag.
+	InvalidGitObjectReason = "InvalidGitObject"
+
+	// InvalidTagSignatureReason: no trusted key made the tag's signature. Tried again; add the signer's key to the
+	// Secret if the signer is to be trusted.
+	InvalidTagSignatureReason = "InvalidTagSignature"
+
+	// InvalidCommitSignatureReason: no trusted key made the commit's signature. Tried again; add the signer's key
+	// to the Secret if the signer is to be trusted.
+	InvalidCommitSignatureReason = "InvalidCommitSignature"
+)
+
+// Reasons of StorageOperationFailed. Except where said, they are tried again with growing delays.
+const (
+	// DirectoryCreationFailedReason: a folder could not be made. Check space and permissions of the storage.
+	DirectoryCreationFailedReason = "DirectoryCreationFailed"
+
+	// StatOperationFailedReason: a file or folder could not be looked at. Check the storage.
+	StatOperationFailedReason = "StatOperationFailed"
+
+	// InvalidPathReason: a path that the artifact would be made from is missing or is no folder. Check the paths
+	// in spec.include and spec.sparseCheckout.
+	InvalidPathReason = "InvalidPath"
+
+	// ArchiveOperationFailedReason: the artifact could not be written, or grew beyond a limit. The message says
+	// which; make room, raise the limit, or exclude more with spec.ignore.
+	ArchiveOperationFailedReason = "ArchiveOperationFailed"
+
+	// IllegalPathReason: the tree or an include holds a path that would leave the artifact. Remove it upstream,
+	// or correct spec.include.
+	IllegalPathReason = "IllegalPath"
+
+	// CopyFailureReason: an include could not be copied; say, its toPath is a folder that is there already.
+	// Correct spec.include.
+	CopyFailureReason = "CopyFailure"
+)
+
+// Reasons that only errors, events and the summary in Ready carry.
+const (
+	// SourceIgnoreErrorReason: the ignore rules of the source could not be read. Tried again; mend its
+	// .sourceignore files or spec.ignore.
+	SourceIgnoreErrorReason = "SourceIgnoreError"
+
+	// PatchOperationFailedReason: the object could not be written to the API server. Tried again; nothing to do,
+	// unless it lasts: check the controller's permissions.
+	PatchOperationFailedReason = "PatchOperationFailed"
+
+	// ArtifactVerificationFailedReason: the stored artifact no longer matches its digest and was dropped. It is
+	// built again; check the storage if this repeats.
+	ArtifactVerificationFailedReason = "ArtifactVerificationFailed"
+)
+
+// Reasons of events that report success.
+const (
+	// NewArtifactReason: an artifact was stored.
+	NewArtifactReason = "NewArtifact"
+
+	// GitOperationSucceededReason: upstream was asked and has nothing new.
+	GitOperationSucceededReason = "GitOperationSucceeded"
+
+	// ArtifactUpToDateReason: the artifact is what the spec selects already.
+	ArtifactUpToDateReason = "ArtifactUpToDate"
+
+	// GarbageCollectionSucceededReason: artifacts that nobody needs any more were removed.
+	GarbageCollectionSucceededReason = "GarbageCollectionSucceeded"
+)
+
+// Reasons that every kind shares.
+const (
+	// SucceededReason: the last attempt did all it had to.
+	SucceededReason = "Succeeded"
+
+	// FailedReason: something failed that has no reason of its own. The message says what; tried again.
+	FailedReason = "Failed"
+
+	// ProgressingReason: work is going on.
+	ProgressingReason = "Progressing"
+
+	// ProgressingWithRetryReason: the last attempt failed and another one follows.
+	ProgressingWithRetryReason = "ProgressingWithRetry"
+)

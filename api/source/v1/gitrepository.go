@@ -1,0 +1,56 @@
+package v1
+
+import (
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GetConditions returns the conditions of the object. The slice is the object's own.
+func (in *GitRepository) GetConditions() []metav1.Condition { return in.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (in *GitRepository) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// GetArtifact returns the artifact that status names, or nil.
+func (in *GitRepository) GetArtifact() *meta.Artifact { return in.Status.Artifact }
+
+// GetRequeueAfter returns the interval at which upstream is asked.
+func (in *GitRepository) GetRequeueAfter() time.Duration { return in.Spec.Interval.Duration }
+
+// GetTimeout returns the bound on the upstream work of one attempt: DefaultGitTimeout when none is set.
+func (in *GitRepositorySpec) GetTimeout() time.Duration {
+	if in.Timeout == nil {
+		return DefaultGitTimeout
+	}
+	return in.Timeout.Duration
+}
+
+// GetToPath returns where the include is copied to: a folder named like the included repository when none is set.
+func (in *GitRepositoryInclude) GetToPath() string {
+	if in.ToPath == "" {
+		return in.GitRepositoryRef.Name
+	}
+	return in.ToPath
+}
+
+// GetMode returns the mode of verification in its current spelling: HEAD when none is set.
+func (in *GitRepositoryVerification) GetMode() GitVerificationMode {
+	if in.Mode == "" || in.Mode == ModeGitHEADLegacy {
+		return ModeGitHEAD
+	}
+	return in.Mode
+}
+
+// VerifyHEAD says whether the commit has to be signed.
+func (in *GitRepositoryVerification) VerifyHEAD() bool {
+	return in.GetMode() == ModeGitHEAD || in.GetMode() == ModeGitTagAndHEAD
+}
+
+// VerifyTag says whether the tag has to be signed.
+func (in *GitRepositoryVerification) VerifyTag() bool {
+	return in.GetMode() == ModeGitTag || in.GetMode() == ModeGitTagAndHEAD
+}

@@ -1,0 +1,260 @@
+package v1_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// digestPattern is the pattern that an artifact's digest has to match.
+const digestPattern = "^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"
+
+// providerRule is the only rule of the kind that spans two fields.
+const providerRule = "!has(self.serviceAccountName) || (has(self.provider) && (self.provider == 'azure' || self.provider == 'aws'))"
+
+// fields is the wire contract: every field with its type, whether it is required, and all that restricts it.
+// Descriptions are ours; everything else has to stay as Flux has it. What Sluice adds is marked as an addition.
+var fields = map[string]string{
+	"spec":                           "object rule=" + providerRule,
+	"spec.ignore":                    "string",
+	"spec.include":                   "array",
+	"spec.include[]":                 "object",
+	"spec.include[].fromPath":        "string",
+	"spec.include[].repository":      "object required",
+	"spec.include[].repository.name": "string required",
+	"spec.include[].toPath":          "string",
+	"spec.interval":                  `string required pattern=^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`,
+	"spec.provider":                  `string enum="generic"|"aws"|"azure"|"github"`,
+	"spec.proxySecretRef":            "object",
+	"spec.proxySecretRef.name":       "string required",
+	"spec.recurseSubmodules":         "boolean",
+	"spec.ref":                       "object",
+	"spec.ref.branch":                "string",
+	"spec.ref.commit":                "string",
+	"spec.ref.name":                  "string",
+	"spec.ref.semver":                "string",
+	"spec.ref.tag":                   "string",
+	"spec.secretRef":                 "object",
+	"spec.secretRef.name":            "string required",
+	"spec.serviceAccountName":        "string",
+	"spec.sparseCheckout":            "array",
+	"spec.sparseCheckout[]":          "string",
+	"spec.suspend":                   "boolean",
+	"spec.timeout":                   `string default="60s" pattern=^([0-9]+(\.[0-9]+)?(ms|s|m))+$`,
+	"spec.url":                       "string required pattern=^(http|https|ssh)://.*$",
+	"spec.verify":                    "object",
+	"spec.verify.mode":               `string default="HEAD" enum="head"|"HEAD"|"Tag"|"TagAndHEAD"`,
+	"spec.verify.secretRef":          "object required",
+	"spec.verify.secretRef.name":     "string required",
+
+	"status":                                   `object default={"observedGeneration":-1}`,
+	"status.artifact":                          "object",
+	"status.artifact.digest":                   "string required pattern=" + digestPattern,
+	"status.artifact.lastUpdateTime":           "string required format=date-time",
+	"status.artifact.metadata":                 "object",
+	"status.artifact.metadata{}":               "string",
+	"status.artifact.path":                     "string required",
+	"status.artifact.revision":                 "string required",
+	"status.artifact.size":                     "integer format=int64",
+	"status.artifact.url":                      "string required",
+	"status.conditions":                        "array",
+	"status.conditions[]":                      "object",
+	"status.conditions[].lastTransitionTime":   "string required format=date-time",
+	"status.conditions[].message":              "string required maxLength=32768",
+	"status.conditions[].observedGeneration":   "integer format=int64 minimum=0",
+	"status.conditions[].reason":               "string required minLength=1 maxLength=1024 pattern=^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+	"status.conditions[].status":               `string required enum="True"|"False"|"Unknown"`,
+	"status.conditions[].type":                 `string required maxLength=316 pattern=^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`,
+	"status.contentConfigChecksum":             "string", // an addition
+	"status.includedArtifacts":                 "array",
+	"status.includedArtifacts[]":               "object",
+	"status.includedArtifacts[].digest":        "string required pattern=" + digestPattern,
+	"status.includedArtifacts[].metadata":      "object",
+	"status.includedArtifacts[].metadata{}":    "string",
+	"status.includedArtifacts[].path":          "string required",
+	"status.includedArtifacts[].revision":      "string required",
+	"status.includedArtifacts[].size":          "integer format=int64",
+	"status.includedArtifacts[].url":           "string required",
+	"status.lastHandledReconcileAt":            "string",
+	"status.observedGeneration":                "integer format=int64",
+	"status.observedIgnore":                    "string",
+	"status.observedInclude":                   "array",
+	"status.observedInclude[]":                 "object",
+	"status.observedInclude[].fromPath":        "string",
+	"status.observedInclude[].repository":      "object required",
+	"status.observedInclude[].repository.name": "string required",
+	"status.observedInclude[].toPath":          "string",
+	"status.observedRecurseSubmodules":         "boolean",
+	"status.observedSparseCheckout":            "array",
+	"status.observedSparseCheckout[]":          "string",
+	"status.sourceVerificationMode":            "string",
+
+	"status.includedArtifacts[].lastUpdateTime": "string required format=date-time",
+}
+
+func TestSchemaIsTheWireContract(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	schema := version(t).Schema.OpenAPIV3Schema
+	flatten(got, "spec", schema.Properties["spec"], false)
+	flatten(got, "status", schema.Properties["status"], false)
+	if diff := cmp.Diff(fields, got); diff != "" {
+		t.Errorf("fields of the generated CRD (-want +got):\n%s", diff)
+	}
+	if len(schema.Required) != 0 {
+		t.Errorf("an object needs neither spec nor status by schema, got required %q", schema.Required)
+	}
+}
+
+func TestRuleMessageIsTheWireContract(t *testing.T) {
+	t.Parallel()
+	want := apiextensionsv1.ValidationRules{{
+		Rule:    providerRule,
+		Message: "serviceAccountName can only be set when provider is 'azure' or 'aws'",
+	}}
+	schema := version(t).Schema.OpenAPIV3Schema
+	if diff := cmp.Diff(want, schema.Properties["spec"].XValidations); diff != "" {
+		t.Errorf("rules of spec (-want +got):\n%s", diff)
+	}
+	if got := schema.XValidations; len(got) != 0 {
+		t.Errorf("the object has no rules, got %v", got)
+	}
+}
+
+func TestColumnsAreTheWireContract(t *testing.T) {
+	t.Parallel()
+	want := []apiextensionsv1.CustomResourceColumnDefinition{
+		{Name: "URL", Type: "string", JSONPath: ".spec.url"},
+		{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
+		{Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].status`},
+		{Name: "Status", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].message`},
+	}
+	if diff := cmp.Diff(want, version(t).AdditionalPrinterColumns); diff != "" {
+		t.Errorf("printer columns (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamesAreTheWireContract(t *testing.T) {
+	t.Parallel()
+	crd := definition(t)
+	want := apiextensionsv1.CustomResourceDefinitionNames{
+		Plural:     "gitrepositories",
+		Singular:   "gitrepository",
+		ShortNames: []string{"gitrepo"},
+		Kind:       "GitRepository",
+		ListKind:   "GitRepositoryList",
+		Categories: []string{"all", "fluxcd", "fluxcd-sources"},
+	}
+	if diff := cmp.Diff(want, crd.Spec.Names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	if got := crd.Spec.Group; got != "source.toolkit.fluxcd.io" {
+		t.Errorf("group: got %q", got)
+	}
+	if got := crd.Spec.Scope; got != apiextensionsv1.NamespaceScoped {
+		t.Errorf("scope: got %q", got)
+	}
+	if got := crd.Annotations["kustomize.toolkit.fluxcd.io/substitute"]; got != "disabled" {
+		t.Errorf("annotation that keeps variables in the CRD from being substituted: got %q", got)
+	}
+	v := version(t)
+	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources == nil || v.Subresources.Status == nil {
+		t.Errorf("v1 has to be served and stored, with a status subresource: got %q served=%t storage=%t %v",
+			v.Name, v.Served, v.Storage, v.Subresources)
+	}
+}
+
+func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	data, err := os.ReadFile("../../../config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(data, crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+func version(t *testing.T) apiextensionsv1.CustomResourceDefinitionVersion {
+	t.Helper()
+	versions := definition(t).Spec.Versions
+	if len(versions) != 1 {
+		t.Fatalf("one version is served and stored, got %d", len(versions))
+	}
+	return versions[0]
+}
+
+// flatten writes one line a field. Every keyword a schema may hold has a place in the line or ends up in "other",
+// so that no restriction can come in unseen.
+func flatten(into map[string]string, path string, schema apiextensionsv1.JSONSchemaProps, required bool) {
+	into[path] = describe(schema, required)
+	for name, property := range schema.Properties {
+		flatten(into, path+"."+name, property, slices.Contains(schema.Required, name))
+	}
+	if schema.Items != nil {
+		flatten(into, path+"[]", *schema.Items.Schema, false)
+	}
+	if schema.AdditionalProperties != nil {
+		flatten(into, path+"{}", *schema.AdditionalProperties.Schema, false)
+	}
+}
+
+func describe(schema apiextensionsv1.JSONSchemaProps, required bool) string {
+	words := []string{schema.Type}
+	if required {
+		words = append(words, "required")
+	}
+	if schema.Default != nil {
+		words = append(words, "default="+string(schema.Default.Raw))
+	}
+	if len(schema.Enum) > 0 {
+		values := make([]string, 0, len(schema.Enum))
+		for _, value := range schema.Enum {
+			values = append(values, string(value.Raw))
+		}
+		words = append(words, "enum="+strings.Join(values, "|"))
+	}
+	if schema.Format != "" {
+		words = append(words, "format="+schema.Format)
+	}
+	if schema.Minimum != nil {
+		words = append(words, fmt.Sprintf("minimum=%v", *schema.Minimum))
+	}
+	if schema.MinLength != nil {
+		words = append(words, fmt.Sprintf("minLength=%d", *schema.MinLength))
+	}
+	if schema.MaxLength != nil {
+		words = append(words, fmt.Sprintf("maxLength=%d", *schema.MaxLength))
+	}
+	if schema.Pattern != "" {
+		words = append(words, "pattern="+schema.Pattern)
+	}
+	for _, rule := range schema.XValidations {
+		words = append(words, "rule="+rule.Rule)
+	}
+	if rest := remainder(schema); rest != "{}" {
+		words = append(words, "other="+rest)
+	}
+	return strings.Join(words, " ")
+}
+
+// remainder is what a schema holds beyond the keywords that describe and flatten look at.
+func remainder(schema apiextensionsv1.JSONSchemaProps) string {
+	schema.Description, schema.Type, schema.Format, schema.Pattern = "", "", "", ""
+	schema.Default, schema.Enum, schema.Required = nil, nil, nil
+	schema.Minimum, schema.MinLength, schema.MaxLength, schema.XValidations = nil, nil, nil, nil
+	schema.Properties, schema.Items, schema.AdditionalProperties = nil, nil, nil
+	rest, err := yaml.Marshal(schema)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(rest))
+}

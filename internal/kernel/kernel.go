@@ -1,0 +1,116 @@
+// Package kernel is the shell round every kind of object: get, finalise, suspend, run, report, patch, and decide
+// when to come back. It is the only place that makes a ctrl.Result.
+// It does not know what any kind does; a kind brings its Kind.
+package kernel
+
+import (
+	"context"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/status"
+)
+
+// Object is an API object with conditions.
+type Object interface {
+	client.Object
+	conditions.Setter
+}
+
+// View gives the kernel the fields that every kind has, each in its own place.
+type View struct {
+	Suspended bool
+	// Interval is the time between two runs that find nothing wrong.
+	Interval time.Duration
+	// ObservedGeneration and LastHandledReconcileAt point into the object's status.
+	ObservedGeneration     *int64
+	LastHandledReconcileAt *string
+}
+
+// Announce tells the API server that work on a change has begun. It is called at most once a run, before anything
+// large is fetched; its error ends the run.
+type Announce func(context.Context, status.Progress) error
+
+// Report is what a kind says of its product after a run.
+type Report struct {
+	// Stored tells whether there is a product in place, whatever the run ended with.
+	Stored bool
+	// Message is the success message of Ready.
+	Message string
+}
+
+// Kind is what one kind of object brings. R is what its work ends with.
+type Kind[O Object, R any] interface {
+	// New returns an empty object.
+	New() O
+	// View gives the common fields of obj.
+	View(obj O) View
+	// Table says which conditions report what.
+	Table() status.Table
+	// Work does the kind's work for one object. It leaves obj alone.
+	Work(ctx context.Context, obj O, announce Announce) (R, error)
+	// Report writes the result into those status fields of obj that are the kind's own. It is called after a
+	// failure too.
+	Report(obj O, result R, err error) Report
+	// Events returns what is worth telling about a run, once its status is written.
+	Events(before, after O, result R, err error) []event.Event
+	// Settle runs after the status was written; say, to collect what is no longer referenced.
+	Settle(ctx context.Context, obj O) error
+	// Finalize removes what obj owns outside the API server. It may be called again after it succeeded.
+	Finalize(ctx context.Context, obj O) error
+}
+
+// Emitter takes events without ever blocking.
+type Emitter interface {
+	Emit(e event.Event)
+}
+
+// Durations records how long reconciles take.
+type Durations interface {
+	Observe(obj client.Object, took time.Duration)
+	Forget(obj client.Object)
+}
+
+// Kernel reconciles the objects of one kind.
+type Kernel[O Object, R any] struct {
+	Kind   Kind[O, R]
+	Client client.Client
+	// Finalizer is put on every object before any work is done for it.
+	Finalizer string
+	// FieldOwner is the field manager of all writes.
+	FieldOwner string
+	// RequeueDependency is the delay after a failure.Wait that names none.
+	RequeueDependency time.Duration
+	// Jitter spreads the interval.
+	Jitter    func(time.Duration) time.Duration
+	Clock     clock.PassiveClock
+	Events    Emitter
+	Durations Durations
+}
+
+// Reconcile takes one object from whatever state it is in towards what its spec says.
+func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	start := k.Clock.Now()
+	obj := k.Kind.New()
+	if err := k.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !obj.GetDeletionTimestamp().IsZero() {
+		return k.finalize(ctx, obj)
+	}
+	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
+
+	if err := k.ensureFinalizer(ctx, obj); err != nil {
+		return k.afterWrite(ctx, err)
+	}
+	if k.Kind.View(obj).Suspended {
+		return k.suspend(ctx, obj)
+	}
+	return k.run(ctx, obj)
+}
+

@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/status"
+)
+
+// run lets the kind work, and reports what came of it in one write.
+func (k *Kernel[O, R]) run(ctx context.Context, obj O) (ctrl.Result, error) {
+	before := clone(obj)
+	// stored follows the object as the API server has it: an announcement moves it on.
+	stored := clone(obj)
+	announce := func(ctx context.Context, progress status.Progress) error {
+		k.Kind.Table().Progressing(obj, progress)
+		if err := k.writeStatus(ctx, stored, obj); err != nil {
+			return err
+		}
+		stored = clone(obj)
+		return nil
+	}
+
+	result, err := k.work(ctx, obj, announce)
+	if ctx.Err() != nil {
+		// The process is being stopped; what happened now says nothing about the object.
+		return ctrl.Result{}, nil //nolint:nilerr // The next process takes the object up from the start.
+	}
+	if apierrors.IsConflict(err) {
+		return k.afterWrite(ctx, err)
+	}
+
+	k.report(obj, result, err)
+	if writeErr := k.writeStatus(ctx, stored, obj); writeErr != nil {
+		return k.afterWrite(ctx, writeErr)
+	}
+	for _, e := range k.Kind.Events(before, obj, result, err) {
+		k.Events.Emit(e)
+	}
+	if settleErr := k.Kind.Settle(ctx, obj); settleErr != nil {
+		ctrl.LoggerFrom(ctx).Error(settleErr, "cleaning up after the reconcile failed; it is repeated with the next one")
+	}
+	return k.comeBack(ctx, obj, err)
+}
+
+// work runs the kind's work. A panic ends this run of this object, and nothing else.
+func (k *Kernel[O, R]) work(ctx context.Context, obj O, announce Announce) (result R, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v", cause), "reconcile panicked", "stack", string(debug.Stack()))
+			err = fmt.Errorf("the controller panicked; this is a bug in it, see its log: %v", cause)
+		}
+	}()
+	return k.Kind.Work(ctx, obj, announce)
+}
+
+// report puts the outcome of a run into the object's status.
+func (k *Kernel[O, R]) report(obj O, result R, err error) {
+	table, view := k.Kind.Table(), k.Kind.View(obj)
+	report := k.Kind.Report(obj, result, err)
+	if err == nil {
+		table.Succeeded(obj, report.Message)
+	} else {
+		table.Failed(obj, err, report.Stored)
+	}
+	// A failure that is going to be retried has not dealt with the generation yet.
+	if err == nil || failure.Of(err).Disposition == failure.Stalls {
+		*view.ObservedGeneration = obj.GetGeneration()
+	}
+	handled(obj, view)
+}
+
+// suspend leaves an object alone. It still answers a reconcile request, as Flux does.
+func (k *Kernel[O, R]) suspend(ctx context.Context, obj O) (ctrl.Result, error) {
+	before := clone(obj)
+	view := k.Kind.View(obj)
+	k.Kind.Table().Suspended(obj)
+	if len(obj.GetConditions()) > 0 {
+		*view.ObservedGeneration = obj.GetGeneration()
+	}
+	handled(obj, view)
+	ctrl.LoggerFrom(ctx).V(1).Info("reconciliation is suspended")
+	if err := k.writeStatus(ctx, before, obj); err != nil {
+		return k.afterWrite(ctx, err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// handled copies the reconcile request to status after every attempt, whatever it ended with.
+func handled(obj client.Object, view View) {
+	if token, ok := meta.ReconcileAnnotationValue(obj.GetAnnotations()); ok {
+		*view.LastHandledReconcileAt = token
+	}
+}
+
+// comeBack decides when the object is looked at again.
+func (k *Kernel[O, R]) comeBack(ctx context.Context, obj O, err error) (ctrl.Result, error) {
+	log := ctrl.LoggerFrom(ctx)
+	if err == nil {
+		return ctrl.Result{RequeueAfter: k.Jitter(k.Kind.View(obj).Interval)}, nil
+	}
+	switch f := failure.Of(err); f.Disposition {
+	case failure.Stalls:
+		log.Error(err, "reconciliation stalled: only an edit of the object helps", "reason", f.Reason)
+		return ctrl.Result{}, nil
+	case failure.Waits:
+		after := f.After
+		if after == 0 {
+			after = k.RequeueDependency
+		}
+		log.Info("reconciliation waits for another object", "reason", f.Reason, "cause", err.Error(), "retryAfter", after.String())
+		return ctrl.Result{RequeueAfter: after}, nil
+	case failure.Retries:
+	}
+	return ctrl.Result{}, err
+}

@@ -1,0 +1,83 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// conflictDelay is how long the cache gets to catch up with a write of ours or of somebody else.
+const conflictDelay = 500 * time.Millisecond
+
+// writeStatus sends the difference between the two as one merge patch, bound to the resource version of before.
+// Nothing is sent when there is no difference.
+func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := k.Client.Status().Patch(ctx, after, patch, client.FieldOwner(k.FieldOwner)); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+// ensureFinalizer puts the finalizer on an object that lacks it.
+func (k *Kernel[O, R]) ensureFinalizer(ctx context.Context, obj O) error {
+	before := clone(obj)
+	if !controllerutil.AddFinalizer(obj, k.Finalizer) {
+		return nil
+	}
+	return k.writeMeta(ctx, before, obj, "add finalizer")
+}
+
+// finalize removes what a deleted object owns, then lets it go.
+func (k *Kernel[O, R]) finalize(ctx context.Context, obj O) (ctrl.Result, error) {
+	k.Durations.Forget(obj)
+	if !slices.Contains(obj.GetFinalizers(), k.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	if err := k.Kind.Finalize(ctx, obj); err != nil {
+		return ctrl.Result{}, fmt.Errorf("finalize: %w", err)
+	}
+	before := clone(obj)
+	controllerutil.RemoveFinalizer(obj, k.Finalizer)
+	return k.afterWrite(ctx, client.IgnoreNotFound(k.writeMeta(ctx, before, obj, "remove finalizer")))
+}
+
+func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what string) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := k.Client.Patch(ctx, after, patch, client.FieldOwner(k.FieldOwner)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// afterWrite answers a write that ended the run. A conflict means that the object moved on: it is looked at again
+// soon. An object that is gone needs nothing.
+func (k *Kernel[O, R]) afterWrite(ctx context.Context, err error) (ctrl.Result, error) {
+	switch {
+	case err == nil:
+		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		ctrl.LoggerFrom(ctx).V(1).Info("object has changed meanwhile", "cause", err.Error())
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	default:
+		return ctrl.Result{}, err
+	}
+}
+
+// clone is a deep copy of the same type.
+func clone[O client.Object](obj O) O {
+	copied, _ := obj.DeepCopyObject().(O)
+	return copied
+}

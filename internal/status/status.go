@@ -1,0 +1,159 @@
+// Package status is the only writer of conditions: facts or an error go in, conditions come out, and Ready is
+// computed from the rest by the rules of kstatus.
+// It does not know what a kind does, nor how its status reaches the API server.
+package status
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	"sluice.dev/sluice/internal/failure"
+)
+
+// Retrying is the message of the Reconciling condition while an error is being retried.
+const Retrying = "reconciliation in progress"
+
+// Failure says which condition reports an error, and with which reason when the error brings none.
+type Failure struct {
+	Condition string
+	Reason    string
+}
+
+// Table is what differs between kinds: which condition speaks for which stage, and how Ready is summed up.
+type Table struct {
+	// Stages maps the stage an error comes from to the negative condition that reports it.
+	Stages map[string]Failure
+	// Stored is the positive condition that is True while the kind's product is in place.
+	Stored string
+	// Outdated is the negative condition that is True from the sight of a new revision until it is stored.
+	Outdated string
+	// Summary lists the conditions that make up Ready, the most telling first.
+	Summary []string
+}
+
+// Staged is an error that knows the stage it comes from.
+type Staged interface {
+	error
+	StageName() string
+}
+
+// Progress is a change that is about to be worked on.
+type Progress struct {
+	// Message says what is being done, for Reconciling and Ready.
+	Message string
+	// NewRevision says what was seen upstream; empty when the revision stays.
+	NewRevision string
+	// Lost says that the product is gone and has to be made again.
+	Lost bool
+	// First says that there never was a product.
+	First bool
+}
+
+// negative lists the conditions of the table that are bad news when True.
+func (t Table) negative() []string {
+	types := []string{t.Outdated, meta.StalledCondition, meta.ReconcilingCondition}
+	for _, f := range t.Stages {
+		if !slices.Contains(types, f.Condition) {
+			types = append(types, f.Condition)
+		}
+	}
+	return types
+}
+
+// Progressing sets the conditions of work in hand: Reconciling is True and Ready is Unknown.
+func (t Table) Progressing(obj conditions.Setter, p Progress) {
+	conditions.Delete(obj, meta.StalledCondition)
+	conditions.MarkReconciling(obj, meta.ProgressingReason, "%s", p.Message)
+	conditions.MarkUnknown(obj, meta.ReadyCondition, meta.ProgressingReason, "%s", p.Message)
+	if p.NewRevision != "" && !p.First {
+		conditions.MarkTrue(obj, t.Outdated, "NewRevision", "%s", p.NewRevision)
+	}
+	if p.Lost || p.First {
+		conditions.Delete(obj, t.Stored)
+	}
+}
+
+// Succeeded sets the conditions of an object whose product is in place.
+func (t Table) Succeeded(obj conditions.Setter, message string) {
+	for _, negative := range t.negative() {
+		conditions.Delete(obj, negative)
+	}
+	conditions.MarkTrue(obj, t.Stored, meta.SucceededReason, "%s", message)
+	t.summarise(obj)
+}
+
+// Failed sets the conditions for an error. Only the stage that failed now is reported. The product that is in
+// place, if any, stays so: stored says whether there is one.
+func (t Table) Failed(obj conditions.Setter, err error, stored bool) {
+	for _, f := range t.Stages {
+		conditions.Delete(obj, f.Condition)
+	}
+	conditions.Delete(obj, t.Outdated)
+	if !stored {
+		conditions.Delete(obj, t.Stored)
+	}
+
+	condition, reason := t.Explain(err)
+	if failure.Of(err).Disposition == failure.Stalls {
+		conditions.MarkStalled(obj, reason, "%s", err)
+	} else {
+		conditions.Delete(obj, meta.StalledCondition)
+		conditions.MarkReconciling(obj, meta.ProgressingWithRetryReason, Retrying)
+	}
+	if condition == "" {
+		conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", err)
+		return
+	}
+	conditions.MarkTrue(obj, condition, reason, "%s", err)
+	t.summarise(obj)
+}
+
+// Explain returns the condition and the reason that report an error. The condition is empty for an error of
+// no known stage; Ready alone reports that.
+func (t Table) Explain(err error) (condition, reason string) {
+	reason = failure.Of(err).Reason
+	var staged Staged
+	if errors.As(err, &staged) {
+		f := t.Stages[staged.StageName()]
+		condition = f.Condition
+		if reason == "" {
+			reason = f.Reason
+		}
+	}
+	if reason == "" {
+		reason = meta.FailedReason
+	}
+	return condition, reason
+}
+
+// HasFailed tells whether the conditions report a failure.
+func (t Table) HasFailed(obj conditions.Getter) bool {
+	for _, f := range t.Stages {
+		if conditions.IsTrue(obj, f.Condition) {
+			return true
+		}
+	}
+	return conditions.IsStalled(obj) || conditions.IsFalse(obj, meta.ReadyCondition)
+}
+
+// Suspended takes back what would claim that work goes on or is stuck.
+func (t Table) Suspended(obj conditions.Setter) {
+	conditions.Delete(obj, meta.StalledCondition)
+	conditions.Delete(obj, meta.ReconcilingCondition)
+}
+
+// Processing is the message for a generation that is being taken up.
+func Processing(from, to int64) string {
+	return fmt.Sprintf("processing object: new generation %d -> %d", from, to)
+}
+
+func (t Table) summarise(obj conditions.Setter) {
+	conditions.SetSummary(obj, meta.ReadyCondition,
+		conditions.WithConditions(t.Summary...),
+		conditions.WithNegativePolarityConditions(t.negative()...),
+	)
+}
