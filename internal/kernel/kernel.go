@@ -113,4 +113,3 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	return k.run(ctx, obj)
 }
-
