@@ -1,0 +1,43 @@
+# Sluice. The two commands to know are make demo and make test; each sets up what it needs.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+IMAGE ?= sluice:dev
+
+.PHONY: help generate fmt lint verify test bench demo up down build image
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+generate: ## Write deepcopy code, CRDs, roles and the API reference from the Go types
+	config/generate.sh
+
+fmt: ## Format the Go code
+	"$$(tests/tools.sh)/golangci-lint" fmt
+
+lint: ## Look for mistakes in the Go code
+	"$$(tests/tools.sh)/golangci-lint" run ./...
+
+verify: generate fmt lint ## Generate, format and lint; fail when anything differs from what is committed
+	tests/clean.sh
+
+test: ## Run all tests, with the race detector, against a real API server
+	tests/test.sh
+
+bench: ## Measure against git, tar and gzip doing the same work
+	go run ./tests/bench
+
+demo: ## Show the main job from end to end on a control plane of its own, then remove it
+	go run ./tests/demo
+
+up: ## The same, but leave it running and say how to reach it
+	go run ./tests/demo -keep
+
+down: ## Stop what make up left running
+	go run ./tests/demo -down
+
+build: ## Build the static binary bin/sluice
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/sluice .
+
+image: ## Build the container image
+	docker build -t "$(IMAGE)" .

@@ -1,0 +1,173 @@
+package source
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/status"
+)
+
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// GitRepositoryDir is the folder of the kind's artifacts, as paths and URLs spell it.
+const GitRepositoryDir = "gitrepository"
+
+// includesIndex finds the GitRepository objects that include a given one.
+const includesIndex = "spec.include.repository"
+
+// gitTable says how a GitRepository reports what happened. The order of its summary is Flux's.
+func gitTable() status.Table {
+	fetch := status.Failure{Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason}
+	stored := status.Failure{Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason}
+	return status.Table{
+		Stages: map[string]status.Failure{
+			string(source.StageOpen):    fetch,
+			string(source.StageResolve): fetch,
+			string(source.StageFetch):   fetch,
+			string(source.StageInclude): {Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.NotFoundReason},
+			string(source.StageArchive): stored,
+			string(source.StageStore):   stored,
+		},
+		Stored:   sourcev1.ArtifactInStorageCondition,
+		Outdated: sourcev1.ArtifactOutdatedCondition,
+		Summary: []string{
+			sourcev1.StorageOperationFailedCondition,
+			sourcev1.FetchFailedCondition,
+			sourcev1.ArtifactOutdatedCondition,
+			sourcev1.IncludeUnavailableCondition,
+			sourcev1.ArtifactInStorageCondition,
+			meta.StalledCondition,
+			meta.ReconcilingCondition,
+		},
+	}
+}
+
+// NewGitRepositoryReconciler returns the reconciler of GitRepository objects.
+func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.GitRepository]) reconcile.Reconciler {
+	return newKernel(&kind[*sourcev1.GitRepository]{
+		shared: shared,
+		name:   sourcev1.GitRepositoryKind,
+		dir:    GitRepositoryDir,
+		new:    func() *sourcev1.GitRepository { return &sourcev1.GitRepository{} },
+		table:  gitTable(),
+		opener: opener,
+		fields: func(obj *sourcev1.GitRepository) fields {
+			return fields{
+				suspend:            obj.Spec.Suspend,
+				interval:           obj.GetRequeueAfter(),
+				timeout:            obj.Spec.GetTimeout(),
+				observedGeneration: &obj.Status.ObservedGeneration,
+				lastHandled:        &obj.Status.LastHandledReconcileAt,
+				checksum:           &obj.Status.ContentConfigChecksum,
+				artifact:           &obj.Status.Artifact,
+			}
+		},
+		observe: func(obj *sourcev1.GitRepository, outcome source.Outcome) {
+			obj.Status.ObservedIgnore = obj.Spec.Ignore
+			obj.Status.ObservedInclude = obj.Spec.Include
+			obj.Status.IncludedArtifacts = nil
+			for _, included := range outcome.Selected.Included {
+				obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, shared.published(included))
+			}
+		},
+		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
+		told: func(outcome source.Outcome) string {
+			// Only a fetched commit brings its subject; all that a no-op knows is the revision.
+			title := outcome.Title
+			if title == "" {
+				title = outcome.Record.Current.Revision
+			}
+			return fmt.Sprintf("stored artifact for commit '%s'", title)
+		},
+	})
+}
+
+// SetupGitRepository adds the controller of GitRepository objects to the manager. Objects named on rebuild are
+// reconciled at once.
+func SetupGitRepository(
+	ctx context.Context, mgr ctrl.Manager, shared Shared, opener source.Opener[*sourcev1.GitRepository], rebuild <-chan event.GenericEvent,
+) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &sourcev1.GitRepository{}, includesIndex, indexIncludes); err != nil {
+		return fmt.Errorf("index includes: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(GitRepositoryDir).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
+			builder.WithPredicates(artifactChanged())).
+		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
+		WithOptions(shared.Controller).
+		Complete(NewGitRepositoryReconciler(shared, opener))
+}
+
+func indexIncludes(obj client.Object) []string {
+	repository, ok := obj.(*sourcev1.GitRepository)
+	if !ok {
+		return nil
+	}
+	names := make([]string, 0, len(repository.Spec.Include))
+	for _, include := range repository.Spec.Include {
+		names = append(names, include.GitRepositoryRef.Name)
+	}
+	return names
+}
+
+// including maps a GitRepository to those of its namespace that include it.
+func including(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		var list sourcev1.GitRepositoryList
+		err := reader.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{includesIndex: obj.GetName()})
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot find the objects that include this one; they follow at their interval", "included", obj.GetName())
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(list.Items))
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+		return requests
+	}
+}
+
+// artifactChanged lets pass what the objects that include this one have to know.
+func artifactChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return true },
+		DeleteFunc: func(event.DeleteEvent) bool { return true },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*sourcev1.GitRepository)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*sourcev1.GitRepository)
+			return ok && identity(before.Status.Artifact) != identity(after.Status.Artifact)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// identity is what makes an artifact another one.
+func identity(artifact *meta.Artifact) string {
+	if artifact == nil {
+		return ""
+	}
+	return artifact.Revision + " " + artifact.Digest
+}

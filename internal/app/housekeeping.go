@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	controllers "sluice.dev/sluice/controllers/source"
+	"sluice.dev/sluice/storage"
+	"sluice.dev/sluice/storage/local"
+)
+
+const (
+	// sweepInterval is how often the storage is compared with the objects that exist.
+	sweepInterval = time.Hour
+	// usageInterval is how often the storage is measured.
+	usageInterval = 5 * time.Minute
+	// orphanGrace is how long artifacts of an object that is gone are kept: a moved shard or a restored backup may
+	// still ask for them.
+	orphanGrace = time.Hour
+)
+
+// housekeeping keeps the storage sound in the background: it removes what belongs to no object, reads everything
+// again now and then, and measures.
+type housekeeping struct {
+	store *local.Store
+	// reader asks the API server, cached only the cache.
+	reader, cached client.Reader
+	scrub          time.Duration
+	metrics        *metrics
+	clock          clock.WithTicker
+	log            logr.Logger
+	// selector is what this process watches. What leaves it belongs to another shard.
+	selector labels.Selector
+}
+
+func newHousekeeping(mgr ctrl.Manager, options Options, store *local.Store, m *metrics, log logr.Logger) (*housekeeping, error) {
+	selector, err := labels.Parse(options.WatchLabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("--watch-label-selector: %w", err)
+	}
+	return &housekeeping{
+		store: store, reader: mgr.GetAPIReader(), cached: mgr.GetClient(), scrub: options.ScrubInterval, metrics: m,
+		clock: clock.RealClock{}, log: log, selector: selector,
+	}, nil
+}
+
+// Start runs until ctx ends. Only the leader does it.
+func (h *housekeeping) Start(ctx context.Context) error {
+	h.sweep(ctx)
+	h.measure(ctx)
+	sweep, usage := h.clock.NewTicker(sweepInterval), h.clock.NewTicker(usageInterval)
+	defer sweep.Stop()
+	defer usage.Stop()
+	var scrub <-chan time.Time
+	if h.scrub > 0 {
+		ticker := h.clock.NewTicker(h.scrub)
+		defer ticker.Stop()
+		scrub = ticker.C()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-sweep.C():
+			h.sweep(ctx)
+		case <-usage.C():
+			h.measure(ctx)
+		case <-scrub:
+			h.check(ctx)
+		}
+	}
+}
+
+// sweep removes artifacts whose object is gone for good, or was given to another shard: the cache does not have it, and
+// the API server says so too. When the API server gives any other answer, everything stays.
+func (h *housekeeping) sweep(ctx context.Context) {
+	alive := func(object storage.Object, uid string) bool {
+		if object.Kind != controllers.GitRepositoryDir {
+			return true
+		}
+		key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
+		var found sourcev1.GitRepository
+		if err := h.cached.Get(ctx, key, &found); err == nil {
+			return uid == "" || string(found.UID) == uid
+		}
+		err := h.reader.Get(ctx, key, &found)
+		return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.Labels)))
+	}
+	removed, err := h.store.SweepOrphans(ctx, alive, orphanGrace)
+	for _, object := range removed {
+		h.log.Info("removed artifacts of an object that is gone", "object", object.String())
+	}
+	if err != nil && ctx.Err() == nil {
+		h.log.Error(err, "sweeping the storage failed; it is repeated", "after", sweepInterval.String())
+	}
+}
+
+func (h *housekeeping) check(ctx context.Context) {
+	checked, damaged, err := h.store.Scrub(ctx)
+	if err != nil && ctx.Err() == nil {
+		h.log.Error(err, "checking the stored artifacts failed; it is repeated", "after", h.scrub.String())
+		return
+	}
+	h.log.Info("checked the stored artifacts", "checked", checked, "damaged", len(damaged))
+}
+
+func (h *housekeeping) measure(ctx context.Context) {
+	bytes, files, err := h.store.Usage(ctx)
+	if err != nil {
+		h.log.Error(err, "measuring the storage failed; it is repeated", "after", usageInterval.String())
+		return
+	}
+	h.metrics.stored.Set(float64(bytes))
+	h.metrics.files.Set(float64(files))
+}

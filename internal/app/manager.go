@@ -1,0 +1,90 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// controllerName is Flux's: it is the field manager, names events and the lease, so that of the two controllers only
+// one works on the same objects.
+const controllerName = "source-controller"
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register Kubernetes types: %w", err)
+	}
+	if err := sourcev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register source types: %w", err)
+	}
+	return scheme, nil
+}
+
+// newManager makes the manager, with its caches limited to what the options watch.
+func newManager(options Options) (ctrl.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the API server: %w", err)
+	}
+	config.QPS, config.Burst = options.KubeQPS, options.KubeBurst
+	config.UserAgent = controllerName
+
+	selector, err := labels.Parse(options.WatchLabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("--watch-label-selector: %w", err)
+	}
+	watched := cache.Options{ByObject: map[client.Object]cache.ByObject{&sourcev1.GitRepository{}: {Label: selector}}}
+	if !options.WatchAllNamespaces {
+		watched.DefaultNamespaces = map[string]cache.Config{options.RuntimeNamespace: {}}
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         watched,
+		Metrics:                       server.Options{BindAddress: options.MetricsAddr},
+		HealthProbeBindAddress:        options.HealthAddr,
+		PprofBindAddress:              options.PprofAddr,
+		GracefulShutdownTimeout:       &options.GracefulShutdown,
+		LeaderElection:                options.LeaderElection.Enable,
+		LeaderElectionReleaseOnCancel: options.LeaderElection.ReleaseOnCancel,
+		LeaderElectionNamespace:       options.RuntimeNamespace,
+		LeaderElectionID:              leaseName(options.WatchLabelSelector),
+		LeaseDuration:                 &options.LeaderElection.LeaseDuration,
+		RenewDeadline:                 &options.LeaderElection.RenewDeadline,
+		RetryPeriod:                   &options.LeaderElection.RetryPeriod,
+		// Secrets are read when they are needed: the process neither lists nor keeps them.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Logger: ctrl.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
+	}
+	return mgr, nil
+}
+
+// leaseName is Flux's name of the lease, which tells shards apart by their selector.
+func leaseName(selector string) string {
+	base := controllerName + "-leader-election"
+	if selector == "" {
+		return base
+	}
+	return leaderelection.GenerateID(base, selector)
+}

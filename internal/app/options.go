@@ -1,0 +1,240 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/jitter"
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/opencontainers/go-digest"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"sluice.dev/sluice/controllers/source"
+)
+
+// Options are the settings of the manager. Every one is a flag; names, defaults and environment variables are those
+// of Flux's source-controller where it has the setting too.
+type Options struct {
+	Controllers []string
+
+	MetricsAddr string
+	HealthAddr  string
+	PprofAddr   string
+	EventsAddr  string
+
+	StoragePath    string
+	StorageAddr    string
+	StorageAdvAddr string
+
+	RetentionTTL     time.Duration
+	RetentionRecords int
+	DigestAlgorithm  string
+	ScrubInterval    time.Duration
+
+	Concurrent        int
+	RequeueDependency time.Duration
+	GracefulShutdown  time.Duration
+
+	WatchAllNamespaces bool
+	WatchLabelSelector string
+	RuntimeNamespace   string
+
+	Limits            Limits
+	EgressDeny        []string
+	KexAlgorithms     []string
+	HostKeyAlgorithms []string
+
+	KubeQPS        float32
+	KubeBurst      int
+	Log            logger.Options
+	LeaderElection leaderelection.Options
+	RateLimiter    controller.RateLimiterOptions
+	Jitter         jitter.IntervalOptions
+}
+
+// Limits bound what one upstream may cost.
+type Limits struct {
+	GitPackBytes    int64
+	GitObjects      int
+	GitRefs         int
+	ArtifactBytes   int64
+	ArchiveBytes    int64
+	ArchiveFiles    int
+	ArchiveDepth    int
+	ServerConns     int
+	ServerConnsByIP int
+}
+
+// planes are the groups of controllers that exist.
+var planes = []string{"source"} //nolint:gochecknoglobals // A constant list.
+
+// BindFlags binds the options to flags. Defaults of some come from the environment.
+func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) {
+	fromEnv := func(key, fallback string) string {
+		if value, ok := env(key); ok && value != "" {
+			return value
+		}
+		return fallback
+	}
+	o.RuntimeNamespace = fromEnv("RUNTIME_NAMESPACE", "")
+
+	fs.StringSliceVar(&o.Controllers, "controllers", planes, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
+	fs.StringVar(&o.MetricsAddr, "metrics-addr", fromEnv("METRICS_ADDR", ":8080"), "The address the metric endpoint binds to; 0 turns it off.")
+	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address the health endpoint binds to.")
+	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "The address the profiling endpoint binds to; off when empty.")
+	fs.StringVar(&o.EventsAddr, "events-addr", fromEnv("EVENTS_ADDR", ""), "The address of the events receiver; none when empty.")
+
+	fs.StringVar(&o.StoragePath, "storage-path", fromEnv("STORAGE_PATH", "/data"), "The folder that artifacts are stored in; it must exist.")
+	fs.StringVar(&o.StorageAddr, "storage-addr", fromEnv("STORAGE_ADDRESS", ":9090"), "The address the artifact server binds to.")
+	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", fromEnv("STORAGE_ADV_ADDR", ""),
+		"The address under which consumers reach the artifact server; derived from --storage-addr when empty.")
+	fs.DurationVar(&o.RetentionTTL, "artifact-retention-ttl", time.Minute, "How long an artifact is kept after another one superseded it.")
+	fs.IntVar(&o.RetentionRecords, "artifact-retention-records", 2, "The most artifacts kept for one object, the current one included.")
+	fs.StringVar(&o.DigestAlgorithm, "artifact-digest-algo", digest.Canonical.String(), "The digest algorithm of artifacts: sha256, sha384 or sha512.")
+	fs.DurationVar(&o.ScrubInterval, "storage-scrub-interval", 24*time.Hour, "How often all stored bytes are checked against their digests; 0 turns it off.")
+
+	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects reconciled at once, for each kind.")
+	fs.DurationVar(&o.RequeueDependency, "requeue-dependency", 30*time.Second, "The delay before an object that waits for another one is looked at again.")
+	fs.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", 8*time.Second, "How long running requests and reconciles may take to end when the process is stopped.")
+	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", true, "Watch objects in all namespaces; if false, only in the one named by RUNTIME_NAMESPACE.")
+	fs.StringVar(&o.WatchLabelSelector, "watch-label-selector", "", "Watch only objects with these labels, e.g. sharding.fluxcd.io/key=shard1.")
+
+	fs.StringSliceVar(&o.EgressDeny, "egress-deny", nil,
+		"Address ranges that sources may not be fetched from, beside the link-local ones; checked when connecting, after name resolution.")
+	fs.StringSliceVar(&o.KexAlgorithms, "ssh-kex-algos", nil, "The key exchange algorithms for SSH, in order of preference; the defaults when empty.")
+	fs.StringSliceVar(&o.HostKeyAlgorithms, "ssh-hostkey-algos", nil, "The host key algorithms for SSH, in order of preference; those of known_hosts when empty.")
+	o.Limits.bind(fs)
+
+	fs.Float32Var(&o.KubeQPS, "kube-api-qps", 50, "The most requests a second to the API server, on average.")
+	fs.IntVar(&o.KubeBurst, "kube-api-burst", 300, "The most requests to the API server at once.")
+	o.Log.BindFlags(fs)
+	o.LeaderElection.BindFlags(fs)
+	o.RateLimiter.BindFlags(fs)
+	o.Jitter.BindFlags(fs)
+}
+
+func (l *Limits) bind(fs *pflag.FlagSet) {
+	fs.Int64Var(&l.GitPackBytes, "git-max-pack-bytes", 512<<20, "The most bytes one fetch may receive from a Git server.")
+	fs.IntVar(&l.GitObjects, "git-max-objects", 1_000_000, "The most objects one fetch may receive from a Git server.")
+	fs.IntVar(&l.GitRefs, "git-max-refs", 200_000, "The most references a Git server may list.")
+	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
+	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
+	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")
+	fs.IntVar(&l.ArchiveDepth, "archive-max-depth", 256, "The most folders inside each other in one artifact.")
+	fs.IntVar(&l.ServerConns, "storage-max-connections", 1024, "The most connections the artifact server holds.")
+	fs.IntVar(&l.ServerConnsByIP, "storage-max-connections-per-ip", 256, "The most connections the artifact server holds with one client address.")
+}
+
+// Validate tells what is wrong with the options, all of it at once, naming the flags.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	for _, plane := range o.Controllers {
+		if !slices.Contains(planes, plane) {
+			refuse("--controllers: there is no plane %q; choose from %s", plane, strings.Join(planes, ", "))
+		}
+	}
+	if len(o.Controllers) == 0 {
+		refuse("--controllers: name at least one plane")
+	}
+	if o.DigestAlgorithm == "blake3" {
+		refuse("--artifact-digest-algo: blake3 is not supported; choose sha256, sha384 or sha512")
+	} else if !digest.Algorithm(o.DigestAlgorithm).Available() {
+		refuse("--artifact-digest-algo: %q is not known; choose sha256, sha384 or sha512", o.DigestAlgorithm)
+	}
+	if o.RetentionRecords < 1 {
+		refuse("--artifact-retention-records: must be at least 1, not %d", o.RetentionRecords)
+	}
+	if o.Concurrent < 1 {
+		refuse("--concurrent: must be at least 1, not %d", o.Concurrent)
+	}
+	if o.Jitter.Percentage >= 100 {
+		refuse("--interval-jitter-percentage: must be below 100, not %d", o.Jitter.Percentage)
+	}
+	if o.RateLimiter.MinRetryDelay <= 0 || o.RateLimiter.MaxRetryDelay < o.RateLimiter.MinRetryDelay {
+		refuse("--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay)
+	}
+	for name, value := range map[string]time.Duration{
+		"artifact-retention-ttl": o.RetentionTTL, "storage-scrub-interval": o.ScrubInterval,
+		"requeue-dependency": o.RequeueDependency, "graceful-shutdown-timeout": o.GracefulShutdown,
+	} {
+		if value < 0 {
+			refuse("--%s: must not be negative, not %s", name, value)
+		}
+	}
+	if !o.WatchAllNamespaces && o.RuntimeNamespace == "" {
+		refuse("--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
+	}
+	if _, err := labels.Parse(o.WatchLabelSelector); err != nil {
+		refuse("--watch-label-selector: %w", err)
+	}
+	if _, err := o.denied(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, _, err := net.SplitHostPort(o.StorageAddr); err != nil {
+		refuse("--storage-addr: %w", err)
+	}
+	errs = append(errs, o.Limits.validate())
+	return errors.Join(errs...)
+}
+
+func (l *Limits) validate() error {
+	var errs []error
+	for name, value := range map[string]int64{
+		"git-max-pack-bytes": l.GitPackBytes, "git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
+		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
+		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
+		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),
+	} {
+		if value < 1 {
+			errs = append(errs, fmt.Errorf("--%s: must be at least 1, not %d", name, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// denied are the address ranges of --egress-deny.
+func (o *Options) denied() ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(o.EgressDeny))
+	for _, text := range o.EgressDeny {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("--egress-deny: %w", err)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+// advertised is where consumers reach the artifact server: the flag, or what --storage-addr says, with this host's
+// name where that names no host.
+func (o *Options) advertised() (source.Address, error) {
+	if o.StorageAdvAddr != "" {
+		return source.Address(o.StorageAdvAddr), nil
+	}
+	host, port, err := net.SplitHostPort(o.StorageAddr)
+	if err != nil {
+		return "", fmt.Errorf("--storage-addr: %w", err)
+	}
+	switch host {
+	case "":
+		host = "localhost"
+	case "0.0.0.0", "::":
+		if host = os.Getenv("HOSTNAME"); host == "" {
+			if host, err = os.Hostname(); err != nil {
+				return "", fmt.Errorf("derive --storage-adv-addr: %w", err)
+			}
+		}
+	}
+	return source.Address(net.JoinHostPort(host, port)), nil
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+
+	"sluice.dev/sluice/storage"
+	"sluice.dev/sluice/storage/server"
+)
+
+// artifactServer serves the storage while this process is the leader: a standby has nothing that is up to date.
+type artifactServer struct {
+	options  server.Options
+	handler  http.Handler
+	address  string
+	listener net.Listener // bound early when the port is the system's choice
+	serving  atomic.Bool
+	log      logr.Logger
+}
+
+// newArtifactServer prepares the server. With port 0, the port is bound at once, because the advertised address needs
+// its number; otherwise it is bound when serving begins, so that a standby refuses connections.
+func newArtifactServer(options *Options, reader storage.Reader, m *metrics, logger logr.Logger) (*artifactServer, error) {
+	s := &artifactServer{address: options.StorageAddr, log: logger, options: server.Options{
+		MaxConns:      options.Limits.ServerConns,
+		MaxConnsPerIP: options.Limits.ServerConnsByIP,
+		ShutdownGrace: options.GracefulShutdown,
+		ErrorLog:      log.New(logWriter{logger}, "", 0),
+		Observer: func(served server.Served) {
+			m.served(served.Method, served.Status, served.Bytes, served.Duration)
+			if served.Err != nil {
+				logger.Error(served.Err, "an artifact could not be served")
+			}
+		},
+	}}
+	s.handler = server.New(reader, s.options)
+	host, port, err := net.SplitHostPort(options.StorageAddr)
+	if err != nil {
+		return nil, fmt.Errorf("--storage-addr: %w", err)
+	}
+	if port == "0" {
+		if err := s.listen(context.Background()); err != nil {
+			return nil, err
+		}
+		_, port, _ = net.SplitHostPort(s.listener.Addr().String())
+		options.StorageAddr = net.JoinHostPort(host, port)
+	}
+	return s, nil
+}
+
+func (s *artifactServer) listen(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("--storage-addr: %w", err)
+	}
+	s.listener = listener
+	return nil
+}
+
+// Start serves until ctx ends.
+func (s *artifactServer) Start(ctx context.Context) error {
+	if s.listener == nil {
+		if err := s.listen(ctx); err != nil {
+			return err
+		}
+	}
+	s.log.Info("serving artifacts", "address", s.listener.Addr().String())
+	s.serving.Store(true)
+	defer s.serving.Store(false)
+	return server.Serve(ctx, server.NewServer(s.address, s.handler, s.options), s.listener, s.options)
+}
+
+// ready is a readiness check.
+func (s *artifactServer) ready(*http.Request) error {
+	if !s.serving.Load() {
+		return errors.New("artifacts are not being served: this process is not the leader, or is starting or stopping")
+	}
+	return nil
+}
+
+// logWriter passes what net/http logs to the structured log.
+type logWriter struct{ log logr.Logger }
+
+// Write implements io.Writer.
+func (w logWriter) Write(line []byte) (int, error) {
+	w.log.V(1).Info("http server", "says", string(line))
+	return len(line), nil
+}

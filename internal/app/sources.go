@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+
+	controllers "sluice.dev/sluice/controllers/source"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/source"
+	gitsource "sluice.dev/sluice/internal/source/git"
+	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/storage/local"
+)
+
+// parts are what the planes share.
+type parts struct {
+	store   *local.Store
+	sink    *event.Sink
+	metrics *metrics
+	rebuild *rebuildQueue
+}
+
+// setupSources adds the controllers of the source plane to the manager.
+func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p parts) error {
+	limits := archive.Limits{
+		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
+	}
+	shared, err := newShared(mgr, options, p, limits)
+	if err != nil {
+		return err
+	}
+	upstream, err := newGitClient(options, p.metrics)
+	if err != nil {
+		return err
+	}
+	opener, err := gitsource.NewOpener(gitsource.Options{
+		Client:      upstream,
+		Credentials: auth.New(mgr.GetClient()),
+		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
+		Limits:      limits,
+	})
+	if err != nil {
+		return err
+	}
+	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.events); err != nil {
+		return fmt.Errorf("set up the GitRepository controller: %w", err)
+	}
+	return nil
+}
+
+func newGitClient(options Options, m *metrics) (*git.Client, error) {
+	denied, err := options.denied()
+	if err != nil {
+		return nil, err
+	}
+	client, err := git.New(git.Options{
+		Transport:         transport.New(transport.Options{DeniedPrefixes: denied}),
+		MaxPackBytes:      options.Limits.GitPackBytes,
+		MaxObjects:        options.Limits.GitObjects,
+		MaxRefs:           options.Limits.GitRefs,
+		MaxTreeDepth:      options.Limits.ArchiveDepth,
+		MaxFiles:          options.Limits.ArchiveFiles,
+		KexAlgorithms:     options.KexAlgorithms,
+		HostKeyAlgorithms: options.HostKeyAlgorithms,
+		Observe:           func(bytes int64) { m.received.WithLabelValues("git").Add(float64(bytes)) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the git client: %w", err)
+	}
+	return client, nil
+}
+
+// newShared makes what all source controllers work with.
+func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits) (controllers.Shared, error) {
+	address, err := options.advertised()
+	if err != nil {
+		return controllers.Shared{}, err
+	}
+	return controllers.Shared{
+		Client: mgr.GetClient(),
+		Pipeline: &source.Pipeline{
+			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
+		},
+		Address:           address,
+		Events:            p.sink,
+		FieldOwner:        controllerName,
+		RequeueDependency: options.RequeueDependency,
+		Jitter:            jittered(options.Jitter.Percentage),
+		Clock:             clock.RealClock{},
+		Durations:         p.metrics,
+		Controller: ctrlcontroller.Options{
+			MaxConcurrentReconciles: options.Concurrent,
+			RateLimiter:             controller.GetRateLimiter(options.RateLimiter),
+			RecoverPanic:            ptr.To(true),
+		},
+	}, nil
+}
+
+// jittered varies a duration by up to the percentage, either way.
+func jittered(percentage uint8) func(time.Duration) time.Duration {
+	return func(d time.Duration) time.Duration {
+		share := float64(percentage) / 100 * (2*rand.Float64() - 1) //nolint:gosec // It spreads load; nobody gains by guessing it.
+		return time.Duration(float64(d) * (1 + share))
+	}
+}

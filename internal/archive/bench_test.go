@@ -1,0 +1,85 @@
+package archive_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"testing"
+	"testing/fstest"
+
+	"sluice.dev/sluice/internal/archive"
+)
+
+// manyFiles is a tree of about 80 MB, which text-like bytes make compressible.
+func manyFiles(size int) fstest.MapFS {
+	tree := fstest.MapFS{}
+	for i, name := range manyNames(5000) {
+		line := fmt.Appendf(nil, "  - name: item-%d\n    value: %x\n", i, i*7919)
+		tree[name] = &fstest.MapFile{Data: bytes.Repeat(line, size/len(line))}
+	}
+	return tree
+}
+
+func BenchmarkWrite(b *testing.B) {
+	tree := snapshot(b, manyFiles(16<<10))
+	b.ReportAllocs()
+	for b.Loop() {
+		check(b, archive.Write(b.Context(), io.Discard, tree, nil, archive.Limits{}))
+	}
+}
+
+// BenchmarkGzip is the part of BenchmarkWrite that no archive can do without.
+func BenchmarkGzip(b *testing.B) {
+	var packed bytes.Buffer
+	check(b, archive.Write(b.Context(), &packed, manyFiles(16<<10), nil, archive.Limits{}))
+	raw := expand(b, packed.Bytes())
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		w := gzip.NewWriter(io.Discard)
+		_, err := w.Write(raw)
+		check(b, err)
+		check(b, w.Close())
+	}
+}
+
+// BenchmarkWriteSmall is a tree whose files are next to empty, so that what is not gzip shows.
+func BenchmarkWriteSmall(b *testing.B) {
+	tree := snapshot(b, manyFiles(64))
+	b.ReportAllocs()
+	for b.Loop() {
+		check(b, archive.Write(b.Context(), io.Discard, tree, nil, archive.Limits{}))
+	}
+}
+
+func BenchmarkReadRules(b *testing.B) {
+	tree := snapshot(b, manyFiles(64))
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := archive.ReadRules(b.Context(), tree, nil, archive.Limits{})
+		check(b, err)
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	var packed bytes.Buffer
+	check(b, archive.Write(b.Context(), &packed, manyFiles(16<<10), nil, archive.Limits{}))
+	dir := b.TempDir()
+	b.ReportAllocs()
+	for b.Loop() {
+		tree, err := archive.Open(b.Context(), bytes.NewReader(packed.Bytes()), dir, archive.Limits{})
+		check(b, err)
+		check(b, tree.Close())
+	}
+}
+
+// snapshot gives a tree that costs next to nothing to read.
+func snapshot(b *testing.B, tree fstest.MapFS) *archive.Tree {
+	b.Helper()
+	var packed bytes.Buffer
+	check(b, archive.Write(b.Context(), &packed, tree, nil, archive.Limits{}))
+	opened, err := archive.Open(b.Context(), &packed, b.TempDir(), archive.Limits{})
+	check(b, err)
+	b.Cleanup(func() { check(b, opened.Close()) })
+	return opened
+}

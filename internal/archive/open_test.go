@@ -1,0 +1,477 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice.dev/sluice/internal/archive"
+)
+
+// item is an entry of a crafted archive.
+type item struct {
+	tar.Header
+	body string
+}
+
+func craft(tb testing.TB, items ...item) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	packed := gzip.NewWriter(&out)
+	w := tar.NewWriter(packed)
+	for _, i := range items {
+		if i.Typeflag == 0 {
+			i.Typeflag = tar.TypeReg
+		}
+		if i.Size == 0 {
+			i.Size = int64(len(i.body))
+		}
+		check(tb, w.WriteHeader(&i.Header))
+		_, err := io.WriteString(w, i.body)
+		check(tb, err)
+	}
+	check(tb, w.Close())
+	check(tb, packed.Close())
+	return out.Bytes()
+}
+
+func file(name string) item   { return item{Header: tar.Header{Name: name}, body: name} }
+func folder(name string) item { return item{Header: tar.Header{Name: name, Typeflag: tar.TypeDir}} }
+
+func typed(name string, flag byte) item {
+	return item{Header: tar.Header{Name: name, Typeflag: flag, Linkname: "target"}}
+}
+
+func compress(tb testing.TB, raw []byte) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	packed := gzip.NewWriter(&out)
+	_, err := packed.Write(raw)
+	check(tb, err)
+	check(tb, packed.Close())
+	return out.Bytes()
+}
+
+func expand(tb testing.TB, packed []byte) []byte {
+	tb.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	check(tb, err)
+	raw, err := io.ReadAll(r)
+	check(tb, err)
+	return raw
+}
+
+func open(tb testing.TB, packed []byte) *archive.Tree {
+	tb.Helper()
+	tree, err := archive.Open(tb.Context(), bytes.NewReader(packed), tb.TempDir(), archive.Limits{})
+	check(tb, err)
+	tb.Cleanup(func() { check(tb, tree.Close()) })
+	return tree
+}
+
+func TestOpenedTreeIsAFileSystem(t *testing.T) {
+	t.Parallel()
+	tree := open(t, mustPack(t, sample(), nil))
+	check(t, fstest.TestFS(tree, "README.md", "deploy/app.yaml", "deploy/run.sh", "deploy.d/z", "empty"))
+	body, err := fs.ReadFile(tree, "deploy/app.yaml")
+	check(t, err)
+	if diff := cmp.Diff("kind: Deployment\n", string(body)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	info, err := tree.Stat("deploy/run.sh")
+	check(t, err)
+	if info.Mode() != 0o700 {
+		t.Errorf("an executable file has mode %v", info.Mode())
+	}
+}
+
+func TestOpenMakesUpFolders(t *testing.T) {
+	t.Parallel()
+	tree := open(t, craft(t, file("a/b/c"), folder("a"), file("./d//e"), folder("x/y/")))
+	check(t, fstest.TestFS(tree, "a/b/c", "d/e", "x/y"))
+}
+
+func TestOpenTakesArchivesOfOthers(t *testing.T) {
+	t.Parallel()
+	global := item{Header: tar.Header{Name: "pax_global_header", Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "c0ffee"}}}
+	global.Format = tar.FormatPAX
+	raw := expand(t, craft(t, global, file("a")))
+	padded := append(raw, make([]byte, 20<<10)...)
+	half := len(padded) / 1024 * 512
+	members := append(compress(t, padded[:half]), compress(t, padded[half:])...)
+	tree := open(t, members)
+	check(t, fstest.TestFS(tree, "a"))
+}
+
+func TestHostileArchivesAreRefused(t *testing.T) {
+	t.Parallel()
+	whole := craft(t, file("a"), file("b"))
+	raw := expand(t, whole)
+	sparse := file("s")
+	sparse.Format, sparse.PAXRecords = tar.FormatPAX, map[string]string{"comment": "xGNU.sparse.map"}
+	pathTrick := item{Header: tar.Header{
+		Name: "g", Typeflag: tar.TypeXGlobalHeader, Format: tar.FormatPAX, PAXRecords: map[string]string{"path": "../x"},
+	}}
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-6] ^= 1 // in the checksum
+	cases := map[string]struct {
+		reason string
+		packed []byte
+		want   error
+	}{
+		"Upwards":      {"A path leads out of the tree.", craft(t, file("../x")), archive.ErrUnsafe},
+		"UpwardsDeep":  {"A path leads up and down again.", craft(t, file("a/../b")), archive.ErrUnsafe},
+		"UpwardsDir":   {"A folder is above the tree.", craft(t, folder("..")), archive.ErrUnsafe},
+		"Absolute":     {"A path is absolute.", craft(t, file("/etc/passwd")), archive.ErrUnsafe},
+		"Backslash":    {"A path has the slashes of another system.", craft(t, file(`a\..\b`)), archive.ErrUnsafe},
+		"NoName":       {"A file has no name.", compress(t, nameless(t)), archive.ErrUnsafe},
+		"Root":         {"The root is a file.", craft(t, file(".")), archive.ErrUnsafe},
+		"RootTwice":    {"The root comes twice.", craft(t, folder("."), folder("./")), archive.ErrUnsafe},
+		"Symlink":      {"A symbolic link.", craft(t, typed("l", tar.TypeSymlink)), archive.ErrUnsafe},
+		"Hardlink":     {"A hard link.", craft(t, file("target"), typed("l", tar.TypeLink)), archive.ErrUnsafe},
+		"Device":       {"A device.", craft(t, typed("d", tar.TypeBlock)), archive.ErrUnsafe},
+		"Character":    {"Another device.", craft(t, typed("d", tar.TypeChar)), archive.ErrUnsafe},
+		"Pipe":         {"A pipe.", craft(t, typed("p", tar.TypeFifo)), archive.ErrUnsafe},
+		"Duplicate":    {"A file comes twice.", craft(t, file("a"), file("a")), archive.ErrUnsafe},
+		"Alias":        {"A file comes by two names.", craft(t, file("a"), file("./a")), archive.ErrUnsafe},
+		"DirTwice":     {"A folder comes twice.", craft(t, folder("a"), folder("a/")), archive.ErrUnsafe},
+		"FileThenDir":  {"A file becomes a folder.", craft(t, file("a"), folder("a")), archive.ErrUnsafe},
+		"DirThenFile":  {"A folder becomes a file.", craft(t, folder("a"), file("a")), archive.ErrUnsafe},
+		"FileAsParent": {"A file has a file in it.", craft(t, file("a"), file("a/b")), archive.ErrUnsafe},
+		"ParentAsFile": {"A folder with a file becomes one.", craft(t, file("a/b"), file("a")), archive.ErrUnsafe},
+		"GlobalPath":   {"A global header renames what follows.", craft(t, pathTrick, file("a")), archive.ErrUnsafe},
+		"Sparse":       {"A sparse file of the old kind.", compress(t, oldSparse(t)), archive.ErrUnsafe},
+		"SparsePAX":    {"A sparse file of the new kind.", compress(t, paxSparse(t)), archive.ErrUnsafe},
+		"Nothing":      {"No byte at all.", nil, archive.ErrCorrupt},
+		"NoGzip":       {"Not compressed.", raw, archive.ErrCorrupt},
+		"NoTar":        {"Compressed text.", compress(t, bytes.Repeat([]byte("text "), 500)), archive.ErrCorrupt},
+		"Cut":          {"The end is missing.", whole[:len(whole)-1], archive.ErrCorrupt},
+		"CutHalf":      {"Half is missing.", whole[:len(whole)/2], archive.ErrCorrupt},
+		"CutHead":      {"Only a header is left.", whole[:5], archive.ErrCorrupt},
+		"CutBody":      {"A file ends early.", compress(t, expand(t, craft(t, file("abc")))[:514]), archive.ErrCorrupt},
+		"Checksum":     {"The checksum is wrong.", flipped, archive.ErrCorrupt},
+		"Trailing":     {"Something follows.", append(bytes.Clone(whole), "more"...), archive.ErrCorrupt},
+		"TrailingTar":  {"Another archive follows in the stream.", compress(t, append(bytes.Clone(raw), raw...)), archive.ErrCorrupt},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			tree, err := archive.Open(t.Context(), bytes.NewReader(tc.packed), dir, archive.Limits{})
+			if !errors.Is(err, tc.want) || tree != nil {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, err)
+			}
+			left, err := os.ReadDir(dir)
+			check(t, err)
+			if len(left) > 0 {
+				t.Errorf("%v is left behind", left)
+			}
+		})
+	}
+}
+
+// patch changes bytes of the first header of a stream and sets its checksum right.
+func patch(raw []byte, change func(header []byte)) []byte {
+	raw = bytes.Clone(raw)
+	header := raw[:512]
+	change(header)
+	copy(header[148:156], "        ")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return raw
+}
+
+func nameless(tb testing.TB) []byte {
+	tb.Helper()
+	return patch(expand(tb, craft(tb, file("n"))), func(h []byte) { h[0] = 0 })
+}
+
+// oldSparse says that a file of one block is huge.
+func oldSparse(tb testing.TB) []byte {
+	tb.Helper()
+	return patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "s", Format: tar.FormatGNU}})), func(h []byte) {
+		h[156] = tar.TypeGNUSparse
+		copy(h[483:495], "77777777777\x00") // real size
+	})
+}
+
+// paxSparse does the same by way of an extended header.
+func paxSparse(tb testing.TB) []byte {
+	tb.Helper()
+	var records string
+	for _, record := range []string{"major=0", "minor=1", "size=99999999", "numblocks=1", "map=0,1"} {
+		// A record begins with its length, which here has two digits.
+		records += fmt.Sprintf("%d GNU.sparse.%s\n", len(record)+15, record)
+	}
+	head := patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "PaxHeaders/s"}, body: records}))[:1024], func(h []byte) {
+		h[156] = tar.TypeXHeader
+	})
+	return append(head, expand(tb, craft(tb, file("s")))...)
+}
+
+func TestOpenLimits(t *testing.T) {
+	t.Parallel()
+	zeros := item{Header: tar.Header{Name: "zeros"}, body: string(make([]byte, 1<<20))}
+	var small, nested []item
+	for i := range 200 {
+		small = append(small, file(fmt.Sprint(i)))
+		nested = append(nested, file(fmt.Sprint(i)+strings.Repeat("/d", 50)))
+	}
+	cases := map[string]struct {
+		reason string
+		packed []byte
+		limits archive.Limits
+	}{
+		"Bytes":   {"The files are a byte too many.", craft(t, file("12"), file("345")), archive.Limits{MaxBytes: 4}},
+		"Bomb":    {"A small archive has a large file.", craft(t, zeros), archive.Limits{MaxBytes: 1<<20 - 1}},
+		"Claimed": {"A file claims to be huge.", craftClaim(t), archive.Limits{}},
+		"Files":   {"There are too many files.", craft(t, small...), archive.Limits{MaxFiles: 199}},
+		"MadeUp":  {"Folders that are made up count.", craft(t, nested...), archive.Limits{MaxFiles: 1000}},
+		"Depth":   {"A path is too deep.", craft(t, file("a/b/c")), archive.Limits{MaxDepth: 2}},
+		"Path":    {"A path is too long.", craft(t, file(strings.Repeat("abc/", 1024)+"a")), archive.Limits{}},
+		"Name":    {"A name is too long.", craft(t, file(strings.Repeat("n", 256))), archive.Limits{}},
+		"Padding": {"The archive ends in endless zeros.", compress(t, make([]byte, 4<<20)), archive.Limits{}},
+		"Headers": {"Headers without end precede a file.", compress(t, headers(t, 64)), archive.Limits{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			_, err := archive.Open(t.Context(), bytes.NewReader(tc.packed), dir, tc.limits)
+			if !errors.Is(err, archive.ErrLimit) {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, archive.ErrLimit, err)
+			}
+		})
+	}
+	exact := archive.Limits{MaxBytes: 5, MaxFiles: 3, MaxDepth: 2, MaxPath: 3}
+	tree, err := archive.Open(t.Context(), bytes.NewReader(craft(t, file("12"), file("a/b"))), t.TempDir(), exact)
+	check(t, err)
+	check(t, tree.Close())
+}
+
+// craftClaim is a header of a file of 8 GiB, and nothing else.
+func craftClaim(tb testing.TB) []byte {
+	tb.Helper()
+	return compress(tb, patch(expand(tb, craft(tb, file("f"))), func(h []byte) { copy(h[124:136], "77777777777\x00") }))
+}
+
+// headers are extended headers of 64 KiB each that no file follows.
+func headers(tb testing.TB, count int) []byte {
+	tb.Helper()
+	const size = 64 << 10
+	record := fmt.Sprintf("%d comment=", size)
+	record += strings.Repeat("x", size-len(record)-1) + "\n"
+	one := patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "h"}, body: record}))[:512+size], func(h []byte) {
+		h[156] = tar.TypeXHeader
+	})
+	return bytes.Repeat(one, count)
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	packed := craft(t, item{Header: tar.Header{Name: "noise"}, body: noise(1 << 20)})
+	src := io.MultiReader(bytes.NewReader(packed[:len(packed)/2]), hook(cancel), bytes.NewReader(packed[len(packed)/2:]))
+	_, err := archive.Open(ctx, src, t.TempDir(), archive.Limits{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("want %v, got %v", context.Canceled, err)
+	}
+}
+
+func noise(n int) string {
+	random := rand.NewChaCha8([32]byte{})
+	out := make([]byte, n)
+	_, _ = random.Read(out)
+	return string(out)
+}
+
+// hook is an empty reader that calls a function.
+type hook func()
+
+func (h hook) Read([]byte) (int, error) { h(); return 0, io.EOF }
+
+func TestOpenFailsWithItsSource(t *testing.T) {
+	t.Parallel()
+	reset := errors.New("connection reset")
+	packed := mustPack(t, sample(), nil)
+	src := io.MultiReader(bytes.NewReader(packed[:100]), failingReader{reset})
+	if _, err := archive.Open(t.Context(), src, t.TempDir(), archive.Limits{}); !errors.Is(err, reset) || errors.Is(err, archive.ErrCorrupt) {
+		t.Errorf("want %v, got %v", reset, err)
+	}
+	if _, err := archive.Open(t.Context(), src, filepath.Join(t.TempDir(), "missing"), archive.Limits{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want %v, got %v", fs.ErrNotExist, err)
+	}
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+func TestCloseGivesUpTheSpool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tree, err := archive.Open(t.Context(), bytes.NewReader(mustPack(t, sample(), nil)), dir, archive.Limits{})
+	check(t, err)
+	check(t, tree.Close())
+	if _, err := fs.ReadFile(tree, "README.md"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("want %v, got %v", fs.ErrClosed, err)
+	}
+	left, err := os.ReadDir(dir)
+	check(t, err)
+	if len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		random, dir := rand.New(rand.NewPCG(seed, 4)), t.TempDir()
+		growTree(t, random, dir, 4)
+		// A backslash is archived as it is on disk, but no reader unpacks it.
+		check(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.Contains(entry.Name(), `\`) {
+				return err
+			}
+			if err := os.RemoveAll(name); err != nil || !entry.IsDir() {
+				return err
+			}
+			return fs.SkipDir
+		}))
+		// The rules are read once: an archive need not hold the ignore files that shaped it.
+		rules := rulesOf(t, os.DirFS(dir), someRules(random)+"!*.png\n")
+		var once, again bytes.Buffer
+		check(t, archive.Write(t.Context(), &once, os.DirFS(dir), rules, archive.Limits{}))
+		check(t, archive.Write(t.Context(), &again, open(t, once.Bytes()), rules, archive.Limits{}))
+		if !bytes.Equal(once.Bytes(), again.Bytes()) {
+			t.Fatalf("seed %d: -once, +again:\n%s", seed, cmp.Diff(list(t, once.Bytes()), list(t, again.Bytes())))
+		}
+	}
+}
+
+func FuzzWriteOpen(f *testing.F) {
+	f.Add("a/b\nc\n", "body", "", true)
+	f.Add("x/.sourceignore\nx/y.png\nx/z", "*.png\n", "!z\n", false)
+	f.Add(".git/config\né/ü\n"+strings.Repeat("n", 120)+"/"+strings.Repeat("m", 120), "", "*", true)
+	f.Add("a\xff/b\n", "", "", false)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, names, body, spec string, executable bool) {
+		tree := plant(t, dir, names, body, executable)
+		if tree == nil {
+			return
+		}
+		limits := archive.Limits{MaxBytes: 1 << 20, MaxFiles: 1000, MaxDepth: 20, MaxPath: 500}
+		rules, err := archive.ReadRules(t.Context(), tree, &spec, limits)
+		if errors.Is(err, archive.ErrLimit) {
+			return
+		}
+		check(t, err)
+		var packed bytes.Buffer
+		err = archive.Write(t.Context(), &packed, tree, rules, limits)
+		if errors.Is(err, archive.ErrLimit) {
+			return
+		}
+		check(t, err)
+		opened, err := archive.Open(t.Context(), bytes.NewReader(packed.Bytes()), dir, limits)
+		check(t, err)
+		defer func() { check(t, opened.Close()) }()
+		var again bytes.Buffer
+		check(t, archive.Write(t.Context(), &again, opened, rules, limits))
+		if !bytes.Equal(packed.Bytes(), again.Bytes()) {
+			t.Fatalf("the archive of an opened archive differs: %q, then %q", packed.Bytes(), again.Bytes())
+		}
+	})
+}
+
+// plant makes a tree of the names, one a line, as the archive reader would. It gives nil if they make none.
+func plant(t *testing.T, dir, names, body string, executable bool) fs.FS {
+	t.Helper()
+	var out bytes.Buffer
+	packed := gzip.NewWriter(&out)
+	w := tar.NewWriter(packed)
+	mode := int64(0o644)
+	if executable {
+		mode = 0o755
+	}
+	for name := range strings.SplitSeq(names, "\n") {
+		if w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(body)), Mode: mode}) != nil {
+			return nil
+		}
+		_, err := io.WriteString(w, body)
+		check(t, err)
+	}
+	check(t, w.Close())
+	check(t, packed.Close())
+	tree, err := archive.Open(t.Context(), &out, dir, archive.Limits{MaxBytes: 1 << 20, MaxFiles: 1000})
+	if err != nil {
+		return nil
+	}
+	t.Cleanup(func() { check(t, tree.Close()) })
+	return tree
+}
+
+func FuzzOpen(f *testing.F) {
+	sampled := mustPack(f, sample(), nil)
+	f.Add(sampled, true)
+	f.Add(expand(f, sampled), false)
+	f.Add(oldSparse(f), false)
+	f.Add(paxSparse(f), false)
+	f.Add(expand(f, craft(f, typed("l", tar.TypeSymlink), file("../x"))), false)
+	dir, stored := f.TempDir(), gzip.NewWriter(io.Discard)
+	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
+		// Most bytes are no gzip; half of the runs get past it. A compressor takes longer to make than to use.
+		if !whole {
+			var out bytes.Buffer
+			stored.Reset(&out)
+			_, err := stored.Write(data)
+			check(t, err)
+			check(t, stored.Close())
+			data = out.Bytes()
+		}
+		limits := archive.Limits{MaxBytes: 1 << 16, MaxFiles: 50, MaxDepth: 10, MaxPath: 200}
+		tree, err := archive.Open(t.Context(), bytes.NewReader(data), dir, limits)
+		if err != nil {
+			if !errors.Is(err, archive.ErrLimit) && !errors.Is(err, archive.ErrUnsafe) && !errors.Is(err, archive.ErrCorrupt) {
+				t.Fatalf("the error says nothing about the archive: %v", err)
+			}
+			return
+		}
+		defer func() { check(t, tree.Close()) }()
+		var size int64
+		files := 0
+		check(t, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			files++
+			if strings.Count(name, "/") >= 10 || len(name) > 200 || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") {
+				t.Fatalf("path %q", name)
+			}
+			if !entry.IsDir() {
+				body, err := fs.ReadFile(tree, name)
+				size += int64(len(body))
+				return err
+			}
+			return nil
+		}))
+		if size > 1<<16 || files > 51 {
+			t.Fatalf("%d bytes in %d entries", size, files)
+		}
+	})
+}

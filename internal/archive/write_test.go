@@ -1,0 +1,461 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice.dev/sluice/internal/archive"
+)
+
+// digestOf, in the environment, makes this test binary print the digest of the folder that it names.
+const digestOf = "ARCHIVE_DIGEST_OF"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(digestOf); dir != "" {
+		packed, err := pack(context.Background(), os.DirFS(dir), nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Printf("%x\n", sha256.Sum256(packed))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func pack(ctx context.Context, tree fs.FS, spec *string) ([]byte, error) {
+	rules, err := archive.ReadRules(ctx, tree, spec, archive.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = archive.Write(ctx, &out, tree, rules, archive.Limits{})
+	return out.Bytes(), err
+}
+
+func mustPack(tb testing.TB, tree fs.FS, spec *string) []byte {
+	tb.Helper()
+	packed, err := pack(tb.Context(), tree, spec)
+	check(tb, err)
+	return packed
+}
+
+func sample() fstest.MapFS {
+	return fstest.MapFS{
+		"README.md":                {Data: []byte("# sample\n")},
+		"deploy/app.yaml":          {Data: []byte("kind: Deployment\n"), Mode: 0o644, ModTime: time.Unix(1, 0)},
+		"deploy/logo.png":          {Data: []byte("not text")},
+		"deploy/run.sh":            {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
+		"deploy.d/z":               {Data: []byte("sorts after deploy/ in a walk, before it as a string")},
+		"empty":                    {Mode: fs.ModeDir | 0o777},
+		"link":                     {Data: []byte("README.md"), Mode: fs.ModeSymlink},
+		"pipe":                     {Mode: fs.ModeNamedPipe},
+		".github/workflows/ci.yml": {Data: []byte("on: push\n")},
+		".gitignore":               {Data: []byte("bin\n")},
+	}
+}
+
+func TestWriteGolden(t *testing.T) {
+	t.Parallel()
+	keepDeploy := "/*\n!/deploy\n"
+	cases := map[string]struct {
+		reason string
+		tree   fs.FS
+		spec   *string
+		want   string
+	}{
+		"Empty": {
+			reason: "A tree without entries still has its root.",
+			tree:   fstest.MapFS{},
+			want:   goldenEmpty,
+		},
+		"Default": {
+			reason: "Without any rule the default exclusions apply.",
+			tree:   sample(),
+			want:   goldenDefault,
+		},
+		"Rules": {
+			reason: "With a rule only version control is left out beside what it says.",
+			tree:   sample(),
+			spec:   &keepDeploy,
+			want:   goldenRules,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := fmt.Sprintf("%x", sha256.Sum256(mustPack(t, tc.tree, tc.spec)))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nThe bytes changed, so FormatVersion has to: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// These were computed by reference, over the same trees on disk.
+const (
+	goldenEmpty   = "696911ec95ce69404401c5879590294c6c97dc30e612e845907e17f335877614"
+	goldenDefault = "7836715064514dc7a576aa86ab503e4e217039bef4577b3a6efe1812b0fb6960"
+	goldenRules   = "f830d6c7bbea862565d3617317967d9c807b7109413b53999e6a4acc7b7323c5"
+)
+
+func TestWriteEqualsReference(t *testing.T) {
+	t.Parallel()
+	const rounds = 400
+	sizes := map[bool]int{}
+	for seed := range uint64(rounds) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		growTree(t, random, dir, 4)
+		var spec *string
+		if random.IntN(3) > 0 {
+			text := someRules(random)
+			spec = &text
+		}
+		want, got := reference(t, dir, spec), mustPack(t, os.DirFS(dir), spec)
+		sizes[len(got) > 150]++
+		if !bytes.Equal(want, got) {
+			t.Fatalf("seed %d, rules %q: -want, +got:\n%s", seed, text(spec), cmp.Diff(list(t, want), list(t, got)))
+		}
+		check(t, os.RemoveAll(dir))
+	}
+	if sizes[true] < rounds/3 {
+		t.Errorf("most archives were next to empty: %v", sizes)
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}
+
+// list names the entries as the tar program sees them.
+func list(tb testing.TB, packed []byte) []string {
+	tb.Helper()
+	command := exec.CommandContext(tb.Context(), "tar", "-t", "-z", "--quoting-style=literal")
+	command.Stdin = bytes.NewReader(packed)
+	out, err := command.Output()
+	check(tb, err)
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+}
+
+func TestWriteListsInTar(t *testing.T) {
+	t.Parallel()
+	want := []string{".", "README.md", "deploy", "deploy/app.yaml", "deploy/run.sh", "deploy.d", "deploy.d/z", "empty"}
+	got := list(t, mustPack(t, sample(), nil))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestWriteIgnoresSurroundings(t *testing.T) {
+	t.Parallel()
+	digests := map[string][]string{}
+	for umask, zone := range map[string]string{"000": "UTC", "027": "Pacific/Kiritimati", "077": "America/New_York"} {
+		dir := t.TempDir()
+		script := `umask "$1" && mkdir -p sub/deeper && echo one >sub/file && echo two >sub/deeper/é && touch -d "$2" sub`
+		growing := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", umask, "@"+umask)
+		growing.Dir = dir
+		if out, err := growing.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		digest := exec.CommandContext(t.Context(), "sh", "-c", `umask "$1" && exec "$2"`, "sh", umask, os.Args[0])
+		digest.Env = append(os.Environ(), digestOf+"="+dir, "TZ="+zone, "LC_ALL=tr_TR.UTF-8")
+		out, err := digest.Output()
+		check(t, err)
+		digests[string(out)] = append(digests[string(out)], umask)
+	}
+	if len(digests) != 1 {
+		t.Errorf("digests by umask: %v", digests)
+	}
+}
+
+// shuffled lists folders in any order but the right one.
+type shuffled struct{ fs.FS }
+
+func (s shuffled) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(s.FS, name)
+	rand.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	return entries, err
+}
+
+func TestWriteSorts(t *testing.T) {
+	t.Parallel()
+	want := mustPack(t, sample(), nil)
+	for range 20 {
+		if !bytes.Equal(want, mustPack(t, shuffled{sample()}, nil)) {
+			t.Fatal("the order of a listing changed the archive")
+		}
+	}
+}
+
+func TestWriteConcurrently(t *testing.T) {
+	t.Parallel()
+	tree, spec := sample(), "deploy/\n!deploy/app.yaml\n"
+	rules, err := archive.ReadRules(t.Context(), tree, &spec, archive.Limits{})
+	check(t, err)
+	want := mustPack(t, tree, &spec)
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			var out bytes.Buffer
+			if err := archive.Write(t.Context(), &out, tree, rules, archive.Limits{}); err != nil {
+				t.Error(err)
+			}
+			if !bytes.Equal(want, out.Bytes()) {
+				t.Error("archives of one tree differ")
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func TestWriteLimits(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{
+		"a/b/c":     {Data: []byte("123456")},
+		"a/x.jpg":   {Data: bytes.Repeat([]byte("x"), 100)},
+		"d":         {Data: []byte("1234")},
+		"e/f/g/h/i": {Data: nil},
+	}
+	cases := map[string]struct {
+		reason string
+		tree   fs.FS
+		limits archive.Limits
+		want   error
+	}{
+		"Exact": {
+			reason: "A limit that is just reached is kept; what is excluded does not count.",
+			tree:   tree,
+			limits: archive.Limits{MaxBytes: 10, MaxFiles: 9, MaxDepth: 5, MaxPath: 9},
+		},
+		"Bytes": {
+			reason: "The files are one byte too many.",
+			tree:   tree, limits: archive.Limits{MaxBytes: 9}, want: archive.ErrLimit,
+		},
+		"Files": {
+			reason: "Folders count as files.",
+			tree:   tree, limits: archive.Limits{MaxFiles: 8}, want: archive.ErrLimit,
+		},
+		"Depth": {
+			reason: "The deepest file has one name too many.",
+			tree:   tree, limits: archive.Limits{MaxDepth: 4}, want: archive.ErrLimit,
+		},
+		"Path": {
+			reason: "The longest path is a byte too long.",
+			tree:   tree, limits: archive.Limits{MaxPath: 8}, want: archive.ErrLimit,
+		},
+		"Name": {
+			reason: "No file system could take the name.",
+			tree:   fstest.MapFS{strings.Repeat("n", 256): {}}, want: archive.ErrLimit,
+		},
+		"Endless": {
+			reason: "A tree that contains itself is given up, though all of it is excluded but for the folders.",
+			tree:   endless{}, limits: archive.Limits{MaxFiles: 1000, MaxDepth: 1 << 20, MaxPath: 1 << 30}, want: archive.ErrLimit,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := archive.Write(t.Context(), io.Discard, tc.tree, nil, tc.limits)
+			if !errors.Is(err, tc.want) {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// endless is a folder that holds itself twice, and a picture.
+type endless struct{}
+
+func (endless) Open(string) (fs.File, error) { return nil, fs.ErrNotExist }
+
+func (endless) ReadDir(string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(fstest.MapFS{"1/x": {}, "2/x": {}, "x.jpg": {}}, ".")
+}
+
+// forged is a tree of one folder with the given entries.
+type forged []fs.DirEntry
+
+func (f forged) Open(string) (fs.File, error)          { return nil, fs.ErrNotExist }
+func (f forged) ReadDir(string) ([]fs.DirEntry, error) { return f, nil }
+
+// entry is its own FileInfo.
+type entry string
+
+func (e entry) Name() string               { return string(e) }
+func (e entry) IsDir() bool                { return false }
+func (e entry) Type() fs.FileMode          { return 0 }
+func (e entry) Info() (fs.FileInfo, error) { return e, nil }
+func (e entry) Size() int64                { return 0 }
+func (e entry) Mode() fs.FileMode          { return 0o600 }
+func (e entry) ModTime() time.Time         { return time.Time{} }
+func (e entry) Sys() any                   { return nil }
+
+func TestForgedTreesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, tree := range map[string]forged{
+		"Duplicate": {entry("a"), entry("b"), entry("a")},
+		"Upwards":   {entry("..")},
+		"Itself":    {entry(".")},
+		"Empty":     {entry("")},
+		"Absolute":  {entry("/etc/passwd")},
+		"Path":      {entry("a/../../b")},
+		"Zero":      {entry("a\x00")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := archive.Write(t.Context(), io.Discard, tree, nil, archive.Limits{}); !errors.Is(err, archive.ErrUnsafe) {
+				t.Errorf("Write: want %v, got %v", archive.ErrUnsafe, err)
+			}
+			if _, err := archive.ReadRules(t.Context(), tree, nil, archive.Limits{}); !errors.Is(err, archive.ErrUnsafe) {
+				t.Errorf("ReadRules: want %v, got %v", archive.ErrUnsafe, err)
+			}
+		})
+	}
+}
+
+// lying announces other sizes than its files have.
+type lying struct {
+	fs.FS
+	by int64
+}
+
+func (l lying) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(l.FS, name)
+	for i, e := range entries {
+		entries[i] = lyingEntry{e, l.by}
+	}
+	return entries, err
+}
+
+type lyingEntry struct {
+	fs.DirEntry
+	by int64
+}
+
+func (e lyingEntry) Info() (fs.FileInfo, error) {
+	info, err := e.DirEntry.Info()
+	return lyingInfo{info, e.by}, err
+}
+
+type lyingInfo struct {
+	fs.FileInfo
+	by int64
+}
+
+func (i lyingInfo) Size() int64 { return i.FileInfo.Size() + i.by }
+
+func TestFilesThatChangeAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, by := range []int64{-1, 1, -1000} {
+		if err := archive.Write(t.Context(), io.Discard, lying{sample(), by}, nil, archive.Limits{}); err == nil {
+			t.Errorf("a file that is not as announced, by %d, was archived", by)
+		}
+	}
+}
+
+func TestWriteFailsWithItsDestination(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	err := archive.Write(t.Context(), failing{full}, sample(), nil, archive.Limits{})
+	if !errors.Is(err, full) {
+		t.Errorf("want %v, got %v", full, err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestWriteEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := archive.Write(ctx, io.Discard, sample(), nil, archive.Limits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Write: %v", err)
+	}
+	if _, err := archive.ReadRules(ctx, sample(), nil, archive.Limits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ReadRules: %v", err)
+	}
+}
+
+// watched notes the folders that are listed.
+type watched struct {
+	fs.FS
+	listed map[string]bool
+}
+
+func (w watched) ReadDir(name string) ([]fs.DirEntry, error) {
+	w.listed[name] = true
+	return fs.ReadDir(w.FS, name)
+}
+
+func TestWriteSkipsWhatStaysOut(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{"in/a/f": {}, "out/a/f": {}, "out/b/f": {}, "gone/a/f": {}}
+	spec := "/out\n!/out/a\n/gone\n"
+	rules, err := archive.ReadRules(t.Context(), tree, &spec, archive.Limits{})
+	check(t, err)
+	w := watched{tree, map[string]bool{}}
+	var out bytes.Buffer
+	check(t, archive.Write(t.Context(), &out, w, rules, archive.Limits{}))
+	want := map[string]bool{".": true, "in": true, "in/a": true, "out": true, "out/a": true}
+	if diff := cmp.Diff(want, w.listed); diff != "" {
+		t.Errorf("listed folders: -want, +got:\n%s", diff)
+	}
+	entries := []string{".", "in", "in/a", "in/a/f", "out/a", "out/a/f"}
+	if diff := cmp.Diff(entries, list(t, out.Bytes())); diff != "" {
+		t.Errorf("entries: -want, +got:\n%s", diff)
+	}
+}
+
+// materialise puts a tree of files, folders and links on disk.
+func materialise(tb testing.TB, tree fstest.MapFS) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	for name, file := range tree {
+		full := filepath.Join(dir, name)
+		check(tb, os.MkdirAll(filepath.Dir(full), 0o700))
+		switch {
+		case file.Mode.IsDir():
+			check(tb, os.MkdirAll(full, 0o700))
+		case file.Mode&fs.ModeSymlink != 0:
+			check(tb, os.Symlink(string(file.Data), full))
+		case file.Mode.IsRegular():
+			check(tb, os.WriteFile(full, file.Data, file.Mode|0o600))
+		}
+	}
+	return dir
+}
+
+func TestGoldenDigestsAreTheReference(t *testing.T) {
+	t.Parallel()
+	keepDeploy := "/*\n!/deploy\n"
+	got := []string{
+		fmt.Sprintf("%x", sha256.Sum256(reference(t, materialise(t, fstest.MapFS{}), nil))),
+		fmt.Sprintf("%x", sha256.Sum256(reference(t, materialise(t, sample()), nil))),
+		fmt.Sprintf("%x", sha256.Sum256(reference(t, materialise(t, sample()), &keepDeploy))),
+	}
+	if diff := cmp.Diff([]string{goldenEmpty, goldenDefault, goldenRules}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,62 @@
+// Package auth turns Kubernetes Secrets into credentials; nothing else reads a Secret.
+// It does not know what a credential is used for, nor how it is sent.
+package auth
+
+import (
+	"context"
+	"net/url"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+// Secrets reads credentials out of Secrets.
+type Secrets struct{ reader client.Reader }
+
+// New returns a reader of credentials. Secrets are read on each call, so that a rotated one counts from the next
+// attempt on; give it a reader that does not keep all Secrets of the cluster in memory.
+func New(reader client.Reader) Secrets { return Secrets{reader: reader} }
+
+// Git returns the credential for a Git URL from a Secret of the namespace. The keys of the Secret are those of Flux:
+//
+//   - http, https: username and password, or bearerToken; ca.crt, or the older caFile; tls.crt and tls.key
+//   - ssh: identity and known_hosts, both required; password opens an encrypted identity
+//
+// Without a Secret's name, or where the Secret says nothing about it, the user and password in the URL are used.
+// A Secret may serve http and ssh URLs alike. Keys and certificates are parsed, so that a bad one is reported by its
+// name and not as a failed connection.
+//
+// Errors carry a disposition: a Secret that is missing or bad is tried again, because it can be mended without an edit
+// of the object that names it; a bad URL, or an ssh URL without a Secret, stalls. No error contains a value of the
+// Secret, or of the URL's user and password.
+func (s Secrets) Git(ctx context.Context, namespace, secretName, rawURL string) (credential.Git, error) {
+	clean, user, err := SplitURL(rawURL)
+	if err != nil {
+		return credential.Git{}, err
+	}
+	scheme := schemeOf(clean)
+	if secretName == "" {
+		return fromURL(scheme, user)
+	}
+	secret, err := s.read(ctx, namespace, secretName)
+	if err != nil {
+		return credential.Git{}, err
+	}
+	if err := secret.refuseApp(); err != nil {
+		return credential.Git{}, err
+	}
+	if scheme == schemeSSH {
+		return sshCredential(secret, user)
+	}
+	return httpCredential(secret, scheme, user)
+}
+
+// fromURL makes a credential of what the URL itself says.
+func fromURL(scheme string, user *url.Userinfo) (credential.Git, error) {
+	if scheme == schemeSSH {
+		return credential.Git{}, errNoSSHSecret()
+	}
+	password, _ := user.Password()
+	return credential.Git{Username: user.Username(), Password: credential.NewSecret(password)}, nil
+}

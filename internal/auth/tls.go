@@ -1,0 +1,86 @@
+package auth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+const blockCertificate = "CERTIFICATE"
+
+// tlsCredential takes the authority and the client certificate, checked as far as bytes alone allow.
+func tlsCredential(s secret) (credential.TLS, error) {
+	ca, err := authority(s)
+	if err != nil {
+		return credential.TLS{}, err
+	}
+	certificate, err := s.take(keyCertificate, maxCertificate)
+	if err != nil {
+		return credential.TLS{}, err
+	}
+	key, err := s.take(keyKey, maxPrivateKey)
+	if err != nil {
+		return credential.TLS{}, err
+	}
+	if s.has(keyCertificate) != s.has(keyKey) {
+		return credential.TLS{}, s.errorf("has only one of '%s' and '%s'; add the other, or remove it",
+			keyCertificate, keyKey)
+	}
+	if s.has(keyCertificate) {
+		if err := checkPair(s, certificate, key); err != nil {
+			return credential.TLS{}, err
+		}
+	}
+	return credential.TLS{CA: ca, Certificate: certificate, Key: credential.NewSecret(key)}, nil
+}
+
+// authority prefers ca.crt to the older key.
+func authority(s secret) ([]byte, error) {
+	key := keyCA
+	if !s.has(keyCA) {
+		key = keyOldCA
+	}
+	ca, err := s.take(key, maxCA)
+	if err != nil || len(ca) == 0 {
+		return nil, err
+	}
+	if !certificates(ca) {
+		return nil, s.bad(key, "is not a list of PEM certificates", "store the authority's certificates in PEM")
+	}
+	return ca, nil
+}
+
+// checkPair does not pass on the parser's error, which may quote what it found in the place of a key.
+func checkPair(s secret, certificate, key []byte) error {
+	if !certificates(certificate) {
+		return s.bad(keyCertificate, "is not a PEM certificate", "store the client's certificate in PEM, leaf first")
+	}
+	if block, _ := pem.Decode(key); block == nil {
+		return s.bad(keyKey, "is not a PEM private key", "store the key of '"+keyCertificate+"' in PEM")
+	}
+	if _, err := tls.X509KeyPair(certificate, key); err != nil {
+		return s.bad(keyKey, "is not the private key of '"+keyCertificate+"', or is encrypted",
+			"store the two that belong together, the key without a passphrase")
+	}
+	return nil
+}
+
+// certificates tells whether the text has at least one PEM block and every block is a certificate.
+func certificates(text []byte) bool {
+	found := false
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return found
+		}
+		if block.Type != blockCertificate {
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+		found = true
+	}
+}

@@ -1,0 +1,87 @@
+package credential
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// minimumRedacted is the shortest secret that is searched for in texts. Shorter ones would blank out ordinary
+// words and so tell more than they hide.
+const minimumRedacted = 4
+
+// urlPattern finds URLs inside a text; quotes and white space end them.
+var urlPattern = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
+
+// CleanURL returns the URL without what may be secret in it: user, password, query, fragment.
+// What does not parse as a URL is cut by hand, so that it keeps nothing before an "@" or after a "?" or "#".
+func CleanURL(raw string) string {
+	parsed, err := url.Parse(raw)
+	if err != nil || parsed.Opaque != "" {
+		return cutURL(raw)
+	}
+	parsed.User, parsed.RawQuery, parsed.Fragment, parsed.RawFragment = nil, "", "", ""
+	parsed.ForceQuery = false
+	return parsed.String()
+}
+
+func cutURL(raw string) string {
+	if i := strings.IndexAny(raw, "?#"); i >= 0 {
+		raw = raw[:i]
+	}
+	scheme, rest, found := strings.Cut(raw, "://")
+	if !found {
+		scheme, rest = "", raw
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = rest[i+1:]
+	}
+	if !found {
+		return rest
+	}
+	return scheme + "://" + rest
+}
+
+// Redact cleans every URL in the text and replaces every secret, in the spellings a protocol may give it:
+// as it is, percent-encoded, and in base64.
+func Redact(text string, secrets ...Secret) string {
+	for _, secret := range secrets {
+		for _, spelling := range spellings(secret.Reveal()) {
+			text = strings.ReplaceAll(text, spelling, redacted)
+		}
+	}
+	return urlPattern.ReplaceAllStringFunc(text, CleanURL)
+}
+
+func spellings(secret string) []string {
+	trimmed := strings.TrimSpace(secret)
+	if len(trimmed) < minimumRedacted {
+		return nil
+	}
+	return []string{
+		secret, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed), url.UserPassword("", trimmed).String()[1:],
+		base64.StdEncoding.EncodeToString([]byte(trimmed)), base64.RawURLEncoding.EncodeToString([]byte(trimmed)),
+	}
+}
+
+// RedactError returns an error whose text went through Redact. errors.Is and errors.As still see what err is;
+// nothing unwraps to the unredacted text.
+func RedactError(err error, secrets ...Secret) error {
+	if err == nil {
+		return nil
+	}
+	return &redactedError{text: Redact(err.Error(), secrets...), err: err}
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+func (e *redactedError) As(target any) bool { return errors.As(e.err, target) }

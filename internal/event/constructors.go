@@ -1,0 +1,83 @@
+package event
+
+import (
+	"fmt"
+	"maps"
+
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// NewArtifact tells that an artifact with other bytes is stored and published.
+func NewArtifact(s Subject, revision, digest, message string) Event {
+	return s.event(Normal, sourcev1.NewArtifactReason, message, artifactMetadata(revision, digest))
+}
+
+// Recovered tells that an object which had failed works again, with the same artifact as before the failure.
+func Recovered(s Subject, revision, digest, message string) Event {
+	return s.event(Normal, sourcev1.SucceededReason, message, artifactMetadata(revision, digest))
+}
+
+// Failed tells that a reconcile failed. An empty reason becomes Failed; an empty revision is left out.
+func Failed(s Subject, reason string, err error, revision string) Event {
+	if reason == "" {
+		reason = sourcev1.FailedReason
+	}
+	return s.event(Warning, reason, err.Error(), artifactMetadata(revision, ""))
+}
+
+// Waiting tells that another object has to move first. It is no warning: nothing is broken yet.
+func Waiting(s Subject, reason string, err error, revision string) Event {
+	e := Failed(s, reason, err, revision)
+	e.Type = Normal
+	return e
+}
+
+// VerificationFailed tells that a signature does not prove the content at a revision.
+func VerificationFailed(s Subject, err error, revision string) Event {
+	return Failed(s, sourcev1.VerificationErrorReason, err, revision)
+}
+
+// ArtifactVerificationFailed tells that a stored artifact no longer has the bytes its digest promises.
+func ArtifactVerificationFailed(s Subject, err error, revision, digest string) Event {
+	return s.event(
+		Warning, sourcev1.ArtifactVerificationFailedReason, err.Error(), artifactMetadata(revision, digest))
+}
+
+// GarbageCollected tells Kubernetes how many superseded artifacts were deleted.
+func GarbageCollected(s Subject, count int) Event {
+	return Traced(s, sourcev1.GarbageCollectionSucceededReason, fmt.Sprintf("garbage collected %d artifacts", count))
+}
+
+// Traced tells Kubernetes alone about a step.
+func Traced(s Subject, reason, message string) Event {
+	e := s.event(Normal, reason, message, nil)
+	e.Trace = true
+	return e
+}
+
+// Warned tells about something to mend that did not make the reconcile fail, such as settings that overrule each other.
+func Warned(s Subject, reason, message string) Event {
+	return s.event(Warning, reason, message, nil)
+}
+
+func artifactMetadata(revision, digest string) map[string]string {
+	return map[string]string{eventv1.MetaRevisionKey: revision, eventv1.MetaDigestKey: digest}
+}
+
+// event joins the subject's metadata with the event's own, whose keys carry the API group of the subject:
+// receivers look for source.toolkit.fluxcd.io/revision on the events of a source.
+func (s Subject) event(t Type, reason, message string, own map[string]string) Event {
+	metadata := maps.Clone(s.metadata)
+	if metadata == nil {
+		metadata = make(map[string]string, len(own))
+	}
+	group := s.reference.GroupVersionKind().Group
+	for key, value := range own {
+		if value != "" {
+			metadata[group+"/"+key] = value
+		}
+	}
+	return Event{Object: s.reference, Type: t, Reason: reason, Message: message, Metadata: metadata}
+}

@@ -1,0 +1,143 @@
+package event
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var gitRepository = schema.GroupVersionKind{
+	Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository",
+}
+
+func subject(name string) Subject {
+	return About(&metav1.ObjectMeta{Namespace: "apps", Name: name}, gitRepository)
+}
+
+func TestConstructorsSpeakTheWireContract(t *testing.T) {
+	t.Parallel()
+
+	about := About(&metav1.ObjectMeta{
+		Namespace: "apps", Name: "podinfo", UID: "u-1", ResourceVersion: "7",
+		Annotations: map[string]string{
+			"event.toolkit.fluxcd.io/team":       "blue",
+			"event.toolkit.fluxcd.io.evil/other": "x",
+			"kubectl.kubernetes.io/restartedAt":  "y",
+		},
+	}, gitRepository)
+	object := corev1.ObjectReference{
+		APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository",
+		Namespace: "apps", Name: "podinfo", UID: "u-1", ResourceVersion: "7",
+	}
+	user := map[string]string{"event.toolkit.fluxcd.io/team": "blue"}
+	full := map[string]string{
+		"event.toolkit.fluxcd.io/team":      "blue",
+		"source.toolkit.fluxcd.io/revision": "main@sha1:aa",
+		"source.toolkit.fluxcd.io/digest":   "sha256:bb",
+	}
+	revisionOnly := map[string]string{
+		"event.toolkit.fluxcd.io/team":      "blue",
+		"source.toolkit.fluxcd.io/revision": "main@sha1:aa",
+	}
+	boom := errors.New("boom")
+
+	cases := map[string]struct {
+		reason string
+		got    Event
+		want   Event
+	}{
+		"new artifact": {
+			reason: "A new artifact names its revision and digest.",
+			got:    NewArtifact(about, "main@sha1:aa", "sha256:bb", "stored"),
+			want:   Event{Object: object, Type: Normal, Reason: "NewArtifact", Message: "stored", Metadata: full},
+		},
+		"recovered": {
+			reason: "A recovery is a success with the artifact that was there.",
+			got:    Recovered(about, "main@sha1:aa", "sha256:bb", "stored"),
+			want:   Event{Object: object, Type: Normal, Reason: "Succeeded", Message: "stored", Metadata: full},
+		},
+		"failed": {
+			reason: "A failure is a warning with its own reason.",
+			got:    Failed(about, "GitOperationFailed", boom, "main@sha1:aa"),
+			want: Event{
+				Object: object, Type: Warning, Reason: "GitOperationFailed", Message: "boom", Metadata: revisionOnly,
+			},
+		},
+		"failed without reason or revision": {
+			reason: "A plain error gets the general reason, and no empty revision is sent.",
+			got:    Failed(about, "", boom, ""),
+			want:   Event{Object: object, Type: Warning, Reason: "Failed", Message: "boom", Metadata: user},
+		},
+		"waiting": {
+			reason: "Waiting for another object is not a warning.",
+			got:    Waiting(about, "NoArtifact", boom, ""),
+			want:   Event{Object: object, Type: Normal, Reason: "NoArtifact", Message: "boom", Metadata: user},
+		},
+		"verification failed": {
+			reason: "A bad signature has a reason that receivers filter by.",
+			got:    VerificationFailed(about, boom, "main@sha1:aa"),
+			want: Event{
+				Object: object, Type: Warning, Reason: "VerificationError", Message: "boom", Metadata: revisionOnly,
+			},
+		},
+		"artifact verification failed": {
+			reason: "A damaged artifact is named by what it should have been.",
+			got:    ArtifactVerificationFailed(about, boom, "main@sha1:aa", "sha256:bb"),
+			want: Event{
+				Object: object, Type: Warning, Reason: "ArtifactVerificationFailed", Message: "boom", Metadata: full,
+			},
+		},
+		"garbage collected": {
+			reason: "House-keeping is told to Kubernetes alone.",
+			got:    GarbageCollected(about, 3),
+			want: Event{
+				Object: object, Type: Normal, Trace: true, Reason: "GarbageCollectionSucceeded",
+				Message: "garbage collected 3 artifacts", Metadata: user,
+			},
+		},
+		"warned": {
+			reason: "A warning without a failure carries no artifact.",
+			got:    Warned(about, "Ambiguous", "tag overrules branch"),
+			want: Event{
+				Object: object, Type: Warning, Reason: "Ambiguous", Message: "tag overrules branch", Metadata: user,
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestEventsOfOneSubjectShareNoMap(t *testing.T) {
+	t.Parallel()
+	about := subject("podinfo")
+	first := NewArtifact(about, "r1", "d1", "stored")
+	NewArtifact(about, "r2", "d2", "stored").Metadata["x"] = "y"
+	want := map[string]string{"source.toolkit.fluxcd.io/revision": "r1", "source.toolkit.fluxcd.io/digest": "d1"}
+	if diff := cmp.Diff(want, first.Metadata); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestUserMetadataIsBounded(t *testing.T) {
+	t.Parallel()
+	got := userMetadata(map[string]string{
+		"event.toolkit.fluxcd.io/a": "small",
+		"event.toolkit.fluxcd.io/b": strings.Repeat("x", maxUserMetadata),
+		"event.toolkit.fluxcd.io/c": "small too",
+	})
+	want := map[string]string{"event.toolkit.fluxcd.io/a": "small", "event.toolkit.fluxcd.io/c": "small too"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

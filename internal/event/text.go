@@ -1,0 +1,60 @@
+package event
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+const (
+	// maxKubernetesMessage is the longest note that the API server takes (events.k8s.io validation), in bytes.
+	maxKubernetesMessage = 1024
+	// maxReceiverMessage is the longest message in event.toolkit.fluxcd.io/v1beta1; counted here in bytes, which is
+	// never more than the characters the schema counts.
+	maxReceiverMessage = 39000
+
+	ellipsis = "…"
+)
+
+// clean makes a message safe to print and to pass on: texts from outside (servers' answers, commit subjects) end up in
+// terminals, logs and chat rooms. Control characters, which move cursors and forge lines, and those which reverse the
+// reading direction are written as escapes, and so are bytes that are not UTF-8. URLs lose what may be secret in them;
+// no secret should get this far.
+func clean(message string) string {
+	message = strings.TrimSpace(cut(message, maxReceiverMessage))
+	message = credential.Redact(message)
+	if strings.IndexFunc(message, unprintable) < 0 && utf8.ValidString(message) {
+		return message
+	}
+	var b strings.Builder
+	for len(message) > 0 {
+		r, size := utf8.DecodeRuneInString(message)
+		if unprintable(r) || (r == utf8.RuneError && size == 1) {
+			quoted := strconv.QuoteToASCII(message[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(message[:size])
+		}
+		message = message[size:]
+	}
+	return cut(b.String(), maxReceiverMessage)
+}
+
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// cut shortens text to at most limit bytes, between two characters, and shows that it did.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}

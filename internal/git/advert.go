@@ -1,0 +1,191 @@
+package git
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	// maxAdvertBytes bounds an advertisement, which in version 0 lists all refs, and an answer to ls-refs.
+	maxAdvertBytes = 64 << 20
+	// maxCapabilities bounds the lines of a version 2 advertisement.
+	maxCapabilities = 256
+	// peeledSuffix marks what an annotated tag points to, in version 0.
+	peeledSuffix = "^{}"
+)
+
+// capabilities are what a server offers; a capability without a value has the empty one.
+type capabilities map[string]string
+
+func (c capabilities) has(name string) bool {
+	_, ok := c[name]
+	return ok
+}
+
+// feature tells whether the capability has the word in its value, as in "fetch=shallow filter".
+func (c capabilities) feature(name, word string) bool {
+	for offered := range strings.FieldsSeq(c[name]) {
+		if offered == word {
+			return true
+		}
+	}
+	return false
+}
+
+// checkObjectFormat refuses repositories whose objects are not named by SHA-1.
+func (c capabilities) checkObjectFormat() error {
+	if format, ok := c["object-format"]; ok && format != "sha1" {
+		return protocolErrorf("object format %s is not supported", transport.PrintableQuoted(format))
+	}
+	return nil
+}
+
+// advert is a server's first answer. Only in version 0 does it list the refs.
+type advert struct {
+	version int
+	caps    capabilities
+	refs    []Ref
+}
+
+// readAdvert reads an advertisement, with or without the line that smart HTTP puts before it.
+func readAdvert(in *packetReader, maxRefs int) (*advert, error) {
+	kind, line, err := firstLine(in)
+	if err != nil {
+		return nil, err
+	}
+	if kind == dataPacket && strings.HasPrefix(line, "# service=") {
+		if line != "# service=git-upload-pack" {
+			return nil, protocolErrorf("advertisement of another service: %s", transport.PrintableQuoted(line))
+		}
+		if kind, _, err = in.line(); err != nil || kind != flushPacket {
+			return nil, errors.Join(protocolErrorf("no flush packet after the service line"), err)
+		}
+		if kind, line, err = firstLine(in); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case kind == dataPacket && line == "version 2":
+		return readAdvertV2(in)
+	case kind == dataPacket && line == "version 1":
+		if kind, line, err = firstLine(in); err != nil {
+			return nil, err
+		}
+	}
+	return readAdvertV0(in, kind, line, maxRefs)
+}
+
+// firstLine is line for places where the end of the stream is a surprise.
+func firstLine(in *packetReader) (packetKind, string, error) {
+	kind, line, err := in.line()
+	if errors.Is(err, io.EOF) {
+		return 0, "", unexpected(protocolErrorf("empty answer"))
+	}
+	return kind, line, err
+}
+
+func readAdvertV2(in *packetReader) (*advert, error) {
+	a := &advert{version: 2, caps: capabilities{}}
+	for {
+		kind, line, err := firstLine(in)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == flushPacket:
+			return a, a.caps.checkObjectFormat()
+		case kind != dataPacket || line == "":
+			return nil, protocolErrorf("malformed capability advertisement")
+		case len(a.caps) == maxCapabilities:
+			return nil, limitErrorf("more than %d capabilities", maxCapabilities)
+		}
+		name, value, _ := strings.Cut(line, "=")
+		a.caps[name] = value
+	}
+}
+
+func readAdvertV0(in *packetReader, kind packetKind, line string, maxRefs int) (*advert, error) {
+	a := &advert{caps: capabilities{}}
+	symrefs := map[string]string{}
+	seen := map[string]struct{}{}
+	for first := true; kind != flushPacket; first = false {
+		if kind != dataPacket {
+			return nil, protocolErrorf("malformed ref advertisement")
+		}
+		if first {
+			var list string
+			line, list, _ = strings.Cut(line, "\x00")
+			a.caps, symrefs = parseCapabilitiesV0(list)
+			if err := a.caps.checkObjectFormat(); err != nil {
+				return nil, err
+			}
+		}
+		if err := a.add(line, seen, maxRefs); err != nil {
+			return nil, err
+		}
+		var err error
+		if kind, line, err = firstLine(in); err != nil {
+			return nil, err
+		}
+	}
+	for i, ref := range a.refs {
+		a.refs[i].Symref = symrefs[ref.Name]
+	}
+	return a, nil
+}
+
+// add takes one line of a version 0 advertisement: a ref, a peeled tag, the stand-in of an empty repository, or a
+// shallow commit of a repository that is shallow itself.
+func (a *advert) add(line string, seen map[string]struct{}, maxRefs int) error {
+	if strings.HasPrefix(line, "shallow ") {
+		return nil
+	}
+	id, name, _ := strings.Cut(line, " ")
+	if _, err := parseHash(id); err != nil {
+		return unexpected(err)
+	}
+	if name == "capabilities"+peeledSuffix {
+		return nil
+	}
+	if tag, peeled := strings.CutSuffix(name, peeledSuffix); peeled {
+		if len(a.refs) == 0 || a.refs[len(a.refs)-1].Name != tag {
+			return protocolErrorf("peeled tag %s does not follow its tag", transport.PrintableQuoted(tag))
+		}
+		a.refs[len(a.refs)-1].Peeled = id
+		return nil
+	}
+	if err := admitRef(name, seen, maxRefs); err != nil {
+		return err
+	}
+	a.refs = append(a.refs, Ref{Name: name, Hash: id})
+	return nil
+}
+
+// admitRef refuses names that no ref may have, names that came before, and more names than allowed.
+func admitRef(name string, seen map[string]struct{}, maxRefs int) error {
+	if !validRefName(name) {
+		return protocolErrorf("server lists a malformed ref name: %s", transport.PrintableQuoted(name))
+	}
+	if len(seen) >= maxRefs {
+		return limitErrorf("more than %d refs", maxRefs)
+	}
+	if _, taken := seen[name]; taken {
+		return protocolErrorf("server lists ref %s twice", transport.PrintableQuoted(name))
+	}
+	seen[name] = struct{}{}
+	return nil
+}
+
+func parseCapabilitiesV0(list string) (capabilities, map[string]string) {
+	caps, symrefs := capabilities{}, map[string]string{}
+	for word := range strings.FieldsSeq(list) {
+		name, value, _ := strings.Cut(word, "=")
+		caps[name] = value
+		if from, to, ok := strings.Cut(value, ":"); ok && name == "symref" && validRefName(to) {
+			symrefs[from] = to
+		}
+	}
+	return caps, symrefs
+}

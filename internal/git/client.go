@@ -1,0 +1,127 @@
+// Package git lists the refs of a remote repository and fetches single commits from it, over HTTP and SSH.
+// It does not know how a ref is chosen, what becomes of a commit's files, or that Kubernetes exists.
+//
+// The wire protocol is Git's own, version 2 with a fallback to version 0; see gitprotocol-v2(5),
+// gitprotocol-pack(5), gitprotocol-http(5) and gitformat-pack(5) in Git's documentation.
+package git
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// Remote is a repository and what its server may ask for.
+type Remote struct {
+	// URL is http, https or ssh. Userinfo in it stands in for a user name and password that Credential lacks.
+	URL        string
+	Credential credential.Git
+}
+
+// secrets are the values that no error may contain.
+func (r Remote) secrets() []credential.Secret {
+	secrets := r.Credential.Secrets()
+	if parsed, err := url.Parse(r.URL); err == nil && parsed.User != nil {
+		password, _ := parsed.User.Password()
+		secrets = append(secrets, credential.NewSecret(password))
+	}
+	return secrets
+}
+
+// Options tune a Client. Zero values mean the defaults; every limit is enforced while data streams in.
+type Options struct {
+	// Transport makes the connections. Required.
+	Transport *transport.Factory
+	// TempDir takes packs that are too large for memory. Default os.TempDir.
+	TempDir string
+	// MaxPackBytes bounds the pack of one fetch as it is sent. Default 512 MiB.
+	MaxPackBytes int64
+	// MaxUnpackedBytes bounds all objects of one fetch together, unpacked. Default 4 GiB.
+	MaxUnpackedBytes int64
+	// MaxObjectBytes bounds one object, unpacked. Default 128 MiB.
+	MaxObjectBytes int64
+	// MaxObjects bounds the objects of one fetch. Default 1,000,000.
+	MaxObjects int
+	// MaxRefs bounds the refs that a server may list in answer to one request. Default 200,000.
+	MaxRefs int
+	// MaxTreeDepth bounds the nesting of directories. Default 256.
+	MaxTreeDepth int
+	// MaxFiles bounds the entries of a commit's whole tree: files, links, submodules and directories.
+	// Default 100,000.
+	MaxFiles int
+	// KexAlgorithms and HostKeyAlgorithms restrict what SSH negotiates. Default: those of golang.org/x/crypto/ssh.
+	KexAlgorithms     []string
+	HostKeyAlgorithms []string
+	// Observe is told the bytes received by each ListRefs and Fetch, also by failed ones. It may be nil.
+	Observe func(bytes int64)
+}
+
+func (o Options) withDefaults() Options {
+	defaultTo(&o.TempDir, os.TempDir())
+	defaultTo(&o.MaxPackBytes, 512<<20)
+	defaultTo(&o.MaxUnpackedBytes, 4<<30)
+	defaultTo(&o.MaxObjectBytes, 128<<20)
+	defaultTo(&o.MaxObjects, 1_000_000)
+	defaultTo(&o.MaxRefs, 200_000)
+	defaultTo(&o.MaxTreeDepth, 256)
+	defaultTo(&o.MaxFiles, 100_000)
+	if o.Observe == nil {
+		o.Observe = func(int64) {}
+	}
+	return o
+}
+
+func defaultTo[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+// Client talks to Git servers. It is safe for concurrent use.
+type Client struct {
+	options Options
+	adverts *advertCache
+}
+
+// New returns a Client.
+func New(options Options) (*Client, error) {
+	if options.Transport == nil {
+		return nil, errors.New("git client needs a transport")
+	}
+	return &Client{options: options.withDefaults(), adverts: newAdvertCache()}, nil
+}
+
+// converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so
+// that a poll is one request; when talk is then answered in an unexpected way, it is tried once more on a fresh
+// advertisement.
+func (c *Client) converse(ctx context.Context, remote Remote, m *meter, talk func(peer) error) error {
+	address, err := parseEndpoint(remote.URL)
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := c.connect(ctx, address, remote.Credential, m)
+		if err != nil {
+			return err
+		}
+		err = talk(p)
+		remembered := p.remembered()
+		p.close(err == nil)
+		if err == nil || !remembered || !isUnexpected(err) || ctx.Err() != nil {
+			return err
+		}
+		c.adverts.forget(cacheKey(address, remote.Credential))
+	}
+}
+
+func (c *Client) connect(ctx context.Context, to endpoint, as credential.Git, m *meter) (peer, error) {
+	if to.url.Scheme == "ssh" {
+		return c.dialSSH(ctx, to, as, m)
+	}
+	return c.openHTTP(ctx, to, as, m)
+}

@@ -1,0 +1,225 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	service           = "git-upload-pack"
+	advertisementType = "application/x-git-upload-pack-advertisement"
+	requestType       = "application/x-git-upload-pack-request"
+	resultType        = "application/x-git-upload-pack-result"
+	maxErrorBody      = 512
+)
+
+// httpPeer speaks smart HTTP, see gitprotocol-http(5): one request for the advertisement, one for each question.
+type httpPeer struct {
+	client    *http.Client
+	transport *transport.Factory
+	base      *url.URL
+	sign      func(*http.Request)
+	meter     *meter
+	advertise *advert
+	recalled  bool
+	answer    io.ReadCloser
+}
+
+func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m *meter) (peer, error) {
+	sign, err := authorization(to, as)
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.options.Transport.HTTP(to.url, as.TLS)
+	if errors.Is(err, transport.ErrTLSConfig) {
+		return nil, fmt.Errorf("%w: %w", ErrCredential, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &httpPeer{client: client, transport: c.options.Transport, base: to.url, sign: sign, meter: m}
+	key := cacheKey(to, as)
+	if p.advertise = c.adverts.find(key); p.advertise != nil {
+		p.recalled = true
+		return p, nil
+	}
+	if err := p.readAdvert(ctx, c.options.MaxRefs); err != nil {
+		return nil, err
+	}
+	if p.advertise.version == 2 && p.base == to.url {
+		// A redirect is not remembered: only asking again shows that it leads elsewhere now.
+		c.adverts.remember(key, p.advertise)
+	}
+	return p, nil
+}
+
+// authorization prepares the Authorization header. The transport sees to it that no other origin gets it.
+func authorization(to endpoint, as credential.Git) (func(*http.Request), error) {
+	username, password := as.Username, as.Password.Reveal()
+	bearer := as.BearerToken.Reveal()
+	switch {
+	case bearer != "" && (username != "" || password != ""):
+		return nil, fmt.Errorf("%w: bearerToken cannot be combined with username and password", ErrCredential)
+	case strings.ContainsAny(bearer, "\r\n\x00"):
+		return nil, fmt.Errorf("%w: bearerToken contains a line break", ErrCredential)
+	case bearer != "":
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+bearer) }, nil
+	case strings.Contains(username, ":"):
+		return nil, fmt.Errorf("%w: username contains a colon", ErrCredential)
+	case username == "" && password == "":
+		username, password = to.username, to.password
+	}
+	if username == "" && password == "" {
+		return func(*http.Request) {}, nil
+	}
+	return func(r *http.Request) { r.SetBasicAuth(username, password) }, nil
+}
+
+func (p *httpPeer) advert() *advert { return p.advertise }
+
+func (p *httpPeer) remembered() bool { return p.recalled }
+
+func (p *httpPeer) close(complete bool) {
+	if p.answer == nil {
+		return
+	}
+	if complete {
+		// The connection can be used again once the very end of the answer has been seen.
+		_, _ = io.CopyN(io.Discard, p.answer, maxErrorBody)
+	}
+	_ = p.answer.Close() // The answer has been read, or nobody wants the rest of it.
+	p.answer = nil
+}
+
+func (p *httpPeer) readAdvert(ctx context.Context, maxRefs int) (err error) {
+	location := join(p.base, "info/refs")
+	location.RawQuery = "service=" + service
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), nil)
+	if err != nil {
+		return err
+	}
+	response, err := p.send(request, advertisementType)
+	if err != nil {
+		return err
+	}
+	defer func() { p.close(err == nil) }()
+	if final := response.Request.URL; final.String() != location.String() {
+		if p.base, err = redirectedBase(final); err != nil {
+			return err
+		}
+	}
+	body := newBounded(response.Body, maxAdvertBytes, p.meter)
+	p.advertise, err = readAdvert(newPacketReader(body), maxRefs)
+	return err
+}
+
+// redirectedBase is where the repository moved to. Like Git itself, follow only to the same resource elsewhere.
+func redirectedBase(final *url.URL) (*url.URL, error) {
+	base := *final
+	var ok bool
+	if base.Path, ok = strings.CutSuffix(final.Path, "/info/refs"); !ok {
+		return nil, protocolErrorf("redirected to %s, which is no repository", credential.CleanURL(final.String()))
+	}
+	base.RawPath = strings.TrimSuffix(final.RawPath, "/info/refs")
+	base.User, base.RawQuery, base.Fragment = nil, "", ""
+	return &base, nil
+}
+
+func (p *httpPeer) ask(ctx context.Context, question []byte, limit int64) (*packetReader, error) {
+	p.close(true)
+	location := join(p.base, service)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, location.String(), bytes.NewReader(question))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", requestType)
+	response, err := p.send(request, resultType)
+	if err != nil {
+		return nil, err
+	}
+	return newPacketReader(newBounded(response.Body, limit, p.meter)), nil
+}
+
+// send returns a response with status 200 and the content type; p.close closes it.
+func (p *httpPeer) send(request *http.Request, want string) (*http.Response, error) {
+	request.Header.Set("User-Agent", agent)
+	request.Header.Set("Accept", want)
+	request.Header.Set("Git-Protocol", "version=2")
+	p.sign(request)
+	response, err := p.client.Do(request)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // Its text repeats method and URL.
+		}
+		return nil, err
+	}
+	response.Body = p.transport.Body(response.Body)
+	p.answer = response.Body
+	if err := cmp.Or(checkStatus(response), checkType(response, want)); err != nil {
+		p.close(false)
+		return nil, err
+	}
+	return response, nil
+}
+
+func checkStatus(response *http.Response) error {
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	err := fmt.Errorf("server answers %d %s%s", response.StatusCode, http.StatusText(response.StatusCode), words(response))
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return fmt.Errorf("%w: %w", ErrAuthentication, err)
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return unexpected(fmt.Errorf("%w: %w", ErrNotFound, err))
+	case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
+		return err
+	case code >= 300 && code < 400:
+		err = fmt.Errorf("%w, which is not followed here", err)
+	}
+	return unexpected(fmt.Errorf("%w: %w", ErrProtocol, err))
+}
+
+// words is the beginning of an error page, if it is plain text.
+func words(response *http.Response) string {
+	if media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || media != "text/plain" {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	if said := strings.TrimSpace(string(text)); err == nil && said != "" {
+		return ": " + transport.PrintableQuoted(said)
+	}
+	return ""
+}
+
+func checkType(response *http.Response, want string) error {
+	got := response.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(got)
+	if err == nil && media == want {
+		return nil
+	}
+	return unexpected(protocolErrorf("server answers with content type %s: this is no Git repository over smart HTTP",
+		transport.PrintableQuoted(got)))
+}
+
+// join appends a fixed relative path to the URL, and keeps escapes in it as they are.
+func join(base *url.URL, name string) *url.URL {
+	joined := *base
+	joined.Path = strings.TrimRight(base.Path, "/") + "/" + name
+	if base.RawPath != "" {
+		joined.RawPath = strings.TrimRight(base.RawPath, "/") + "/" + name
+	}
+	return &joined
+}

@@ -1,0 +1,313 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"crypto"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/hash"
+)
+
+const (
+	packHeader  = 12
+	packTrailer = 20
+	// maxDeltaDepth is the longest chain of deltas that Git itself writes.
+	maxDeltaDepth = 4095
+	cursorBuffer  = 16 << 10
+)
+
+// cursor reads a pack from an offset on and knows where it is.
+type cursor struct {
+	buffer   *bufio.Reader
+	position int64
+}
+
+// reset starts at the offset.
+func (c *cursor) reset(in io.ReaderAt, from, to int64) {
+	section := io.NewSectionReader(in, from, to-from)
+	c.position = from
+	if c.buffer == nil {
+		c.buffer = bufio.NewReaderSize(section, cursorBuffer)
+		return
+	}
+	c.buffer.Reset(section)
+}
+
+// Read counts what it reads.
+func (c *cursor) Read(p []byte) (int, error) {
+	n, err := c.buffer.Read(p)
+	c.position += int64(n)
+	return n, err
+}
+
+// ReadByte lets the inflater stop exactly at the end of its stream.
+func (c *cursor) ReadByte() (byte, error) {
+	b, err := c.buffer.ReadByte()
+	if err == nil {
+		c.position++
+	}
+	return b, err
+}
+
+// indexer turns the bytes of a pack into objects with names.
+type indexer struct {
+	*pack
+	limits   packLimits
+	unpacked int64
+	starts   []int64                   // where each object begins
+	children map[int32][]int32         // base → deltas on it
+	waiting  map[plumbing.Hash][]int32 // base named by hash → deltas on it
+	hashed   int
+	inflater inflater
+}
+
+// indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
+// is refused. All limits hold, whatever the pack claims.
+func indexPack(ctx context.Context, s *spool, limits packLimits) (*pack, error) {
+	count, err := checkPack(s, limits)
+	if err != nil {
+		return nil, err
+	}
+	x := &indexer{
+		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}},
+		limits:   limits,
+		children: map[int32][]int32{},
+		waiting:  map[plumbing.Hash][]int32{},
+	}
+	if err := x.scan(ctx, count); err != nil {
+		return nil, err
+	}
+	if err := x.resolve(ctx); err != nil {
+		return nil, err
+	}
+	return x.pack, nil
+}
+
+// checkPack verifies header and checksum, and returns the number of objects.
+func checkPack(s *spool, limits packLimits) (int, error) {
+	var header [packHeader]byte
+	if s.size < packHeader+packTrailer {
+		return 0, protocolErrorf("pack has only %d bytes", s.size)
+	}
+	if _, err := s.ReadAt(header[:], 0); err != nil {
+		return 0, fmt.Errorf("read pack: %w", err)
+	}
+	version := binary.BigEndian.Uint32(header[4:])
+	if string(header[:4]) != "PACK" || version != 2 && version != 3 {
+		return 0, protocolErrorf("no pack of version 2 or 3")
+	}
+	count := binary.BigEndian.Uint32(header[8:])
+	if int64(count) > int64(limits.objects) {
+		return 0, limitErrorf("pack holds %d objects, more than %d", count, limits.objects)
+	}
+	sum := hash.New(crypto.SHA1)
+	if _, err := io.Copy(sum, io.NewSectionReader(s, 0, s.size-packTrailer)); err != nil {
+		return 0, fmt.Errorf("read pack: %w", err)
+	}
+	var trailer [packTrailer]byte
+	if _, err := s.ReadAt(trailer[:], s.size-packTrailer); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read pack: %w", err)
+	}
+	if [packTrailer]byte(sum.Sum(nil)) != trailer {
+		return 0, protocolErrorf("pack does not match its checksum")
+	}
+	return int(count), nil
+}
+
+// scan reads through the pack once and hashes the objects that are no deltas.
+func (x *indexer) scan(ctx context.Context, count int) error {
+	end := x.spool.size - packTrailer
+	in := &x.inflater.source
+	in.reset(x.spool, packHeader, end)
+	buffer := make([]byte, 32<<10)
+	for range count {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := in.position
+		if err := x.scanObject(in, buffer); err != nil {
+			if errors.Is(err, ErrLimit) || errors.Is(err, ErrProtocol) {
+				return err
+			}
+			return protocolErrorf("object at %d: %w", start, err)
+		}
+	}
+	if in.position != end {
+		return protocolErrorf("pack goes on after its last object")
+	}
+	return nil
+}
+
+// scanObject reads one entry, see gitformat-pack(5).
+func (x *indexer) scanObject(in *cursor, buffer []byte) error {
+	start := in.position
+	kind, size, err := readEntryHeader(in)
+	if err != nil {
+		return err
+	}
+	object := packed{raw: size, size: size, base: noBase, kind: kind}
+	index := int32(len(x.objects)) //nolint:gosec // The number of objects is limited.
+	switch kind {
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+	case plumbing.OFSDeltaObject:
+		distance, err := readOffset(in)
+		if err != nil {
+			return err
+		}
+		place, ok := slices.BinarySearch(x.starts, start-distance)
+		if !ok {
+			return errors.New("delta on no object")
+		}
+		base := int32(place) //nolint:gosec // The number of objects is limited.
+		x.children[base] = append(x.children[base], index)
+	case plumbing.REFDeltaObject:
+		var base plumbing.Hash
+		if _, err := io.ReadFull(in, base[:]); err != nil {
+			return err
+		}
+		x.waiting[base] = append(x.waiting[base], index)
+	default:
+		return fmt.Errorf("unknown kind %d", kind)
+	}
+	object.data = in.position
+	if err := x.account(size); err != nil {
+		return err
+	}
+	if err := x.inflateEntry(in, &object, buffer); err != nil {
+		return err
+	}
+	x.starts = append(x.starts, start)
+	x.objects = append(x.objects, object)
+	if !kind.IsDelta() {
+		x.name(index)
+	}
+	return nil
+}
+
+// account refuses an object before it is inflated.
+func (x *indexer) account(size int64) error {
+	if size < 0 || size > x.limits.object {
+		return limitErrorf("an object is larger than %d bytes", x.limits.object)
+	}
+	if x.unpacked += size; x.unpacked > x.limits.unpacked {
+		return limitErrorf("objects are larger than %d bytes together", x.limits.unpacked)
+	}
+	return nil
+}
+
+func (x *indexer) name(index int32) {
+	if _, taken := x.byHash[x.objects[index].hash]; !taken {
+		x.byHash[x.objects[index].hash] = index
+	}
+	x.hashed++
+}
+
+// inflateEntry reads the zlib stream to its end: hashes an object, or learns from a delta how large its result is.
+func (x *indexer) inflateEntry(in *cursor, object *packed, buffer []byte) error {
+	if err := x.inflater.restart(in); err != nil {
+		return err
+	}
+	var sink io.Writer
+	var hasher plumbing.Hasher
+	var head deltaHead
+	if object.kind.IsDelta() {
+		sink = &head
+	} else {
+		hasher = plumbing.NewHasher(object.kind, object.size)
+		sink = hasher
+	}
+	// One byte more than announced, to notice it; the read that finds the end verifies zlib's checksum.
+	n, err := io.CopyBuffer(sink, io.LimitReader(&x.inflater, object.raw+1), buffer)
+	if err != nil {
+		return err
+	}
+	if n != object.raw {
+		return errors.New("object does not have the announced size")
+	}
+	if object.kind.IsDelta() {
+		object.size, err = head.resultSize()
+		return err
+	}
+	object.hash, err = finish(hasher)
+	return err
+}
+
+// finish names an object, unless it was made to collide with another; see https://shattered.io.
+func finish(hasher plumbing.Hasher) (plumbing.Hash, error) {
+	if resistant, ok := hasher.Hash.(interface {
+		CollisionResistantSum(in []byte) ([]byte, bool)
+	}); ok {
+		if _, collision := resistant.CollisionResistantSum(nil); collision {
+			return plumbing.ZeroHash, errors.New("object is part of a SHA-1 collision attack")
+		}
+	}
+	return hasher.Sum(), nil
+}
+
+// readEntryHeader reads kind and size: three bits and four, then seven a byte, least significant first.
+func readEntryHeader(in io.ByteReader) (plumbing.ObjectType, int64, error) {
+	b, err := in.ReadByte()
+	if err != nil {
+		return 0, 0, err
+	}
+	kind, size := plumbing.ObjectType(b>>4&7), int64(b&15) //nolint:gosec // Three bits fit.
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if shift > 53 {
+			return 0, 0, errors.New("size overflows")
+		}
+		if b, err = in.ReadByte(); err != nil {
+			return 0, 0, err
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	return kind, size, nil
+}
+
+// readOffset reads the distance back to a base: seven bits a byte, most significant first, plus one a byte.
+func readOffset(in io.ByteReader) (int64, error) {
+	b, err := in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	distance := int64(b & 0x7f)
+	for b&0x80 != 0 {
+		if distance >= 1<<53 {
+			return 0, errors.New("offset overflows")
+		}
+		if b, err = in.ReadByte(); err != nil {
+			return 0, err
+		}
+		distance = (distance+1)<<7 | int64(b&0x7f)
+	}
+	return distance, nil
+}
+
+// deltaHead keeps the first bytes of a delta, which tell the sizes of base and result.
+type deltaHead struct {
+	bytes [20]byte
+	n     int
+}
+
+// Write takes everything and keeps the beginning.
+func (h *deltaHead) Write(p []byte) (int, error) {
+	h.n += copy(h.bytes[h.n:], p)
+	return len(p), nil
+}
+
+func (h *deltaHead) resultSize() (int64, error) {
+	_, n := binary.Uvarint(h.bytes[:h.n])
+	if n <= 0 {
+		return 0, errors.New("malformed delta")
+	}
+	size, n := binary.Uvarint(h.bytes[n:h.n])
+	if n <= 0 || size > 1<<53 {
+		return 0, errors.New("malformed delta")
+	}
+	return int64(size), nil
+}

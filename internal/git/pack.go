@@ -1,0 +1,165 @@
+package git
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// packLimits bound one pack; see Options.
+type packLimits struct {
+	objects  int
+	object   int64
+	unpacked int64
+}
+
+// noBase stands for "not a delta" and for "no such object".
+const noBase = -1
+
+// packed is one object of a pack.
+type packed struct {
+	data  int64 // where the zlib stream begins
+	raw   int64 // what the zlib stream inflates to: the object, or the delta
+	size  int64 // the object itself
+	base  int32 // index of the object that a delta applies to
+	depth int32 // how many deltas there are down to an object that is none
+	kind  plumbing.ObjectType
+	hash  plumbing.Hash
+}
+
+// pack gives the objects of a complete pack. Reading is safe for concurrent use.
+type pack struct {
+	spool   *spool
+	objects []packed
+	byHash  map[plumbing.Hash]int32
+	// readers are reused: an inflater and its buffer take about 60 KiB.
+	readers sync.Pool
+}
+
+// Close frees the pack.
+func (p *pack) Close() error { return p.spool.Close() }
+
+// find returns the object with the hash if it is of the kind.
+func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error) {
+	index, ok := p.byHash[hash]
+	if !ok {
+		return noBase, protocolErrorf("pack lacks %s %s", kind, hash)
+	}
+	if got := p.objects[index].kind; got != kind {
+		return noBase, protocolErrorf("object %s is a %s, not a %s", hash, got, kind)
+	}
+	return index, nil
+}
+
+// load returns a whole object. Objects that take part in deltas are bounded by the object limit since indexing.
+func (p *pack) load(ctx context.Context, index int32) ([]byte, error) {
+	var chain []int32
+	for p.objects[index].base != noBase {
+		chain = append(chain, index)
+		index = p.objects[index].base
+	}
+	content, err := p.inflate(index)
+	for i := len(chain) - 1; i >= 0 && err == nil; i-- {
+		if err = ctx.Err(); err == nil {
+			content, err = p.apply(content, chain[i])
+		}
+	}
+	return content, err
+}
+
+// apply makes the object from its base.
+func (p *pack) apply(base []byte, index int32) ([]byte, error) {
+	delta, err := p.inflate(index)
+	if err != nil {
+		return nil, err
+	}
+	content, err := packfile.PatchDelta(base, delta)
+	if err != nil {
+		return nil, protocolErrorf("delta at %d: %w", p.objects[index].data, err)
+	}
+	return content, nil
+}
+
+// inflate returns what the object's zlib stream holds.
+func (p *pack) inflate(index int32) ([]byte, error) {
+	stream, err := p.stream(index)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }() // Reading told whether the data was good.
+	content := make([]byte, p.objects[index].raw)
+	if _, err := io.ReadFull(stream, content); err != nil {
+		return nil, fmt.Errorf("read object at %d: %w", p.objects[index].data, err)
+	}
+	return content, nil
+}
+
+// open streams an object. Only a delta is put together in memory.
+func (p *pack) open(index int32) (io.ReadCloser, error) {
+	if p.objects[index].base == noBase {
+		return p.stream(index)
+	}
+	content, err := p.load(context.Background(), index)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+func (p *pack) stream(index int32) (io.ReadCloser, error) {
+	offset := p.objects[index].data
+	r, ok := p.readers.Get().(*inflater)
+	if !ok {
+		r = &inflater{}
+	}
+	r.source.reset(p.spool, offset, p.spool.size)
+	if err := r.restart(&r.source); err != nil {
+		return nil, fmt.Errorf("read object at %d: %w", offset, err)
+	}
+	return &object{inflater: r, pool: &p.readers}, nil
+}
+
+// inflater is a zlib reader that is used for one stream after the other.
+type inflater struct {
+	io.ReadCloser
+	source cursor
+}
+
+func (i *inflater) restart(from io.Reader) (err error) {
+	if resetter, ok := i.ReadCloser.(zlib.Resetter); ok {
+		return resetter.Reset(from, nil)
+	}
+	i.ReadCloser, err = zlib.NewReader(from)
+	return err
+}
+
+// object is the content of one object while it is read. Close gives the inflater back.
+type object struct {
+	inflater *inflater
+	pool     *sync.Pool
+}
+
+// Read fails after Close.
+func (o *object) Read(p []byte) (int, error) {
+	if o.inflater == nil {
+		return 0, fs.ErrClosed
+	}
+	return o.inflater.Read(p)
+}
+
+// Close ends the reading.
+func (o *object) Close() error {
+	if o.inflater == nil {
+		return nil
+	}
+	o.pool.Put(o.inflater)
+	o.inflater = nil
+	return nil
+}

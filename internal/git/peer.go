@@ -1,0 +1,113 @@
+package git
+
+import (
+	"container/list"
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+// agent is how this client names itself on the wire. Some servers answer only what begins with "git/".
+const agent = "git/2.0-sluice"
+
+// peer is the other end of a conversation.
+type peer interface {
+	// advert is what the server offers.
+	advert() *advert
+	// remembered tells that the advertisement is from an earlier conversation.
+	remembered() bool
+	// ask sends a request. The answer is read from the returned packets, up to limit bytes.
+	ask(ctx context.Context, request []byte, limit int64) (*packetReader, error)
+	// close ends the conversation. After a complete one, what it ran on may be used again.
+	close(complete bool)
+}
+
+// meter counts received bytes.
+type meter struct{ bytes atomic.Int64 }
+
+func (m *meter) total() int64 { return m.bytes.Load() }
+
+// bounded counts what is read and ends with ErrLimit when it is more than allowed.
+type bounded struct {
+	in    io.Reader
+	left  int64
+	limit int64
+	meter *meter
+}
+
+func newBounded(in io.Reader, limit int64, m *meter) *bounded {
+	return &bounded{in: in, left: limit, limit: limit, meter: m}
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.in.Read(p)
+	b.meter.bytes.Add(int64(n))
+	b.left -= int64(n)
+	if b.left < 0 {
+		b.left = 0
+		return n - 1, limitErrorf("answer is longer than %d bytes", b.limit)
+	}
+	return n, err
+}
+
+// maxAdverts is how many advertisements are remembered.
+const maxAdverts = 4096
+
+// advertCache remembers version 2 advertisements: a few hundred bytes each, the same for all conversations with a
+// repository. It forgets what was not used for longest, and what led to an unexpected answer.
+type advertCache struct {
+	mu     sync.Mutex
+	byKey  map[string]*list.Element // of *rememberedAdvert
+	recent *list.List
+}
+
+type rememberedAdvert struct {
+	key    string
+	advert *advert
+}
+
+func newAdvertCache() *advertCache {
+	return &advertCache{byKey: map[string]*list.Element{}, recent: list.New()}
+}
+
+func cacheKey(to endpoint, as credential.Git) string {
+	return to.username + "\x00" + to.password + "\x00" + as.Identity() + "\x00" + to.url.String()
+}
+
+func (c *advertCache) find(key string) *advert {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.byKey[key]
+	if !ok {
+		return nil
+	}
+	c.recent.MoveToFront(element)
+	entry, _ := element.Value.(*rememberedAdvert) // The list holds nothing else.
+	return entry.advert
+}
+
+func (c *advertCache) remember(key string, a *advert) {
+	c.forget(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byKey[key] = c.recent.PushFront(&rememberedAdvert{key: key, advert: a})
+	if c.recent.Len() > maxAdverts {
+		oldest, _ := c.recent.Remove(c.recent.Back()).(*rememberedAdvert)
+		delete(c.byKey, oldest.key)
+	}
+}
+
+func (c *advertCache) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.byKey[key]; ok {
+		c.recent.Remove(element)
+		delete(c.byKey, key)
+	}
+}

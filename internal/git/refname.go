@@ -1,0 +1,52 @@
+package git
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// maxRefName is the longest ref name that is accepted.
+const maxRefName = 1024
+
+// sha256Digits is the length of an object id in a SHA-256 repository.
+const sha256Digits = 64
+
+// parseHash reads an object id as the wire writes it: 40 lower-case hexadecimal digits.
+func parseHash(text string) (plumbing.Hash, error) {
+	var hash plumbing.Hash
+	if len(text) == sha256Digits {
+		return hash, protocolErrorf("repositories with SHA-256 object ids are not supported")
+	}
+	if len(text) != 2*len(hash) || strings.ToLower(text) != text {
+		return hash, protocolErrorf("no object id: %s", transport.PrintableQuoted(text))
+	}
+	if _, err := hex.Decode(hash[:], []byte(text)); err != nil {
+		return hash, protocolErrorf("no object id: %s", transport.PrintableQuoted(text))
+	}
+	return hash, nil
+}
+
+// validRefName keeps the rules of git-check-ref-format(1), and wants HEAD or something under refs/.
+func validRefName(name string) bool {
+	if name == "HEAD" {
+		return true
+	}
+	if len(name) > maxRefName || !strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".") {
+		return false
+	}
+	if strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsFunc(name, forbiddenInRef) {
+		return false
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		if component == "" || component[0] == '.' || strings.HasSuffix(component, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+func forbiddenInRef(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }

@@ -1,0 +1,173 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// Ref is a ref as a server lists it. Hashes are 40 hexadecimal digits.
+type Ref struct {
+	// Name is HEAD or the full name, refs/heads/main.
+	Name string
+	// Hash is the object that the ref names.
+	Hash string
+	// Peeled is the object that an annotated tag points to, empty for all other refs.
+	Peeled string
+	// Symref is the full name of the ref that this one stands for, where the server tells; mostly that of HEAD.
+	Symref string
+}
+
+// Target is the commit behind the ref: what an annotated tag points to, else what the ref names.
+func (r Ref) Target() string {
+	if r.Peeled != "" {
+		return r.Peeled
+	}
+	return r.Hash
+}
+
+// ListRefs lists the refs whose full names begin with one of the prefixes; without prefixes, all refs. The list is
+// in the server's order. It may be empty; ErrEmptyRepository says that the repository has no refs at all.
+func (c *Client) ListRefs(ctx context.Context, remote Remote, prefixes ...string) ([]Ref, error) {
+	var refs []Ref
+	m := &meter{}
+	defer func() { c.options.Observe(m.total()) }()
+	err := c.converse(ctx, remote, m, func(p peer) (err error) {
+		refs, err = c.listRefs(ctx, p, prefixes)
+		return err
+	})
+	if err != nil {
+		return nil, conclude(ctx, "list refs of", remote, err)
+	}
+	return refs, nil
+}
+
+func (c *Client) listRefs(ctx context.Context, p peer, prefixes []string) ([]Ref, error) {
+	advertised := p.advert()
+	if advertised.version != 2 {
+		if len(advertised.refs) == 0 {
+			return nil, ErrEmptyRepository
+		}
+		return filterRefs(advertised.refs, prefixes), nil
+	}
+	refs, err := c.lsRefs(ctx, p, prefixes)
+	if err != nil || len(refs) > 0 {
+		return refs, err
+	}
+	if len(prefixes) > 0 {
+		// Nothing matched. Look whether there is anything at all: an empty repository is another thing to tell.
+		if refs, err = c.lsRefs(ctx, p, nil); err != nil || len(refs) > 0 {
+			return nil, err
+		}
+	}
+	return nil, ErrEmptyRepository
+}
+
+func (c *Client) lsRefs(ctx context.Context, p peer, prefixes []string) ([]Ref, error) {
+	if !p.advert().caps.has("ls-refs") {
+		return nil, protocolErrorf("server does not offer ls-refs")
+	}
+	request := appendCommand(nil, p.advert(), "ls-refs")
+	request = appendLine(request, "peel")
+	request = appendLine(request, "symrefs")
+	for _, prefix := range prefixes {
+		if strings.ContainsAny(prefix, "\n\x00") || len(prefix) > maxRefName {
+			return nil, fmt.Errorf("ref prefix %s: %w", transport.PrintableQuoted(prefix), ErrRefNotFound)
+		}
+		request = appendLine(request, "ref-prefix %s", prefix)
+	}
+	in, err := p.ask(ctx, appendFlush(request), maxAdvertBytes)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := readRefs(in, c.options.MaxRefs)
+	return filterRefs(refs, prefixes), err
+}
+
+// appendCommand begins a version 2 request.
+func appendCommand(request []byte, to *advert, command string) []byte {
+	request = appendLine(request, "command=%s", command)
+	if to.caps.has("agent") {
+		request = appendLine(request, "agent=%s", agent)
+	}
+	if to.caps.has("object-format") {
+		request = appendLine(request, "object-format=sha1")
+	}
+	return appendDelim(request)
+}
+
+// readRefs reads the answer to ls-refs.
+func readRefs(in *packetReader, maxRefs int) ([]Ref, error) {
+	var refs []Ref
+	seen := map[string]struct{}{}
+	for first := true; ; first = false {
+		kind, line, err := in.line()
+		switch {
+		case errors.Is(err, io.EOF) && first:
+			return nil, unexpected(protocolErrorf("empty answer"))
+		case errors.Is(err, io.EOF):
+			return nil, truncated(err)
+		case err != nil:
+			return nil, err
+		case kind == flushPacket:
+			return refs, nil
+		case kind != dataPacket:
+			return nil, protocolErrorf("malformed list of refs")
+		}
+		ref, err := parseRef(line)
+		if err != nil {
+			return nil, err
+		}
+		if err := admitRef(ref.Name, seen, maxRefs); err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+}
+
+// parseRef reads one line of ls-refs: an object id, a name, and attributes.
+func parseRef(line string) (Ref, error) {
+	id, rest, _ := strings.Cut(line, " ")
+	if _, err := parseHash(id); err != nil {
+		return Ref{}, unexpected(err)
+	}
+	name, rest, _ := strings.Cut(rest, " ")
+	ref := Ref{Name: name, Hash: id}
+	for attribute := range strings.FieldsSeq(rest) {
+		key, value, _ := strings.Cut(attribute, ":")
+		switch key {
+		case "peeled":
+			if _, err := parseHash(value); err != nil {
+				return Ref{}, err
+			}
+			ref.Peeled = value
+		case "symref-target":
+			if !validRefName(value) {
+				return Ref{}, protocolErrorf("malformed symbolic ref: %s", transport.PrintableQuoted(value))
+			}
+			ref.Symref = value
+		}
+	}
+	return ref, nil
+}
+
+// filterRefs keeps the refs with one of the prefixes: to a server, prefixes are only a hint.
+func filterRefs(refs []Ref, prefixes []string) []Ref {
+	if len(prefixes) == 0 {
+		return refs
+	}
+	var kept []Ref
+	for _, ref := range refs {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(ref.Name, prefix) {
+				kept = append(kept, ref)
+				break
+			}
+		}
+	}
+	return kept
+}

@@ -1,0 +1,119 @@
+package git
+
+import (
+	"context"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// retainedBases is how many bytes of bases are kept while the deltas on them are resolved. A base that was let go
+// is put together again.
+const retainedBases = 64 << 20
+
+// frame is a base whose deltas are being resolved.
+type frame struct {
+	index    int32
+	content  []byte // nil when it was let go
+	children []int32
+}
+
+// resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
+func (x *indexer) resolve(ctx context.Context) error {
+	for i := range x.objects {
+		if x.objects[i].kind.IsDelta() {
+			continue
+		}
+		if err := x.resolveFrom(ctx, int32(i)); err != nil { //nolint:gosec // The number of objects is limited.
+			return err
+		}
+	}
+	if x.hashed != len(x.objects) {
+		return protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
+	}
+	return nil
+}
+
+func (x *indexer) resolveFrom(ctx context.Context, root int32) error {
+	stack := []frame{{index: root, children: x.takeChildren(root)}}
+	retained := 0
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if len(top.children) == 0 {
+			retained -= len(top.content)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if top.content == nil {
+			var err error
+			if top.content, err = x.load(ctx, top.index); err != nil {
+				return err
+			}
+			retained += len(top.content)
+		}
+		child := top.children[len(top.children)-1]
+		top.children = top.children[:len(top.children)-1]
+		content, err := x.resolveDelta(top, child)
+		if err != nil {
+			return err
+		}
+		if len(top.children) == 0 {
+			retained -= len(top.content)
+			top.content = nil
+		}
+		if grandchildren := x.takeChildren(child); len(grandchildren) > 0 {
+			retained += len(content)
+			stack = append(stack, frame{index: child, content: content, children: grandchildren})
+		}
+		retained -= release(stack, retained)
+	}
+	return nil
+}
+
+// release lets the lowest bases go until the rest fits; the topmost stays. It returns the bytes it freed.
+func release(stack []frame, retained int) int {
+	freed := 0
+	for i := 0; i < len(stack)-1 && retained-freed > retainedBases; i++ {
+		freed += len(stack[i].content)
+		stack[i].content = nil
+	}
+	return freed
+}
+
+// resolveDelta applies one delta and names the result.
+func (x *indexer) resolveDelta(base *frame, index int32) ([]byte, error) {
+	object := &x.objects[index]
+	if err := x.account(object.size); err != nil {
+		return nil, err
+	}
+	parent := x.objects[base.index]
+	object.base, object.kind, object.depth = base.index, parent.kind, parent.depth+1
+	if object.depth > maxDeltaDepth {
+		return nil, limitErrorf("chain of deltas is longer than %d", maxDeltaDepth)
+	}
+	content, err := x.apply(base.content, index)
+	if err != nil {
+		return nil, err
+	}
+	hasher := plumbing.NewHasher(object.kind, int64(len(content)))
+	_, _ = hasher.Write(content) // A hash never fails to write.
+	if object.hash, err = finish(hasher); err != nil {
+		return nil, protocolErrorf("delta at %d: %w", object.data, err)
+	}
+	x.name(index)
+	return content, nil
+}
+
+// takeChildren hands out the deltas on an object, whether they name it by place or by hash, once.
+func (x *indexer) takeChildren(index int32) []int32 {
+	children := x.children[index]
+	delete(x.children, index)
+	hash := x.objects[index].hash
+	if waiting, ok := x.waiting[hash]; ok {
+		children = append(children, waiting...)
+		delete(x.waiting, hash)
+	}
+	return children
+}

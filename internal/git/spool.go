@@ -1,0 +1,104 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+)
+
+// memoryPack is the size up to which a pack stays in memory.
+const memoryPack = 8 << 20
+
+// spool keeps a pack while it is in use: a small one in memory, a larger one in a file without a name, so that a
+// killed process leaves nothing behind.
+type spool struct {
+	memory []byte
+	file   *os.File
+	size   int64
+	closed atomic.Bool
+}
+
+// fillSpool reads the whole pack, at most limit bytes of it.
+func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (*spool, error) {
+	s := &spool{}
+	buffer := make([]byte, maxPacket)
+	for {
+		n, err := in.Read(buffer)
+		if s.size+int64(n) > limit {
+			s.Close()
+			return nil, limitErrorf("pack is larger than %d bytes", limit)
+		}
+		if writeErr := s.write(buffer[:n], dir); writeErr != nil {
+			s.Close()
+			return nil, writeErr
+		}
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+}
+
+func (s *spool) write(p []byte, dir string) error {
+	s.size += int64(len(p))
+	if s.file == nil && s.size <= memoryPack {
+		s.memory = append(s.memory, p...)
+		return nil
+	}
+	if s.file == nil {
+		if err := s.spill(dir); err != nil {
+			return err
+		}
+	}
+	if _, err := s.file.Write(p); err != nil {
+		return fmt.Errorf("keep pack: %w", err)
+	}
+	return nil
+}
+
+// spill moves the pack from memory to a file, which is unlinked at once where the system allows that.
+func (s *spool) spill(dir string) error {
+	file, err := os.CreateTemp(dir, "sluice-pack-*")
+	if err != nil {
+		return fmt.Errorf("keep pack: %w", err)
+	}
+	s.file = file
+	if err := os.Remove(file.Name()); err != nil {
+		return fmt.Errorf("keep pack: %w", err)
+	}
+	if _, err := file.Write(s.memory); err != nil {
+		return fmt.Errorf("keep pack: %w", err)
+	}
+	s.memory = nil
+	return nil
+}
+
+// ReadAt reads from the pack; fs.ErrClosed after Close.
+func (s *spool) ReadAt(p []byte, offset int64) (int, error) {
+	if s.closed.Load() {
+		return 0, fs.ErrClosed
+	}
+	if s.file != nil {
+		return s.file.ReadAt(p, offset)
+	}
+	return bytes.NewReader(s.memory).ReadAt(p, offset)
+}
+
+// Close frees what the pack took.
+func (s *spool) Close() error {
+	if s.closed.Swap(true) || s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -1,0 +1,161 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	// maxMetaBytes bounds commits and trees, which are read as a whole.
+	maxMetaBytes = 16 << 20
+	// maxLinkBytes bounds the target of a symbolic link; it is Linux's PATH_MAX.
+	maxLinkBytes = 4096
+)
+
+// node is an entry of the tree, with everything but content.
+type node struct {
+	name     string
+	mode     fs.FileMode
+	size     int64
+	object   int32 // index in the pack; noBase for a submodule
+	children []*node
+}
+
+// child finds an entry by name.
+func (n *node) child(name string) *node {
+	place, found := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int {
+		return strings.Compare(c.name, name)
+	})
+	if !found {
+		return nil
+	}
+	return n.children[place]
+}
+
+// treeLimits bound one tree; see Options.
+type treeLimits struct{ depth, files int }
+
+// planter reads a whole tree and refuses all of it if anything in it is unsafe.
+type planter struct {
+	pack   *pack
+	limits treeLimits
+	files  int
+}
+
+// readTree checks and returns the tree below the root object.
+func readTree(ctx context.Context, p *pack, root plumbing.Hash, limits treeLimits) (*node, error) {
+	planter := &planter{pack: p, limits: limits}
+	top := &node{name: ".", mode: fs.ModeDir | 0o755}
+	if err := planter.fill(ctx, top, root, "", 0); err != nil {
+		return nil, err
+	}
+	return top, nil
+}
+
+// fill reads the entries of a directory and of all below it. git sorts directories as if their names ended in a
+// slash; here entries are in the plain order that fs.ReadDir promises.
+func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at string, depth int) error {
+	if depth > p.limits.depth {
+		return limitErrorf("%s is nested deeper than %d directories", transport.PrintableQuoted(at), p.limits.depth)
+	}
+	content, err := p.pack.loadMeta(ctx, hash, plumbing.TreeObject)
+	if err != nil {
+		return describe(at, err)
+	}
+	subtrees := map[*node]plumbing.Hash{}
+	err = parseTree(content, func(entry treeEntry) error {
+		child, err := p.admit(entry)
+		if err != nil {
+			return describe(below(at, entry.name), err)
+		}
+		if child.mode.IsDir() {
+			subtrees[child] = entry.hash
+		}
+		dir.children = append(dir.children, child)
+		return nil
+	})
+	if err != nil {
+		return describe(at, err)
+	}
+	slices.SortFunc(dir.children, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	for i, child := range dir.children {
+		inside := below(at, child.name)
+		if i > 0 && dir.children[i-1].name == child.name {
+			return describe(inside, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
+		}
+		if child.mode.IsDir() {
+			if err := p.fill(ctx, child, subtrees[child], inside, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// admit checks one entry by itself.
+func (p *planter) admit(entry treeEntry) (*node, error) {
+	if reason := unsafeName(entry.name); reason != "" {
+		return nil, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
+	}
+	if p.files++; p.files > p.limits.files {
+		return nil, limitErrorf("tree has more than %d entries", p.limits.files)
+	}
+	n := &node{name: entry.name, mode: entry.mode, object: noBase}
+	if entry.mode&(fs.ModeDir|fs.ModeIrregular) != 0 {
+		return n, nil // Directories are read next; of a submodule there is nothing in this pack.
+	}
+	index, err := p.pack.find(entry.hash, plumbing.BlobObject)
+	if err != nil {
+		return nil, err
+	}
+	n.object, n.size = index, p.pack.objects[index].size
+	if entry.mode&fs.ModeSymlink != 0 && n.size > maxLinkBytes {
+		return nil, fmt.Errorf("%w: link target has %d bytes", ErrUnsafeTree, n.size)
+	}
+	return n, nil
+}
+
+// below joins without cleaning: an unsafe name must show as it is.
+func below(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "/" + name
+}
+
+// placed is an error that already names its path.
+type placed struct{ error }
+
+func (e placed) Unwrap() error { return e.error }
+
+// describe names the path, once.
+func describe(at string, err error) error {
+	var done placed
+	if errors.As(err, &done) {
+		return err
+	}
+	if at == "" {
+		at = "."
+	}
+	return placed{fmt.Errorf("path %s: %w", transport.PrintableQuoted(at), err)}
+}
+
+// loadMeta returns a commit or a tree.
+func (p *pack) loadMeta(ctx context.Context, hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	index, err := p.find(hash, kind)
+	if err != nil {
+		return nil, err
+	}
+	if p.objects[index].size > maxMetaBytes {
+		return nil, limitErrorf("%s %s is larger than %d bytes", kind, hash, maxMetaBytes)
+	}
+	return p.load(ctx, index)
+}

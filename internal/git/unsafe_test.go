@@ -1,0 +1,95 @@
+package git_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+func TestUnsafeTreesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	must := func(hash string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	blob := must(repository.Object("blob", []byte("x")))
+	file := func(name string) upstream.Entry { return upstream.Entry{Mode: "100644", Name: name, Hash: blob} }
+	inner := must(repository.RawTree(file("config")))
+	dir := func(name string) upstream.Entry { return upstream.Entry{Mode: "40000", Name: name, Hash: inner} }
+	link := must(repository.Object("blob", []byte(strings.Repeat("x", 5000))))
+	cases := map[string]struct {
+		entries []upstream.Entry
+		path    string
+	}{
+		"dot":             {[]upstream.Entry{dir(".")}, "."},
+		"dot dot":         {[]upstream.Entry{dir("..")}, ".."},
+		"slash":           {[]upstream.Entry{file("a/b")}, "a/b"},
+		"absolute":        {[]upstream.Entry{file("/etc/passwd")}, "etc/passwd"},
+		"git dir":         {[]upstream.Entry{dir(".git")}, ".git"},
+		"git file":        {[]upstream.Entry{file(".git")}, ".git"},
+		"git case":        {[]upstream.Entry{dir(".GiT")}, ".GiT"},
+		"ntfs short":      {[]upstream.Entry{dir("GIT~1")}, "GIT~1"},
+		"ntfs space":      {[]upstream.Entry{dir(".git ")}, ".git "},
+		"ntfs dots":       {[]upstream.Entry{dir(".git. .")}, ".git"},
+		"ntfs stream":     {[]upstream.Entry{dir(".git::$INDEX_ALLOCATION")}, ".git"},
+		"ntfs separator":  {[]upstream.Entry{file(`.git\config`)}, "config"},
+		"windows dot dot": {[]upstream.Entry{file(`..\..\x`)}, "x"},
+		"hfs ignorable":   {[]upstream.Entry{dir(".g\u200cit")}, "means .git"},
+		"hfs last":        {[]upstream.Entry{dir(".git\ufeff")}, "means .git"},
+		"twice":           {[]upstream.Entry{file("a"), file("a")}, "a"},
+		"file and dir":    {[]upstream.Entry{file("a"), file("b"), dir("a")}, "a"},
+		"strange mode":    {[]upstream.Entry{{Mode: "60644", Name: "device", Hash: blob}}, "."},
+		"long link":       {[]upstream.Entry{{Mode: "120000", Name: "l", Hash: link}}, "l"},
+	}
+	server := f.HTTP(upstream.HTTPOptions{})
+	client := newClient(t)
+	for name, c := range cases {
+		tree := must(repository.RawTree(c.entries...))
+		outer := must(repository.RawTree(upstream.Entry{Mode: "40000", Name: "sub", Hash: tree}))
+		for where, root := range map[string]string{"at the root": tree, "below": outer} {
+			hash := must(repository.CommitTree(root, "m"))
+			repository.SetRef("refs/heads/main", hash)
+			_, err := client.Fetch(t.Context(), git.Remote{URL: server.URL("app")}, git.Want{Hash: hash})
+			checkError(t, name+" "+where, err, git.ErrUnsafeTree)
+			if err != nil && (!strings.Contains(err.Error(), c.path) || where == "below" && !strings.Contains(err.Error(), "sub")) {
+				t.Errorf("%s %s: the error does not name the path: %v", name, where, err)
+			}
+		}
+	}
+}
+
+func TestTreeBombIsRefused(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	blob, err := repository.Object("blob", []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, hash := "100644", blob
+	for range 10 { // Ten entries on each of ten levels are 10^10 files in eleven objects.
+		var entries []upstream.Entry
+		for i := range 10 {
+			entries = append(entries, upstream.Entry{Mode: mode, Name: "f" + strconv.Itoa(i), Hash: hash})
+		}
+		if hash, err = repository.RawTree(entries...); err != nil {
+			t.Fatal(err)
+		}
+		mode = "40000"
+	}
+	bomb, err := repository.CommitTree(hash, "bomb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository.SetRef("refs/heads/main", bomb)
+	_, err = newClient(t).Fetch(t.Context(), git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}, git.Want{Hash: bomb})
+	checkError(t, "bomb", err, git.ErrLimit)
+}

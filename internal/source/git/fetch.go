@@ -1,0 +1,84 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/storage"
+)
+
+// maxTitle is how many characters of a commit's subject events show.
+const maxTitle = 50
+
+// Fetch brings the chosen commit and lays the includes over its tree.
+func (s *session) Fetch(ctx context.Context, _ source.Selection) (source.Content, error) {
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return source.Content{}, err
+	}
+	commit, err := s.opener.Client.Fetch(ctx, remote, s.chosen)
+	if err != nil {
+		return source.Content{}, explain(err)
+	}
+	closers := []func() error{commit.Close}
+	closeAll := func() error {
+		var errs []error
+		for _, c := range closers {
+			errs = append(errs, c())
+		}
+		return errors.Join(errs...)
+	}
+	tree := commit.Tree()
+	mounts, err := s.mounts(ctx, &closers)
+	if err != nil {
+		return source.Content{}, errors.Join(err, closeAll())
+	}
+	if len(mounts) > 0 {
+		if tree, err = archive.Overlay(tree, mounts...); err != nil {
+			copied := failure.Retry(sourcev1.CopyFailureReason, fmt.Errorf("copy spec.include: %w", err))
+			return source.Content{}, errors.Join(&source.StageError{Stage: source.StageArchive, Err: copied}, closeAll())
+		}
+	}
+	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Title: title(commit.Subject()), Close: closeAll}, nil
+}
+
+// mounts opens the included artifacts, in the order of the spec.
+func (s *session) mounts(ctx context.Context, closers *[]func() error) ([]archive.Mount, error) {
+	mounts := make([]archive.Mount, 0, len(s.included))
+	for i, included := range s.included {
+		include := s.spec.Include[i]
+		tree, err := s.open(ctx, included)
+		if err != nil {
+			return nil, &source.StageError{
+				Stage: source.StageArchive,
+				Err:   failure.Retry(sourcev1.CopyFailureReason, fmt.Errorf("open include %q: %w", include.GitRepositoryRef.Name, err)),
+			}
+		}
+		*closers = append(*closers, tree.Close)
+		mounts = append(mounts, archive.Mount{Tree: tree, From: include.FromPath, To: include.GetToPath()})
+	}
+	return mounts, nil
+}
+
+func (s *session) open(ctx context.Context, artifact storage.Artifact) (*archive.Tree, error) {
+	body, err := s.opener.Artifacts.Body(ctx, artifact)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return archive.Open(ctx, body, s.opener.TempDir, s.opener.Limits)
+}
+
+// title shortens a commit's subject as Flux's events do.
+func title(subject string) string {
+	runes := []rune(subject)
+	if len(runes) <= maxTitle {
+		return subject
+	}
+	return string(runes[:maxTitle]) + "..."
+}

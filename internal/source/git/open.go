@@ -1,0 +1,136 @@
+// Package git is the Git kind of source: a GitRepository's spec in, a commit's tree out.
+// It does not know how commits travel (package git of the engine) nor what becomes of the tree.
+package git
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/storage"
+)
+
+// commitTimes is how many commit times are remembered to break ties between equal versions.
+const commitTimes = 4096
+
+// Credentials reads the credentials that a spec refers to.
+type Credentials interface {
+	Git(ctx context.Context, namespace, secretName, url string) (credential.Git, error)
+}
+
+// Artifacts gives the artifacts of other GitRepository objects, for includes.
+type Artifacts interface {
+	// Included returns the current artifact of the GitRepository of that name in obj's namespace. Its error is a
+	// failure.Wait with the reason NotFound or NoArtifact while there is none.
+	Included(ctx context.Context, obj *sourcev1.GitRepository, name string) (storage.Artifact, error)
+	// Body opens an artifact.
+	Body(ctx context.Context, artifact storage.Artifact) (io.ReadCloser, error)
+}
+
+// Options are what an Opener works with. All are required but Limits and TempDir.
+type Options struct {
+	Client      *git.Client
+	Credentials Credentials
+	Artifacts   Artifacts
+	// Limits bound the included artifacts while they are read.
+	Limits archive.Limits
+	// TempDir holds included artifacts while they are archived again; empty means the system's.
+	TempDir string
+}
+
+// Opener opens sessions for GitRepository objects.
+type Opener struct {
+	Options
+	times *lru.Cache[string, time.Time]
+}
+
+// NewOpener returns an Opener.
+func NewOpener(options Options) (*Opener, error) {
+	times, err := lru.New[string, time.Time](commitTimes)
+	if err != nil {
+		return nil, fmt.Errorf("make commit time cache: %w", err)
+	}
+	return &Opener{Options: options, times: times}, nil
+}
+
+// Open checks the spec and looks up the includes. Credentials are read when upstream has to be asked.
+func (o *Opener) Open(ctx context.Context, obj *sourcev1.GitRepository) (source.Session, error) {
+	if err := supported(obj.Spec); err != nil {
+		return nil, err
+	}
+	if err := git.ValidateURL(obj.Spec.URL); err != nil {
+		return nil, failure.Stall(sourcev1.URLInvalidReason, fmt.Errorf("spec.url is invalid: %w", err))
+	}
+	want, err := parseReference(obj.Spec.Reference)
+	if err != nil {
+		return nil, failure.Stall(sourcev1.GitOperationFailedReason, err)
+	}
+	included, err := o.included(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	checksum, err := configChecksum(obj.Spec, included)
+	if err != nil {
+		return nil, err
+	}
+	return &session{opener: o, namespace: obj.Namespace, spec: obj.Spec, want: want, included: included, checksum: checksum}, nil
+}
+
+// session is one reconcile of one GitRepository.
+type session struct {
+	opener    *Opener
+	namespace string
+	spec      sourcev1.GitRepositorySpec
+	want      reference
+	included  []storage.Artifact
+	checksum  string
+	// chosen is where Resolve found the commit.
+	chosen git.Want
+}
+
+// Close implements source.Session; a session holds nothing between its calls.
+func (*session) Close() error { return nil }
+
+// remote reads the credentials and gives the upstream repository.
+func (s *session) remote(ctx context.Context) (git.Remote, error) {
+	name := ""
+	if s.spec.SecretRef != nil {
+		name = s.spec.SecretRef.Name
+	}
+	auth, err := s.opener.Credentials.Git(ctx, s.namespace, name, s.spec.URL)
+	if err != nil {
+		return git.Remote{}, err
+	}
+	return git.Remote{URL: s.spec.URL, Credential: auth}, nil
+}
+
+// supported refuses fields that are not served yet. Ignoring one would publish something else than was asked for.
+func supported(spec sourcev1.GitRepositorySpec) error {
+	refused := ""
+	switch {
+	case spec.Verification != nil:
+		refused = "spec.verify"
+	case spec.RecurseSubmodules:
+		refused = "spec.recurseSubmodules"
+	case len(spec.SparseCheckout) > 0:
+		refused = "spec.sparseCheckout"
+	case spec.ProxySecretRef != nil:
+		refused = "spec.proxySecretRef"
+	case spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric:
+		refused = fmt.Sprintf("spec.provider %q", spec.Provider)
+	case spec.ServiceAccountName != "":
+		refused = "spec.serviceAccountName"
+	default:
+		return nil
+	}
+	return failure.Stall(sourcev1.FeatureGateDisabledReason, fmt.Errorf("%s is not supported by this controller: remove the field", refused))
+}

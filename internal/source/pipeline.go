@@ -1,0 +1,205 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/storage"
+)
+
+// Observer is told how long the steps of a run took, and what came of it.
+type Observer interface {
+	Step(kind string, stage Stage, took time.Duration)
+	Stored(object storage.Object, size int64)
+	Run(kind string, changed bool)
+}
+
+// Pipeline runs sessions of any kind of source.
+type Pipeline struct {
+	Store storage.Writer
+	// Limits bound what goes into an artifact.
+	Limits archive.Limits
+	// MaxArtifactBytes bounds the stored artifact; zero means no limit.
+	MaxArtifactBytes int64
+	Clock            clock.PassiveClock
+	Observer         Observer
+}
+
+// Run takes one object from spec to a durable record. It calls changing before it fetches, and only then: a run
+// that finds everything in place returns the record as it is. Errors are StageErrors.
+func (p *Pipeline) Run(
+	ctx context.Context, subject Subject, open func(context.Context) (Session, error), changing func(context.Context, Change) error,
+) (Outcome, error) {
+	upstream, cancel := context.WithTimeout(ctx, subject.Timeout)
+	defer cancel()
+
+	record, err := p.record(ctx, subject)
+	if err != nil {
+		return Outcome{}, at(StageStore, err)
+	}
+	session, err := open(upstream)
+	if err != nil {
+		return Outcome{Known: true, Record: record}, at(StageOpen, p.bounded(upstream, subject, err))
+	}
+	defer func() { _ = session.Close() }()
+
+	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
+	if err != nil {
+		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
+	}
+	if upToDate(record, selected) {
+		p.Observer.Run(subject.Object.Kind, false)
+		return Outcome{Known: true, Record: record, Selected: selected}, nil
+	}
+	if err := changing(ctx, Change{Revision: selected.Revision, Previous: record.Current.Revision}); err != nil {
+		return Outcome{Known: true, Record: record}, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
+	}
+
+	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, selected) })
+	if err != nil {
+		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
+	}
+	if content.Close != nil {
+		defer func() { _ = content.Close() }()
+	}
+	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(ctx, content) })
+	if err != nil {
+		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
+	}
+	stored, err := p.publish(ctx, subject, record, selected, content, staged)
+	if err != nil {
+		return Outcome{Known: true, Record: record}, at(StageStore, err)
+	}
+	p.Observer.Stored(subject.Object, stored.Current.Size)
+	p.Observer.Run(subject.Object.Kind, true)
+	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected, Title: content.Title}, nil
+}
+
+// record returns the object's record; the zero record when nothing usable is stored.
+func (p *Pipeline) record(ctx context.Context, subject Subject) (storage.Record, error) {
+	record, err := p.Store.Record(ctx, subject.Object)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
+		return storage.Record{}, nil
+	case err != nil:
+		return storage.Record{}, fmt.Errorf("read record: %w", err)
+	case record.UID != subject.UID:
+		// A namesake was deleted while nobody watched. Nothing of its content may pass to this object.
+		if err := p.Store.Delete(ctx, subject.Object); err != nil {
+			return storage.Record{}, fmt.Errorf("remove artifacts of a deleted namesake: %w", err)
+		}
+		return storage.Record{}, nil
+	default:
+		return record, nil
+	}
+}
+
+// upToDate compares the record kept beside the artifact with what the spec selects now. Status is never asked.
+func upToDate(record storage.Record, selected Selection) bool {
+	return record.Current.Revision == selected.Revision && record.ConfigChecksum == selected.ConfigChecksum
+}
+
+// stage writes the content aside. Only what is archived here, from local data, may outlast the timeout.
+func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, error) {
+	if content.Tree == nil {
+		return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
+			_, err := io.Copy(w, content.Blob)
+			return err
+		})
+	}
+	rules, err := archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
+	if err != nil {
+		return storage.Staged{}, failure.Retry("SourceIgnoreError", fmt.Errorf("read ignore rules: %w", err))
+	}
+	return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
+		return archive.Write(ctx, w, content.Tree, rules, p.Limits)
+	})
+}
+
+// publish makes the staged body the object's current artifact.
+func (p *Pipeline) publish(
+	ctx context.Context, subject Subject, before storage.Record, selected Selection, content Content, staged storage.Staged,
+) (storage.Record, error) {
+	next := storage.Record{
+		UID:            subject.UID,
+		ConfigChecksum: selected.ConfigChecksum,
+		BaseChecksum:   before.BaseChecksum,
+		Superseded:     before.Superseded,
+		Current: storage.Artifact{
+			Revision: selected.Revision,
+			StoredAt: p.Clock.Now().UTC().Truncate(time.Second),
+			Metadata: content.Metadata,
+		},
+	}
+	if next.BaseChecksum == "" {
+		next.BaseChecksum = selected.ConfigChecksum
+	}
+	next.Current.Path = path.Join(subject.Object.Dir(), fileName(subject, before, next, selected, staged))
+	stored, err := p.Store.Publish(ctx, subject.Object, staged, next)
+	if errors.Is(err, storage.ErrPathTaken) {
+		next.Current.Path = path.Join(subject.Object.Dir(), contentName(selected, staged))
+		stored, err = p.Store.Publish(ctx, subject.Object, staged, next)
+	}
+	if err != nil {
+		discard := p.Store.Discard(context.WithoutCancel(ctx), staged)
+		return storage.Record{}, errors.Join(fmt.Errorf("publish revision %q: %w", selected.Revision, err), discard)
+	}
+	return stored, nil
+}
+
+// fileName chooses the artifact's file name so that a published URL never serves other bytes: the plain name is
+// used only under the configuration that the object started with, where the revision alone decides the bytes.
+// Everything else carries its digest in its name.
+func fileName(subject Subject, before, next storage.Record, selected Selection, staged storage.Staged) string {
+	if before.Current.Revision == selected.Revision && before.Current.Digest == staged.Digest {
+		return path.Base(before.Current.Path)
+	}
+	plain := selected.Name + selected.Extension
+	if next.BaseChecksum != selected.ConfigChecksum {
+		return contentName(selected, staged)
+	}
+	// The record was lost with the storage, but status still tells what this name served.
+	reported := subject.Reported
+	if reported != nil && path.Base(reported.Path) == plain && reported.Digest != staged.Digest {
+		return contentName(selected, staged)
+	}
+	return plain
+}
+
+// contentName is a file name that is bound to the bytes.
+func contentName(selected Selection, staged storage.Staged) string {
+	return selected.Name + "-" + staged.Digest.Encoded()[:12] + selected.Extension
+}
+
+// bounded says that the spec's timeout was the cause when it was.
+func (p *Pipeline) bounded(upstream context.Context, subject Subject, err error) error {
+	if errors.Is(upstream.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: spec.timeout of %s was not enough", err, subject.Timeout)
+	}
+	return err
+}
+
+// step runs one stage, times it, and marks its error with the stage unless it has one.
+func step[T any](p *Pipeline, subject Subject, stage Stage, run func() (T, error)) (T, error) {
+	start := p.Clock.Now()
+	result, err := run()
+	p.Observer.Step(subject.Object.Kind, stage, p.Clock.Since(start))
+	return result, at(stage, err)
+}
+
+// at marks an error with the stage it comes from; an error that has a stage keeps it.
+func at(stage Stage, err error) error {
+	var staged *StageError
+	if err == nil || errors.As(err, &staged) {
+		return err
+	}
+	return &StageError{Stage: stage, Err: err}
+}

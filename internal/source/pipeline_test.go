@@ -1,0 +1,166 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/sourcetest"
+	"sluice.dev/sluice/storage/memory"
+)
+
+// shelf is the smallest source: a map of files with a version.
+type shelf struct {
+	mu      sync.Mutex
+	version int
+	ignore  *string
+	broken  bool
+	fetches int
+}
+
+func (s *shelf) Open(context.Context) (source.Session, error) { return session{s}, nil }
+
+func (s *shelf) Advance() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+}
+
+func (s *shelf) Reconfigure() {
+	rule := "b.txt"
+	s.ignore = &rule
+}
+
+func (s *shelf) Break() func() {
+	s.broken = true
+	return func() { s.broken = false }
+}
+
+func (s *shelf) Fetches() int { return s.fetches }
+
+func (s *shelf) Files() map[string]string {
+	files := map[string]string{"a.txt": fmt.Sprint("version ", s.version), "b.txt": "b"}
+	if s.ignore != nil {
+		delete(files, *s.ignore)
+	}
+	return files
+}
+
+type session struct{ shelf *shelf }
+
+func (session) Close() error { return nil }
+
+func (s session) Resolve(context.Context) (source.Selection, error) {
+	if s.shelf.broken {
+		return source.Selection{}, errors.New("the shelf is away")
+	}
+	checksum, err := source.ConfigChecksum("shelf", s.shelf.ignore)
+	name := fmt.Sprint("v", s.shelf.version)
+	return source.Selection{Revision: name, Name: name, Extension: ".tar.gz", ConfigChecksum: checksum}, err
+}
+
+func (s session) Fetch(context.Context, source.Selection) (source.Content, error) {
+	s.shelf.fetches++
+	tree := fstest.MapFS{}
+	for name, content := range (&shelf{version: s.shelf.version}).Files() {
+		tree[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
+	}
+	return source.Content{Tree: tree, Ignore: s.shelf.ignore}, nil
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Run(t, func(*testing.T) sourcetest.Upstream { return &shelf{} })
+}
+
+// stuck hangs until its context ends.
+type stuck struct{ session }
+
+func (stuck) Resolve(ctx context.Context) (source.Selection, error) {
+	<-ctx.Done()
+	return source.Selection{}, ctx.Err()
+}
+
+func TestTimeoutBoundsUpstreamAndSaysSo(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline()
+	_, err := pipeline.Run(t.Context(), source.Subject{Timeout: time.Millisecond}, func(context.Context) (source.Session, error) {
+		return stuck{}, nil
+	}, nil)
+	var staged *source.StageError
+	if !errors.As(err, &staged) || staged.Stage != source.StageResolve {
+		t.Fatalf("got %v", err)
+	}
+	if want := "context deadline exceeded: spec.timeout of 1ms was not enough"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}
+
+// inner brings an error that has a stage of its own.
+type inner struct{ session }
+
+func (inner) Resolve(context.Context) (source.Selection, error) {
+	return source.Selection{}, fmt.Errorf("look: %w", &source.StageError{Stage: source.StageInclude, Err: fs.ErrNotExist})
+}
+
+func TestErrorKeepsTheStageItHas(t *testing.T) {
+	t.Parallel()
+	_, err := newPipeline().Run(t.Context(), source.Subject{Timeout: time.Minute}, func(context.Context) (source.Session, error) {
+		return inner{}, nil
+	}, nil)
+	var staged *source.StageError
+	if !errors.As(err, &staged) || staged.Stage != source.StageInclude {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigChecksumIsUnambiguous(t *testing.T) {
+	t.Parallel()
+	type include struct{ Name, From string }
+	seen := map[string]any{}
+	for _, config := range []any{
+		include{"a", "bc"}, include{"ab", "c"}, []include{{"a", "bc"}}, []string{"a", "bc"}, []string{"abc"}, []string{"a\",\"bc"}, nil, "", []string{},
+	} {
+		sum, err := source.ConfigChecksum("thing", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[sum]; taken {
+			t.Errorf("%#v and %#v have the same checksum", config, other)
+		}
+		seen[sum] = config
+	}
+	a, _ := source.ConfigChecksum("a", nil)
+	b, _ := source.ConfigChecksum("b", nil)
+	if a == b {
+		t.Error("two kinds share a checksum")
+	}
+}
+
+// TestConfigChecksumIsPinned guards against a change that would rebuild every artifact of every user.
+func TestConfigChecksumIsPinned(t *testing.T) {
+	t.Parallel()
+	sum, err := source.ConfigChecksum("gitrepository", struct {
+		Ignore *string `json:"ignore"`
+	}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "sha256:997878d8933490afb051169a431414049e10571ae2f207c1e2b74abdb3b1ace4"; sum != want {
+		t.Errorf("got %s, want %s", sum, want)
+	}
+}
+
+func newPipeline() *source.Pipeline {
+	return &source.Pipeline{
+		Store: memory.New(memory.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)), Observer: sourcetest.Silent{},
+	}
+}

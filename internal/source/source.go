@@ -1,0 +1,140 @@
+// Package source is the road every artifact takes: open, resolve, up to date?, fetch, archive, record.
+// It does not know conditions, events or the API server; a kind of source brings its Opener and nothing else.
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"sluice.dev/sluice/storage"
+)
+
+// Stage names the step of the pipeline that an error comes from.
+type Stage string
+
+// The stages, in their order. Include is the part of open and resolve that looks at other objects' artifacts.
+const (
+	StageOpen    Stage = "open"
+	StageInclude Stage = "include"
+	StageResolve Stage = "resolve"
+	StageFetch   Stage = "fetch"
+	StageArchive Stage = "archive"
+	StageStore   Stage = "store"
+)
+
+// StageError is an error together with the stage it comes from. An error that a session has already given a
+// stage keeps it.
+type StageError struct {
+	Stage Stage
+	Err   error
+}
+
+// Error is the text of the wrapped error: the condition that reports it names the stage.
+func (e *StageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the wrapped error.
+func (e *StageError) Unwrap() error { return e.Err }
+
+// StageName is the stage as status tables spell it.
+func (e *StageError) StageName() string { return string(e.Stage) }
+
+// Opener prepares one reconcile of an object: it checks the spec and reads the credentials. No upstream is
+// contacted yet.
+type Opener[O any] interface {
+	Open(ctx context.Context, obj O) (Session, error)
+}
+
+// Session is one reconcile's dealings with one upstream.
+type Session interface {
+	// Resolve finds what the spec selects now without downloading it.
+	Resolve(ctx context.Context) (Selection, error)
+	// Fetch brings the selected content. Its context bounds all upstream work.
+	Fetch(ctx context.Context, selected Selection) (Content, error)
+	// Close lets go of what the session holds.
+	Close() error
+}
+
+// Selection is what a spec selects at this moment.
+type Selection struct {
+	// Revision names the content upstream, e.g. main@sha1:….
+	Revision string
+	// Name and Extension make up the artifact's first file name, e.g. <commit> and .tar.gz.
+	Name, Extension string
+	// ConfigChecksum is the contentConfigChecksum of the spec; see ConfigChecksum.
+	ConfigChecksum string
+	// Included are the artifacts of other objects that the content takes in, in the order of the spec.
+	Included []storage.Artifact
+}
+
+// Content is what was fetched: a tree that is going to be archived, or a blob that is stored byte for byte.
+type Content struct {
+	// Tree is archived under the ignore rules found in it and in Ignore.
+	Tree fs.FS
+	// Ignore holds the spec's ignore rules; nil when there are none.
+	Ignore *string
+	// Blob is stored as it is. It is read only when Tree is nil.
+	Blob io.Reader
+	// Title is the content's own name for itself, e.g. the commit's subject. Events show it.
+	Title string
+	// Metadata goes into the artifact's metadata.
+	Metadata map[string]string
+	// Close lets go of the content; may be nil.
+	Close func() error
+}
+
+// Subject is the API object as the pipeline sees it.
+type Subject struct {
+	Object storage.Object
+	UID    string
+	// Reported is the artifact that status names now. Anybody with a patch right may have written it: it
+	// steers only which file name is avoided.
+	Reported *storage.Artifact
+	// Timeout bounds all upstream work of one run.
+	Timeout time.Duration
+}
+
+// Change is why an artifact is made.
+type Change struct {
+	// Revision is the revision that is going to be fetched.
+	Revision string
+	// Previous is the revision stored until now; empty when nothing is stored.
+	Previous string
+}
+
+// Message says in Flux's words what is being built, and why.
+func (c Change) Message(reported bool) string {
+	switch {
+	case c.Previous == "" && reported:
+		return "building artifact: disappeared from storage"
+	case c.Previous != c.Revision:
+		return "building artifact: " + c.NewRevision()
+	default:
+		return fmt.Sprintf("building artifact: content configuration changed at revision '%s'", c.Revision)
+	}
+}
+
+// NewRevision says which revision is new; empty when the revision stays.
+func (c Change) NewRevision() string {
+	if c.Previous == c.Revision {
+		return ""
+	}
+	return fmt.Sprintf("new upstream revision '%s'", c.Revision)
+}
+
+// Outcome is what a run ended with.
+type Outcome struct {
+	// Changed is true when an artifact was stored. False is the no-op: the stored artifact is what the spec selects.
+	Changed bool
+	// Known tells whether the storage could be asked. Without its answer nothing may be concluded about Record.
+	Known bool
+	// Record is the object's record after the run: after a failed one, what was there before it. It is the zero
+	// record when nothing is stored.
+	Record storage.Record
+	// Selected is what the spec selects; the zero Selection when that could not be found out.
+	Selected Selection
+	// Title is the title of the content; known only when the content was fetched.
+	Title string
+}

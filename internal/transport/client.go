@@ -1,0 +1,147 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+var (
+	// ErrRedirect says that a redirect is not followed: too many, a downgrade, or to another scheme than http(s).
+	ErrRedirect = errors.New("redirect is not followed")
+	// ErrOrigin says that a URL has no usable origin.
+	ErrOrigin = errors.New("url has no http or https origin")
+)
+
+const (
+	maxRedirects           = 3
+	maxResponseHeaderBytes = 64 << 10
+	maxIdlePerHost         = 4
+	pingAfter              = 15 * time.Second
+)
+
+// pool is the connections of one TLS identity: those that present the client certificate, and those to other
+// origins, which never see it.
+type pool struct {
+	identity string
+	own      *http.Transport
+	foreign  *http.Transport
+}
+
+func (p *pool) close() {
+	p.own.CloseIdleConnections()
+	p.foreign.CloseIdleConnections()
+}
+
+// HTTP returns a client for one origin (scheme, host and port of the URL) and its TLS identity. Certificate and
+// Authorization go to that origin only, whatever URL is asked for or redirected to. GET and HEAD follow up to
+// three redirects, never from https to http; the answer to any other method is returned as it is.
+// ErrTLSConfig when a certificate or key is not usable.
+func (f *Factory) HTTP(origin *url.URL, identity credential.TLS) (*http.Client, error) {
+	home := originOf(origin)
+	if home == "" {
+		return nil, ErrOrigin
+	}
+	connections, err := f.pool(identity.Identity(), func() (*pool, error) { return f.newPool(identity) })
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport:     &guard{home: home, pool: connections, policy: f.policy},
+		CheckRedirect: checkRedirect,
+	}, nil
+}
+
+func (f *Factory) newPool(identity credential.TLS) (*pool, error) {
+	config, err := tlsConfig(identity)
+	if err != nil {
+		return nil, err
+	}
+	anonymous := config.Clone()
+	anonymous.Certificates = nil
+	own := f.newTransport(config)
+	if len(config.Certificates) == 0 {
+		return &pool{own: own, foreign: own}, nil
+	}
+	return &pool{own: own, foreign: f.newTransport(anonymous)}, nil
+}
+
+func (f *Factory) newTransport(config *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:                  f.options.Proxy,
+		DialContext:            f.dialer.DialContext,
+		TLSClientConfig:        config,
+		TLSHandshakeTimeout:    f.options.TLSHandshakeTimeout,
+		ResponseHeaderTimeout:  f.options.ResponseHeaderTimeout,
+		IdleConnTimeout:        f.options.IdleTimeout,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		MaxResponseHeaderBytes: maxResponseHeaderBytes,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
+	}
+}
+
+// guard is the last gate before a request leaves.
+type guard struct {
+	home   string
+	pool   *pool
+	policy policy
+}
+
+// RoundTrip sends the request, without what belongs to the home origin if it goes elsewhere.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := g.policy.checkHost(request.URL.Hostname()); err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	if originOf(request.URL) == g.home {
+		return g.pool.own.RoundTrip(request)
+	}
+	stripped := request.Clone(request.Context())
+	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Referer"} {
+		stripped.Header.Del(name)
+	}
+	return g.pool.foreign.RoundTrip(stripped)
+}
+
+func checkRedirect(request *http.Request, via []*http.Request) error {
+	if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
+		return http.ErrUseLastResponse
+	}
+	from, to := via[len(via)-1].URL, request.URL
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)
+	case originOf(to) == "":
+		return fmt.Errorf("%w: leads to no http or https url", ErrRedirect)
+	case from.Scheme == "https" && to.Scheme != "https":
+		return fmt.Errorf("%w: leads from https to http", ErrRedirect)
+	}
+	return nil
+}
+
+// SameOrigin tells whether both URLs have one http(s) origin.
+func SameOrigin(a, b *url.URL) bool { return originOf(a) != "" && originOf(a) == originOf(b) }
+
+// originOf is scheme://host:port with the port always written, or empty when u has none.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return ""
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}

@@ -1,0 +1,65 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+)
+
+// ErrDenied says that an address is not dialled by policy.
+var ErrDenied = errors.New("address is denied by the dial policy")
+
+// nat64 is the well-known prefix under which a gateway reaches IPv4 addresses (RFC 6052).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// policy decides about resolved addresses, so that no name and no spelling of an address gets round it.
+type policy struct{ denied []netip.Prefix }
+
+func newPolicy(more []netip.Prefix) policy {
+	return policy{denied: append(linkLocal(), more...)}
+}
+
+// control is net.Dialer's hook between resolution and connect.
+func (p policy) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	resolved, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("dial %s: %w", Printable(address), ErrDenied)
+	}
+	return p.check(resolved.Addr())
+}
+
+func (p policy) check(address netip.Addr) error {
+	plain := address.WithZone("").Unmap()
+	if nat64.Contains(plain) {
+		bytes := plain.As16()
+		plain = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	contains := func(prefix netip.Prefix) bool { return prefix.Contains(plain) }
+	if slices.ContainsFunc(p.denied, contains) {
+		return fmt.Errorf("dial %s: %w", plain, ErrDenied)
+	}
+	return nil
+}
+
+// checkHost applies the policy to a host that is written as an address. A proxy resolves names out of our sight,
+// but it need not be asked for an address that we would not dial.
+func (p policy) checkHost(host string) error {
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil //nolint:nilerr // A name: judged when it is resolved.
+	}
+	return p.check(address)
+}
+
+// Dial opens a TCP connection to host:port under the dial policy.
+func (f *Factory) Dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := f.dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,125 @@
+// Package transport makes every outgoing HTTP and SSH connection: dial policy, deadlines, TLS identity, proxies,
+// redirects. It does not know what is fetched, nor what credentials mean beyond the origin they belong to.
+package transport
+
+import (
+	"container/list"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Options tune a Factory. Zero values mean the defaults.
+type Options struct {
+	// DeniedPrefixes are never dialled, in addition to the link-local ranges, which never are.
+	DeniedPrefixes []netip.Prefix
+	// DialTimeout bounds name resolution and the TCP handshake. Default 10s.
+	DialTimeout time.Duration
+	// TLSHandshakeTimeout bounds the TLS handshake. Default 10s.
+	TLSHandshakeTimeout time.Duration
+	// ResponseHeaderTimeout bounds the wait for the response after the request is sent. Default 30s.
+	ResponseHeaderTimeout time.Duration
+	// StallTimeout bounds the wait for the next byte of a body. Default 30s.
+	StallTimeout time.Duration
+	// IdleTimeout closes pooled connections that nobody used. Default 90s.
+	IdleTimeout time.Duration
+	// MaxIdentities is how many TLS identities keep a pool of connections. Default 256.
+	MaxIdentities int
+	// Proxy chooses the proxy of a request. Default: the environment, see http.ProxyFromEnvironment.
+	Proxy func(*http.Request) (*url.URL, error)
+}
+
+func (o Options) withDefaults() Options {
+	defaultTo(&o.DialTimeout, 10*time.Second)
+	defaultTo(&o.TLSHandshakeTimeout, 10*time.Second)
+	defaultTo(&o.ResponseHeaderTimeout, 30*time.Second)
+	defaultTo(&o.StallTimeout, 30*time.Second)
+	defaultTo(&o.IdleTimeout, 90*time.Second)
+	defaultTo(&o.MaxIdentities, 256)
+	if o.Proxy == nil {
+		o.Proxy = http.ProxyFromEnvironment
+	}
+	return o
+}
+
+func defaultTo[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+// Factory makes clients that share connections by TLS identity. It is safe for concurrent use.
+type Factory struct {
+	options Options
+	dialer  *net.Dialer
+	policy  policy
+
+	mu     sync.Mutex
+	pools  map[string]*list.Element // of *pool, by TLS identity
+	recent *list.List               // most recently used first
+}
+
+// New returns a Factory.
+func New(options Options) *Factory {
+	options = options.withDefaults()
+	p := newPolicy(options.DeniedPrefixes)
+	return &Factory{
+		options: options,
+		policy:  p,
+		dialer:  &net.Dialer{Timeout: options.DialTimeout, ControlContext: p.control},
+		pools:   map[string]*list.Element{},
+		recent:  list.New(),
+	}
+}
+
+// Close drops all pooled connections. Requests under way end by themselves.
+func (f *Factory) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, element := range f.pools {
+		poolOf(element).close()
+	}
+	clear(f.pools)
+	f.recent.Init()
+}
+
+// pool returns the pool with the identity, made by create if there is none yet.
+func (f *Factory) pool(identity string, create func() (*pool, error)) (*pool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if element, ok := f.pools[identity]; ok {
+		f.recent.MoveToFront(element)
+		return poolOf(element), nil
+	}
+	made, err := create()
+	if err != nil {
+		return nil, err
+	}
+	made.identity = identity
+	f.pools[identity] = f.recent.PushFront(made)
+	if f.recent.Len() > f.options.MaxIdentities {
+		oldest := f.recent.Back()
+		f.recent.Remove(oldest)
+		delete(f.pools, poolOf(oldest).identity)
+		poolOf(oldest).close()
+	}
+	return made, nil
+}
+
+func poolOf(element *list.Element) *pool {
+	p, _ := element.Value.(*pool) // The list holds nothing else.
+	return p
+}
+
+// linkLocal are the ranges of metadata services and autoconfigured neighbours: nothing there is an upstream.
+func linkLocal() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("169.254.0.0/16"),
+		netip.MustParsePrefix("fe80::/10"),
+		netip.MustParsePrefix("fd00:ec2::/32"), // the metadata service of EC2 over IPv6
+	}
+}

@@ -1,0 +1,85 @@
+package transport
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+// ErrTLSConfig says that a certificate or key cannot be used. Its text names which.
+var ErrTLSConfig = errors.New("tls configuration is not usable")
+
+// tlsConfig trusts the system's authorities and those of the credential.
+func tlsConfig(c credential.TLS) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(c.CA) > 0 {
+		roots, err := trust(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("%w: ca certificate: %w", ErrTLSConfig, err)
+		}
+		config.RootCAs = roots
+	}
+	switch {
+	case len(c.Certificate) == 0 && c.Key.IsZero():
+		return config, nil
+	case len(c.Certificate) == 0:
+		return nil, fmt.Errorf("%w: client key without a client certificate", ErrTLSConfig)
+	case c.Key.IsZero():
+		return nil, fmt.Errorf("%w: client certificate without a client key", ErrTLSConfig)
+	}
+	pair, err := keyPair(c)
+	if err != nil {
+		return nil, err
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// trust returns the system's pool with the PEM certificates added. Every block must be good: an authority that
+// was silently left out shows only later, as an unknown one.
+func trust(bundle []byte) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	added := 0
+	for rest := bundle; ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("PEM block %d is %s, not a certificate", added+1, PrintableQuoted(block.Type))
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("PEM block %d: %w", added+1, err)
+		}
+		pool.AddCert(certificate)
+		added++
+	}
+	if added == 0 {
+		return nil, errors.New("holds no PEM certificate")
+	}
+	return pool, nil
+}
+
+func keyPair(c credential.TLS) (tls.Certificate, error) {
+	if block, _ := pem.Decode(c.Certificate); block == nil {
+		return tls.Certificate{}, fmt.Errorf("%w: client certificate holds no PEM block", ErrTLSConfig)
+	}
+	key := []byte(c.Key.Reveal())
+	if block, _ := pem.Decode(key); block == nil {
+		return tls.Certificate{}, fmt.Errorf("%w: client key holds no PEM block", ErrTLSConfig)
+	}
+	pair, err := tls.X509KeyPair(c.Certificate, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%w: client certificate and key: %w", ErrTLSConfig, err)
+	}
+	return pair, nil
+}

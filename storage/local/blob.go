@@ -1,0 +1,146 @@
+package local
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+// stagedFor is how long a body may stay staged before a sweep takes it for forgotten.
+const stagedFor = time.Hour
+
+// stagedBodies counts the callers that have staged a digest and neither published nor discarded it.
+type stagedBodies struct {
+	mu    sync.Mutex
+	since map[digest.Digest][]time.Time
+}
+
+func (b *stagedBodies) add(d digest.Digest, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.since == nil {
+		b.since = make(map[digest.Digest][]time.Time)
+	}
+	b.since[d] = append(b.since[d], now)
+}
+
+// drop takes one claim back, the oldest; none is no error, since publishing may be repeated.
+func (b *stagedBodies) drop(d digest.Digest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if claims := b.since[d]; len(claims) > 1 {
+		b.since[d] = claims[1:]
+	} else {
+		delete(b.since, d)
+	}
+}
+
+func (b *stagedBodies) has(d digest.Digest) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.since[d]) > 0
+}
+
+// expire drops the digests whose youngest claim is older than stagedFor.
+func (b *stagedBodies) expire(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for d, claims := range b.since {
+		if now.Sub(claims[len(claims)-1]) > stagedFor {
+			delete(b.since, d)
+		}
+	}
+}
+
+// adopt makes the temporary file the blob of its digest, unless an intact one is there.
+func (s *Store) adopt(tmp string, staged storage.Staged) error {
+	defer s.digests.lock(staged.Digest)()
+	blob := blobPath(staged.Digest)
+	have, err := s.openIntact(blob, storage.Artifact{Digest: staged.Digest, Size: staged.Size})
+	if have != nil {
+		defer have.Close() //nolint:errcheck // Only read from.
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
+		// The digest guard is held, so the new file gets its name before anyone can look at it.
+		if err := s.disk.place(tmp, blob); err != nil {
+			return err
+		}
+		if err := s.trust(blob, staged.Digest); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	s.staged.add(staged.Digest, s.options.Now())
+	return nil
+}
+
+// trust remembers a file that was hashed while it was written.
+func (s *Store) trust(name string, d digest.Digest) error {
+	file, err := s.disk.open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // Only read from.
+	id, _, err := identify(file)
+	if err != nil {
+		return err
+	}
+	s.verdicts.remember(id, d, intact)
+	return nil
+}
+
+// reap removes the digest's blob if nothing is published from it and nobody has staged it.
+func (s *Store) reap(d digest.Digest) error {
+	defer s.digests.lock(d)()
+	if s.staged.has(d) {
+		return nil
+	}
+	blob, err := s.disk.open(blobPath(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer blob.Close() //nolint:errcheck // Only read from.
+	_, links, err := identify(blob)
+	if err != nil || links > 1 {
+		return err
+	}
+	return s.disk.remove(blobPath(d))
+}
+
+// sweepBlobs reaps every blob, and removes what is no blob at all.
+func (s *Store) sweepBlobs() error {
+	algorithms, err := s.disk.list(blobsDir)
+	if err != nil {
+		return err
+	}
+	for _, algorithm := range algorithms {
+		blobs, err := s.disk.list(path.Join(blobsDir, algorithm.Name()))
+		if err != nil {
+			return err
+		}
+		for _, blob := range blobs {
+			d := digest.NewDigestFromEncoded(digest.Algorithm(algorithm.Name()), blob.Name())
+			if d.Validate() != nil || !blob.Type().IsRegular() {
+				err = s.disk.removeTree(path.Join(blobsDir, algorithm.Name(), blob.Name()))
+			} else {
+				err = s.reap(d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

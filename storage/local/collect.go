@@ -1,0 +1,145 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"sluice.dev/sluice/storage"
+	"sluice.dev/sluice/storage/retention"
+)
+
+// Collect implements storage.Writer. It also removes files in the object's folder that a crash left there.
+func (s *Store) Collect(ctx context.Context, object storage.Object) ([]storage.Artifact, error) {
+	removed, err := s.collect(ctx, object)
+	if err != nil {
+		return removed, fmt.Errorf("collect %s: %w", object, err)
+	}
+	return removed, nil
+}
+
+func (s *Store) collect(ctx context.Context, object storage.Object) ([]storage.Artifact, error) {
+	if err := errors.Join(object.Validate(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	if err := s.beginWriting(); err != nil {
+		return nil, err
+	}
+	defer s.objects.lock(object)()
+	record, err := s.load(object)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, s.dropStrays(object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	garbage := retention.Garbage(record, s.options.Retention, s.options.Now())
+	if len(garbage) > 0 {
+		// The record goes first: it never names what is being removed.
+		if err := s.save(object, retention.Without(record, garbage)); err != nil {
+			return nil, err
+		}
+	}
+	var removed []storage.Artifact
+	for _, old := range garbage {
+		if err := s.unlink(old.Artifact); err != nil {
+			return removed, err
+		}
+		removed = append(removed, old.Artifact)
+		if err := s.reap(old.Digest); err != nil {
+			return removed, err
+		}
+	}
+	return removed, s.dropStrays(object)
+}
+
+// Delete implements storage.Writer. The record goes first, so that nothing is served that is half gone.
+func (s *Store) Delete(ctx context.Context, object storage.Object) error {
+	if err := errors.Join(object.Validate(), ctx.Err()); err != nil {
+		return fmt.Errorf("delete %s: %w", object, err)
+	}
+	if err := s.beginWriting(); err != nil {
+		return err
+	}
+	defer s.objects.lock(object)()
+	if err := s.remove(object); err != nil {
+		return fmt.Errorf("delete %s: %w", object, err)
+	}
+	return nil
+}
+
+// remove removes the object's record, files and blobs. The object's lock is held.
+func (s *Store) remove(object storage.Object) error {
+	record, err := s.load(object)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	dir := path.Dir(recordPath(object))
+	entries, err := s.disk.list(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		if err := s.disk.removeTree(recordPath(object)); err != nil {
+			return err
+		}
+		if err := s.disk.syncDir(dir); err != nil {
+			return err
+		}
+	}
+	if record.Current.Path != "" {
+		for _, artifact := range artifacts(record) {
+			if err := s.unlink(artifact); err != nil {
+				return err
+			}
+			if err := s.reap(artifact.Digest); err != nil {
+				return err
+			}
+		}
+	}
+	return s.dropStrays(object)
+}
+
+// dropStrays removes every file in the object's folder that its record does not name, and the folders left empty.
+// The object's lock is held, so none of them is about to be recorded.
+func (s *Store) dropStrays(object storage.Object) error {
+	record, err := s.load(object)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	recorded := make(map[string]bool)
+	for _, artifact := range artifacts(record) {
+		recorded[artifact.Path] = true
+	}
+	entries, err := s.disk.list(object.Dir())
+	if err != nil {
+		return err
+	}
+	removed := false
+	for _, entry := range entries {
+		name := path.Join(object.Dir(), entry.Name())
+		if recorded[name] {
+			continue
+		}
+		if err := s.disk.removeTree(name); err != nil {
+			return err
+		}
+		removed = true
+	}
+	if removed {
+		if err := s.disk.syncDir(object.Dir()); err != nil {
+			return err
+		}
+	}
+	if record.Current.Path != "" {
+		return nil
+	}
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	// The folder of records goes last: without it the rest would be nobody's.
+	if err := s.disk.prune(object.Dir(), "."); err != nil {
+		return err
+	}
+	return s.disk.prune(path.Dir(recordPath(object)), recordsDir)
+}

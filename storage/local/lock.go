@@ -1,0 +1,83 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/storage"
+)
+
+// writerLock is this process's right to write. The kernel drops it when the process ends in any way.
+type writerLock struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// beginWriting takes the lock unless this store has it already, and puts the storage's own folders in order.
+// storage.ErrInUse when another process has it.
+func (s *Store) beginWriting() error {
+	s.lock.mu.Lock()
+	defer s.lock.mu.Unlock()
+	if s.lock.file != nil {
+		return nil
+	}
+	file, err := s.flock()
+	if err != nil {
+		return fmt.Errorf("lock storage: %w", err)
+	}
+	if err := s.prepare(); err != nil {
+		return errors.Join(fmt.Errorf("prepare storage: %w", err), file.Close())
+	}
+	s.lock.file = file
+	return nil
+}
+
+func (s *Store) flock() (*os.File, error) {
+	if err := s.disk.mkdirAll(ownDir); err != nil {
+		return nil, err
+	}
+	file, err := s.disk.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // A file descriptor fits an int.
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = storage.ErrInUse
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// prepare runs with the lock just taken: whatever lies in tmp was left by a process that is gone.
+func (s *Store) prepare() error {
+	for _, dir := range []string{tmpDir, path.Join(blobsDir, s.options.Algorithm.String()), recordsDir} {
+		if err := s.disk.mkdirAll(dir); err != nil {
+			return err
+		}
+	}
+	return s.disk.sweepTmp()
+}
+
+// isWriter tells whether this store has the lock. A mere reader removes nothing.
+func (s *Store) isWriter() bool {
+	s.lock.mu.Lock()
+	defer s.lock.mu.Unlock()
+	return s.lock.file != nil
+}
+
+func (l *writerLock) release() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	defer func() { l.file = nil }()
+	return l.file.Close()
+}

@@ -1,0 +1,151 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+const (
+	recordVersion = 1
+	// maxRecord bounds what is read of a record file, in bytes.
+	maxRecord = 4 << 20
+)
+
+// recordFile is a record as it is written. The record decides whether an artifact is up to date, so it carries
+// a digest of its own: a flipped bit in it must not pass for a fact.
+type recordFile struct {
+	Version int             `json:"version"`
+	Digest  digest.Digest   `json:"digest"`
+	Record  json.RawMessage `json:"record"`
+}
+
+// Record implements storage.Writer. It reads the record and the state of the body's file; the body itself is read
+// only if the file is not known from an earlier look.
+func (s *Store) Record(ctx context.Context, object storage.Object) (storage.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Record{}, err
+	}
+	record, damage, err := s.checkedRecord(object)
+	if damage != nil {
+		s.options.OnDamage(object, damage)
+	}
+	if err != nil {
+		return storage.Record{}, fmt.Errorf("record of %s: %w", object, err)
+	}
+	return record, nil
+}
+
+func (s *Store) checkedRecord(object storage.Object) (record storage.Record, damage, err error) {
+	defer s.objects.lock(object)()
+	record, err = s.load(object)
+	if err != nil {
+		return storage.Record{}, nil, err
+	}
+	file, err := s.openIntact(record.Current.Path, record.Current)
+	if file != nil {
+		defer file.Close() //nolint:errcheck // Only read from.
+	}
+	if errors.Is(err, storage.ErrDamaged) {
+		damage = storage.PathError(record.Current.Path, err)
+		return storage.Record{}, damage, errors.Join(storage.ErrNotFound, s.condemn(file, record.Current))
+	}
+	if err != nil {
+		return storage.Record{}, nil, err
+	}
+	return record, nil, nil
+}
+
+// load reads the object's record. One that cannot be understood counts as none: storage.ErrNotFound.
+func (s *Store) load(object storage.Object) (storage.Record, error) {
+	if err := object.Validate(); err != nil {
+		return storage.Record{}, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+	}
+	file, err := s.disk.open(recordPath(object))
+	if errors.Is(err, fs.ErrNotExist) {
+		return storage.Record{}, storage.ErrNotFound
+	}
+	if err != nil {
+		return storage.Record{}, err
+	}
+	defer file.Close() //nolint:errcheck // Only read from.
+	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
+	if err != nil {
+		return storage.Record{}, err
+	}
+	record, err := decodeRecord(object, text)
+	if err != nil {
+		return storage.Record{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
+	}
+	return record, nil
+}
+
+// save replaces the object's record.
+func (s *Store) save(object storage.Object, record storage.Record) error {
+	text, err := encodeRecord(record)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxRecord {
+		return fmt.Errorf("record of %d bytes exceeds %d bytes", len(text), maxRecord)
+	}
+	tmp, done, err := s.disk.writeAside(bodyMode, func(file *os.File) error {
+		_, err := file.Write(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.disk.place(tmp, recordPath(object))
+}
+
+func encodeRecord(record storage.Record) ([]byte, error) {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	file := recordFile{Version: recordVersion, Digest: digest.FromBytes(text), Record: text}
+	return json.Marshal(file)
+}
+
+// decodeRecord trusts nothing it reads: paths and digests in the record become file names.
+func decodeRecord(object storage.Object, text []byte) (storage.Record, error) {
+	var file recordFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		return storage.Record{}, err
+	}
+	if file.Version != recordVersion {
+		return storage.Record{}, fmt.Errorf("version %d is not %d", file.Version, recordVersion)
+	}
+	if got := digest.FromBytes(file.Record); got != file.Digest {
+		return storage.Record{}, fmt.Errorf("its digest is %s, not %s", got, file.Digest)
+	}
+	var record storage.Record
+	if err := json.Unmarshal(file.Record, &record); err != nil {
+		return storage.Record{}, err
+	}
+	for _, artifact := range artifacts(record) {
+		if err := errors.Join(object.CheckPath(artifact.Path), artifact.Digest.Validate()); err != nil {
+			return storage.Record{}, err
+		}
+	}
+	return record, nil
+}
+
+// artifacts lists what the record names, the current artifact first.
+func artifacts(record storage.Record) []storage.Artifact {
+	all := []storage.Artifact{record.Current}
+	for _, old := range record.Superseded {
+		all = append(all, old.Artifact)
+	}
+	return all
+}

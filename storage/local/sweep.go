@@ -1,0 +1,61 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/storage"
+)
+
+// SweepOrphans removes the objects that alive does not know, by name and UID, and returns them. An object whose
+// current artifact was stored less than grace ago stays: the caller's view of the world may be older than that.
+// It also removes what crashes left behind: unfinished files, bodies that nothing names, files that no record names,
+// and bodies that have been staged for more than an hour. Alive is called without locks.
+func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Object, uid string) bool, grace time.Duration) ([]storage.Object, error) {
+	if err := s.beginWriting(); err != nil {
+		return nil, err
+	}
+	objects, err := s.folders(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	var removed []storage.Object
+	for _, object := range objects {
+		if err := ctx.Err(); err != nil {
+			return removed, fmt.Errorf("sweep: %w", err)
+		}
+		gone, err := s.sweepObject(object, alive, grace)
+		if err != nil {
+			return removed, fmt.Errorf("sweep %s: %w", object, err)
+		}
+		if gone {
+			removed = append(removed, object)
+		}
+	}
+	s.staged.expire(s.options.Now())
+	if err := errors.Join(s.disk.sweepTmp(), s.sweepBlobs()); err != nil {
+		return removed, fmt.Errorf("sweep: %w", err)
+	}
+	return removed, nil
+}
+
+func (s *Store) sweepObject(object storage.Object, alive func(storage.Object, string) bool, grace time.Duration) (gone bool, err error) {
+	seen, err := s.load(object)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return false, err
+	}
+	orphan := err == nil && s.options.Now().Sub(seen.Current.StoredAt) >= grace && !alive(object, seen.UID)
+
+	defer s.objects.lock(object)()
+	if !orphan {
+		return false, s.dropStrays(object)
+	}
+	// Someone may have published while alive was asked.
+	record, err := s.load(object)
+	if err != nil || record.UID != seen.UID || !record.Current.StoredAt.Equal(seen.Current.StoredAt) {
+		return false, err
+	}
+	return true, s.remove(object)
+}

@@ -1,0 +1,75 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// Usage tells how many bytes of bodies are stored, in how many files. A body with many names counts once.
+func (s *Store) Usage(ctx context.Context) (bytes int64, files int, err error) {
+	seen := make(map[inode]bool)
+	count := func(dir string) error {
+		entries, err := s.disk.list(dir)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			id, err := s.identifyName(path.Join(dir, entry.Name()))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // It is no file, or has gone since it was listed.
+			}
+			if err != nil {
+				return err
+			}
+			if key := (inode{id.dev, id.ino}); !seen[key] {
+				seen[key] = true
+				bytes += id.size
+				files++
+			}
+		}
+		return ctx.Err()
+	}
+	dirs, err := s.bodyDirs(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("measure storage: %w", err)
+	}
+	for _, dir := range dirs {
+		if err := count(dir); err != nil {
+			return 0, 0, fmt.Errorf("measure storage: %w", err)
+		}
+	}
+	return bytes, files, nil
+}
+
+// bodyDirs lists the folders that hold bodies.
+func (s *Store) bodyDirs(ctx context.Context) ([]string, error) {
+	algorithms, err := s.disk.list(blobsDir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, algorithm := range algorithms {
+		dirs = append(dirs, path.Join(blobsDir, algorithm.Name()))
+	}
+	objects, err := s.folders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		dirs = append(dirs, object.Dir())
+	}
+	return dirs, nil
+}
+
+func (s *Store) identifyName(name string) (identity, error) {
+	file, err := s.disk.open(name)
+	if err != nil {
+		return identity{}, err
+	}
+	defer file.Close() //nolint:errcheck // Only read from.
+	id, _, err := identify(file)
+	return id, err
+}

@@ -1,0 +1,87 @@
+package local
+
+import (
+	"os"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sys/unix"
+)
+
+// maxVerdicts bounds the memory of the verdicts to a few megabytes. A forgotten file is merely hashed again.
+const maxVerdicts = 1 << 16
+
+// identity tells a file's bytes from what they were: whoever writes to a file changes its mtime or ctime.
+// A bad disk does not; Scrub looks for that.
+type identity struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime int64
+}
+
+// sameBytes tells whether only names came or went between the two: these change nothing but ctime.
+func (i identity) sameBytes(other identity) bool {
+	i.ctime, other.ctime = 0, 0
+	return i == other
+}
+
+// identify also returns the number of the file's names.
+func identify(file *os.File) (id identity, links uint64, err error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil { //nolint:gosec // A file descriptor fits an int.
+		return identity{}, 0, &os.PathError{Op: "fstat", Path: file.Name(), Err: err}
+	}
+	return identity{
+		dev:   uint64(stat.Dev), //nolint:unconvert // Its type differs between systems.
+		ino:   stat.Ino,
+		size:  stat.Size,
+		mtime: stat.Mtim.Nano(),
+		ctime: stat.Ctim.Nano(),
+	}, uint64(stat.Nlink), nil //nolint:unconvert // Its type differs between systems.
+}
+
+type verdict int
+
+const (
+	unknown verdict = iota
+	intact
+	damaged
+)
+
+// verdicts remembers which files have been hashed, and how that ended.
+type verdicts struct {
+	mu    sync.Mutex
+	files map[inode]entry
+}
+
+type inode struct{ dev, ino uint64 }
+
+type entry struct {
+	identity identity
+	digest   digest.Digest
+	verdict  verdict
+}
+
+func (v *verdicts) of(id identity, d digest.Digest) verdict {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known, ok := v.files[inode{id.dev, id.ino}]; ok && known.identity == id && known.digest == d {
+		return known.verdict
+	}
+	return unknown
+}
+
+func (v *verdicts) remember(id identity, d digest.Digest, is verdict) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.files == nil {
+		v.files = make(map[inode]entry)
+	}
+	if len(v.files) >= maxVerdicts {
+		for victim := range v.files {
+			delete(v.files, victim)
+			break
+		}
+	}
+	v.files[inode{id.dev, id.ino}] = entry{identity: id, digest: d, verdict: is}
+}

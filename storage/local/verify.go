@@ -1,0 +1,126 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+// openIntact opens a file that holds exactly the artifact's bytes. A file that has not changed since it was last
+// hashed is not read; any other is hashed first. storage.ErrNotFound when there is no file or when it is known to be
+// damaged; storage.ErrDamaged, together with the open file, when that has just been found out.
+func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, error) {
+	file, err := s.disk.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, storage.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	is, isNew, err := s.judge(file, artifact)
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, file.Close())
+	case is == intact:
+		return file, nil
+	case isNew:
+		return file, storage.ErrDamaged
+	default:
+		return nil, errors.Join(storage.ErrNotFound, file.Close())
+	}
+}
+
+// judge tells whether the file is intact, and whether that is news.
+func (s *Store) judge(file *os.File, artifact storage.Artifact) (is verdict, isNew bool, err error) {
+	id, _, err := identify(file)
+	if err != nil {
+		return unknown, false, err
+	}
+	if is := s.verdicts.of(id, artifact.Digest); is != unknown {
+		return is, false, nil
+	}
+	defer s.hashing.lock(artifact.Digest)()
+	return s.judgeAfresh(file, artifact, func(id identity) verdict { return s.verdicts.of(id, artifact.Digest) })
+}
+
+// judgeAfresh reads the file unless known has a verdict for it, and remembers what it finds.
+func (s *Store) judgeAfresh(file *os.File, artifact storage.Artifact, known func(identity) verdict) (is verdict, isNew bool, err error) {
+	before, _, err := identify(file)
+	if err != nil {
+		return unknown, false, err
+	}
+	if is := known(before); is != unknown {
+		return is, false, nil
+	}
+	is = damaged
+	if before.size == artifact.Size {
+		if is, err = compare(file, artifact); err != nil {
+			return unknown, false, err
+		}
+	}
+	after, _, err := identify(file)
+	if err != nil {
+		return unknown, false, err
+	}
+	// A file that changed meanwhile is looked at again next time.
+	if before == after {
+		s.verdicts.remember(after, artifact.Digest, is)
+	}
+	return is, true, nil
+}
+
+func compare(file *os.File, artifact storage.Artifact) (verdict, error) {
+	got, err := hashOf(file, artifact.Digest.Algorithm())
+	if err != nil {
+		return unknown, fmt.Errorf("hash %q: %w", file.Name(), err)
+	}
+	if got != artifact.Digest {
+		return damaged, nil
+	}
+	return intact, nil
+}
+
+// hashOf reads the file from its start and leaves it there.
+func hashOf(file *os.File, algorithm digest.Algorithm) (digest.Digest, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	hash := algorithm.Digester()
+	if _, err := io.Copy(hash.Hash(), file); err != nil {
+		return "", err
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return hash.Digest(), err
+}
+
+// keepTrust runs a change that gives or takes names of the digest's blob. That moves the blob's ctime, which would
+// cost a needless pass over the bytes; so a blob that was intact before the change is intact after it.
+func (s *Store) keepTrust(d digest.Digest, change func() error) error {
+	blob, err := s.disk.open(blobPath(d))
+	if err != nil {
+		return change()
+	}
+	defer blob.Close() //nolint:errcheck // Only read from.
+	before, _, err := identify(blob)
+	if err != nil {
+		return err
+	}
+	trusted := s.verdicts.of(before, d) == intact
+	if err := change(); err != nil {
+		return err
+	}
+	after, _, err := identify(blob)
+	if err != nil {
+		return err
+	}
+	if trusted && after.sameBytes(before) {
+		s.verdicts.remember(after, d, intact)
+	}
+	return nil
+}

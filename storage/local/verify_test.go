@@ -1,0 +1,265 @@
+package local
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+// edits are the ways to spoil a stored file behind the store's back.
+func edits() map[string]func(name string) error {
+	return map[string]func(name string) error{
+		"Flipped":   flip,
+		"Truncated": func(name string) error { return os.Truncate(name, 2) },
+		"Emptied":   func(name string) error { return os.Truncate(name, 0) },
+		"Longer": func(name string) error {
+			return os.Truncate(name, 1<<10)
+		},
+		"Replaced": func(name string) error {
+			return errors.Join(os.Remove(name), os.WriteFile(name, []byte("HELLO"), 0o600))
+		},
+		"Link": func(name string) error {
+			return errors.Join(os.Remove(name), os.Symlink("/etc/passwd", name))
+		},
+		"Folder": func(name string) error {
+			return errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "x"), 0o700))
+		},
+		"Gone": os.Remove,
+	}
+}
+
+func TestAnEditedFileIsNeverServedAndIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, edit := range edits() {
+		for _, restarted := range []bool{false, true} {
+			label := name
+			if restarted {
+				label += "WhileDown"
+			}
+			t.Run(label, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				var seen watch
+				first, err := Open(dir, Options{OnDamage: seen.onDamage})
+				if err != nil {
+					t.Fatal(err)
+				}
+				path := publish(t, first, podinfo, "hello").Current.Path
+				store := first
+				if restarted {
+					if err := first.Close(); err != nil {
+						t.Fatal(err)
+					}
+					store = open(t, dir, Options{OnDamage: seen.onDamage})
+				} else {
+					t.Cleanup(func() { _ = first.Close() })
+				}
+				if err := edit(filepath.Join(dir, path)); err != nil {
+					t.Fatal(err)
+				}
+
+				for range 3 {
+					if _, err := read(store, path); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
+						t.Errorf("Open: got %v", err)
+					}
+				}
+				if _, err := read(store, path); !errors.Is(err, storage.ErrNotFound) {
+					t.Errorf("Open after the damage was seen: got %v", err)
+				}
+				if _, err := store.Record(t.Context(), podinfo); !errors.Is(err, storage.ErrNotFound) {
+					t.Errorf("Record: got %v", err)
+				}
+				isDamage := name != "Gone" && name != "Link" && name != "Folder"
+				if isDamage != (seen.count() == 1) {
+					t.Errorf("OnDamage was told %d times", seen.count())
+				}
+
+				publish(t, store, podinfo, "hello")
+				wantTidy(t, store, dir)
+			})
+		}
+	}
+}
+
+func TestAFileIsReadOnlyWhenItIsNotKnown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
+	path := publish(t, first, podinfo, "hello").Current.Path
+	publish(t, first, twin, "hello") // It moves the shared file's ctime.
+	known := func(store *Store) verdict {
+		file, err := store.disk.open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close() //nolint:errcheck // Only read from.
+		id, _, err := identify(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store.verdicts.of(id, digest.FromString("hello"))
+	}
+	if known(first) != intact {
+		t.Error("What this process wrote has to be read again")
+	}
+	if err := first.Delete(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	if known(first) != intact {
+		t.Error("Another object's removal makes this one's file unknown")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, dir, Options{})
+	if known(second) != unknown {
+		t.Error("A new process trusts a file that it has not read")
+	}
+	if _, err := second.Record(t.Context(), podinfo); err != nil {
+		t.Fatal(err)
+	}
+	if known(second) != intact {
+		t.Error("A new process has to read the file each time")
+	}
+}
+
+func TestScrubFindsRotThatLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var seen watch
+	store := open(t, dir, Options{OnDamage: seen.onDamage})
+	twin := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
+	lost := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "lost"}
+	path := publish(t, store, podinfo, "hello").Current.Path
+	publish(t, store, twin, "fine")
+	missing := publish(t, store, lost, "lost").Current.Path
+	if err := errors.Join(flip(filepath.Join(dir, path)), os.Remove(filepath.Join(dir, missing))); err != nil {
+		t.Fatal(err)
+	}
+	// A rotten disk changes no times: to the store the file looks as it did when it was last hashed.
+	if err := store.trust(path, digest.FromString("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Record(t.Context(), podinfo); err != nil {
+		t.Fatalf("The test has to hide the damage: %v", err)
+	}
+
+	checked, damagedObjects, err := store.Scrub(t.Context())
+	if err != nil {
+		t.Fatalf("Scrub: %v", err)
+	}
+	if diff := cmp.Diff([]storage.Object{lost, podinfo}, damagedObjects); diff != "" || checked != 2 {
+		t.Errorf("Scrub checked %d; damaged: -want, +got:\n%s", checked, diff)
+	}
+	if seen.count() != 2 {
+		t.Errorf("OnDamage: want two objects, got %v", seen.told)
+	}
+	if exists(dir, path) || exists(dir, blobPath(digest.FromString("hello"))) {
+		t.Error("The damaged file still has names")
+	}
+	publish(t, store, podinfo, "hello")
+	publish(t, store, lost, "lost")
+	if checked, damagedObjects, err := store.Scrub(t.Context()); checked != 3 || len(damagedObjects) != 0 || err != nil {
+		t.Errorf("Scrub after the repair: %d, %v, %v", checked, damagedObjects, err)
+	}
+	wantTidy(t, store, dir)
+}
+
+func TestADamagedStagedBodyIsNotPublished(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := open(t, dir, Options{})
+	staged := stage(t, store, "hello")
+	if err := flip(filepath.Join(dir, blobPath(staged.Digest))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Publish(t.Context(), podinfo, staged, recordFor(podinfo, "hello")); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("Publish: want %v, got %v", storage.ErrDamaged, err)
+	}
+	if public := publicFiles(t, dir); len(public) != 0 {
+		t.Errorf("Published: %v", public)
+	}
+	publish(t, store, podinfo, "hello")
+	wantTidy(t, store, dir)
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	t.Parallel()
+	var known verdicts
+	for i := range uint64(maxVerdicts + 100) {
+		known.remember(identity{ino: i}, "sha256:0", intact)
+	}
+	if len(known.files) != maxVerdicts {
+		t.Errorf("want %d verdicts, got %d", maxVerdicts, len(known.files))
+	}
+}
+
+func TestAnUnreadableRecordIsReplaced(t *testing.T) {
+	t.Parallel()
+	spoil := edits()
+	delete(spoil, "Folder") // It takes the place of the record's file; RemoveAll is for operators.
+	for name, edit := range spoil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store := open(t, dir, Options{})
+			path := publish(t, store, podinfo, "hello").Current.Path
+			if err := edit(filepath.Join(dir, recordPath(podinfo))); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Record(t.Context(), podinfo); !errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("Record: want %v, got %v", storage.ErrNotFound, err)
+			}
+			if _, err := read(store, path); !errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("Open: want %v, got %v", storage.ErrNotFound, err)
+			}
+			publish(t, store, podinfo, "hello")
+			wantTidy(t, store, dir)
+		})
+	}
+}
+
+func TestARecordOfAnotherFormatIsNotRead(t *testing.T) {
+	t.Parallel()
+	other := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "other"}
+	good, err := encodeRecord(storage.Record{Current: storage.Artifact{
+		Path: podinfo.File("a"), Digest: digest.FromString("hello"), Size: 5,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeRecord(podinfo, good); err != nil {
+		t.Fatalf("A good record: %v", err)
+	}
+	escaping, err := encodeRecord(storage.Record{Current: storage.Artifact{Path: podinfo.File("a"), Digest: "sha256:../../x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := append([]byte(`{"version":2,`), good[len(`{"version":1,`):]...)
+	for reason, tc := range map[string]struct {
+		object storage.Object
+		text   []byte
+	}{
+		"It belongs to another object.": {other, good},
+		"Its digest is a path.":         {podinfo, escaping},
+		"It is of a later version.":     {podinfo, later},
+		"It is no JSON.":                {podinfo, []byte("\x00\x00")},
+		"It is empty JSON.":             {podinfo, []byte("{}")},
+		"It is empty.":                  {podinfo, nil},
+		"It goes on after its end.":     {podinfo, append(append([]byte{}, good...), good...)},
+	} {
+		if _, err := decodeRecord(tc.object, tc.text); err == nil {
+			t.Errorf("%s It was read all the same.", reason)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// chunk is what a client has to accept within the progress timeout, in bytes.
+const chunk = 64 << 10
+
+// answer counts what is sent and moves the connection's write deadline on while bytes flow: a client that stops
+// reading is cut, a slow one is not.
+type answer struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	progress time.Duration
+	now      func() time.Time
+
+	status int
+	bytes  int64
+}
+
+func newAnswer(w http.ResponseWriter, options Options) *answer {
+	return &answer{
+		ResponseWriter: w,
+		control:        http.NewResponseController(w),
+		progress:       options.ProgressTimeout,
+		now:            options.Now,
+		status:         http.StatusOK,
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (written int, err error) {
+	for len(p) > 0 && err == nil {
+		a.extendDeadline()
+		var n int
+		n, err = a.ResponseWriter.Write(p[:min(len(p), chunk)])
+		a.bytes += int64(n)
+		written += n
+		p = p[n:]
+	}
+	return written, err
+}
+
+// ReadFrom implements io.ReaderFrom. net/http turns each chunk into one sendfile if src is a limited file, which is
+// what http.ServeContent hands over; a second limit round the first would hide the file.
+func (a *answer) ReadFrom(src io.Reader) (written int64, err error) {
+	limited, ok := src.(*io.LimitedReader)
+	if !ok {
+		return io.Copy(writerOnly{a}, src)
+	}
+	to, ok := a.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(writerOnly{a}, src)
+	}
+	for limited.N > 0 && err == nil {
+		a.extendDeadline()
+		part := &io.LimitedReader{R: limited.R, N: min(limited.N, chunk)}
+		var n int64
+		n, err = to.ReadFrom(part)
+		a.bytes += n
+		written += n
+		limited.N -= n
+		if n == 0 {
+			break // The source has ended early.
+		}
+	}
+	return written, err
+}
+
+// writerOnly hides ReadFrom from io.Copy.
+type writerOnly struct{ io.Writer }
+
+// extendDeadline gives the client time for the next chunk. A writer without a connection has no deadline.
+func (a *answer) extendDeadline() {
+	_ = a.control.SetWriteDeadline(a.now().Add(a.progress))
+}
+
+// refuseBody closes the connection after the answer, and does not wait for the request's body longer than that.
+func (a *answer) refuseBody(within time.Duration) {
+	a.Header().Set("Connection", "close")
+	_ = a.control.SetReadDeadline(a.now().Add(within))
+}

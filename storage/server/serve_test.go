@@ -1,0 +1,405 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+	"sluice.dev/sluice/storage/local"
+	"sluice.dev/sluice/storage/server"
+)
+
+// live is a running server.
+type live struct {
+	addr    string
+	stop    context.CancelFunc
+	stopped chan error
+}
+
+func start(t *testing.T, reader storage.Reader, options server.Options) *live {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("Listen: %v", err)
+	}
+	return serve(t, reader, options, listener)
+}
+
+func serve(t *testing.T, reader storage.Reader, options server.Options, listener net.Listener) *live {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // The test's end is what stops it.
+	running := &live{addr: listener.Addr().String(), stop: stop, stopped: make(chan error, 1)}
+	go func() {
+		running.stopped <- server.Serve(ctx, server.NewServer("", server.New(reader, options), options), listener, options)
+		close(running.stopped)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-running.stopped
+	})
+	return running
+}
+
+func dial(t *testing.T, addr string) *net.TCPConn {
+	t.Helper()
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		controlErr := raw.Control(func(fd uintptr) {
+			// A small window, so that a client which does not read is noticed early.
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 16<<10) //nolint:gosec // It fits.
+		})
+		return errors.Join(controlErr, err)
+	}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn.(*net.TCPConn)
+}
+
+// smallBuffers makes the server's send buffers small.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.(*net.TCPConn).SetWriteBuffer(16 << 10)
+}
+
+func bigStore(t *testing.T, size int) (*local.Store, storage.Artifact) {
+	t.Helper()
+	store, err := local.Open(t.TempDir(), local.Options{})
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, publish(t, store, "big.tar.gz", strings.Repeat("0123456789abcdef", size/16))
+}
+
+func startSmall(t *testing.T, reader storage.Reader, options server.Options) *live {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("Listen: %v", err)
+	}
+	return serve(t, reader, options, smallBuffers{listener})
+}
+
+func TestAReaderThatStopsIsCut(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 32<<20)
+	ended := make(chan server.Served, 1)
+	running := startSmall(t, store, server.Options{
+		ProgressTimeout: 200 * time.Millisecond,
+		Observer:        func(served server.Served) { ended <- served },
+	})
+	conn := dial(t, running.addr)
+	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing is read; the test would not end if the server waited for it.
+	if served := <-ended; served.Bytes >= artifact.Size {
+		t.Errorf("The server sent all %d bytes to a client that reads none", served.Bytes)
+	}
+	if n, err := io.Copy(io.Discard, conn); err == nil && n >= artifact.Size {
+		t.Error("The connection stayed open to the end of the body")
+	}
+}
+
+func TestASlowReaderThatMovesOnIsNotCut(t *testing.T) {
+	t.Parallel()
+	const size = 3 << 20
+	store, artifact := bigStore(t, size)
+	running := startSmall(t, store, server.Options{ProgressTimeout: 800 * time.Millisecond})
+	conn := dial(t, running.addr)
+	began := time.Now()
+	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	pace := time.NewTicker(30 * time.Millisecond)
+	defer pace.Stop()
+	for {
+		<-pace.C
+		_, err := io.CopyN(&got, conn, chunkOfTheTest)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("After %d bytes: %v", got.Len(), err)
+		}
+	}
+	_, body, _ := bytes.Cut(got.Bytes(), []byte("\r\n\r\n"))
+	if digest.FromBytes(body) != artifact.Digest {
+		t.Errorf("The download of %d bytes ended with %d", artifact.Size, len(body))
+	}
+	if took := time.Since(began); took < 1200*time.Millisecond {
+		t.Errorf("The download took %s, which proves nothing", took)
+	}
+}
+
+const chunkOfTheTest = 64 << 10
+
+func TestAClientThatSendsNoRequestIsCut(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 1<<10)
+	running := start(t, store, server.Options{ReadHeaderTimeout: 100 * time.Millisecond, IdleTimeout: 100 * time.Millisecond})
+	for name, request := range map[string]string{
+		"nothing":         "",
+		"half a header":   "GET / HTTP/1.1\r\nHost: a\r\nX-",
+		"no body":         "POST /" + artifact.Path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
+		"a body on GET":   "GET /" + artifact.Path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+		"an idle client":  "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"a chunked start": "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t, running.addr)
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatal(err)
+			}
+			// Copying ends when the server closes; a server that waited would hang the test.
+			if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("The connection ended with %v", err)
+			}
+		})
+	}
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	t.Parallel()
+	store, _ := bigStore(t, 1<<10)
+	running := start(t, store, server.Options{})
+	conn := dial(t, running.addr)
+	go func() {
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\nX-Large: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
+	}()
+	reply := make([]byte, 64)
+	n, err := conn.Read(reply)
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatal(err)
+	}
+	if n > 0 && !strings.HasPrefix(string(reply), "HTTP/1.1 431 ") {
+		t.Errorf("A header of 1 MiB: got %q", reply[:n])
+	}
+}
+
+func TestOneClientTakesOnlyItsShare(t *testing.T) {
+	t.Parallel()
+	store, _ := bigStore(t, 1<<10)
+	running := start(t, store, server.Options{MaxConns: 10, MaxConnsPerIP: 2, IdleTimeout: time.Hour})
+	held := []*net.TCPConn{dial(t, running.addr), dial(t, running.addr)}
+	for _, conn := range held {
+		greeted(t, conn)
+	}
+	if n, err := dial(t, running.addr).Read(make([]byte, 1)); err == nil {
+		t.Errorf("The third connection of a client that may have two: read %d bytes", n)
+	}
+	// Another client of the same machine has another loopback address.
+	other := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	conn, err := other.DialContext(t.Context(), "tcp", running.addr)
+	if err != nil {
+		t.Fatalf("Dial from another address: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	greeted(t, conn)
+
+	// A place is free again once its connection has ended.
+	if _, err := io.WriteString(held[0], "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, held[0]); err != nil {
+		t.Fatal(err)
+	}
+	for !tryGreeting(t, running.addr) {
+		if t.Context().Err() != nil {
+			t.Fatal("The place was never given back")
+		}
+	}
+}
+
+// tryGreeting tells whether a new connection is answered.
+func tryGreeting(t *testing.T, addr string) bool {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close() //nolint:errcheck // Done with it.
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	reply, _ := io.ReadAll(conn)
+	return strings.HasPrefix(string(reply), "HTTP/1.1 200 ")
+}
+
+// greeted asks for the root and keeps the connection.
+func greeted(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, len("HTTP/1.1 200 "))
+	if _, err := io.ReadFull(conn, reply); err != nil || string(reply) != "HTTP/1.1 200 " {
+		t.Fatalf("GET /: got %q, %v", reply, err)
+	}
+}
+
+func TestFurtherClientsWaitForAPlace(t *testing.T) {
+	t.Parallel()
+	store, _ := bigStore(t, 1<<10)
+	running := start(t, store, server.Options{MaxConns: 1, IdleTimeout: time.Hour})
+	first := dial(t, running.addr)
+	greeted(t, first)
+	waiting := dial(t, running.addr)
+	if _, err := io.WriteString(waiting, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		reply, _ := io.ReadAll(waiting)
+		answered <- string(reply)
+	}()
+	// The first client is served again while the other waits.
+	if _, err := io.WriteString(first, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if len(answered) > 0 {
+		t.Fatalf("The second client was answered beside the first: %q", <-answered)
+	}
+	if _, err := io.Copy(io.Discard, first); err != nil {
+		t.Fatal(err)
+	}
+	if reply := <-answered; !strings.HasPrefix(reply, "HTTP/1.1 200 ") {
+		t.Errorf("The second client: got %q", reply)
+	}
+}
+
+func TestStoppingLetsDownloadsFinish(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 4<<20)
+	running := startSmall(t, store, server.Options{ShutdownGrace: time.Minute})
+	conn := dial(t, running.addr)
+	greeting := make([]byte, 100)
+	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		t.Fatal(err)
+	}
+	running.stop()
+	for { // From now on nobody else is let in.
+		late, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", running.addr)
+		if err != nil {
+			break
+		}
+		_ = late.Close()
+	}
+	rest, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(append(greeting, rest...), []byte("\r\n\r\n"))
+	if digest.FromBytes(body) != artifact.Digest {
+		t.Errorf("The running download of %d bytes ended with %d", artifact.Size, len(body))
+	}
+	if err := <-running.stopped; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestStoppingCutsWhoTakesTooLong(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 32<<20)
+	running := startSmall(t, store, server.Options{ShutdownGrace: 50 * time.Millisecond, ProgressTimeout: time.Hour})
+	conn := dial(t, running.addr)
+	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	running.stop()
+	if err := <-running.stopped; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Serve: want %v, got %v", context.DeadlineExceeded, err)
+	}
+}
+
+// sendfileListener notes what its connections are asked to read from.
+type sendfileListener struct {
+	net.Listener
+	sources chan io.Reader
+}
+
+type sendfileConn struct {
+	*net.TCPConn
+	sources chan io.Reader
+}
+
+func (l sendfileListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return sendfileConn{TCPConn: conn.(*net.TCPConn), sources: l.sources}, nil
+}
+
+func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
+	select {
+	case c.sources <- r:
+	default:
+	}
+	return c.TCPConn.ReadFrom(r)
+}
+
+func TestBodiesAreSentByTheKernel(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 1<<20)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := make(chan io.Reader, 1)
+	httpServer := server.NewServer("", server.New(store, server.Options{}), server.Options{})
+	go func() { _ = httpServer.Serve(sendfileListener{Listener: listener, sources: sources}) }()
+	t.Cleanup(func() { _ = httpServer.Close() })
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/"+artifact.Path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // Only read from.
+	body, err := io.ReadAll(response.Body)
+	if err != nil || digest.FromBytes(body) != artifact.Digest {
+		t.Fatalf("GET: %d bytes, %v", len(body), err)
+	}
+	// This is the shape that net.TCPConn hands to sendfile: a limit round something with a file descriptor.
+	limited, ok := (<-sources).(*io.LimitedReader)
+	if !ok {
+		t.Fatal("The connection was not given a limited reader")
+	}
+	file, ok := limited.R.(syscall.Conn)
+	if !ok {
+		t.Fatalf("A %T has no file descriptor", limited.R)
+	}
+	raw, err := file.SyscallConn()
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		t.Errorf("SyscallConn: %v, %v", raw, err)
+	}
+}

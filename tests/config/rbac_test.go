@@ -1,0 +1,87 @@
+package config_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// TestRightsAreFew: what the controller may do is listed here too, so that a right is never added in passing.
+func TestRightsAreFew(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"events":                     {"create", "patch"},
+		"secrets":                    {"get"},
+		"leases.coordination.k8s.io": {"create", "get", "patch", "update"},
+		"gitrepositories.source.toolkit.fluxcd.io":            {"get", "list", "patch", "update", "watch"},
+		"gitrepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
+		"gitrepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
+	}
+	got := map[string][]string{}
+	for _, rule := range rules(t) {
+		if len(rule.NonResourceURLs) != 0 {
+			t.Errorf("a rule is about URLs: %v", rule)
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				name := resource
+				if group != "" {
+					name += "." + group
+				}
+				got[name] = append(got[name], rule.Verbs...)
+				slices.Sort(got[name])
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rights of the controller (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoRightOpensOthers: rights that would let the controller take or give more than it has.
+func TestNoRightOpensOthers(t *testing.T) {
+	t.Parallel()
+	for _, rule := range rules(t) {
+		words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs)
+		for _, forbidden := range []string{"*", "escalate", "bind", "impersonate", "serviceaccounts/token"} {
+			if slices.Contains(words, forbidden) {
+				t.Errorf("%q in %v", forbidden, rule)
+			}
+		}
+		broad := func(verb string) bool { return verb != "get" }
+		if slices.Contains(rule.Resources, "secrets") && slices.ContainsFunc(rule.Verbs, broad) {
+			t.Errorf("secrets are read one by one when needed, never listed, watched or written: %v", rule)
+		}
+	}
+}
+
+func TestRightsAreGivenToTheController(t *testing.T) {
+	t.Parallel()
+	want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "sluice", Namespace: namespace}}
+	everywhere := find[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", "sluice-source")
+	if diff := cmp.Diff(want, everywhere.Subjects); diff != "" || everywhere.RoleRef.Name != "sluice-source" {
+		t.Errorf("binding of %s (-want +got):\n%s", everywhere.RoleRef.Name, diff)
+	}
+	home := find[rbacv1.RoleBinding](t, "RoleBinding", "sluice-leader-election")
+	if diff := cmp.Diff(want, home.Subjects); diff != "" || home.RoleRef.Name != "sluice-leader-election" {
+		t.Errorf("binding of %s (-want +got):\n%s", home.RoleRef.Name, diff)
+	}
+	find[corev1.ServiceAccount](t, "ServiceAccount", "sluice")
+}
+
+func rules(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	var all []rbacv1.PolicyRule
+	for _, object := range build(t, "default") {
+		switch object.GetKind() {
+		case "ClusterRole":
+			all = append(all, as[rbacv1.ClusterRole](t, object).Rules...)
+		case "Role":
+			all = append(all, as[rbacv1.Role](t, object).Rules...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func (d *demo) kubectlCommand(ctx context.Context, stdin string, args ...string) *exec.Cmd {
+	args = append([]string{"--kubeconfig", d.env.Kubeconfig, "--namespace", namespace}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(d.assets, "kubectl"), args...) //nolint:gosec // Built here.
+	// Its caches go where the demo cleans up.
+	cmd.Env = append(os.Environ(), "HOME="+d.dir)
+	cmd.Stdin = strings.NewReader(stdin)
+	return cmd
+}
+
+// join shows arguments as a shell would want them.
+func join(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = arg
+		if strings.ContainsAny(arg, " {}\"'|$") {
+			quoted[i] = "'" + arg + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

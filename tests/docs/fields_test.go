@@ -1,0 +1,54 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/tests/testenv"
+)
+
+const definition = "config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml"
+
+// shared are fields whose own fields are those of every kind: Kubernetes' and Flux's documentation explain them.
+var shared = []string{"status.conditions", "status.artifact", "status.includedArtifacts", "status.observedInclude"} //nolint:gochecknoglobals // A constant list.
+
+// schemaFields are the fields of spec and status, as the API server knows them.
+func schemaFields(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), definition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &crd); err != nil {
+		t.Fatal(err)
+	}
+	var fields []string
+	for _, top := range []string{"spec", "status"} {
+		fields = append(fields, below(top, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties[top])...)
+	}
+	if len(fields) < 20 {
+		t.Fatalf("only %d fields were found in %s", len(fields), definition)
+	}
+	return fields
+}
+
+func below(name string, schema apiextensionsv1.JSONSchemaProps) []string {
+	if schema.Items != nil && schema.Items.Schema != nil {
+		schema, name = *schema.Items.Schema, name+"[]"
+	}
+	if len(schema.Properties) == 0 || slices.Contains(shared, name) || slices.Contains(shared, name[:max(0, len(name)-2)]) {
+		return []string{name}
+	}
+	var fields []string
+	for key, property := range schema.Properties {
+		fields = append(fields, below(name+"."+key, property)...)
+	}
+	slices.Sort(fields)
+	return fields
+}

@@ -1,0 +1,129 @@
+// Package imports holds the rule of who may import whom, and the test that keeps it.
+// It does not know what any package does.
+package imports
+
+import (
+	"path"
+	"strings"
+)
+
+// layer is one row of the import rule: imports go downwards only, and never to a sibling.
+type layer struct {
+	// level is how high the row stands. Rows of the same level are siblings.
+	level int
+	// packages are patterns of folders, as path.Match reads them.
+	packages []string
+	// kubernetes lists the Kubernetes libraries that the layer may use, by their import path or the start of it.
+	kubernetes []string
+}
+
+const module = "sluice.dev/sluice"
+
+// anything allows every Kubernetes library.
+const anything = "*"
+
+// layers is the import rule. A folder belongs to the first row that names it.
+func layers() []layer {
+	return []layer{
+		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis/meta"}},
+		{level: 0, packages: []string{"storage", "internal/failure", "internal/revision", "internal/credential"}},
+		// What to delete is a pure decision, and every store asks for it.
+		{level: 0, packages: []string{"storage/retention"}},
+		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/kpt"}},
+		{level: 2, packages: []string{"internal/git"}},
+		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
+		}},
+		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/variant"}},
+		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
+		}},
+		{level: 4, packages: []string{"internal/status", "internal/event"}, kubernetes: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
+			"github.com/fluxcd/pkg/apis", "github.com/fluxcd/pkg/runtime/conditions",
+		}},
+		{level: 5, packages: []string{"internal/kernel"}, kubernetes: []string{anything}},
+		{level: controllersLevel, packages: []string{"controllers/*"}, kubernetes: []string{anything}},
+		{level: 7, packages: []string{"internal/app"}, kubernetes: []string{anything}},
+		{level: 8, packages: []string{"."}, kubernetes: []string{anything}},
+	}
+}
+
+// controllersLevel is where the controllers stand; below it nothing reads the clock.
+const controllersLevel = 6
+
+// plain are libraries under Kubernetes' names that know nothing of Kubernetes.
+func plain() []string {
+	return []string{
+		"k8s.io/utils", "sigs.k8s.io/yaml", "sigs.k8s.io/kustomize/kyaml", "github.com/fluxcd/pkg/sourceignore",
+	}
+}
+
+// kubernetes are the names under which Kubernetes' libraries, and those built on them, are imported.
+func kubernetes() []string { return []string{"k8s.io", "sigs.k8s.io", "github.com/fluxcd/pkg"} }
+
+// layerOf is the row that the folder belongs to.
+func layerOf(folder string) (row layer, listed bool) {
+	for _, row := range layers() {
+		if matches(row.packages, folder) {
+			return row, true
+		}
+	}
+	return layer{}, false
+}
+
+// objection says what is wrong with the folder's import, or nothing.
+func objection(folder, imported string) string {
+	row, listed := layerOf(folder)
+	if !listed {
+		return "the folder is in no row of the import rule"
+	}
+	if ours, ok := local(imported); ok {
+		other, listed := layerOf(ours)
+		switch {
+		case !listed:
+			return "the imported folder is in no row of the import rule, or only for tests"
+		case other.level > row.level:
+			return "imports go downwards only"
+		case other.level == row.level && path.Dir(folder) != ours:
+			// A folder may import the one it stands in: a kind of source fills in the pipeline.
+			return "siblings never import each other"
+		}
+		return ""
+	}
+	if under(kubernetes(), imported) && !under(plain(), imported) && !under(row.kubernetes, imported) {
+		return "this layer does not know that part of Kubernetes"
+	}
+	return ""
+}
+
+// local is the folder of an import of our own.
+func local(imported string) (folder string, ok bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// forTests says whether the folder is there for tests alone; those may import anything.
+func forTests(folder string) bool {
+	return folder == "tests" || strings.HasPrefix(folder, "tests/") || strings.HasSuffix(folder, "test")
+}
+
+func matches(patterns []string, folder string) bool {
+	for _, pattern := range patterns {
+		if ok, err := path.Match(pattern, folder); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func under(prefixes []string, imported string) bool {
+	for _, prefix := range prefixes {
+		if prefix == anything || imported == prefix || strings.HasPrefix(imported, prefix+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs the tests of the packages given, of all without any. The control plane is built first, so that its time does
+# not count as a test's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- ./...
+
+tests/needs.sh
+tools=$(tests/tools.sh)
+KUBEBUILDER_ASSETS=$(tests/controlplane/build.sh)
+export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
+
+(cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)
+"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m "$@"
