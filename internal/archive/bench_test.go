@@ -5,8 +5,11 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/fluxcd/pkg/sourceignore"
 
 	"sluice.dev/sluice/internal/archive"
 )
@@ -82,4 +85,32 @@ func snapshot(b *testing.B, tree fstest.MapFS) *archive.Tree {
 	check(b, err)
 	b.Cleanup(func() { check(b, opened.Close()) })
 	return opened
+}
+
+func BenchmarkExcludedDefault(b *testing.B) {
+	names := manyNames(5000)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, name := range names {
+			(*archive.Rules)(nil).Excluded(name, false)
+		}
+	}
+}
+
+func BenchmarkExcludedOracle(b *testing.B) {
+	names, matcher := manyNames(5000), sourceignore.NewDefaultMatcher(nil, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, name := range names {
+			matcher.Match(strings.Split(name, "/"), false)
+		}
+	}
+}
+
+func manyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("apps/team-%02d/service-%03d/file-%d.yaml", i%20, i%100, i)
+	}
+	return names
 }

@@ -3,7 +3,6 @@ package archive_test
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -20,59 +19,6 @@ import (
 
 	"sluice.dev/sluice/internal/archive"
 )
-
-// item is an entry of a crafted archive.
-type item struct {
-	tar.Header
-	body string
-}
-
-func craft(tb testing.TB, items ...item) []byte {
-	tb.Helper()
-	var out bytes.Buffer
-	packed := gzip.NewWriter(&out)
-	w := tar.NewWriter(packed)
-	for _, i := range items {
-		if i.Typeflag == 0 {
-			i.Typeflag = tar.TypeReg
-		}
-		if i.Size == 0 {
-			i.Size = int64(len(i.body))
-		}
-		check(tb, w.WriteHeader(&i.Header))
-		_, err := io.WriteString(w, i.body)
-		check(tb, err)
-	}
-	check(tb, w.Close())
-	check(tb, packed.Close())
-	return out.Bytes()
-}
-
-func file(name string) item   { return item{Header: tar.Header{Name: name}, body: name} }
-func folder(name string) item { return item{Header: tar.Header{Name: name, Typeflag: tar.TypeDir}} }
-
-func typed(name string, flag byte) item {
-	return item{Header: tar.Header{Name: name, Typeflag: flag, Linkname: "target"}}
-}
-
-func compress(tb testing.TB, raw []byte) []byte {
-	tb.Helper()
-	var out bytes.Buffer
-	packed := gzip.NewWriter(&out)
-	_, err := packed.Write(raw)
-	check(tb, err)
-	check(tb, packed.Close())
-	return out.Bytes()
-}
-
-func expand(tb testing.TB, packed []byte) []byte {
-	tb.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	check(tb, err)
-	raw, err := io.ReadAll(r)
-	check(tb, err)
-	return raw
-}
 
 func open(tb testing.TB, packed []byte) *archive.Tree {
 	tb.Helper()
@@ -183,48 +129,6 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 }
 
-// patch changes bytes of the first header of a stream and sets its checksum right.
-func patch(raw []byte, change func(header []byte)) []byte {
-	raw = bytes.Clone(raw)
-	header := raw[:512]
-	change(header)
-	copy(header[148:156], "        ")
-	sum := 0
-	for _, b := range header {
-		sum += int(b)
-	}
-	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
-	return raw
-}
-
-func nameless(tb testing.TB) []byte {
-	tb.Helper()
-	return patch(expand(tb, craft(tb, file("n"))), func(h []byte) { h[0] = 0 })
-}
-
-// oldSparse says that a file of one block is huge.
-func oldSparse(tb testing.TB) []byte {
-	tb.Helper()
-	return patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "s", Format: tar.FormatGNU}})), func(h []byte) {
-		h[156] = tar.TypeGNUSparse
-		copy(h[483:495], "77777777777\x00") // real size
-	})
-}
-
-// paxSparse does the same by way of an extended header.
-func paxSparse(tb testing.TB) []byte {
-	tb.Helper()
-	var records string
-	for _, record := range []string{"major=0", "minor=1", "size=99999999", "numblocks=1", "map=0,1"} {
-		// A record begins with its length, which here has two digits.
-		records += fmt.Sprintf("%d GNU.sparse.%s\n", len(record)+15, record)
-	}
-	head := patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "PaxHeaders/s"}, body: records}))[:1024], func(h []byte) {
-		h[156] = tar.TypeXHeader
-	})
-	return append(head, expand(tb, craft(tb, file("s")))...)
-}
-
 func TestOpenLimits(t *testing.T) {
 	t.Parallel()
 	zeros := item{Header: tar.Header{Name: "zeros"}, body: string(make([]byte, 1<<20))}
@@ -263,24 +167,6 @@ func TestOpenLimits(t *testing.T) {
 	tree, err := archive.Open(t.Context(), bytes.NewReader(craft(t, file("12"), file("a/b"))), t.TempDir(), exact)
 	check(t, err)
 	check(t, tree.Close())
-}
-
-// craftClaim is a header of a file of 8 GiB, and nothing else.
-func craftClaim(tb testing.TB) []byte {
-	tb.Helper()
-	return compress(tb, patch(expand(tb, craft(tb, file("f"))), func(h []byte) { copy(h[124:136], "77777777777\x00") }))
-}
-
-// headers are extended headers of 64 KiB each that no file follows.
-func headers(tb testing.TB, count int) []byte {
-	tb.Helper()
-	const size = 64 << 10
-	record := fmt.Sprintf("%d comment=", size)
-	record += strings.Repeat("x", size-len(record)-1) + "\n"
-	one := patch(expand(tb, craft(tb, item{Header: tar.Header{Name: "h"}, body: record}))[:512+size], func(h []byte) {
-		h[156] = tar.TypeXHeader
-	})
-	return bytes.Repeat(one, count)
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {
@@ -363,115 +249,4 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("seed %d: -once, +again:\n%s", seed, cmp.Diff(list(t, once.Bytes()), list(t, again.Bytes())))
 		}
 	}
-}
-
-func FuzzWriteOpen(f *testing.F) {
-	f.Add("a/b\nc\n", "body", "", true)
-	f.Add("x/.sourceignore\nx/y.png\nx/z", "*.png\n", "!z\n", false)
-	f.Add(".git/config\né/ü\n"+strings.Repeat("n", 120)+"/"+strings.Repeat("m", 120), "", "*", true)
-	f.Add("a\xff/b\n", "", "", false)
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, names, body, spec string, executable bool) {
-		tree := plant(t, dir, names, body, executable)
-		if tree == nil {
-			return
-		}
-		limits := archive.Limits{MaxBytes: 1 << 20, MaxFiles: 1000, MaxDepth: 20, MaxPath: 500}
-		rules, err := archive.ReadRules(t.Context(), tree, &spec, limits)
-		if errors.Is(err, archive.ErrLimit) {
-			return
-		}
-		check(t, err)
-		var packed bytes.Buffer
-		err = archive.Write(t.Context(), &packed, tree, rules, limits)
-		if errors.Is(err, archive.ErrLimit) {
-			return
-		}
-		check(t, err)
-		opened, err := archive.Open(t.Context(), bytes.NewReader(packed.Bytes()), dir, limits)
-		check(t, err)
-		defer func() { check(t, opened.Close()) }()
-		var again bytes.Buffer
-		check(t, archive.Write(t.Context(), &again, opened, rules, limits))
-		if !bytes.Equal(packed.Bytes(), again.Bytes()) {
-			t.Fatalf("the archive of an opened archive differs: %q, then %q", packed.Bytes(), again.Bytes())
-		}
-	})
-}
-
-// plant makes a tree of the names, one a line, as the archive reader would. It gives nil if they make none.
-func plant(t *testing.T, dir, names, body string, executable bool) fs.FS {
-	t.Helper()
-	var out bytes.Buffer
-	packed := gzip.NewWriter(&out)
-	w := tar.NewWriter(packed)
-	mode := int64(0o644)
-	if executable {
-		mode = 0o755
-	}
-	for name := range strings.SplitSeq(names, "\n") {
-		if w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(body)), Mode: mode}) != nil {
-			return nil
-		}
-		_, err := io.WriteString(w, body)
-		check(t, err)
-	}
-	check(t, w.Close())
-	check(t, packed.Close())
-	tree, err := archive.Open(t.Context(), &out, dir, archive.Limits{MaxBytes: 1 << 20, MaxFiles: 1000})
-	if err != nil {
-		return nil
-	}
-	t.Cleanup(func() { check(t, tree.Close()) })
-	return tree
-}
-
-func FuzzOpen(f *testing.F) {
-	sampled := mustPack(f, sample(), nil)
-	f.Add(sampled, true)
-	f.Add(expand(f, sampled), false)
-	f.Add(oldSparse(f), false)
-	f.Add(paxSparse(f), false)
-	f.Add(expand(f, craft(f, typed("l", tar.TypeSymlink), file("../x"))), false)
-	dir, stored := f.TempDir(), gzip.NewWriter(io.Discard)
-	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
-		// Most bytes are no gzip; half of the runs get past it. A compressor takes longer to make than to use.
-		if !whole {
-			var out bytes.Buffer
-			stored.Reset(&out)
-			_, err := stored.Write(data)
-			check(t, err)
-			check(t, stored.Close())
-			data = out.Bytes()
-		}
-		limits := archive.Limits{MaxBytes: 1 << 16, MaxFiles: 50, MaxDepth: 10, MaxPath: 200}
-		tree, err := archive.Open(t.Context(), bytes.NewReader(data), dir, limits)
-		if err != nil {
-			if !errors.Is(err, archive.ErrLimit) && !errors.Is(err, archive.ErrUnsafe) && !errors.Is(err, archive.ErrCorrupt) {
-				t.Fatalf("the error says nothing about the archive: %v", err)
-			}
-			return
-		}
-		defer func() { check(t, tree.Close()) }()
-		var size int64
-		files := 0
-		check(t, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			files++
-			if strings.Count(name, "/") >= 10 || len(name) > 200 || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") {
-				t.Fatalf("path %q", name)
-			}
-			if !entry.IsDir() {
-				body, err := fs.ReadFile(tree, name)
-				size += int64(len(body))
-				return err
-			}
-			return nil
-		}))
-		if size > 1<<16 || files > 51 {
-			t.Fatalf("%d bytes in %d entries", size, files)
-		}
-	})
 }

@@ -2,10 +2,8 @@ package archive_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -212,54 +210,4 @@ func TestExcludedEqualsOracle(t *testing.T) {
 		}
 		compareRules(t, someRules(random), someRules(random), someRules(random), strings.Join(parts, "/"))
 	}
-}
-
-func FuzzExcluded(f *testing.F) {
-	f.Add("*.md\n!keep.md\n", "/only/\n", "**/a/b\n", "sub/only/x")
-	f.Add("", "", "", ".github/x.png")
-	f.Add("a/**\n!a/**/b\n", "[a-z]*\n", "\\!x\n", "a/c/b")
-	f.Add("!\n/\n//\n**\n/**\n", "a//b\n", "a\\ \nb \n", "sub/a/b")
-	f.Fuzz(func(t *testing.T, top, sub, spec, name string) {
-		longest := bufioToken - 1
-		for line := range strings.SplitSeq(strings.Join([]string{top, sub, spec}, "\n"), "\n") {
-			if len(line) >= longest {
-				return // Refused here, cut there.
-			}
-		}
-		if name == "" || strings.HasPrefix(name, "/") || path.Clean(name) != name || name == "." {
-			return // No tree holds such a path.
-		}
-		compareRules(t, top, sub, spec, name)
-	})
-}
-
-// bufioToken is where Flux stops reading rules.
-const bufioToken = 64 << 10
-
-func BenchmarkExcludedDefault(b *testing.B) {
-	names := manyNames(5000)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, name := range names {
-			(*archive.Rules)(nil).Excluded(name, false)
-		}
-	}
-}
-
-func BenchmarkExcludedOracle(b *testing.B) {
-	names, matcher := manyNames(5000), sourceignore.NewDefaultMatcher(nil, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, name := range names {
-			matcher.Match(strings.Split(name, "/"), false)
-		}
-	}
-}
-
-func manyNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("apps/team-%02d/service-%03d/file-%d.yaml", i%20, i%100, i)
-	}
-	return names
 }

@@ -18,7 +18,7 @@ import (
 // The keys of a Git Secret, as Flux spells them.
 const (
 	keyUsername    = "username"
-	keyPassword    = "password" //nolint:gosec // The name of a key, not a password.
+	keyPassword    = "password"
 	keyBearerToken = "bearerToken"
 	keyCA          = "ca.crt"
 	keyOldCA       = "caFile"

@@ -175,6 +175,7 @@ func TestLargePacksGoToAFile(t *testing.T) {
 	t.Parallel()
 	f := upstream.ForTest(t)
 	repository := f.Repository("app")
+	repository.Raw("config", "core.compression", "0")
 	content := noise(9 << 20)
 	hash := repository.Commit("main", "m", upstream.Files{"large": {Content: content}, "small": {Content: "s"}})
 	server := f.HTTP(upstream.HTTPOptions{})

@@ -171,7 +171,7 @@ func TestPacketReader(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", name, c.want, err)
 		}
 	}
-	in := newPacketReader(strings.NewReader("0004000Ahello\n000100020000" + "000dERR a\x1bc\n"))
+	in := newPacketReader(strings.NewReader("0004000Ahello\n000100020000" + "000cERR a\x1bc\n"))
 	for _, want := range []struct {
 		kind packetKind
 		text string

@@ -71,10 +71,10 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
 		// The digest guard is held, so the new file gets its name before anyone can look at it.
 		if err := s.disk.place(tmp, blob); err != nil {
-			return err
+			return errors.Join(err, s.disk.remove(blob)) // It may have its name already.
 		}
 		if err := s.trust(blob, staged.Digest); err != nil {
-			return err
+			return errors.Join(err, s.disk.remove(blob))
 		}
 	default:
 		return err
@@ -126,21 +126,29 @@ func (s *Store) sweepBlobs() error {
 		return err
 	}
 	for _, algorithm := range algorithms {
+		if !algorithm.IsDir() {
+			if err := s.disk.removeTree(path.Join(blobsDir, algorithm.Name())); err != nil {
+				return err
+			}
+			continue
+		}
 		blobs, err := s.disk.list(path.Join(blobsDir, algorithm.Name()))
 		if err != nil {
 			return err
 		}
 		for _, blob := range blobs {
-			d := digest.NewDigestFromEncoded(digest.Algorithm(algorithm.Name()), blob.Name())
-			if d.Validate() != nil || !blob.Type().IsRegular() {
-				err = s.disk.removeTree(path.Join(blobsDir, algorithm.Name(), blob.Name()))
-			} else {
-				err = s.reap(d)
-			}
-			if err != nil {
+			if err := s.sweepBlob(algorithm.Name(), blob); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (s *Store) sweepBlob(algorithm string, blob fs.DirEntry) error {
+	d := digest.NewDigestFromEncoded(digest.Algorithm(algorithm), blob.Name())
+	if d.Validate() != nil || !blob.Type().IsRegular() {
+		return s.disk.removeTree(path.Join(blobsDir, algorithm, blob.Name()))
+	}
+	return s.reap(d)
 }

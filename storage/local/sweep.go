@@ -49,13 +49,17 @@ func (s *Store) sweepObject(object storage.Object, alive func(storage.Object, st
 	orphan := err == nil && s.options.Now().Sub(seen.Current.StoredAt) >= grace && !alive(object, seen.UID)
 
 	defer s.objects.lock(object)()
-	if !orphan {
-		return false, s.dropStrays(object)
-	}
 	// Someone may have published while alive was asked.
 	record, err := s.load(object)
-	if err != nil || record.UID != seen.UID || !record.Current.StoredAt.Equal(seen.Current.StoredAt) {
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		// Without a record nothing of the object is served; it is made again when it is asked for.
+		return false, s.remove(object)
+	case err != nil:
 		return false, err
+	case orphan && record.UID == seen.UID && record.Current.StoredAt.Equal(seen.Current.StoredAt):
+		return true, s.remove(object)
+	default:
+		return false, s.dropStrays(object)
 	}
-	return true, s.remove(object)
 }

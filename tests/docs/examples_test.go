@@ -82,7 +82,7 @@ func pageExamples(t *testing.T) []example {
 	for _, page := range pages(t) {
 		for _, block := range page.Blocks("yaml") {
 			from := fmt.Sprintf("%s:%d", page.Path, block.Line)
-			objects, err := decode(block.Text)
+			objects, err := decode(dedent(block.Text))
 			if err != nil {
 				t.Errorf("%s: %v", from, err)
 			}

@@ -12,7 +12,7 @@ var errBroken = errors.New("answer broken off by a fault")
 // answer passes an answer on to the client, counts it, and breaks it where the fault says.
 type answer struct {
 	http.ResponseWriter
-	ctx   context.Context //nolint:containedctx // An answer lives exactly as long as its request.
+	ctx   context.Context // An answer lives exactly as long as its request.
 	fault transfer
 	// seen is told of the status once and of every piece of the body before it is sent.
 	seen func(status, bytes int)

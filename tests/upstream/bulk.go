@@ -18,7 +18,7 @@ func (r *Repository) Bulk(branch string, n int, size int64) (string, error) {
 		return "", fmt.Errorf("bulk of %d files and %d bytes: want at least one file and a byte a file", n, size)
 	}
 	commit, err := r.importCommit(branch, fmt.Sprintf("add %d generated files", n), true, func(w *bufio.Writer) error {
-		random := rand.New(rand.NewPCG(uint64(n), uint64(size))) //nolint:gosec // Repeatable content is the point.
+		random := rand.New(rand.NewPCG(uint64(n), uint64(size)))
 		for i, length := range sizes(random, n, size) {
 			writeFile(w, BulkPath(i), File{Content: manifest(random, i, length)})
 		}
@@ -68,7 +68,7 @@ spec:
     spec:
       containers:
         - name: main
-          image: registry.example/team-%[2]d/app-%[1]d@sha256:%[4]016x%[5]016x%[4]016x%[5]016x
+          image: registry.example/team-%[2]d/app-%[1]d@sha256:%016[4]x%016[5]x%016[4]x%016[5]x
           env:
 `
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -130,9 +129,7 @@ func writeFile(w *bufio.Writer, path string, file File) {
 }
 
 func writeData(w *bufio.Writer, content string) {
-	w.WriteString("data " + strconv.Itoa(len(content)) + "\n")
-	w.WriteString(content)
-	w.WriteByte('\n')
+	fmt.Fprintf(w, "data %d\n%s\n", len(content), content)
 }
 
 // quote writes a path as a C string, the only form of fast-import in which a path may hold any byte.

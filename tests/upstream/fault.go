@@ -59,8 +59,10 @@ func TooManyRequests(retryAfter time.Duration) Fault {
 
 // HTML answers 200 with a log-in page, as captive portals and single sign-on do.
 func HTML() Fault {
-	return Fault{status: http.StatusOK, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
-		body: "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><form>Sign in</form></body></html>\n"}
+	return Fault{
+		status: http.StatusOK, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+		body: "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><form>Sign in</form></body></html>\n",
+	}
 }
 
 // Garbage answers 200 with the content type that the client expects and 4 KiB that mean nothing.

@@ -70,6 +70,7 @@ func TestFailNextIsUsedUp(t *testing.T) {
 
 	for i, want := range []int{429, 429, 502, 200, 200} {
 		response := get(t, server.URL("app")+"/info/refs?service=git-upload-pack")
+		response.Body.Close()
 		if response.StatusCode != want {
 			t.Errorf("answer %d: %d, want %d", i, response.StatusCode, want)
 		}

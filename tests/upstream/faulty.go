@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 )
@@ -24,9 +25,7 @@ func (f Fault) answer(w *answer, r *http.Request, kind Kind) error {
 		w.WriteHeader(f.status)
 		return nil
 	case f.status != 0:
-		for name, values := range f.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), f.header)
 		w.WriteHeader(f.status)
 		_, err := w.Write([]byte(f.body))
 		return err
@@ -39,7 +38,7 @@ func (f Fault) answer(w *answer, r *http.Request, kind Kind) error {
 
 func garbage(w *answer, kind Kind) error {
 	w.Header().Set("Content-Type", contentType(kind))
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same garbage on every run.
+	random := rand.New(rand.NewPCG(1, 2)) // The same garbage on every run.
 	noise := make([]byte, 4096)
 	for i := range noise {
 		noise[i] = byte(random.Uint32())

@@ -6,10 +6,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
-	"net/http/cgi" //nolint:gosec // The program is git's own, and the header that attacks use is not passed on.
+	"net/http/cgi"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +76,7 @@ func ServeHTTP(ctx context.Context, root string, options HTTPOptions) (*GitHTTP,
 	}
 	s := &GitHTTP{access: options.Access, v2: !options.WithoutV2, before: map[Kind]func(){}}
 	s.backend = &cgi.Handler{
-		Path: filepath.Join(folder, "git-http-backend"), Dir: root, Logger: quiet(), Stderr: io.Discard,
+		Path: filepath.Join(folder, "git-http-backend"), Dir: root, Logger: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Stderr: io.Discard,
 		Env: append(Environ(root), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1"),
 	}
 	listener, scheme, err := listen(ctx, options)
@@ -87,16 +87,13 @@ func ServeHTTP(ctx context.Context, root string, options HTTPOptions) (*GitHTTP,
 	s.url = scheme + "://" + listener.Addr().String()
 	ctx, s.closing = context.WithCancel(ctx)
 	s.server = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ErrorLog: quiet(), ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(s.serve), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	go s.server.Serve(listener.outer) //nolint:errcheck // It always ends with an error: that it was closed.
 	context.AfterFunc(ctx, func() { s.server.Close() })
 	return s, nil
 }
-
-// quiet is a log that nobody reads: clients that go away are the servers' daily business.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // listen opens the port; the listener that counts lies below TLS.
 func listen(ctx context.Context, options HTTPOptions) (*countingListener, string, error) {

@@ -22,7 +22,7 @@ const (
 // Repository is a bare repository that is edited by the git program itself. Its commits depend on nothing but
 // the calls: same calls, same ids. It may be used by several goroutines; edits are made one at a time.
 type Repository struct {
-	ctx  context.Context //nolint:containedctx // It bounds the life of the whole repository, as a server's does.
+	ctx  context.Context // It bounds the life of the whole repository, as a server's bounds the server.
 	dir  string
 	name string
 	mu   sync.Mutex

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func NewSink(ctx context.Context, options SinkOptions) (*Sink, error) {
 		return nil, fmt.Errorf("open sink: %w", err)
 	}
 	s := &Sink{url: scheme + "://" + listener.Addr().String()}
-	s.server = &http.Server{Handler: http.HandlerFunc(s.serve), ErrorLog: quiet(), ReadHeaderTimeout: time.Minute}
+	s.server = &http.Server{Handler: http.HandlerFunc(s.serve), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), ReadHeaderTimeout: time.Minute}
 	go s.server.Serve(listener.outer) //nolint:errcheck // It always ends with an error: that it was closed.
 	context.AfterFunc(ctx, func() { s.server.Close() })
 	return s, nil

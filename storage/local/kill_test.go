@@ -1,0 +1,229 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+// childMode says what the test binary does instead of running tests: it is killed, or lives with a full disk.
+const childMode = "SLUICE_LOCAL_CHILD"
+
+func TestMain(m *testing.M) {
+	switch mode := os.Getenv(childMode); mode {
+	case "":
+		os.Exit(m.Run())
+	case "write":
+		writeUntilKilled()
+	case "fulldisk":
+		if err := inFullDiskChild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+const killRounds = 60
+
+// TestAKilledWriterLeavesNothingTorn kills a process that stages, publishes, collects and deletes: in half of the rounds
+// by itself right before a change of the disk, in the others from outside at any moment.
+func TestAKilledWriterLeavesNothingTorn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	published := make(map[storage.Object]string) // What the children were told is durable.
+	for round := range killRounds {
+		random := rand.New(rand.NewPCG(uint64(round), 7)) //nolint:gosec // The seed makes a failure repeatable.
+		dies := 1 + random.IntN(400)
+		child := startWriter(t, dir, round, dies, round%2 == 0)
+		inFlight := child.follow(t, published, random.IntN(2000))
+		checkAfterKill(t, round, dir, published, inFlight)
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+type writer struct {
+	command *exec.Cmd
+	lines   *bufio.Scanner
+	alone   bool // It kills itself.
+}
+
+func startWriter(t *testing.T, dir string, seed, dies int, alone bool) *writer {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // It is this very binary.
+	command.Env = append(os.Environ(), childMode+"=write", "DIR="+dir, "SEED="+strconv.Itoa(seed))
+	if alone {
+		command.Env = append(command.Env, "DIES="+strconv.Itoa(dies))
+	}
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &writer{command: command, lines: bufio.NewScanner(out), alone: alone}
+}
+
+// follow notes what the child reports until it is dead, and returns the object it was busy with.
+func (w *writer) follow(t *testing.T, published map[storage.Object]string, killAfter int) (inFlight storage.Object) {
+	t.Helper()
+	seen := 0
+	for w.lines.Scan() {
+		word, rest, _ := strings.Cut(w.lines.Text(), " ")
+		switch word {
+		case "begin":
+			inFlight, _, _ = storage.ParsePath(rest)
+		case "published":
+			object, _, err := storage.ParsePath(rest)
+			if err != nil {
+				t.Fatalf("The child said %q", w.lines.Text())
+			}
+			published[object] = rest
+			inFlight = storage.Object{}
+		case "deleted":
+			object, _, _ := storage.ParsePath(rest)
+			delete(published, object)
+			inFlight = storage.Object{}
+		case "step":
+		default:
+			t.Fatalf("The child said %q", w.lines.Text())
+		}
+		if seen++; !w.alone && seen == killAfter {
+			if err := w.command.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := w.command.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("The child was not killed but ended with %v", err)
+	}
+	return inFlight
+}
+
+func checkAfterKill(t *testing.T, round int, dir string, published map[storage.Object]string, inFlight storage.Object) {
+	t.Helper()
+	// Every public file is whole: its name tells its digest.
+	for _, name := range publicFiles(t, dir) {
+		content, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // It was just listed.
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := digest.FromBytes(content).Encoded() + ".tar.gz"; filepath.Base(name) != want {
+			t.Errorf("round %d: %s is torn", round, name)
+		}
+	}
+	var seen watch
+	store, err := Open(dir, Options{OnDamage: seen.onDamage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// Nothing that was reported is lost.
+	for object, path := range published {
+		record, err := store.Record(t.Context(), object)
+		if object == inFlight {
+			continue
+		}
+		if err != nil || record.Current.Path != path {
+			t.Errorf("round %d: %s was published, the record says %q, %v", round, path, record.Current.Path, err)
+		}
+	}
+	// The next writer converges: the object it was busy with can be finished, and nothing is left over.
+	if inFlight != (storage.Object{}) {
+		if err := store.Delete(t.Context(), inFlight); err != nil {
+			t.Errorf("round %d: Delete: %v", round, err)
+		}
+		published[inFlight] = publish(t, store, inFlight, fmt.Sprint("after round ", round)).Current.Path
+	}
+	if _, err := store.SweepOrphans(t.Context(), func(storage.Object, string) bool { return true }, 0); err != nil {
+		t.Errorf("round %d: SweepOrphans: %v", round, err)
+	}
+	wantTidy(t, store, dir)
+	if seen.count() > 0 {
+		t.Errorf("round %d: damage: %v", round, seen.told)
+	}
+}
+
+// writeUntilKilled is the child. It reports before and after each call, and each change of the disk.
+func writeUntilKilled() {
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	dies, _ := strconv.Atoi(os.Getenv("DIES"))
+	random := rand.New(rand.NewPCG(seed, 3))         //nolint:gosec // The seed makes a failure repeatable.
+	now := noon.Add(time.Duration(seed) * time.Hour) //nolint:gosec // It is small.
+	store, err := Open(os.Getenv("DIR"), Options{Now: func() time.Time { return now }})
+	if err != nil {
+		panic(err)
+	}
+	steps := 0
+	store.disk.before = func(string, string) error {
+		if steps++; steps == dies {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+				return err
+			}
+			select {}
+		}
+		fmt.Println("step")
+		return nil
+	}
+	for {
+		object := storage.Object{Kind: "gitrepository", Namespace: "default", Name: fmt.Sprint("o", random.IntN(4))}
+		now = now.Add(time.Duration(random.IntN(90)) * time.Second)
+		if err := writeOnce(store, object, random); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func writeOnce(store *Store, object storage.Object, random *rand.Rand) error {
+	ctx := context.Background()
+	fmt.Println("begin " + object.File("x"))
+	switch random.IntN(5) {
+	case 0:
+		if err := store.Delete(ctx, object); err != nil {
+			return err
+		}
+		fmt.Println("deleted " + object.File("x"))
+	case 1:
+		_, err := store.Collect(ctx, object)
+		return err
+	default:
+		body := strings.Repeat(fmt.Sprint("body ", random.IntN(6)), 1+random.IntN(3)*20000)
+		staged, err := store.Stage(ctx, 0, func(w io.Writer) error {
+			_, err := io.WriteString(w, body)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		record, err := store.Publish(ctx, object, staged, recordFor(object, body))
+		if err != nil {
+			return err
+		}
+		fmt.Println("published " + record.Current.Path)
+	}
+	return nil
+}
