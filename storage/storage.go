@@ -105,8 +105,11 @@ type Writer interface {
 	// zero means no limit. When write fails, nothing is left behind.
 	Stage(ctx context.Context, limit int64, write func(io.Writer) error) (Staged, error)
 	// Publish makes the staged body appear under record.Current.Path and then replaces the object's record.
-	// Current.Digest and Current.Size are set from staged; what was current moves to the front of Superseded,
-	// unless it has the same path. ErrPathTaken when the path names other bytes.
+	// Current.Digest and Current.Size are set from staged; Current.StoredAt is filled in when it is zero. Superseded
+	// is the store's own: what was current moves to its front, unless it has the same path. ErrPathTaken when the
+	// path names other bytes, also bytes that have been lost since: they need another path. ErrInvalidPath when the
+	// path is not in the object's folder; ErrNotFound when the body is not staged; ErrDamaged when it rotted there.
+	// When it fails, nothing has changed and the body is still staged, unless it was the body that was at fault.
 	Publish(ctx context.Context, object Object, staged Staged, record Record) (Record, error)
 	// Discard drops a staged body that is not going to be published.
 	Discard(ctx context.Context, staged Staged) error

@@ -7,7 +7,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"sluice.dev/sluice/storage"
 )
@@ -32,7 +31,7 @@ func (s Shared) published(stored storage.Artifact) *meta.Artifact {
 		Revision:       stored.Revision,
 		Digest:         stored.Digest.String(),
 		LastUpdateTime: metav1.NewTime(stored.StoredAt),
-		Size:           ptr.To(stored.Size),
+		Size:           new(stored.Size),
 		Metadata:       stored.Metadata,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -247,7 +246,7 @@ func TestNoOpWritesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.upstream.Repository("app").Commit("main", "one", upstream.Text(map[string]string{"a": "1"}))
-	p.create("app", "app", func(spec *sourcev1.GitRepositorySpec) { spec.Ignore = ptr.To("") })
+	p.create("app", "app", func(spec *sourcev1.GitRepositorySpec) { spec.Ignore = new("") })
 	before := p.succeed("app")
 	p.events.take()
 	writes, fetches := p.writes, p.server.Count(upstream.Fetch)
@@ -297,7 +296,7 @@ func TestConfigurationRebuildsAtTheSameRevision(t *testing.T) {
 	commit := p.upstream.Repository("app").Commit("main", "one", upstream.Text(map[string]string{"a": "1", "b": "2"}))
 	p.create("app", "app", nil)
 	before := p.succeed("app")
-	p.edit("app", func(obj *sourcev1.GitRepository) { obj.Spec.Ignore = ptr.To("b") })
+	p.edit("app", func(obj *sourcev1.GitRepository) { obj.Spec.Ignore = new("b") })
 	after := p.succeed("app")
 
 	if before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.ContentConfigChecksum == after.Status.ContentConfigChecksum {
@@ -312,7 +311,7 @@ func TestConfigurationRebuildsAtTheSameRevision(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff(ptr.To("b"), after.Status.ObservedIgnore); diff != "" {
+	if diff := cmp.Diff(new("b"), after.Status.ObservedIgnore); diff != "" {
 		t.Errorf("observedIgnore: -want +got:\n%s", diff)
 	}
 }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	server, err := newArtifactServer(&options, store, measured, log)
+	server, err := newArtifactServer(ctx, &options, store, measured, log)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"log" //nolint:depguard // net/http reports through it; what it says goes on to the structured log.
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -27,7 +27,7 @@ type artifactServer struct {
 
 // newArtifactServer prepares the server. With port 0, the port is bound at once, because the advertised address needs
 // its number; otherwise it is bound when serving begins, so that a standby refuses connections.
-func newArtifactServer(options *Options, reader storage.Reader, m *metrics, logger logr.Logger) (*artifactServer, error) {
+func newArtifactServer(ctx context.Context, options *Options, reader storage.Reader, m *metrics, logger logr.Logger) (*artifactServer, error) {
 	s := &artifactServer{address: options.StorageAddr, log: logger, options: server.Options{
 		MaxConns:      options.Limits.ServerConns,
 		MaxConnsPerIP: options.Limits.ServerConnsByIP,
@@ -46,7 +46,7 @@ func newArtifactServer(options *Options, reader storage.Reader, m *metrics, logg
 		return nil, fmt.Errorf("--storage-addr: %w", err)
 	}
 	if port == "0" {
-		if err := s.listen(context.Background()); err != nil {
+		if err := s.listen(ctx); err != nil {
 			return nil, err
 		}
 		_, port, _ = net.SplitHostPort(s.listener.Addr().String())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -102,7 +101,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		Controller: ctrlcontroller.Options{
 			MaxConcurrentReconciles: options.Concurrent,
 			RateLimiter:             controller.GetRateLimiter(options.RateLimiter),
-			RecoverPanic:            ptr.To(true),
+			RecoverPanic:            new(true),
 		},
 	}, nil
 }

@@ -14,9 +14,9 @@ import (
 const (
 	// minRSABits is the shortest RSA key that is still thought safe (NIST SP 800-131A).
 	minRSABits = 2048
-	// maxRounds bounds the work of opening an encrypted key, which the key itself asks for: ssh-keygen writes 24
-	// unless told otherwise, and about 200 rounds take a second.
-	maxRounds = 1024
+	// maxRounds bounds the work of opening an encrypted key, which the key itself asks for. A round takes milliseconds
+	// and cannot be broken off; ssh-keygen writes 16 or 24 of them unless told otherwise.
+	maxRounds = 256
 
 	blockOpenSSH = "OPENSSH PRIVATE KEY"
 	magicOpenSSH = "openssh-key-v1\x00"

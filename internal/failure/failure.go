@@ -53,8 +53,7 @@ func Of(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var found *Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*Error](err); ok {
 		return found
 	}
 	return &Error{Disposition: Retries, Err: err}

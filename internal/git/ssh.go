@@ -117,7 +117,10 @@ func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, address, p
 		return trust
 	}
 	conn, channels, requests, err := ssh.NewClientConn(p.conn, address, config)
+	var mismatch *ssh.AlgorithmNegotiationError
 	switch {
+	case errors.As(err, &mismatch) && mismatch.What == "host key":
+		return fmt.Errorf("%w: server has no key of the kinds in known_hosts: %w", ErrHostKey, err)
 	case trust != nil:
 		return trust
 	case err != nil && strings.Contains(err.Error(), authHint):

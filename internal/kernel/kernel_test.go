@@ -419,7 +419,7 @@ func TestDeletionFinalizesOnce(t *testing.T) {
 func TestConflictIsNoFailure(t *testing.T) {
 	t.Parallel()
 	var b *bench
-	b = newBench(t, func(ctx context.Context, _ *sourcev1.GitRepository, _ kernel.Announce) (string, error) {
+	b = newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
 		b.edit(t, func(obj *sourcev1.GitRepository) { obj.Labels = map[string]string{"changed": "meanwhile"} })
 		return "v1", nil
 	})

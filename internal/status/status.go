@@ -116,8 +116,7 @@ func (t Table) Failed(obj conditions.Setter, err error, stored bool) {
 // no known stage; Ready alone reports that.
 func (t Table) Explain(err error) (condition, reason string) {
 	reason = failure.Of(err).Reason
-	var staged Staged
-	if errors.As(err, &staged) {
+	if staged, ok := errors.AsType[Staged](err); ok {
 		f := t.Stages[staged.StageName()]
 		condition = f.Condition
 		if reason == "" {

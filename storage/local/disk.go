@@ -148,7 +148,7 @@ func (d *disk) removeTree(name string) error {
 // mkdirAll makes the folder and those above it, and makes each new one durable in its parent.
 func (d *disk) mkdirAll(name string) error {
 	parent := "."
-	for _, segment := range strings.Split(name, "/") {
+	for segment := range strings.SplitSeq(name, "/") {
 		dir := path.Join(parent, segment)
 		if err := d.before("mkdir", dir); err != nil {
 			return err

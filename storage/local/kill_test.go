@@ -3,9 +3,7 @@ package local
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -50,8 +48,8 @@ func TestAKilledWriterLeavesNothingTorn(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(round), 7)) //nolint:gosec // The seed makes a failure repeatable.
 		dies := 1 + random.IntN(400)
 		child := startWriter(t, dir, round, dies, round%2 == 0)
-		inFlight := child.follow(t, published, random.IntN(2000))
-		checkAfterKill(t, round, dir, published, inFlight)
+		doing := child.follow(t, published, random.IntN(2000))
+		checkAfterKill(t, round, dir, published, doing)
 		if t.Failed() {
 			t.Fatalf("round %d", round)
 		}
@@ -82,26 +80,34 @@ func startWriter(t *testing.T, dir string, seed, dies int, alone bool) *writer {
 	return &writer{command: command, lines: bufio.NewScanner(out), alone: alone}
 }
 
-// follow notes what the child reports until it is dead, and returns the object it was busy with.
-func (w *writer) follow(t *testing.T, published map[storage.Object]string, killAfter int) (inFlight storage.Object) {
+// task is what a child was busy with: publish, collect or delete, and for which object.
+type task struct {
+	verb   string
+	object storage.Object
+	path   string
+}
+
+// follow notes what the child reports until it is dead, and returns what it was busy with.
+func (w *writer) follow(t *testing.T, published map[storage.Object]string, killAfter int) (doing task) {
 	t.Helper()
 	seen := 0
 	for w.lines.Scan() {
-		word, rest, _ := strings.Cut(w.lines.Text(), " ")
-		switch word {
-		case "begin":
-			inFlight, _, _ = storage.ParsePath(rest)
-		case "published":
-			object, _, err := storage.ParsePath(rest)
+		verb, path, _ := strings.Cut(w.lines.Text(), " ")
+		switch verb {
+		case "publish", "collect", "delete":
+			object, _, err := storage.ParsePath(path)
 			if err != nil {
 				t.Fatalf("The child said %q", w.lines.Text())
 			}
-			published[object] = rest
-			inFlight = storage.Object{}
-		case "deleted":
-			object, _, _ := storage.ParsePath(rest)
-			delete(published, object)
-			inFlight = storage.Object{}
+			doing = task{verb: verb, object: object, path: path}
+		case "done":
+			switch doing.verb {
+			case "publish":
+				published[doing.object] = doing.path
+			case "delete":
+				delete(published, doing.object)
+			}
+			doing = task{}
 		case "step":
 		default:
 			t.Fatalf("The child said %q", w.lines.Text())
@@ -112,15 +118,13 @@ func (w *writer) follow(t *testing.T, published map[storage.Object]string, killA
 			}
 		}
 	}
-	err := w.command.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	if err := w.command.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Fatalf("The child was not killed but ended with %v", err)
 	}
-	return inFlight
+	return doing
 }
 
-func checkAfterKill(t *testing.T, round int, dir string, published map[storage.Object]string, inFlight storage.Object) {
+func checkAfterKill(t *testing.T, round int, dir string, published map[storage.Object]string, doing task) {
 	t.Helper()
 	// Every public file is whole: its name tells its digest.
 	for _, name := range publicFiles(t, dir) {
@@ -142,22 +146,29 @@ func checkAfterKill(t *testing.T, round int, dir string, published map[storage.O
 			t.Error(err)
 		}
 	}()
-	// Nothing that was reported is lost.
+	// Nothing that was reported is lost: an object's record names what was published last or what was being published.
 	for object, path := range published {
 		record, err := store.Record(t.Context(), object)
-		if object == inFlight {
-			continue
-		}
-		if err != nil || record.Current.Path != path {
+		switch {
+		case object == doing.object && doing.verb == "delete":
+		case object == doing.object && err == nil && record.Current.Path == doing.path:
+		case err != nil || record.Current.Path != path:
 			t.Errorf("round %d: %s was published, the record says %q, %v", round, path, record.Current.Path, err)
 		}
 	}
-	// The next writer converges: the object it was busy with can be finished, and nothing is left over.
-	if inFlight != (storage.Object{}) {
-		if err := store.Delete(t.Context(), inFlight); err != nil {
+	// The next writer converges: what the dead one began can be done, or be left, and a sweep takes the rest.
+	switch {
+	case doing.verb == "delete":
+		if err := store.Delete(t.Context(), doing.object); err != nil {
 			t.Errorf("round %d: Delete: %v", round, err)
 		}
-		published[inFlight] = publish(t, store, inFlight, fmt.Sprint("after round ", round)).Current.Path
+		delete(published, doing.object)
+	case doing.verb == "publish" && round%3 > 0:
+		published[doing.object] = publish(t, store, doing.object, fmt.Sprint("after round ", round)).Current.Path
+	case doing.verb == "publish":
+		if record, err := store.Record(t.Context(), doing.object); err == nil {
+			published[doing.object] = record.Current.Path
+		}
 	}
 	if _, err := store.SweepOrphans(t.Context(), func(storage.Object, string) bool { return true }, 0); err != nil {
 		t.Errorf("round %d: SweepOrphans: %v", round, err)
@@ -168,7 +179,7 @@ func checkAfterKill(t *testing.T, round int, dir string, published map[storage.O
 	}
 }
 
-// writeUntilKilled is the child. It reports before and after each call, and each change of the disk.
+// writeUntilKilled is the child. It reports each call before and after, and each change of the disk.
 func writeUntilKilled() {
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 	dies, _ := strconv.Atoi(os.Getenv("DIES"))
@@ -200,30 +211,28 @@ func writeUntilKilled() {
 
 func writeOnce(store *Store, object storage.Object, random *rand.Rand) error {
 	ctx := context.Background()
-	fmt.Println("begin " + object.File("x"))
 	switch random.IntN(5) {
 	case 0:
+		fmt.Println("delete " + object.File("x"))
 		if err := store.Delete(ctx, object); err != nil {
 			return err
 		}
-		fmt.Println("deleted " + object.File("x"))
 	case 1:
-		_, err := store.Collect(ctx, object)
-		return err
+		fmt.Println("collect " + object.File("x"))
+		if _, err := store.Collect(ctx, object); err != nil {
+			return err
+		}
 	default:
 		body := strings.Repeat(fmt.Sprint("body ", random.IntN(6)), 1+random.IntN(3)*20000)
-		staged, err := store.Stage(ctx, 0, func(w io.Writer) error {
-			_, err := io.WriteString(w, body)
-			return err
-		})
+		fmt.Println("publish " + pathFor(object, body))
+		staged, err := store.Stage(ctx, 0, writing(body))
 		if err != nil {
 			return err
 		}
-		record, err := store.Publish(ctx, object, staged, recordFor(object, body))
-		if err != nil {
+		if _, err := store.Publish(ctx, object, staged, recordFor(object, body)); err != nil {
 			return err
 		}
-		fmt.Println("published " + record.Current.Path)
 	}
+	fmt.Println("done")
 	return nil
 }

@@ -2,10 +2,7 @@
 // It does not know where bodies come from: it asks a storage.Reader.
 package server
 
-import (
-	"log"
-	"time"
-)
+import "time"
 
 const (
 	defaultReadHeaderTimeout = 5 * time.Second
@@ -36,8 +33,6 @@ type Options struct {
 	MaxConnsPerIP int
 	// Observer is told about each request when it has ended. Nil means nobody is told.
 	Observer func(Served)
-	// ErrorLog takes what net/http has to say about connections. Nil means the standard logger.
-	ErrorLog *log.Logger
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,7 +47,8 @@ func serve(t *testing.T, reader storage.Reader, options server.Options, listener
 	}()
 	t.Cleanup(func() {
 		stop()
-		<-running.stopped
+		for range running.stopped { // The test has looked at how it ended if it wanted to know.
+		}
 	})
 	return running
 }
@@ -66,7 +68,16 @@ func dial(t *testing.T, addr string) *net.TCPConn {
 		t.Fatalf("Dial: %v", err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return conn.(*net.TCPConn)
+	return asTCP(t, conn)
+}
+
+func asTCP(t *testing.T, conn net.Conn) *net.TCPConn {
+	t.Helper()
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		t.Fatalf("A TCP connection is a %T", conn)
+	}
+	return tcp
 }
 
 // smallBuffers makes the server's send buffers small.
@@ -311,7 +322,7 @@ func TestStoppingLetsDownloadsFinish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, body, _ := bytes.Cut(append(greeting, rest...), []byte("\r\n\r\n"))
+	_, body, _ := bytes.Cut(slices.Concat(greeting, rest), []byte("\r\n\r\n"))
 	if digest.FromBytes(body) != artifact.Digest {
 		t.Errorf("The running download of %d bytes ended with %d", artifact.Size, len(body))
 	}

@@ -28,9 +28,13 @@ func hostilePathsNameNothing(t *testing.T, b *bench) {
 		}
 	}
 	for _, object := range []storage.Object{
-		{}, {Kind: "..", Namespace: "..", Name: ".."}, {Kind: ".sluice", Namespace: "blobs", Name: "sha256"},
-		{Kind: "gitrepository", Namespace: "default", Name: ".."}, {Kind: "gitrepository", Namespace: "", Name: "podinfo"},
-		{Kind: "gitrepository/default", Namespace: "podinfo", Name: "x"}, {Kind: "gitrepository", Namespace: "default", Name: "podinfo/.."},
+		{},
+		{Kind: "..", Namespace: "..", Name: ".."},
+		{Kind: ".sluice", Namespace: "blobs", Name: "sha256"},
+		{Kind: "gitrepository", Namespace: "default", Name: ".."},
+		{Kind: "gitrepository", Namespace: "", Name: "podinfo"},
+		{Kind: "gitrepository/default", Namespace: "podinfo", Name: "x"},
+		{Kind: "gitrepository", Namespace: "default", Name: "podinfo/.."},
 	} {
 		wantError(t, "Delete "+object.String(), b.Delete(t.Context(), object), storage.ErrInvalidPath)
 		_, err := b.Collect(t.Context(), object)

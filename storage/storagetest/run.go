@@ -4,11 +4,10 @@ package storagetest
 
 import (
 	"context"
+	_ "crypto/sha256" // Bodies are named by sha256 here.
 	"io"
 	"testing"
 	"time"
-
-	_ "crypto/sha256" // Bodies are named by sha256 here.
 
 	"github.com/opencontainers/go-digest"
 

@@ -43,7 +43,7 @@ func leaveRunning(ctx context.Context) error {
 		return fmt.Errorf("make a log file: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	background := exec.CommandContext(context.WithoutCancel(ctx), self, "-serve", state) //nolint:gosec // This very program.
+	background := exec.CommandContext(context.WithoutCancel(ctx), self, "-serve", state)
 	background.Stdout, background.Stderr = log, log
 	background.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := background.Start(); err != nil {

@@ -10,7 +10,7 @@ import (
 
 func (d *demo) kubectlCommand(ctx context.Context, stdin string, args ...string) *exec.Cmd {
 	args = append([]string{"--kubeconfig", d.env.Kubeconfig, "--namespace", namespace}, args...)
-	cmd := exec.CommandContext(ctx, filepath.Join(d.assets, "kubectl"), args...) //nolint:gosec // Built here.
+	cmd := exec.CommandContext(ctx, filepath.Join(d.assets, "kubectl"), args...)
 	// Its caches go where the demo cleans up.
 	cmd.Env = append(os.Environ(), "HOME="+d.dir)
 	cmd.Stdin = strings.NewReader(stdin)

@@ -27,9 +27,9 @@ func (d *demo) commit(repository, message string, files map[string]string) (stri
 	return d.repos[repository].Commit("main", message, upstream.Text(files))
 }
 
-// head is the commit that the main branch of a repository names.
-func (d *demo) head(repository string) string {
-	hash, err := d.repos[repository].Resolve("refs/heads/main")
+// head is the commit that the main branch of the app repository names.
+func (d *demo) head() string {
+	hash, err := d.repos["app"].Resolve("refs/heads/main")
 	if err != nil {
 		return err.Error()
 	}

@@ -20,9 +20,9 @@ func (d *demo) skipped(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, polls, clones := time.Now(), d.asked("app", upstream.LsRefs), d.asked("app", upstream.Fetch)
+	began, polls, clones := time.Now(), d.asked(upstream.LsRefs), d.asked(upstream.Fetch)
 	if err := eventually(ctx, "upstream is asked three more times", func(context.Context) (bool, error) {
-		return d.asked("app", upstream.LsRefs) >= polls+3, nil
+		return d.asked(upstream.LsRefs) >= polls+3, nil
 	}); err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (d *demo) skipped(ctx context.Context) error {
 		return err
 	}
 	d.say("in %s: %d polls, %d clones, resourceVersion %s -> %s", time.Since(began).Round(100*time.Millisecond),
-		d.asked("app", upstream.LsRefs)-polls, d.asked("app", upstream.Fetch)-clones, before.ResourceVersion, after.ResourceVersion)
-	if before.ResourceVersion != after.ResourceVersion || d.asked("app", upstream.Fetch) != clones {
+		d.asked(upstream.LsRefs)-polls, d.asked(upstream.Fetch)-clones, before.ResourceVersion, after.ResourceVersion)
+	if before.ResourceVersion != after.ResourceVersion || d.asked(upstream.Fetch) != clones {
 		return fmt.Errorf("a reconcile without news wrote or fetched: status %+v", after.Status)
 	}
 	return nil
@@ -77,11 +77,11 @@ func (d *demo) skippedUnderFluxCRD(ctx context.Context) error {
 	return nil
 }
 
-// asked counts the requests of a kind for a repository.
-func (d *demo) asked(repository string, kind upstream.Kind) int {
+// asked counts the requests of a kind for the app repository.
+func (d *demo) asked(kind upstream.Kind) int {
 	count := 0
 	for _, request := range d.server.Requests() {
-		if request.Kind == kind && strings.Contains(request.URI, "/"+repository+".git/") {
+		if request.Kind == kind && strings.Contains(request.URI, "/app.git/") {
 			count++
 		}
 	}

@@ -91,7 +91,7 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 	d.cleanup = append(d.cleanup, d.env.Stop, log.Close)
 
 	// The controller manager makes namespaces go away and owned objects be collected, as in a real cluster.
-	manager := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(d.assets, "kube-controller-manager"), //nolint:gosec // Built here.
+	manager := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(d.assets, "kube-controller-manager"),
 		"--kubeconfig="+d.env.Kubeconfig, "--leader-elect=false", "--secure-port=0",
 		"--controllers=namespace-controller,garbage-collector-controller,serviceaccount-controller")
 	manager.Stdout, manager.Stderr = log, log

@@ -38,7 +38,7 @@ func (d *demo) commitBecomesArtifact(ctx context.Context) error {
 	if err := d.kubectl(ctx, d.manifest("app", "ref:\n    branch: main"), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	if _, err := d.waitReady(ctx, "app", d.head("app")); err != nil {
+	if _, err := d.waitReady(ctx, "app", d.head()); err != nil {
 		return err
 	}
 	return d.kubectl(ctx, "", "get", "gitrepositories")
@@ -69,13 +69,13 @@ func (d *demo) newCommit(ctx context.Context) error {
 }
 
 func (d *demo) semver(ctx context.Context) error {
-	if _, err := d.repos["app"].Tag("v1.0.0", d.head("app"), true); err != nil {
+	if _, err := d.repos["app"].Tag("v1.0.0", d.head(), true); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, d.manifest("release", "ref:\n    semver: \">=1.0.0 <2.0.0\""), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	if _, err := d.waitRevision(ctx, "release", "v1.0.0@sha1:"+d.head("app")); err != nil {
+	if _, err := d.waitRevision(ctx, "release", "v1.0.0@sha1:"+d.head()); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, "", "get", "gitrepository", "release"); err != nil {
@@ -103,7 +103,7 @@ func (d *demo) include(ctx context.Context) error {
 	if err := d.kubectl(ctx, objects, "apply", "-f", "-"); err != nil {
 		return err
 	}
-	first, err := d.waitReady(ctx, "bundle", d.head("app"))
+	first, err := d.waitReady(ctx, "bundle", d.head())
 	if err != nil {
 		return err
 	}

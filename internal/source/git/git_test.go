@@ -10,7 +10,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
@@ -86,7 +85,7 @@ func (r *repository) Advance() {
 	}))
 }
 
-func (r *repository) Reconfigure() { r.obj.Spec.Ignore = ptr.To("docs/") }
+func (r *repository) Reconfigure() { r.obj.Spec.Ignore = new("docs/") }
 
 func (r *repository) Break() func() {
 	r.server.Always(upstream.Status(503))

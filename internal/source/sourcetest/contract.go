@@ -37,7 +37,7 @@ type Upstream interface {
 }
 
 // subject is the object that the contract reconciles.
-var subject = source.Subject{ //nolint:gochecknoglobals // A constant.
+var subject = source.Subject{
 	Object:  storage.Object{Kind: "thing", Namespace: "tenant", Name: "subject"},
 	UID:     "uid-1",
 	Timeout: time.Minute,

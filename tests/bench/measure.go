@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// usage is what a piece of work took.
+type usage struct {
+	cpu, wall time.Duration
+	peak      int64 // of the largest process, in bytes
+	received  int64 // bytes the server sent
+	artifact  int64 // bytes of the artifact; zero when none is made
+}
+
+// measure runs the commands side by side, as a shell runs a pipeline, and adds up what they and their children used.
+func measure(commands ...*exec.Cmd) (usage, error) {
+	began := time.Now()
+	errors := make([]*bytes.Buffer, len(commands))
+	roots := make([]int, 0, len(commands))
+	for i, cmd := range commands {
+		errors[i] = &bytes.Buffer{}
+		cmd.Stderr = errors[i]
+		if err := cmd.Start(); err != nil {
+			return usage{}, err
+		}
+		roots = append(roots, cmd.Process.Pid)
+	}
+	done, peak := make(chan struct{}), make(chan int64, 1)
+	go func() { peak <- watch(roots, done) }()
+
+	var u usage
+	var failed error
+	for i, cmd := range commands {
+		if err := cmd.Wait(); err != nil && failed == nil {
+			failed = fmt.Errorf("run %q: %w: %s", cmd.Args, err, bytes.TrimSpace(errors[i].Bytes()))
+		}
+		u.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	u.wall = time.Since(began)
+	close(done)
+	u.peak = <-peak
+	return u, failed
+}
+
+// watch looks at the processes and their children until done, and gives the largest resident set of any.
+// getrusage would not do: Linux counts what the parent held at the fork as the child's.
+func watch(roots []int, done <-chan struct{}) int64 {
+	peak := int64(0)
+	for tick := 1; ; tick++ {
+		for _, pid := range roots {
+			peak = max(peak, largest(pid))
+		}
+		// Short processes are looked at often; long ones must not be disturbed.
+		pause := time.Millisecond
+		if tick > 100 {
+			pause = 5 * time.Millisecond
+		}
+		select {
+		case <-done:
+			return peak
+		case <-time.After(pause):
+		}
+	}
+}
+
+// largest is the highest resident set so far of a process or of any of its children, in bytes.
+func largest(pid int) int64 {
+	folder := "/proc/" + strconv.Itoa(pid)
+	peak := int64(0)
+	if status, err := os.ReadFile(folder + "/status"); err == nil {
+		if _, after, found := strings.Cut(string(status), "VmHWM:"); found {
+			kib, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+			n, _ := strconv.ParseInt(kib, 10, 64)
+			peak = n << 10
+		}
+	}
+	children, err := os.ReadFile(folder + "/task/" + strconv.Itoa(pid) + "/children")
+	if err != nil {
+		return peak // It has ended.
+	}
+	for child := range strings.FieldsSeq(string(children)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			peak = max(peak, largest(n))
+		}
+	}
+	return peak
+}
