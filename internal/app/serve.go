@@ -32,7 +32,6 @@ func newArtifactServer(ctx context.Context, options *Options, reader storage.Rea
 		MaxConns:      options.Limits.ServerConns,
 		MaxConnsPerIP: options.Limits.ServerConnsByIP,
 		ShutdownGrace: options.GracefulShutdown,
-		ErrorLog:      log.New(logWriter{logger}, "", 0),
 		Observer: func(served server.Served) {
 			m.served(served.Method, served.Status, served.Bytes, served.Duration)
 			if served.Err != nil {
@@ -74,7 +73,9 @@ func (s *artifactServer) Start(ctx context.Context) error {
 	s.log.Info("serving artifacts", "address", s.listener.Addr().String())
 	s.serving.Store(true)
 	defer s.serving.Store(false)
-	return server.Serve(ctx, server.NewServer(s.address, s.handler, s.options), s.listener, s.options)
+	httpServer := server.NewServer(s.address, s.handler, s.options)
+	httpServer.ErrorLog = log.New(logWriter{s.log}, "", 0)
+	return server.Serve(ctx, httpServer, s.listener, s.options)
 }
 
 // ready is a readiness check.

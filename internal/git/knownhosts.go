@@ -27,6 +27,8 @@ type knownHost struct {
 const (
 	markerAuthority = "cert-authority"
 	markerRevoked   = "revoked"
+	// certificateSuffix ends the names of the algorithms that present a certificate.
+	certificateSuffix = "-cert-v01@openssh.com"
 )
 
 func parseKnownHosts(file []byte) (*knownHosts, error) {
@@ -112,7 +114,7 @@ func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marsha
 
 // proves tells whether the entry's key may be met with the algorithm.
 func (h knownHost) proves(algorithm string) bool {
-	_, isCertificate := certificateAlgorithms[algorithm]
+	isCertificate := strings.HasSuffix(algorithm, certificateSuffix)
 	switch h.marker {
 	case markerAuthority:
 		return isCertificate
@@ -123,12 +125,6 @@ func (h knownHost) proves(algorithm string) bool {
 		return algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512
 	}
 	return algorithm == h.key.Type()
-}
-
-// certificateAlgorithms are the host key algorithms that present a certificate.
-var certificateAlgorithms = map[string]struct{}{
-	ssh.CertAlgoRSASHA256v01: {}, ssh.CertAlgoRSASHA512v01: {}, ssh.CertAlgoED25519v01: {},
-	ssh.CertAlgoECDSA256v01: {}, ssh.CertAlgoECDSA384v01: {}, ssh.CertAlgoECDSA521v01: {},
 }
 
 // matches tells whether the entry is about the host. As in OpenSSH, one negated pattern that matches decides.

@@ -13,8 +13,8 @@ import (
 // ErrDenied says that an address is not dialled by policy.
 var ErrDenied = errors.New("address is denied by the dial policy")
 
-// nat64 is the well-known prefix under which a gateway reaches IPv4 addresses (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// nat64 begins the IPv6 addresses under which a gateway reaches IPv4 addresses; the last four bytes are one (RFC 6052).
+const nat64 = "\x00\x64\xff\x9b\x00\x00\x00\x00\x00\x00\x00\x00"
 
 // policy decides about resolved addresses, so that no name and no spelling of an address gets round it.
 type policy struct{ denied []netip.Prefix }
@@ -34,8 +34,7 @@ func (p policy) control(_ context.Context, _, address string, _ syscall.RawConn)
 
 func (p policy) check(address netip.Addr) error {
 	plain := address.WithZone("").Unmap()
-	if nat64.Contains(plain) {
-		bytes := plain.As16()
+	if bytes := plain.As16(); plain.Is6() && string(bytes[:12]) == nat64 {
 		plain = netip.AddrFrom4([4]byte(bytes[12:]))
 	}
 	contains := func(prefix netip.Prefix) bool { return prefix.Contains(plain) }

@@ -64,7 +64,7 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	blob := blobPath(staged.Digest)
 	have, err := s.openIntact(blob, storage.Artifact{Digest: staged.Digest, Size: staged.Size})
 	if have != nil {
-		defer have.Close() //nolint:errcheck // Only read from.
+		defer have.Close()
 	}
 	switch {
 	case err == nil:
@@ -89,7 +89,7 @@ func (s *Store) trust(name string, d digest.Digest) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // Only read from.
+	defer file.Close()
 	id, _, err := identify(file)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Store) reap(d digest.Digest) error {
 	if err != nil {
 		return err
 	}
-	defer blob.Close() //nolint:errcheck // Only read from.
+	defer blob.Close()
 	_, links, err := identify(blob)
 	if err != nil || links > 1 {
 		return err

@@ -50,7 +50,7 @@ func flip(name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // The write is checked.
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		return err

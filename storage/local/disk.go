@@ -77,7 +77,7 @@ func (d *disk) writeAside(mode fs.FileMode, write func(*os.File) error) (name st
 	if err != nil {
 		return "", nil, err
 	}
-	defer file.Close() //nolint:errcheck // Closed and checked below when all went well.
+	defer file.Close()
 	if err := write(file); err != nil {
 		return "", nil, err
 	}
@@ -203,7 +203,7 @@ func (d *disk) list(name string) ([]fs.DirEntry, error) {
 		}
 		return nil, err
 	}
-	defer dir.Close() //nolint:errcheck // Only read from.
+	defer dir.Close()
 	entries, err := dir.ReadDir(-1)
 	if err != nil && errors.Is(missing(err), fs.ErrNotExist) {
 		return nil, nil // It was removed while we looked at it.

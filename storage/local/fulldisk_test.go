@@ -32,7 +32,7 @@ func TestAFullDiskLeavesTheOldArtifact(t *testing.T) {
 	}
 	dir := t.TempDir()
 	run := func(how string, attributes *syscall.SysProcAttr) (string, error) {
-		command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // It is this very binary.
+		command := exec.CommandContext(t.Context(), os.Args[0])
 		command.Env = append(os.Environ(), childMode+"=fulldisk", "DIR="+dir, "HOW="+how)
 		command.SysProcAttr = attributes
 		out, err := command.CombinedOutput()
@@ -130,11 +130,11 @@ func fillToTheBrim(dir string) error {
 
 // fill takes all blocks of the file system but room.
 func fill(ballast, dir string, room int) error {
-	file, err := os.Create(ballast) //nolint:gosec // It is the test's own.
+	file, err := os.Create(ballast)
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // It is expected to fail.
+	defer file.Close()
 	if _, err := io.Copy(file, io.LimitReader(zeros{}, diskSize)); !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("fill %s: want %w, got %w", dir, syscall.ENOSPC, err)
 	}

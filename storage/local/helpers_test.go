@@ -79,7 +79,7 @@ func read(store *Store, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer body.Close() //nolint:errcheck // Only read from.
+	defer body.Close()
 	content, err := io.ReadAll(body)
 	return string(content), err
 }

@@ -45,7 +45,7 @@ func TestAKilledWriterLeavesNothingTorn(t *testing.T) {
 	dir := t.TempDir()
 	published := make(map[storage.Object]string) // What the children were told is durable.
 	for round := range killRounds {
-		random := rand.New(rand.NewPCG(uint64(round), 7)) //nolint:gosec // The seed makes a failure repeatable.
+		random := rand.New(rand.NewPCG(uint64(round), 7))
 		dies := 1 + random.IntN(400)
 		child := startWriter(t, dir, round, dies, round%2 == 0)
 		doing := child.follow(t, published, random.IntN(2000))
@@ -64,7 +64,7 @@ type writer struct {
 
 func startWriter(t *testing.T, dir string, seed, dies int, alone bool) *writer {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // It is this very binary.
+	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), childMode+"=write", "DIR="+dir, "SEED="+strconv.Itoa(seed))
 	if alone {
 		command.Env = append(command.Env, "DIES="+strconv.Itoa(dies))
@@ -128,7 +128,7 @@ func checkAfterKill(t *testing.T, round int, dir string, published map[storage.O
 	t.Helper()
 	// Every public file is whole: its name tells its digest.
 	for _, name := range publicFiles(t, dir) {
-		content, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // It was just listed.
+		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,8 +183,8 @@ func checkAfterKill(t *testing.T, round int, dir string, published map[storage.O
 func writeUntilKilled() {
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 	dies, _ := strconv.Atoi(os.Getenv("DIES"))
-	random := rand.New(rand.NewPCG(seed, 3))         //nolint:gosec // The seed makes a failure repeatable.
-	now := noon.Add(time.Duration(seed) * time.Hour) //nolint:gosec // It is small.
+	random := rand.New(rand.NewPCG(seed, 3))
+	now := noon.Add(time.Duration(seed) * time.Hour)
 	store, err := Open(os.Getenv("DIR"), Options{Now: func() time.Time { return now }})
 	if err != nil {
 		panic(err)

@@ -76,7 +76,7 @@ func (s *Store) expose(artifact storage.Artifact) error {
 	}
 	have, err := s.openIntact(artifact.Path, artifact)
 	if have != nil {
-		defer have.Close() //nolint:errcheck // Only read from.
+		defer have.Close()
 	}
 	switch {
 	case err == nil:
@@ -92,7 +92,7 @@ func (s *Store) expose(artifact storage.Artifact) error {
 func (s *Store) linkBlob(artifact storage.Artifact) error {
 	blob, err := s.openIntact(blobPath(artifact.Digest), artifact)
 	if blob != nil {
-		defer blob.Close() //nolint:errcheck // Only read from.
+		defer blob.Close()
 	}
 	if errors.Is(err, storage.ErrDamaged) {
 		return errors.Join(err, s.disk.remove(blobPath(artifact.Digest)))

@@ -52,7 +52,7 @@ func (s *Store) checkedRecord(object storage.Object) (record storage.Record, dam
 	}
 	file, err := s.openIntact(record.Current.Path, record.Current)
 	if file != nil {
-		defer file.Close() //nolint:errcheck // Only read from.
+		defer file.Close()
 	}
 	if errors.Is(err, storage.ErrDamaged) {
 		damage = storage.PathError(record.Current.Path, err)
@@ -76,7 +76,7 @@ func (s *Store) load(object storage.Object) (storage.Record, error) {
 	if err != nil {
 		return storage.Record{}, err
 	}
-	defer file.Close() //nolint:errcheck // Only read from.
+	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
 		return storage.Record{}, err

@@ -69,7 +69,7 @@ func (s *Store) identifyName(name string) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	defer file.Close() //nolint:errcheck // Only read from.
+	defer file.Close()
 	id, _, err := identify(file)
 	return id, err
 }

@@ -28,7 +28,7 @@ func (i identity) sameBytes(other identity) bool {
 // identify also returns the number of the file's names.
 func identify(file *os.File) (id identity, links uint64, err error) {
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &stat); err != nil { //nolint:gosec // A file descriptor fits an int.
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
 		return identity{}, 0, &os.PathError{Op: "fstat", Path: file.Name(), Err: err}
 	}
 	return identity{

@@ -106,7 +106,7 @@ func (s *Store) keepTrust(d digest.Digest, change func() error) error {
 	if err != nil {
 		return change()
 	}
-	defer blob.Close() //nolint:errcheck // Only read from.
+	defer blob.Close()
 	before, _, err := identify(blob)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func TestAFileIsReadOnlyWhenItIsNotKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close() //nolint:errcheck // Only read from.
+		defer file.Close()
 		id, _, err := identify(file)
 		if err != nil {
 			t.Fatal(err)

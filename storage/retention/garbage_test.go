@@ -119,7 +119,7 @@ func TestGarbageIsOldOrSurplus(t *testing.T) {
 func TestGarbageHoldsForAnyHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // The seed makes a failure repeatable.
+		random := rand.New(rand.NewPCG(seed, 1))
 		policy := retention.Policy{TTL: time.Duration(1+random.IntN(60)) * time.Second, Records: 1 + random.IntN(5)}
 		record := storage.Record{Current: storage.Artifact{Path: "0"}}
 		for range random.IntN(12) {

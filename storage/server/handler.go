@@ -74,7 +74,7 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 		fail(w, http.StatusInternalServerError)
 		return err
 	}
-	defer body.Close() //nolint:errcheck // Only read from.
+	defer body.Close()
 	stat := body.Stat()
 	describe(w.Header(), stat)
 	if strings.Contains(r.Header.Get("Range"), ",") {

@@ -2,7 +2,10 @@
 // It does not know where bodies come from: it asks a storage.Reader.
 package server
 
-import "time"
+import (
+	"log" //nolint:depguard // net/http takes no other logger.
+	"time"
+)
 
 const (
 	defaultReadHeaderTimeout = 5 * time.Second
@@ -33,6 +36,8 @@ type Options struct {
 	MaxConnsPerIP int
 	// Observer is told about each request when it has ended. Nil means nobody is told.
 	Observer func(Served)
+	// ErrorLog takes what net/http has to say about connections. Nil means the standard logger.
+	ErrorLog *log.Logger
 	// Now is the clock; nil means the system's.
 	Now func() time.Time
 }

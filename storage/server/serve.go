@@ -11,7 +11,6 @@ import (
 
 // NewServer makes an HTTP server with the options' limits. There is no write timeout for the whole answer: the handler
 // made by New watches the progress of each.
-// What net/http says about broken connections goes to the ErrorLog that the caller sets.
 func NewServer(addr string, handler http.Handler, options Options) *http.Server {
 	options = options.withDefaults()
 	return &http.Server{
@@ -20,6 +19,7 @@ func NewServer(addr string, handler http.Handler, options Options) *http.Server 
 		ReadHeaderTimeout:            options.ReadHeaderTimeout,
 		IdleTimeout:                  options.IdleTimeout,
 		MaxHeaderBytes:               options.MaxHeaderBytes,
+		ErrorLog:                     options.ErrorLog,
 		DisableGeneralOptionsHandler: true,
 	}
 }

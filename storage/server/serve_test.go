@@ -39,7 +39,7 @@ func start(t *testing.T, reader storage.Reader, options server.Options) *live {
 
 func serve(t *testing.T, reader storage.Reader, options server.Options, listener net.Listener) *live {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // The test's end is what stops it.
+	ctx, stop := context.WithCancel(context.Background())
 	running := &live{addr: listener.Addr().String(), stop: stop, stopped: make(chan error, 1)}
 	go func() {
 		running.stopped <- server.Serve(ctx, server.NewServer("", server.New(reader, options), options), listener, options)
@@ -59,7 +59,7 @@ func dial(t *testing.T, addr string) *net.TCPConn {
 		var err error
 		controlErr := raw.Control(func(fd uintptr) {
 			// A small window, so that a client which does not read is noticed early.
-			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 16<<10) //nolint:gosec // It fits.
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 16<<10)
 		})
 		return errors.Join(controlErr, err)
 	}}
@@ -80,6 +80,8 @@ func asTCP(t *testing.T, conn net.Conn) *net.TCPConn {
 	return tcp
 }
 
+var errNotTCP = errors.New("not a TCP connection")
+
 // smallBuffers makes the server's send buffers small.
 type smallBuffers struct{ net.Listener }
 
@@ -88,7 +90,11 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn, conn.(*net.TCPConn).SetWriteBuffer(16 << 10)
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errNotTCP
+	}
+	return tcp, tcp.SetWriteBuffer(16 << 10)
 }
 
 func bigStore(t *testing.T, size int) (*local.Store, storage.Artifact) {
@@ -250,7 +256,7 @@ func tryGreeting(t *testing.T, addr string) bool {
 	if err != nil {
 		return false
 	}
-	defer conn.Close() //nolint:errcheck // Done with it.
+	defer conn.Close()
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	reply, _ := io.ReadAll(conn)
 	return strings.HasPrefix(string(reply), "HTTP/1.1 200 ")
@@ -364,7 +370,11 @@ func (l sendfileListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sendfileConn{TCPConn: conn.(*net.TCPConn), sources: l.sources}, nil
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errNotTCP
+	}
+	return sendfileConn{TCPConn: tcp, sources: l.sources}, nil
 }
 
 func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
@@ -395,7 +405,7 @@ func TestBodiesAreSentByTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // Only read from.
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || digest.FromBytes(body) != artifact.Digest {
 		t.Fatalf("GET: %d bytes, %v", len(body), err)

@@ -68,7 +68,7 @@ func openBodyOutlivesItsArtifact(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
-	defer body.Close() //nolint:errcheck // Only read from.
+	defer body.Close()
 	if err := b.Delete(t.Context(), podinfo); err != nil {
 		t.Fatalf("Delete: %v", err)
 	}

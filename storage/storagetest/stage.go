@@ -27,7 +27,7 @@ func publishedBodiesCanBeRead(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
-	defer body.Close() //nolint:errcheck // Only read from.
+	defer body.Close()
 	if _, err := body.Seek(-3, io.SeekEnd); err != nil {
 		t.Fatalf("Seek: %v", err)
 	}

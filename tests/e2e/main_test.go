@@ -1,0 +1,32 @@
+// Package e2e tests the built program, run with the race detector, against a real API server and real upstreams.
+// It does not know anything of the program but its flags, its objects and what it serves.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"sluice.dev/sluice/tests/testenv"
+)
+
+var (
+	env    *testenv.Env
+	binary string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sluice-e2e-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		binary, err = testenv.Build(context.Background(), dir, "-race")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return testenv.Main(m, &env)
+}

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/tests/testenv"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// scene is what one test has for itself: a namespace, a storage, upstreams, and the program working on nothing else.
+type scene struct {
+	t          *testing.T
+	namespace  string
+	storage    string
+	kubeconfig string
+	upstream   *upstream.Fixture
+	flags      []string
+	manager    *testenv.Manager
+	logs       []string // of processes that have ended
+	canaries   map[string]string
+}
+
+// newScene prepares a scene in which the program does not run yet. The flags count for each of its runs.
+func newScene(t *testing.T, flags ...string) *scene {
+	t.Helper()
+	s := &scene{
+		t: t, namespace: env.NewNamespace(t), storage: t.TempDir(), kubeconfig: env.Kubeconfig, upstream: upstream.ForTest(t),
+		canaries: map[string]string{},
+		flags: append([]string{
+			"--watch-all-namespaces=false", "--log-level=trace", "--interval-jitter-percentage=0",
+			"--min-retry-delay=50ms", "--max-retry-delay=500ms",
+		}, flags...),
+	}
+	t.Cleanup(s.finish)
+	return s
+}
+
+// newRunning is newScene with the program started.
+func newRunning(t *testing.T, flags ...string) *scene {
+	t.Helper()
+	s := newScene(t, flags...)
+	s.start()
+	return s
+}
+
+// start runs the program.
+func (s *scene) start(flags ...string) {
+	s.t.Helper()
+	s.manager = s.another(s.storage, flags...)
+}
+
+// another starts one more process in the scene; the caller ends it.
+func (s *scene) another(storage string, flags ...string) *testenv.Manager {
+	s.t.Helper()
+	manager, err := testenv.StartManager(testenv.ManagerOptions{
+		Binary: binary, Kubeconfig: s.kubeconfig, Storage: storage,
+		Env:   []string{"RUNTIME_NAMESPACE=" + s.namespace},
+		Flags: append(append([]string{}, s.flags...), flags...),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return manager
+}
+
+// stop ends the program in good order.
+func (s *scene) stop() {
+	s.t.Helper()
+	err := s.manager.Stop()
+	s.ended()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// kill ends the program at once.
+func (s *scene) kill() {
+	s.manager.Kill()
+	s.ended()
+}
+
+func (s *scene) ended() {
+	s.logs = append(s.logs, s.manager.Log())
+	s.manager = nil
+}
+
+// finish stops what still runs, and looks for what no test may leave behind: data races, panics, secrets told.
+func (s *scene) finish() {
+	if s.manager != nil {
+		if err := s.manager.Stop(); err != nil {
+			s.t.Error(err)
+		}
+		s.ended()
+	}
+	log := strings.Join(s.logs, "\n")
+	for _, bad := range []string{"DATA RACE", "panic:", "reconcile panicked"} {
+		if at := strings.Index(log, bad); at >= 0 {
+			s.t.Errorf("the program's log has %q: %s", bad, log[at:min(len(log), at+4000)])
+		}
+	}
+	s.keepsSecrets(log)
+	if s.t.Failed() {
+		s.t.Logf("the end of the program's log:\n%s", tail(log, 40))
+	}
+}
+
+// keepsSecrets fails when a canary stands anywhere that people may read.
+func (s *scene) keepsSecrets(log string) {
+	var events corev1.EventList
+	var objects sourcev1.GitRepositoryList
+	for _, list := range []client.ObjectList{&events, &objects} {
+		if err := env.Client.List(context.Background(), list, client.InNamespace(s.namespace)); err != nil {
+			s.t.Errorf("look for secrets: %v", err)
+		}
+	}
+	told := map[string]string{"the log": log}
+	for _, event := range events.Items {
+		told["event "+event.Name] = asJSON(event)
+	}
+	for _, object := range objects.Items {
+		told["status of "+object.Name] = asJSON(object.Status)
+	}
+	for name, canary := range s.canaries {
+		for where, text := range told {
+			if strings.Contains(text, canary) {
+				s.t.Errorf("the secret value %s stands in %s", name, where)
+			}
+		}
+	}
+}
+
+// hide makes the test fail when the value is seen anywhere, as it is or in base64.
+func (s *scene) hide(name, value string) {
+	s.canaries[name] = value
+	s.canaries[name+" in base64"] = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(value)), "=")
+}
+
+// eventually waits for the condition, and fails with what was seen last and the end of the program's log.
+func (s *scene) eventually(what string, condition func(context.Context) (bool, string)) {
+	s.t.Helper()
+	testenv.Eventually(s.t, what, condition)
+}
+
+// running fails the test when the program has ended by itself.
+func (s *scene) running() {
+	s.t.Helper()
+	select {
+	case <-s.manager.Done():
+		s.t.Fatal("the program has ended by itself")
+	default:
+	}
+}
+
+// within fails the test when the channel is not closed in good time.
+func (s *scene) within(what string, done <-chan struct{}) {
+	s.t.Helper()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		s.t.Fatalf("%s: not within a minute", what)
+	}
+}
+
+func asJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
