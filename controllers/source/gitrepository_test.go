@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -479,6 +480,32 @@ func TestBadSpecsStallAndHeal(t *testing.T) {
 	if got := summary(p.succeed("app")); got["Stalled"] != "" {
 		t.Errorf("conditions %v", got)
 	}
+}
+
+func TestUndecodableSpecStallsAlone(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.upstream.Repository("app").Commit("main", "one", upstream.Text(map[string]string{"a": "1"}))
+	p.create("app", "app", nil)
+	bad := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": sourcev1.GroupVersion.String(), "kind": sourcev1.GitRepositoryKind,
+		"metadata": map[string]any{"namespace": p.namespace, "name": "bad"},
+		"spec":     map[string]any{"url": p.server.URL("app"), "interval": "9999999999999999h"},
+	}}
+	if err := env.Client.Create(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := p.reconcile("bad"); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if got := summary(p.get("bad"))["Stalled"]; !strings.Contains(got, "spec cannot be decoded") {
+		t.Errorf("got %q", got)
+	}
+	var list sourcev1.GitRepositoryList
+	if err := env.Client.List(t.Context(), &list, client.InNamespace(p.namespace)); err != nil || len(list.Items) != 2 {
+		t.Errorf("got %d objects, %v", len(list.Items), err)
+	}
+	p.succeed("app")
 }
 
 func TestSupersededArtifactsGoByAge(t *testing.T) {

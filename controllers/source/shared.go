@@ -40,5 +40,6 @@ func newKernel[O kernel.Object](k *kind[O]) *kernel.Kernel[O, source.Outcome] {
 		Clock:             k.shared.Clock,
 		Events:            k.shared.Events,
 		Durations:         k.shared.Durations,
+		Failing:           kernel.NewLane(k.shared.Controller.MaxConcurrentReconciles),
 	}
 }

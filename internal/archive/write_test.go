@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -202,6 +204,19 @@ func TestWriteSorts(t *testing.T) {
 		if !bytes.Equal(want, mustPack(t, shuffled{sample()}, nil)) {
 			t.Fatal("the order of a listing changed the archive")
 		}
+	}
+}
+
+func TestWriteLeavesListingsAlone(t *testing.T) {
+	t.Parallel()
+	shared := forged{entry("b"), entry("c"), entry("a")}
+	// The files of this tree cannot be opened, and the first in order is asked for first.
+	err := archive.Write(t.Context(), io.Discard, shared, nil, archive.Limits{})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("want %v about \"a\", got %v", fs.ErrNotExist, err)
+	}
+	if diff := cmp.Diff(forged{entry("b"), entry("c"), entry("a")}, shared); diff != "" {
+		t.Errorf("the tree's own slice was sorted: -want, +got:\n%s", diff)
 	}
 }
 

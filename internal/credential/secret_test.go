@@ -61,5 +61,5 @@ func TestSecretNeverPrintsItself(t *testing.T) {
 
 func leaks(text string) bool {
 	return strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) ||
-		strings.Contains(text, fmt.Sprintf("%X", canary)) || strings.Contains(text, fmt.Sprint([]byte(canary)))
+		strings.Contains(text, fmt.Sprintf("%X", canary)) || strings.Contains(text, fmt.Sprintf("%v", []byte(canary)))
 }

@@ -35,6 +35,7 @@ var errNotWantable = errors.New("server does not give out this commit by its id"
 func (c *Client) Fetch(ctx context.Context, remote Remote, want Want) (*Commit, error) {
 	hash, err := parseHash(strings.ToLower(want.Hash))
 	if err != nil {
+		err = fmt.Errorf("%w: %s is no commit id of 40 digits", ErrRefNotFound, transport.PrintableQuoted(want.Hash))
 		return nil, conclude(ctx, "fetch from", remote, err)
 	}
 	var commit *Commit

@@ -115,8 +115,8 @@ func TestMissingCommits(t *testing.T) {
 		"tree":         {"An id that names no commit.", "app", git.Want{Hash: h.repository.Raw("rev-parse", h.tip+"^{tree}")}, nil},
 		"tag object":   {"A tag is no commit.", "app", git.Want{Hash: h.annotation}, git.ErrProtocol},
 		"empty":        {"Nothing at all.", "empty", git.Want{Hash: absent}, git.ErrRefNotFound},
-		"no hash":      {"Not an id.", "app", git.Want{Hash: "main"}, git.ErrProtocol},
-		"sha256":       {"An id of the wrong kind.", "app", git.Want{Hash: strings.Repeat("ab", 32)}, git.ErrProtocol},
+		"no hash":      {"Not an id.", "app", git.Want{Hash: "main"}, git.ErrRefNotFound},
+		"sha256":       {"An id of the wrong kind.", "app", git.Want{Hash: strings.Repeat("ab", 32)}, git.ErrRefNotFound},
 		"no such repo": {"No repository there.", "nope", git.Want{Hash: absent}, git.ErrNotFound},
 	}
 	for _, version2 := range []bool{true, false} {

@@ -109,17 +109,17 @@ func (p *httpPeer) readAdvert(ctx context.Context, maxRefs int) (err error) {
 	if err != nil {
 		return err
 	}
-	response, err := p.send(request, advertisementType)
+	final, err := p.send(request, advertisementType)
 	if err != nil {
 		return err
 	}
 	defer func() { p.close(err == nil) }()
-	if final := response.Request.URL; final.String() != location.String() {
+	if final.String() != location.String() {
 		if p.base, err = redirectedBase(final); err != nil {
 			return err
 		}
 	}
-	body := newBounded(response.Body, maxAdvertBytes, p.meter)
+	body := newBounded(p.answer, maxAdvertBytes, p.meter)
 	p.advertise, err = readAdvert(newPacketReader(body), maxRefs)
 	return err
 }
@@ -144,24 +144,22 @@ func (p *httpPeer) ask(ctx context.Context, question []byte, limit int64) (*pack
 		return nil, err
 	}
 	request.Header.Set("Content-Type", requestType)
-	response, err := p.send(request, resultType)
-	if err != nil {
+	if _, err := p.send(request, resultType); err != nil {
 		return nil, err
 	}
-	return newPacketReader(newBounded(response.Body, limit, p.meter)), nil
+	return newPacketReader(newBounded(p.answer, limit, p.meter)), nil
 }
 
-// send returns a response with status 200 and the content type; p.close closes it.
-func (p *httpPeer) send(request *http.Request, want string) (*http.Response, error) {
+// send leaves a response with status 200 and the content type in p.answer, and returns where it came from.
+func (p *httpPeer) send(request *http.Request, want string) (*url.URL, error) {
 	request.Header.Set("User-Agent", agent)
 	request.Header.Set("Accept", want)
 	request.Header.Set("Git-Protocol", "version=2")
 	p.sign(request)
-	response, err := p.client.Do(request)
+	response, err := p.client.Do(request) //nolint:bodyclose // The body becomes p.answer, which p.close closes.
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
-			err = wrapped.Err // Its text repeats method and URL.
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // The text around it repeats method and URL.
 		}
 		return nil, err
 	}
@@ -171,7 +169,7 @@ func (p *httpPeer) send(request *http.Request, want string) (*http.Response, err
 		p.close(false)
 		return nil, err
 	}
-	return response, nil
+	return response.Request.URL, nil
 }
 
 func checkStatus(response *http.Response) error {

@@ -256,7 +256,7 @@ func readEntryHeader(in io.ByteReader) (plumbing.ObjectType, int64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	kind, size := plumbing.ObjectType(b>>4&7), int64(b&15) //nolint:gosec // Three bits fit.
+	kind, size := plumbing.ObjectType(b>>4&7), int64(b&15)
 	for shift := 4; b&0x80 != 0; shift += 7 {
 		if shift > 53 {
 			return 0, 0, errors.New("size overflows")

@@ -111,7 +111,7 @@ func (e *remoteError) Error() string {
 
 // Is makes every refusal in the server's own words a protocol error.
 func (e *remoteError) Is(target error) bool {
-	return target == ErrProtocol //nolint:errorlint // Is is asked about one error, without the chain.
+	return target == ErrProtocol
 }
 
 // appendLine appends one data packet.

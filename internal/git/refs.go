@@ -60,14 +60,34 @@ func (c *Client) listRefs(ctx context.Context, p peer, prefixes []string) ([]Ref
 	}
 	if len(prefixes) > 0 {
 		// Nothing matched. Look whether there is anything at all: an empty repository is another thing to tell.
-		if refs, err = c.lsRefs(ctx, p, nil); err != nil || len(refs) > 0 {
+		if found, err := c.hasRefs(ctx, p); err != nil || found {
 			return nil, err
 		}
 	}
 	return nil, ErrEmptyRepository
 }
 
+// hasRefs reads only the first line of the list, however long that is.
+func (c *Client) hasRefs(ctx context.Context, p peer) (bool, error) {
+	in, err := c.askRefs(ctx, p, nil)
+	if err != nil {
+		return false, err
+	}
+	kind, _, err := firstLine(in)
+	return kind == dataPacket, err
+}
+
 func (c *Client) lsRefs(ctx context.Context, p peer, prefixes []string) ([]Ref, error) {
+	in, err := c.askRefs(ctx, p, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := readRefs(in, c.options.MaxRefs)
+	return filterRefs(refs, prefixes), err
+}
+
+// askRefs sends ls-refs, see gitprotocol-v2(5).
+func (c *Client) askRefs(ctx context.Context, p peer, prefixes []string) (*packetReader, error) {
 	if !p.advert().caps.has("ls-refs") {
 		return nil, protocolErrorf("server does not offer ls-refs")
 	}
@@ -80,12 +100,7 @@ func (c *Client) lsRefs(ctx context.Context, p peer, prefixes []string) ([]Ref, 
 		}
 		request = appendLine(request, "ref-prefix %s", prefix)
 	}
-	in, err := p.ask(ctx, appendFlush(request), maxAdvertBytes)
-	if err != nil {
-		return nil, err
-	}
-	refs, err := readRefs(in, c.options.MaxRefs)
-	return filterRefs(refs, prefixes), err
+	return p.ask(ctx, appendFlush(request), maxAdvertBytes)
 }
 
 // appendCommand begins a version 2 request.

@@ -23,7 +23,7 @@ func (x *indexer) resolve(ctx context.Context) error {
 		if x.objects[i].kind.IsDelta() {
 			continue
 		}
-		if err := x.resolveFrom(ctx, int32(i)); err != nil { //nolint:gosec // The number of objects is limited.
+		if err := x.resolveFrom(ctx, int32(i)); err != nil {
 			return err
 		}
 	}

@@ -67,8 +67,11 @@ func TestSSH(t *testing.T) {
 			t.Errorf("v2 %t: %v %s", version2, err, diff)
 		}
 		for _, wanted := range []git.Want{
-			{Hash: h.tip, Ref: "refs/heads/main"}, {Hash: h.tagged, Ref: "refs/tags/v1.0.0"}, {Hash: h.pull, Ref: "refs/pull/1/head"},
-			{Hash: h.old, Branch: "main"}, {Hash: h.side},
+			{Hash: h.tip, Ref: "refs/heads/main"},
+			{Hash: h.tagged, Ref: "refs/tags/v1.0.0"},
+			{Hash: h.pull, Ref: "refs/pull/1/head"},
+			{Hash: h.old, Branch: "main"},
+			{Hash: h.side},
 		} {
 			commit := fetch(t, client, remote, wanted)
 			if diff := cmp.Diff(expected(h.repository.Tree(wanted.Hash)), files(t, commit.Tree())); diff != "" {

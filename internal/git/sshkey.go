@@ -13,6 +13,9 @@ import (
 // minRSABits is the shortest RSA key that is used.
 const minRSABits = 2048
 
+// keyTypeDSA names keys that have not been secure for long.
+const keyTypeDSA = "ssh-dss"
+
 // parseSigner reads the client's key. Errors name the field, and nothing of its content.
 func parseSigner(as *credential.SSH) (ssh.Signer, error) {
 	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrCredential, why) }
@@ -36,7 +39,7 @@ func parseSigner(as *credential.SSH) (ssh.Signer, error) {
 	if err != nil {
 		return nil, refuse("private key (identity) is of a kind that ssh does not use")
 	}
-	if signer.PublicKey().Type() == ssh.InsecureKeyAlgoDSA {
+	if signer.PublicKey().Type() == keyTypeDSA {
 		return nil, refuse("private key (identity) is a DSA key, which is not secure any more")
 	}
 	return signer, nil

@@ -138,8 +138,7 @@ func (e placed) Unwrap() error { return e.error }
 
 // describe names the path, once.
 func describe(at string, err error) error {
-	var done placed
-	if errors.As(err, &done) {
+	if _, done := errors.AsType[placed](err); done {
 		return err
 	}
 	if at == "" {

@@ -91,6 +91,8 @@ type Kernel[O Object, R any] struct {
 	Clock     clock.PassiveClock
 	Events    Emitter
 	Durations Durations
+	// Failing takes the objects whose last run failed.
+	Failing Lane
 }
 
 // Reconcile takes one object from whatever state it is in towards what its spec says.
@@ -111,5 +113,12 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	if k.Kind.View(obj).Suspended {
 		return k.suspend(ctx, obj)
 	}
+	if !k.Kind.Table().HasFailed(obj) {
+		return k.run(ctx, obj)
+	}
+	if !k.Failing.enter() {
+		return ctrl.Result{RequeueAfter: k.Jitter(laneDelay)}, nil
+	}
+	defer k.Failing.leave()
 	return k.run(ctx, obj)
 }

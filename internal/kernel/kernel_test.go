@@ -143,7 +143,7 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 		Finalizer: finalizer, FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
 		Clock:  clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
-		Events: b.events, Durations: noDurations{},
+		Events: b.events, Durations: noDurations{}, Failing: kernel.NewLane(2),
 	}
 	obj := &sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.NewNamespace(t), Name: "subject"},
@@ -429,6 +429,40 @@ func TestConflictIsNoFailure(t *testing.T) {
 	}
 	if len(b.events.events) != 0 {
 		t.Errorf("told of something that was not written: %+v", b.events.events)
+	}
+}
+
+func TestFailingObjectsLeaveWorkersToTheRest(t *testing.T) {
+	t.Parallel()
+	hanging, release := make(chan struct{}), make(chan struct{})
+	attempts := 0
+	dead := newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
+		attempts++
+		if attempts == 2 {
+			close(hanging)
+			<-release
+		}
+		return "", errors.New("timed out")
+	})
+	if _, err := dead.reconcile(t); err == nil {
+		t.Fatal("the failure was lost")
+	}
+	second := make(chan struct{})
+	go func() {
+		defer close(second)
+		_, _ = dead.kernel.Reconcile(t.Context(), ctrl.Request{NamespacedName: dead.key})
+	}()
+	<-hanging
+	// The lane of two workers has one place. Another failing object has to wait for it, and writes nothing.
+	writes := dead.writes
+	result, err := dead.reconcile(t)
+	if err != nil || result.RequeueAfter <= 0 || attempts != 2 || dead.writes != writes {
+		t.Errorf("got %+v, %v after %d attempts and %d writes", result, err, attempts, dead.writes-writes)
+	}
+	close(release)
+	<-second
+	if _, err := dead.reconcile(t); err == nil || attempts != 3 {
+		t.Errorf("the place was not given back: %v after %d attempts", err, attempts)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,10 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/status"
 )
+
+// minInterval is the shortest interval that is kept to. Without it, an interval of zero would mean never, and one of a
+// millisecond would keep a worker busy for one object.
+const minInterval = time.Second
 
 // run lets the kind work, and reports what came of it in one write.
 func (k *Kernel[O, R]) run(ctx context.Context, obj O) (ctrl.Result, error) {
@@ -104,7 +109,7 @@ func handled(obj client.Object, view View) {
 func (k *Kernel[O, R]) comeBack(ctx context.Context, obj O, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	if err == nil {
-		return ctrl.Result{RequeueAfter: k.Jitter(k.Kind.View(obj).Interval)}, nil
+		return ctrl.Result{RequeueAfter: k.Jitter(max(k.Kind.View(obj).Interval, minInterval))}, nil
 	}
 	switch f := failure.Of(err); f.Disposition {
 	case failure.Stalls:

@@ -16,11 +16,9 @@ import (
 func edits() map[string]func(name string) error {
 	return map[string]func(name string) error{
 		"Flipped":   flip,
-		"Truncated": func(name string) error { return os.Truncate(name, 2) },
-		"Emptied":   func(name string) error { return os.Truncate(name, 0) },
-		"Longer": func(name string) error {
-			return os.Truncate(name, 1<<10)
-		},
+		"Truncated": resize(2),
+		"Emptied":   resize(0),
+		"Longer":    resize(1 << 10),
 		"Replaced": func(name string) error {
 			return errors.Join(os.Remove(name), os.WriteFile(name, []byte("HELLO"), 0o600))
 		},
@@ -32,6 +30,10 @@ func edits() map[string]func(name string) error {
 		},
 		"Gone": os.Remove,
 	}
+}
+
+func resize(size int64) func(name string) error {
+	return func(name string) error { return errors.Join(os.Chmod(name, 0o600), os.Truncate(name, size)) }
 }
 
 func TestAnEditedFileIsNeverServedAndIsReplaced(t *testing.T) {

@@ -76,11 +76,22 @@ func (s *scene) secret(name string, data map[string]string) {
 	}
 	err := env.Client.Create(s.t.Context(), secret)
 	if apierrors.IsAlreadyExists(err) {
-		if err = env.Client.Delete(s.t.Context(), secret.DeepCopy()); err == nil {
-			err = env.Client.Create(s.t.Context(), secret)
+		var before corev1.Secret
+		if err = env.Client.Get(s.t.Context(), s.key(name), &before); err == nil {
+			after := before.DeepCopy()
+			after.Data, after.StringData = nil, data
+			err = env.Client.Update(s.t.Context(), after)
 		}
 	}
 	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) dropSecret(name string) {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	if err := env.Client.Delete(s.t.Context(), secret); err != nil {
 		s.t.Fatal(err)
 	}
 }

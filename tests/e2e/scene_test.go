@@ -26,7 +26,7 @@ type scene struct {
 	flags      []string
 	manager    *testenv.Manager
 	logs       []string // of processes that have ended
-	canaries   map[string]string
+	canaries   map[string]string // what must be seen nowhere, and what it is
 }
 
 // newScene prepares a scene in which the program does not run yet. The flags count for each of its runs.
@@ -50,6 +50,14 @@ func newRunning(t *testing.T, flags ...string) *scene {
 	s := newScene(t, flags...)
 	s.start()
 	return s
+}
+
+// in is the scene for a subtest, whose failures are its own. Upstreams live as long as the test.
+func (s *scene) in(t *testing.T) *scene {
+	t.Helper()
+	sub := *s
+	sub.t = t
+	return &sub
 }
 
 // start runs the program.
@@ -129,7 +137,7 @@ func (s *scene) keepsSecrets(log string) {
 	for _, object := range objects.Items {
 		told["status of "+object.Name] = asJSON(object.Status)
 	}
-	for name, canary := range s.canaries {
+	for canary, name := range s.canaries {
 		for where, text := range told {
 			if strings.Contains(text, canary) {
 				s.t.Errorf("the secret value %s stands in %s", name, where)
@@ -138,10 +146,19 @@ func (s *scene) keepsSecrets(log string) {
 	}
 }
 
-// hide makes the test fail when the value is seen anywhere, as it is or in base64.
+// hide makes the test fail when the value is seen anywhere, as it is or in base64. Of a text of many lines, which logs
+// and JSON escape, each whole line counts.
 func (s *scene) hide(name, value string) {
-	s.canaries[name] = value
-	s.canaries[name+" in base64"] = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(value)), "=")
+	if lines := strings.Split(strings.TrimSpace(value), "\n"); len(lines) > 1 {
+		for _, line := range lines {
+			if !strings.HasPrefix(line, "-----") {
+				s.hide(name, line)
+			}
+		}
+		return
+	}
+	s.canaries[value] = name
+	s.canaries[strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(value)), "=")] = name + " in base64"
 }
 
 // eventually waits for the condition, and fails with what was seen last and the end of the program's log.

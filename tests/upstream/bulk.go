@@ -77,11 +77,11 @@ func manifest(random *rand.Rand, i int, length int64) string {
 	var b strings.Builder
 	b.Grow(int(length) + 256)
 	fmt.Fprintf(&b, manifestHead, i, i%17, 1+random.IntN(5), random.Uint64(), random.Uint64())
-	var noise [24]byte
+	var noise [36]byte
 	for int64(b.Len()) < length {
 		number := random.Uint32()
 		fmt.Fprintf(&b, "            - name: SETTING_%04d\n              value: \"%d\"\n", number%10000, number>>16)
-		if number%4 == 0 {
+		if number%3 == 0 {
 			for j := range noise {
 				noise[j] = byte(random.Uint32())
 			}

@@ -238,6 +238,9 @@ type GitRepository struct {
 	Spec GitRepositorySpec `json:"spec,omitempty"`
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status GitRepositoryStatus `json:"status,omitempty"`
+
+	// Undecodable says what in the spec could not be decoded; the spec is empty then. See UnmarshalJSON.
+	Undecodable string `json:"-"`
 }
 
 // GitRepositoryList is a list of GitRepositories.

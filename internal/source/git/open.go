@@ -4,6 +4,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -64,6 +65,9 @@ func NewOpener(options Options) (*Opener, error) {
 
 // Open checks the spec and looks up the includes. Credentials are read when upstream has to be asked.
 func (o *Opener) Open(ctx context.Context, obj *sourcev1.GitRepository) (source.Session, error) {
+	if obj.Undecodable != "" {
+		return nil, failure.Stall(sourcev1.FailedReason, errors.New(obj.Undecodable))
+	}
 	if err := supported(obj.Spec); err != nil {
 		return nil, err
 	}
