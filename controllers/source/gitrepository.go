@@ -41,7 +41,7 @@ func gitTable() status.Table {
 			string(source.StageOpen):    fetch,
 			string(source.StageResolve): fetch,
 			string(source.StageFetch):   fetch,
-			string(source.StageInclude): {Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.NotFoundReason},
+			string(source.StageInclude): {Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason},
 			string(source.StageArchive): stored,
 			string(source.StageStore):   stored,
 		},
@@ -158,7 +158,8 @@ func artifactChanged() predicate.Predicate {
 				return false
 			}
 			after, ok := e.ObjectNew.(*sourcev1.GitRepository)
-			return ok && identity(before.Status.Artifact) != identity(after.Status.Artifact)
+			// Another spec may break a cycle that other objects are stalled by.
+			return ok && (before.Generation != after.Generation || identity(before.Status.Artifact) != identity(after.Status.Artifact))
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

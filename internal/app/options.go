@@ -216,6 +216,14 @@ func (o *Options) denied() ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
+// retentionTTL is the flag as the retention policy spells it: there, zero is the default and less keeps nothing.
+func (o *Options) retentionTTL() time.Duration {
+	if o.RetentionTTL == 0 {
+		return -1
+	}
+	return o.RetentionTTL
+}
+
 // advertised is where consumers reach the artifact server: the flag, or what --storage-addr says, with this host's
 // name where that names no host.
 func (o *Options) advertised() (source.Address, error) {

@@ -24,10 +24,14 @@ func Run(ctx context.Context, options Options) (err error) {
 	}
 	log := ctrl.Log.WithName("storage")
 	measured := newMetrics(mgr.GetScheme())
-	rebuild := newRebuildQueue(log, measured)
+	sink, err := newSink(mgr, options)
+	if err != nil {
+		return err
+	}
+	rebuild := newRebuildQueue(mgr.GetClient(), sink, log, measured)
 	store, err := local.Open(options.StoragePath, local.Options{
 		Algorithm: digest.Algorithm(options.DigestAlgorithm),
-		Retention: retention.Policy{TTL: options.RetentionTTL, Records: options.RetentionRecords},
+		Retention: retention.Policy{TTL: options.retentionTTL(), Records: options.RetentionRecords},
 		OnDamage:  rebuild.damaged,
 	})
 	if err != nil {
@@ -36,10 +40,6 @@ func Run(ctx context.Context, options Options) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	server, err := newArtifactServer(ctx, &options, store, measured, log)
-	if err != nil {
-		return err
-	}
-	sink, err := newSink(mgr, options)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err != nil {
 		return err
 	}
-	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.events); err != nil {
+	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake); err != nil {
 		return fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
 	return nil

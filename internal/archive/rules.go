@@ -139,8 +139,8 @@ func (r *rulesReader) folder(ctx context.Context, dir string, domain []string) e
 		if err != nil {
 			return err
 		}
-		// The capacity is cut so that siblings do not write into each other's path.
-		if err := r.folder(ctx, name, append(slices.Clip(domain), entry.Name())); err != nil {
+		// Siblings may share what is appended to: patterns take the names, not the slice.
+		if err := r.folder(ctx, name, append(domain, entry.Name())); err != nil {
 			return err
 		}
 	}

@@ -34,11 +34,6 @@ func Waiting(s Subject, reason string, err error, revision string) Event {
 	return e
 }
 
-// VerificationFailed tells that a signature does not prove the content at a revision.
-func VerificationFailed(s Subject, err error, revision string) Event {
-	return Failed(s, sourcev1.VerificationErrorReason, err, revision)
-}
-
 // ArtifactVerificationFailed tells that a stored artifact no longer has the bytes its digest promises.
 func ArtifactVerificationFailed(s Subject, err error, revision, digest string) Event {
 	return s.event(

@@ -78,13 +78,6 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 			got:    Waiting(about, "NoArtifact", boom, ""),
 			want:   Event{Object: object, Type: Normal, Reason: "NoArtifact", Message: "boom", Metadata: user},
 		},
-		"verification failed": {
-			reason: "A bad signature has a reason that receivers filter by.",
-			got:    VerificationFailed(about, boom, "main@sha1:aa"),
-			want: Event{
-				Object: object, Type: Warning, Reason: "VerificationError", Message: "boom", Metadata: revisionOnly,
-			},
-		},
 		"artifact verification failed": {
 			reason: "A damaged artifact is named by what it should have been.",
 			got:    ArtifactVerificationFailed(about, boom, "main@sha1:aa", "sha256:bb"),

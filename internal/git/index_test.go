@@ -201,7 +201,7 @@ func TestDeepChainsAreCut(t *testing.T) {
 // TestBasesAreLetGo has more bytes of bases than are kept, with two deltas on each, so that bases are needed again.
 func TestBasesAreLetGo(t *testing.T) {
 	t.Parallel()
-	const size, levels = 1 << 20, 100
+	const size, levels = 1 << 20, 80
 	w := &packWriter{t: t}
 	content := strings.Repeat("0123456789abcdef", size/16)
 	w.blob(content)

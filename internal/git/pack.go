@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -31,6 +32,7 @@ type packed struct {
 	base  int32 // index of the object that a delta applies to
 	depth int32 // how many deltas there are down to an object that is none
 	kind  plumbing.ObjectType
+	based bool // deltas apply to it
 	hash  plumbing.Hash
 }
 
@@ -39,6 +41,7 @@ type pack struct {
 	spool   *spool
 	objects []packed
 	byHash  map[plumbing.Hash]int32
+	bases   baseCache
 	// readers are reused: an inflater and its buffer take about 60 KiB.
 	readers sync.Pool
 }
@@ -58,20 +61,39 @@ func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error)
 	return index, nil
 }
 
-// load returns a whole object. Objects that take part in deltas are bounded by the object limit since indexing.
+// load returns a whole object, which must not be changed. Objects that take part in deltas are bounded by the object limit since indexing.
 func (p *pack) load(ctx context.Context, index int32) ([]byte, error) {
 	var chain []int32
-	for p.objects[index].base != noBase {
+	content, found := p.bases.find(index)
+	for !found && p.objects[index].base != noBase {
 		chain = append(chain, index)
 		index = p.objects[index].base
+		content, found = p.bases.find(index)
 	}
-	content, err := p.inflate(index)
-	for i := len(chain) - 1; i >= 0 && err == nil; i-- {
-		if err = ctx.Err(); err == nil {
-			content, err = p.apply(content, chain[i])
+	var err error
+	if !found {
+		if content, err = p.inflate(index); err != nil {
+			return nil, err
 		}
+		p.keep(index, content)
 	}
-	return content, err
+	for _, index := range slices.Backward(chain) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if content, err = p.apply(content, index); err != nil {
+			return nil, err
+		}
+		p.keep(index, content)
+	}
+	return content, nil
+}
+
+// keep remembers bases: the files of a directory are mostly deltas on each other.
+func (p *pack) keep(index int32, content []byte) {
+	if p.objects[index].based {
+		p.bases.keep(index, content)
+	}
 }
 
 // apply makes the object from its base.

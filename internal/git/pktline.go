@@ -13,6 +13,9 @@ import (
 // maxPacket is the longest pkt-line with its four digits of length, see gitprotocol-common(5).
 const maxPacket = 65520
 
+// packetBuffer suits lists of refs; what is longer is read past it.
+const packetBuffer = 8 << 10
+
 // packetKind tells data from the special packets.
 type packetKind int
 
@@ -30,7 +33,7 @@ type packetReader struct {
 }
 
 func newPacketReader(in io.Reader) *packetReader {
-	return &packetReader{in: bufio.NewReaderSize(in, maxPacket)}
+	return &packetReader{in: bufio.NewReaderSize(in, packetBuffer)}
 }
 
 // next returns the next packet; the payload is good until the next call. io.EOF only between packets.
@@ -54,10 +57,10 @@ func (r *packetReader) next() (packetKind, []byte, error) {
 	case length == 2:
 		return endPacket, nil, nil
 	}
-	if r.buffer == nil {
-		r.buffer = make([]byte, maxPacket)
+	if length -= 4; length > len(r.buffer) {
+		r.buffer = make([]byte, length)
 	}
-	payload := r.buffer[:length-4]
+	payload := r.buffer[:length]
 	if _, err := io.ReadFull(r.in, payload); err != nil {
 		return 0, nil, truncated(err)
 	}

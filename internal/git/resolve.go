@@ -90,6 +90,7 @@ func (x *indexer) resolveDelta(base *frame, index int32) ([]byte, error) {
 	}
 	parent := x.objects[base.index]
 	object.base, object.kind, object.depth = base.index, parent.kind, parent.depth+1
+	x.objects[base.index].based = true
 	if object.depth > maxDeltaDepth {
 		return nil, limitErrorf("chain of deltas is longer than %d", maxDeltaDepth)
 	}

@@ -5,7 +5,6 @@ package status
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -143,11 +142,6 @@ func (t Table) HasFailed(obj conditions.Getter) bool {
 func (t Table) Suspended(obj conditions.Setter) {
 	conditions.Delete(obj, meta.StalledCondition)
 	conditions.Delete(obj, meta.ReconcilingCondition)
-}
-
-// Processing is the message for a generation that is being taken up.
-func Processing(from, to int64) string {
-	return fmt.Sprintf("processing object: new generation %d -> %d", from, to)
 }
 
 func (t Table) summarise(obj conditions.Setter) {

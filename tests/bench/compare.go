@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,39 +30,39 @@ type sample struct {
 }
 
 // compare makes the repository, measures all work a number of times, and prints the table.
-func compare(ctx context.Context, files int, size int64, rounds, polls int) (err error) {
+func compare(ctx context.Context, out io.Writer, p plan) (err error) {
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, page, err := setUp(ctx, dir, files, size, polls)
+	fmt.Fprintf(out, "making a repository of %d files, %d MiB\n", p.files, p.mib)
+	s, page, err := setUp(ctx, dir, p)
 	if err != nil {
 		return err
 	}
 	defer s.server.Close()
-	if err := describe(s, files, size, rounds); err != nil {
+	if err := describe(out, s, p); err != nil {
 		return err
 	}
 	samples := map[string][]sample{}
-	for round := range rounds {
+	for round := range p.rounds {
 		if err := s.round(round, page, samples); err != nil {
 			return fmt.Errorf("round %d: %w", round+1, err)
 		}
-		fmt.Printf("round %d of %d done\n", round+1, rounds)
+		fmt.Fprintf(out, "round %d of %d done\n", round+1, p.rounds)
 	}
-	fmt.Println()
-	return printTable(os.Stdout, samples)
+	fmt.Fprintln(out)
+	return printTable(out, samples)
 }
 
 // setUp makes and serves the repository. It also gives the text of the file that changes later.
-func setUp(ctx context.Context, dir string, files int, size int64, polls int) (*stand, string, error) {
-	fmt.Printf("making a repository of %d files, %d MiB\n", files, size>>20)
+func setUp(ctx context.Context, dir string, p plan) (*stand, string, error) {
 	repository, err := upstream.NewRepository(ctx, filepath.Join(dir, "served"), "bench")
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := repository.Bulk("main", files, size); err != nil {
+	if _, err := repository.Bulk("main", p.files, p.mib<<20); err != nil {
 		return nil, "", err
 	}
 	page, err := repository.Raw("show", "main:"+upstream.BulkPath(0))
@@ -72,7 +73,7 @@ func setUp(ctx context.Context, dir string, files int, size int64, polls int) (*
 	if err != nil {
 		return nil, "", err
 	}
-	return &stand{ctx: ctx, dir: dir, repository: repository, server: server, polls: polls}, page + "\n", nil
+	return &stand{ctx: ctx, dir: dir, repository: repository, server: server, polls: p.polls}, page + "\n", nil
 }
 
 // round measures all work once. The sides take turns in going first, so that neither always finds warm caches.

@@ -12,13 +12,21 @@ import (
 	"syscall"
 )
 
+// plan is how much is measured.
+type plan struct {
+	files         int
+	mib           int64
+	rounds, polls int
+}
+
 func main() { os.Exit(run()) }
 
 func run() int {
-	files := flag.Int("files", 5568, "files in the generated repository")
-	size := flag.Int64("mib", 80, "size of the generated files in MiB")
-	rounds := flag.Int("rounds", 3, "how often everything is measured; the table shows medians")
-	polls := flag.Int("polls", 200, "no-ops that are measured in a running process")
+	var p plan
+	flag.IntVar(&p.files, "files", 5568, "files in the generated repository")
+	flag.Int64Var(&p.mib, "mib", 80, "size of the generated files in MiB")
+	flag.IntVar(&p.rounds, "rounds", 3, "how often everything is measured; the table shows medians")
+	flag.IntVar(&p.polls, "polls", 200, "no-ops that are measured in a running process")
 	job := flag.String("work", "", "internal: reconcile once with the state in this folder")
 	url := flag.String("url", "", "internal: the repository to reconcile")
 	flag.Parse()
@@ -27,9 +35,9 @@ func run() int {
 
 	var err error
 	if *job != "" {
-		err = work(ctx, *job, *url, *polls)
+		err = work(ctx, *job, *url, p.polls)
 	} else {
-		err = compare(ctx, *files, *size<<20, *rounds, *polls)
+		err = compare(ctx, os.Stdout, p)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: failed:", err)

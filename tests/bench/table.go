@@ -15,7 +15,7 @@ import (
 )
 
 // describe prints what the figures depend on.
-func describe(s *stand, files int, size int64, rounds int) error {
+func describe(out io.Writer, s *stand, p plan) error {
 	counts, err := s.repository.Raw("count-objects", "-v")
 	if err != nil {
 		return err
@@ -30,9 +30,9 @@ func describe(s *stand, files int, size int64, rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d files, %d MiB, packed %s KiB, served by git http-backend on loopback\n", files, size>>20, pack)
-	fmt.Printf("%s, %s, %d CPUs%s; medians of %d rounds, sides in turn\n",
-		strings.TrimSpace(string(version)), runtime.Version(), runtime.NumCPU(), load(), rounds)
+	fmt.Fprintf(out, "%d files, %d MiB, packed %s KiB, served by git http-backend on loopback\n", p.files, p.mib, pack)
+	fmt.Fprintf(out, "%s, %s, %d CPUs%s; medians of %d rounds, sides in turn\n",
+		strings.TrimSpace(string(version)), runtime.Version(), runtime.NumCPU(), load(), p.rounds)
 	return nil
 }
 

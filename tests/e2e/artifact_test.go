@@ -129,4 +129,3 @@ func noise(bytes int, seed uint64) string {
 func oneFile(content string) upstream.Files {
 	return upstream.Text(map[string]string{"deploy/app.yaml": content})
 }
-

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	env    *testenv.Env
-	binary string
+	env     *testenv.Env
+	program string
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -22,7 +22,7 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "sluice-e2e-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		binary, err = testenv.Build(context.Background(), dir, "-race")
+		program, err = testenv.Build(context.Background(), dir, "-race")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -25,7 +25,7 @@ type scene struct {
 	upstream   *upstream.Fixture
 	flags      []string
 	manager    *testenv.Manager
-	logs       []string // of processes that have ended
+	logs       []string          // of processes that have ended
 	canaries   map[string]string // what must be seen nowhere, and what it is
 }
 
@@ -70,7 +70,7 @@ func (s *scene) start(flags ...string) {
 func (s *scene) another(storage string, flags ...string) *testenv.Manager {
 	s.t.Helper()
 	manager, err := testenv.StartManager(testenv.ManagerOptions{
-		Binary: binary, Kubeconfig: s.kubeconfig, Storage: storage,
+		Binary: program, Kubeconfig: s.kubeconfig, Storage: storage,
 		Env:   []string{"RUNTIME_NAMESPACE=" + s.namespace},
 		Flags: append(append([]string{}, s.flags...), flags...),
 	})

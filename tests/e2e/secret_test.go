@@ -35,7 +35,7 @@ func TestBadSecretsAreNamedAndTheArtifactStays(t *testing.T) {
 		text      string
 	}{
 		"gone":          {"A Secret that is missing is named.", https.URL("app"), overTLS, nil, "not found; create it"},
-		"empty":         {"A Secret without anything to log in with.", https.URL("app"), overTLS, map[string]string{"user": "ada"}, "has no value under 'username'"},
+		"empty":         {"A Secret without anything to log in with.", https.URL("app"), overTLS, map[string]string{"user": "canary-unused-2e2e"}, "has no value under 'username'"},
 		"ca-no-pem":     {"The authority has to be PEM.", https.URL("app"), overTLS, with(overTLS, "ca.crt", "no certificate"), "bad 'ca.crt'"},
 		"cert-no-pem":   {"The certificate has to be PEM.", https.URL("app"), overTLS, with(overTLS, "tls.crt", "no certificate"), "bad 'tls.crt'"},
 		"key-no-pem":    {"The key has to be PEM.", https.URL("app"), overTLS, with(overTLS, "tls.key", noKey), "bad 'tls.key'"},

@@ -25,7 +25,7 @@ const anything = "*"
 // layers is the import rule. A folder belongs to the first row that names it.
 func layers() []layer {
 	return []layer{
-		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis/meta"}},
+		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/fluxcd/pkg/apis/meta"}},
 		{level: 0, packages: []string{"storage", "internal/failure", "internal/revision", "internal/credential"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},

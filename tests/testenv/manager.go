@@ -59,7 +59,7 @@ func StartManager(options ManagerOptions) (*Manager, error) {
 		"manager", "--metrics-addr=0", "--health-addr=0", "--storage-addr=127.0.0.1:0", "--storage-path=" + options.Storage,
 		"--log-encoding=console",
 	}, options.Flags...)
-	cmd := exec.Command(options.Binary, flags...) //nolint:noctx // The test's own binary; Stop and Kill end it.
+	cmd := exec.Command(options.Binary, flags...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)
 	pipe, err := cmd.StderrPipe()
 	if err != nil {

@@ -10,38 +10,70 @@ import (
 )
 
 // Bulk puts a commit on top of the branch that adds a generated tree of n files with about the given number of
-// bytes in all, then packs the repository as a server would. The tree looks like a configuration repository:
-// YAML of mostly a few KB and some large files, in folders by team and application, about a third
-// incompressible. The same numbers give the same commit.
+// bytes in all, then packs the repository as a server would. The tree looks like a configuration repository: text
+// in YAML's shape, mostly a few KB and some large files, in folders by team and application. It compresses to
+// about a third, and every fourth file is its neighbour with some values changed, as those of two environments are.
+// The same numbers give the same commit.
 func (r *Repository) Bulk(branch string, n int, size int64) (string, error) {
 	if n <= 0 || size < int64(n) {
 		return "", fmt.Errorf("bulk of %d files and %d bytes: want at least one file and a byte a file", n, size)
 	}
 	commit, err := r.importCommit(branch, fmt.Sprintf("add %d generated files", n), true, func(w *bufio.Writer) error {
-		random := rand.New(rand.NewPCG(uint64(n), uint64(size)))
-		for i, length := range sizes(random, n, size) {
-			writeFile(w, BulkPath(i), File{Content: manifest(random, i, length)})
+		g := newGenerator(uint64(n), uint64(size))
+		text := ""
+		for i, length := range g.sizes(n, size) {
+			if isVariant(i) {
+				text = g.variant(text)
+			} else {
+				text = g.manifest(i, length)
+			}
+			writeFile(w, BulkPath(i), File{Content: text})
 		}
 		return nil
 	})
 	if err != nil {
 		return "", err
 	}
-	_, err = r.Raw("repack", "-a", "-d", "-q", "--window=4")
+	_, err = r.Raw("repack", "-a", "-d", "-q")
 	return commit, err
 }
 
-// BulkPath is the path of the file with that index, counted from zero, in the tree that Bulk makes.
+// BulkPath is the path of the file with that index, counted from zero, in the tree that Bulk makes. An
+// application has four.
 func BulkPath(i int) string {
-	return fmt.Sprintf("teams/team-%02d/apps/app-%03d/manifest-%02d.yaml", i%17, i/17%83, i/(17*83))
+	app := i / 4
+	return fmt.Sprintf("teams/team-%02d/apps/app-%03d/manifest-%02d.yaml", app%17, app/17%83, app/(17*83)*4+i%4)
 }
 
-// sizes shares out the bytes over n files with a long tail: the median is a few KB where the mean is ten or more.
-func sizes(random *rand.Rand, n int, total int64) []int64 {
+func isVariant(i int) bool { return i%4 == 3 }
+
+// generator makes text that repeats itself about as much as configuration does.
+type generator struct {
+	*rand.Rand
+	words []string
+}
+
+func newGenerator(a, b uint64) *generator {
+	g := &generator{Rand: rand.New(rand.NewPCG(a, b))}
+	for range 3000 {
+		word := make([]byte, 3+g.IntN(8))
+		for i := range word {
+			word[i] = byte('a' + g.IntN(26))
+		}
+		g.words = append(g.words, string(word))
+	}
+	return g
+}
+
+// sizes shares out the bytes with a long tail: the median is less than half the mean.
+func (g *generator) sizes(n int, total int64) []int64 {
 	weights := make([]float64, n)
 	var sum float64
 	for i := range weights {
-		weights[i] = math.Exp(1.3 * random.NormFloat64())
+		weights[i] = math.Exp(1.3 * g.NormFloat64())
+		if isVariant(i) {
+			weights[i] = weights[i-1]
+		}
 		sum += weights[i]
 	}
 	shares := make([]int64, n)
@@ -51,43 +83,46 @@ func sizes(random *rand.Rand, n int, total int64) []int64 {
 	return shares
 }
 
-const manifestHead = `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: app-%[1]d
-  namespace: team-%[2]d
-  labels:
-    app.kubernetes.io/name: app-%[1]d
-    app.kubernetes.io/part-of: team-%[2]d
-spec:
-  replicas: %[3]d
-  selector:
-    matchLabels:
-      app.kubernetes.io/name: app-%[1]d
-  template:
-    spec:
-      containers:
-        - name: main
-          image: registry.example/team-%[2]d/app-%[1]d@sha256:%016[4]x%016[5]x%016[4]x%016[5]x
-          env:
-`
-
-// manifest is YAML of exactly the given length.
-func manifest(random *rand.Rand, i int, length int64) string {
+// manifest is text of exactly the given length; it ends with a newline.
+func (g *generator) manifest(i int, length int64) string {
 	var b strings.Builder
-	b.Grow(int(length) + 256)
-	fmt.Fprintf(&b, manifestHead, i, i%17, 1+random.IntN(5), random.Uint64(), random.Uint64())
-	var noise [36]byte
+	b.Grow(int(length) + 512)
+	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: app-%d\nspec:\n  replicas: %d\n", i, 1+g.IntN(5))
+	var noise [33]byte
 	for int64(b.Len()) < length {
-		number := random.Uint32()
-		fmt.Fprintf(&b, "            - name: SETTING_%04d\n              value: \"%d\"\n", number%10000, number>>16)
-		if number%3 == 0 {
+		indent := strings.Repeat("  ", 1+g.IntN(5))
+		switch kind := g.IntN(24); {
+		case kind == 0:
 			for j := range noise {
-				noise[j] = byte(random.Uint32())
+				noise[j] = byte(g.Uint32())
 			}
-			fmt.Fprintf(&b, "            - name: TOKEN_%04d\n              value: %s\n",
-				number>>4%10000, base64.StdEncoding.EncodeToString(noise[:]))
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, g.word(), base64.StdEncoding.EncodeToString(noise[:]))
+		case kind < 8:
+			fmt.Fprintf(&b, "%s%s: %d\n", indent, g.word(), g.IntN(10000))
+		default:
+			fmt.Fprintf(&b, "%s- %s: %s", indent, g.word(), g.word())
+			for range g.IntN(12) {
+				b.WriteByte(' ')
+				b.WriteString(g.word())
+			}
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()[:length-1] + "\n"
+}
+
+// variant is the text with a few of its digits changed.
+func (g *generator) variant(text string) string {
+	changed := []byte(text)
+	for range 1 + len(changed)/2048 {
+		if at := g.IntN(len(changed)); changed[at] >= '0' && changed[at] <= '9' {
+			changed[at] = byte('0' + g.IntN(10))
+		}
+	}
+	return string(changed)
+}
+
+// word prefers some words to others, as people do.
+func (g *generator) word() string {
+	return g.words[int(float64(len(g.words))*math.Pow(g.Float64(), 3))]
 }

@@ -97,8 +97,8 @@ type GitRepositorySpec struct {
 	// +optional
 	ProxySecretRef *meta.LocalObjectReference `json:"proxySecretRef,omitempty"`
 
-	// Ignore says, in the .gitignore format, what is left out of the artifact. It takes the place of the built-in
-	// exclusions; an empty value is a value and excludes nothing.
+	// Ignore says, in the .gitignore format, what is left out of the artifact. The first rule here or in a
+	// .sourceignore file takes the place of the built-in exclusions; an empty value holds no rule.
 	// +optional
 	Ignore *string `json:"ignore,omitempty"`
 

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// moment is when, in the life of a request to the API server, something happens.
+type moment string
+
+const (
+	beforeForwarding moment = "before it is forwarded"
+	beforeAnswering  moment = "before it is answered"
+	afterAnswering   moment = "after it is answered"
+)
+
+// apiProxy stands before the API server and counts the writes that pass.
+type apiProxy struct {
+	kubeconfig string
+	forward    http.Handler
+
+	mu     sync.Mutex
+	writes []string
+	at     int // the number of the write that strikes; zero for none
+	when   moment
+	strike func()
+}
+
+// newAPIProxy starts a proxy with an administrator's rights.
+func newAPIProxy(t *testing.T) *apiProxy {
+	t.Helper()
+	target, err := url.Parse(env.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport, forward.FlushInterval = transport, -1
+	// The client is gone: that is what this proxy is for.
+	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	p := &apiProxy{forward: forward, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	server := httptest.NewServer(p)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"proxy",
+"clusters":[{"name":"proxy","cluster":{"server":%q}}],"contexts":[{"name":"proxy","context":{"cluster":"proxy","user":"none"}}],
+"users":[{"name":"none","user":{}}]}`, server.URL)
+	if err := os.WriteFile(p.kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// onWrite counts from now on, and strikes at the nth write. Zero only counts.
+func (p *apiProxy) onWrite(n int, when moment, strike func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes, p.at, p.when, p.strike = nil, n, when, strike
+}
+
+// seen is the writes since onWrite.
+func (p *apiProxy) seen() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.writes...)
+}
+
+// ServeHTTP implements http.Handler.
+func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	when, strike := p.count(r)
+	switch when {
+	case beforeForwarding:
+		strike()
+		panic(http.ErrAbortHandler)
+	case beforeAnswering:
+		// The write happens, and nobody hears of it.
+		p.forward.ServeHTTP(httptest.NewRecorder(), r)
+		strike()
+		panic(http.ErrAbortHandler)
+	case afterAnswering:
+		answer := httptest.NewRecorder()
+		p.forward.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+		_ = http.NewResponseController(w).Flush()
+		strike()
+	default:
+		p.forward.ServeHTTP(w, r)
+	}
+}
+
+func (p *apiProxy) count(r *http.Request) (moment, func()) {
+	if r.Method == http.MethodGet {
+		return "", nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes = append(p.writes, r.Method+" "+r.URL.Path)
+	if len(p.writes) != p.at {
+		return "", nil
+	}
+	return p.when, p.strike
+}
