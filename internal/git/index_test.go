@@ -19,6 +19,8 @@ type packWriter struct {
 	body    bytes.Buffer
 	count   uint32
 	offsets []int64
+	// deflater is reused, for it takes long to make.
+	deflater *zlib.Writer
 }
 
 func (w *packWriter) add(kind plumbing.ObjectType, size int, reference []byte, content []byte) {
@@ -32,11 +34,14 @@ func (w *packWriter) add(kind plumbing.ObjectType, size int, reference []byte, c
 	}
 	w.body.WriteByte(first)
 	w.body.Write(reference)
-	deflater := zlib.NewWriter(&w.body)
-	if _, err := deflater.Write(content); err != nil {
+	if w.deflater == nil {
+		w.deflater = zlib.NewWriter(&w.body)
+	}
+	w.deflater.Reset(&w.body)
+	if _, err := w.deflater.Write(content); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := deflater.Close(); err != nil {
+	if err := w.deflater.Close(); err != nil {
 		w.t.Fatal(err)
 	}
 }
