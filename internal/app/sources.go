@@ -22,6 +22,12 @@ import (
 	"sluice.dev/sluice/storage/local"
 )
 
+const (
+	// responseTimeout and stallTimeout end what spec.timeout, if it is longer than these, would wait for in vain.
+	responseTimeout = 5 * time.Minute
+	stallTimeout    = 2 * time.Minute
+)
+
 // parts are what the planes share.
 type parts struct {
 	store   *local.Store
@@ -64,7 +70,12 @@ func newGitClient(options Options, m *metrics) (*git.Client, error) {
 		return nil, err
 	}
 	client, err := git.New(git.Options{
-		Transport:         transport.New(transport.Options{DeniedPrefixes: denied}),
+		Transport: transport.New(transport.Options{
+			DeniedPrefixes: denied,
+			// A large repository may keep its server counting for a while; spec.timeout decides how long that may take.
+			ResponseHeaderTimeout: responseTimeout,
+			StallTimeout:          stallTimeout,
+		}),
 		MaxPackBytes:      options.Limits.GitPackBytes,
 		MaxObjects:        options.Limits.GitObjects,
 		MaxRefs:           options.Limits.GitRefs,

@@ -81,7 +81,7 @@ func (k *killing) round(point string, arm func(strike func()) (disarm func())) {
 	k.holds(obj.Status.Artifact, k.repository.Tree(commit))
 	if !told {
 		// Once status has been written, a crash may swallow the event; before that, the next process must send it.
-		k.told("app", "Normal", sourcev1.NewArtifactReason, fmt.Sprintf("stored artifact for commit 'Round %d'", k.rounds))
+		k.toldNewArtifact("app", mainAt(commit))
 	}
 	k.clean(point)
 }
@@ -157,7 +157,7 @@ func TestKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	k.once() // The first change makes folders; all later ones do the same to the same folders.
 	counting := watch(t, k.storage, 0, nil)
 	k.once()
-	k.told("app", "Normal", sourcev1.NewArtifactReason, fmt.Sprintf("'Round %d'", k.rounds))
+	k.toldNewArtifact("app", k.get("app").Status.Artifact.Revision)
 	all := counting.close()
 	t.Logf("a change makes %d file system events", all)
 
@@ -179,7 +179,7 @@ func TestKilledAtAnyStepOnTheWireItConverges(t *testing.T) {
 	k.once()
 	k.api.onWrite(0, "", nil)
 	k.once()
-	k.told("app", "Normal", sourcev1.NewArtifactReason, fmt.Sprintf("'Round %d'", k.rounds))
+	k.toldNewArtifact("app", k.get("app").Status.Artifact.Revision)
 	writes := k.api.seen()
 	t.Logf("a change makes %d writes: %q", len(writes), writes)
 

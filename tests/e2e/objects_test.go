@@ -205,6 +205,24 @@ func (s *scene) told(name, kind, reason, text string) {
 	})
 }
 
+// toldNewArtifact waits for the event about an artifact of the revision. A process that takes up what another one stored
+// knows the revision, but not the commit's subject.
+func (s *scene) toldNewArtifact(name, revision string) {
+	s.t.Helper()
+	s.eventually(name+": an event about an artifact of "+revision, func(ctx context.Context) (bool, string) {
+		events, err := s.events(ctx, name)
+		if err != nil {
+			return false, err.Error()
+		}
+		for _, event := range events {
+			if event.Reason == sourcev1.NewArtifactReason && event.Annotations[sourcev1.GroupVersion.Group+"/revision"] == revision {
+				return true, ""
+			}
+		}
+		return false, summary(events)
+	})
+}
+
 func (s *scene) events(ctx context.Context, name string) ([]corev1.Event, error) {
 	var list corev1.EventList
 	err := env.Client.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingFields{"involvedObject.name": name})
