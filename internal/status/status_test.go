@@ -1,0 +1,167 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/google/go-cmp/cmp"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/status"
+)
+
+// at is an error of a stage.
+type at struct {
+	stage string
+	error
+}
+
+func (a at) StageName() string { return a.stage }
+func (a at) Unwrap() error     { return a.error }
+
+func table() status.Table {
+	return status.Table{
+		Stages: map[string]status.Failure{
+			"fetch": {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason},
+			"store": {Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason},
+		},
+		Stored:   sourcev1.ArtifactInStorageCondition,
+		Outdated: sourcev1.ArtifactOutdatedCondition,
+		Summary: []string{
+			sourcev1.StorageOperationFailedCondition, sourcev1.FetchFailedCondition, sourcev1.ArtifactOutdatedCondition,
+			sourcev1.ArtifactInStorageCondition, meta.StalledCondition, meta.ReconcilingCondition,
+		},
+	}
+}
+
+func TestStepsFollowEachOther(t *testing.T) {
+	t.Parallel()
+	const done, down, full, bad = "True Succeeded: done", "connection refused", "disk full", "no such scheme"
+	retrying := "True ProgressingWithRetry: " + status.Retrying
+	cases := map[string]struct {
+		reason string
+		steps  []func(status.Table, conditions.Setter)
+		want   map[string]string
+	}{
+		"First": {
+			"the first build has nothing that could be outdated",
+			[]func(status.Table, conditions.Setter){first},
+			map[string]string{"Reconciling": "True Progressing: building", "Ready": "Unknown Progressing: building"},
+		},
+		"NewRevision": {
+			"while a new revision is built, the old artifact is in storage and outdated",
+			[]func(status.Table, conditions.Setter){succeed, next},
+			map[string]string{
+				"Reconciling": "True Progressing: building", "Ready": "Unknown Progressing: building",
+				"ArtifactOutdated": "True NewRevision: new", "ArtifactInStorage": done,
+			},
+		},
+		"Lost": {
+			"an artifact that is gone is not in storage",
+			[]func(status.Table, conditions.Setter){succeed, lost},
+			map[string]string{"Reconciling": "True Progressing: building", "Ready": "Unknown Progressing: building"},
+		},
+		"Done": {
+			"success clears everything else",
+			[]func(status.Table, conditions.Setter){succeed, next, fail("fetch", errors.New(down), true), succeed},
+			map[string]string{"Ready": done, "ArtifactInStorage": done},
+		},
+		"OnlyTheLatestFailure": {
+			"a failure of one stage takes the place of that of another",
+			[]func(status.Table, conditions.Setter){fail("store", errors.New(full), true), fail("fetch", errors.New(down), true)},
+			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
+		},
+		"FailureKeepsTheArtifact": {
+			"the last good artifact stays in storage",
+			[]func(status.Table, conditions.Setter){succeed, fail("store", errors.New(full), true)},
+			map[string]string{
+				"StorageOperationFailed": "True ArchiveOperationFailed: " + full, "Ready": "False ArchiveOperationFailed: " + full,
+				"Reconciling": retrying, "ArtifactInStorage": done,
+			},
+		},
+		"FailureWithoutArtifact": {
+			"an artifact that is gone as well is not claimed",
+			[]func(status.Table, conditions.Setter){succeed, fail("fetch", errors.New(down), false)},
+			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
+		},
+		"StallThenRetry": {
+			"a stall ends when the next failure can be retried",
+			[]func(status.Table, conditions.Setter){fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), true), fail("fetch", errors.New(down), true)},
+			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
+		},
+		"RetryThenStall": {
+			"a stalled object does not claim to be reconciling",
+			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), true)},
+			map[string]string{"FetchFailed": "True URLInvalid: " + bad, "Ready": "False URLInvalid: " + bad, "Stalled": "True URLInvalid: " + bad},
+		},
+		"Suspended": {
+			"a suspended object neither works nor is stuck, and keeps what it said",
+			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), status.Table.Suspended},
+			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			obj := &sourcev1.GitRepository{}
+			for _, step := range tc.steps {
+				step(table(), obj)
+			}
+			got := map[string]string{}
+			for _, c := range obj.Status.Conditions {
+				got[c.Type] = fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func first(t status.Table, obj conditions.Setter) {
+	t.Progressing(obj, status.Progress{Message: "building", NewRevision: "new", First: true})
+}
+
+func next(t status.Table, obj conditions.Setter) {
+	t.Progressing(obj, status.Progress{Message: "building", NewRevision: "new"})
+}
+
+func lost(t status.Table, obj conditions.Setter) {
+	t.Progressing(obj, status.Progress{Message: "building", Lost: true})
+}
+
+func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done") }
+
+func fail(stage string, err error, stored bool) func(status.Table, conditions.Setter) {
+	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, at{stage, err}, stored) }
+}
+
+func TestHasFailed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		step   func(status.Table, conditions.Setter)
+		want   bool
+	}{
+		"New":     {"an object without conditions has not failed", func(status.Table, conditions.Setter) {}, false},
+		"Success": {"success is no failure", succeed, false},
+		"Working": {"work in hand is no failure", next, false},
+		"Retried": {"a retried failure is one", fail("fetch", errors.New("x"), true), true},
+		"Stalled": {"a stall is one", fail("fetch", failure.Stall("X", errors.New("x")), true), true},
+		"NoStage": {"a failure of no stage is one", fail("", errors.New("x"), true), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			obj := &sourcev1.GitRepository{}
+			tc.step(table(), obj)
+			if got := table().HasFailed(obj); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
