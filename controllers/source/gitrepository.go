@@ -47,6 +47,7 @@ func gitTable() status.Table {
 		},
 		Stored:   sourcev1.ArtifactInStorageCondition,
 		Outdated: sourcev1.ArtifactOutdatedCondition,
+		Foreign:  []string{sourcev1.SourceVerifiedCondition},
 		Summary: []string{
 			sourcev1.StorageOperationFailedCondition,
 			sourcev1.FetchFailedCondition,
@@ -71,6 +72,7 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 		fields: func(obj *sourcev1.GitRepository) fields {
 			return fields{
 				suspend:            obj.Spec.Suspend,
+				unreadable:         obj.UnreadableStatus,
 				interval:           obj.GetRequeueAfter(),
 				timeout:            obj.Spec.GetTimeout(),
 				observedGeneration: &obj.Status.ObservedGeneration,
@@ -82,6 +84,8 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 		observe: func(obj *sourcev1.GitRepository, outcome source.Outcome) {
 			obj.Status.ObservedIgnore = obj.Spec.Ignore
 			obj.Status.ObservedInclude = obj.Spec.Include
+			// What Flux may have left of features that this controller refuses.
+			obj.Status.ObservedSparseCheckout, obj.Status.ObservedRecurseSubmodules, obj.Status.SourceVerificationMode = nil, false, nil
 			obj.Status.IncludedArtifacts = nil
 			for _, included := range outcome.Selected.Included {
 				obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, shared.published(included))
@@ -114,7 +118,7 @@ func SetupGitRepository(
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
 			builder.WithPredicates(artifactChanged())).
 		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(shared.Controller).
+		WithOptions(shared.controllerOptions()).
 		Complete(NewGitRepositoryReconciler(shared, opener))
 }
 

@@ -28,6 +28,7 @@ import (
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	gitsource "sluice.dev/sluice/internal/source/git"
 	"sluice.dev/sluice/internal/source/sourcetest"
@@ -123,6 +124,8 @@ func newPlane(t *testing.T) *plane {
 		Jitter:            func(d time.Duration) time.Duration { return d },
 		Clock:             p.clock,
 		Durations:         noDurations{},
+		Workers:           4,
+		Backoff:           kernel.NewBackoff(time.Millisecond, time.Minute),
 	}, opener)
 	return p
 }
@@ -440,7 +443,7 @@ func TestIncludeIsCopiedAndFollowed(t *testing.T) {
 	}
 }
 
-func TestIncludeCycleStalls(t *testing.T) {
+func TestIncludeCycleWaitsAndHeals(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.upstream.Repository("app").Commit("main", "app", upstream.Text(map[string]string{"a": "1"}))
@@ -452,9 +455,53 @@ func TestIncludeCycleStalls(t *testing.T) {
 	for _, name := range []string{"self", "a", "b", "c"} {
 		result, err := p.reconcile(name)
 		got := summary(p.get(name))
-		if result.RequeueAfter != 0 || err != nil || !strings.HasPrefix(got["Stalled"], "True IncludeCycle: ") {
+		if result.RequeueAfter != 30*time.Second || err != nil || !strings.HasPrefix(got["IncludeUnavailable"], "True IncludeCycle: ") {
 			t.Errorf("%s: got %+v, %v, %v", name, result, err, got)
 		}
+	}
+	// Without its include, c breaks the cycle; the others need no edit.
+	p.edit("c", func(obj *sourcev1.GitRepository) { obj.Spec.Include = nil })
+	for _, name := range []string{"c", "b", "a"} {
+		p.succeed(name)
+	}
+}
+
+func TestUnreadableStatusIsReplaced(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.upstream.Repository("app").Commit("main", "one", upstream.Text(map[string]string{"a": "1"}))
+	p.create("app", "app", nil)
+	good := p.succeed("app")
+	p.events.take()
+	// The API server takes a lower-case t for a date and time; Go does not.
+	forged := &unstructured.Unstructured{}
+	forged.SetGroupVersionKind(sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))
+	if err := env.Client.Get(t.Context(), p.key("app"), forged); err != nil {
+		t.Fatal(err)
+	}
+	junk := map[string]any{"path": "p", "url": "u", "revision": "r", "digest": "sha256:0", "lastUpdateTime": "2021-01-01t00:00:00z"}
+	if err := unstructured.SetNestedSlice(forged.Object, []any{junk}, "status", "includedArtifacts"); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.Status().Update(t.Context(), forged); err != nil {
+		t.Fatal(err)
+	}
+	if !p.get("app").UnreadableStatus {
+		t.Fatal("the status can be read; the forgery is none")
+	}
+	healed := p.succeed("app")
+	if healed.UnreadableStatus || len(healed.Status.IncludedArtifacts) != 0 {
+		t.Errorf("got %+v", healed.Status)
+	}
+	if diff := cmp.Diff(good.Status.Artifact, healed.Status.Artifact); diff != "" {
+		t.Errorf("artifact: -want +got:\n%s", diff)
+	}
+	if told := p.events.take(); len(told) != 0 {
+		t.Errorf("nothing new is stored, but told %v", told)
+	}
+	writes := p.writes
+	if p.succeed("app"); p.writes != writes {
+		t.Error("a no-op wrote")
 	}
 }
 

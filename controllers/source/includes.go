@@ -48,8 +48,8 @@ func (i Includes) Body(ctx context.Context, artifact storage.Artifact) (io.ReadC
 	return i.Store.Open(ctx, artifact.Path)
 }
 
-// refuseCycle stalls an object that includes itself, directly or through others: every build of one would trigger
-// the next of the other, without end.
+// refuseCycle holds back an object that includes itself, directly or through others: every build of one would trigger
+// the next of the other, without end. It is no stall, because an edit of any object of the cycle ends it.
 func (i Includes) refuseCycle(ctx context.Context, obj *sourcev1.GitRepository, name string) error {
 	seen := map[string]bool{}
 	queue := []string{name}
@@ -57,8 +57,8 @@ func (i Includes) refuseCycle(ctx context.Context, obj *sourcev1.GitRepository, 
 		next := queue[0]
 		queue = queue[1:]
 		if next == obj.Name {
-			return failure.Stall(sourcev1.IncludeCycleReason,
-				fmt.Errorf("spec.include leads back to this GitRepository through %q: take one of the includes out", name))
+			return failure.Wait(sourcev1.IncludeCycleReason, 0,
+				errors.New("it leads back to this GitRepository: take one of the includes out of the cycle"))
 		}
 		if seen[next] {
 			continue

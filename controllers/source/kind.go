@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -25,6 +26,7 @@ const Finalizer = "finalizers.fluxcd.io"
 // fields are the fields that every source kind has, each in its own place of the object.
 type fields struct {
 	suspend            bool
+	unreadable         bool // the status, as it came from the API server
 	interval, timeout  time.Duration
 	observedGeneration *int64
 	lastHandled        *string
@@ -62,6 +64,7 @@ func (k *kind[O]) View(obj O) kernel.View {
 	f := k.fields(obj)
 	return kernel.View{
 		Suspended:              f.suspend,
+		Unreadable:             f.unreadable,
 		Interval:               f.interval,
 		ObservedGeneration:     f.observedGeneration,
 		LastHandledReconcileAt: f.lastHandled,
@@ -71,7 +74,10 @@ func (k *kind[O]) View(obj O) kernel.View {
 // Work implements kernel.Kind: it sends the object through the pipeline.
 func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (source.Outcome, error) {
 	f := k.fields(obj)
-	subject := source.Subject{Object: k.object(obj), UID: string(obj.GetUID()), Timeout: f.timeout}
+	subject := source.Subject{
+		Object: k.object(obj), UID: string(obj.GetUID()), Timeout: f.timeout,
+		Unready: !conditions.IsReady(obj), ReportedChecksum: *f.checksum,
+	}
 	if reported := *f.artifact; reported != nil {
 		subject.Reported = &storage.Artifact{Path: reported.Path, Revision: reported.Revision, Digest: digestOf(reported)}
 	}
@@ -126,6 +132,9 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	current := outcome.Record.Current
 	was := *k.fields(before).artifact
 	switch {
+	case k.fields(before).unreadable && !outcome.Changed:
+		// Nobody can tell what status said before; what is stored is as it was.
+		return nil
 	case was == nil || digestOf(was) != current.Digest:
 		return []event.Event{event.NewArtifact(about, current.Revision, current.Digest.String(), k.told(outcome))}
 	case k.table.HasFailed(before):

@@ -22,10 +22,24 @@ type Shared struct {
 	// RequeueDependency is the delay before a missing include is looked for again.
 	RequeueDependency time.Duration
 	// Jitter spreads the intervals of the objects.
-	Jitter     func(time.Duration) time.Duration
-	Clock      clock.PassiveClock
-	Durations  kernel.Durations
-	Controller controller.Options
+	Jitter    func(time.Duration) time.Duration
+	Clock     clock.PassiveClock
+	Durations kernel.Durations
+	// Workers is how many objects of a kind are reconciled at once.
+	Workers int
+	// Backoff spreads the retries of objects that fail.
+	Backoff *kernel.Backoff
+}
+
+// controllerOptions are what all source controllers run with. Objects are taken in the order in which they become
+// due: the priority queue would rank what existed at the start behind everything that came later, for ever.
+func (s Shared) controllerOptions() controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: s.Workers,
+		RateLimiter:             s.Backoff,
+		UsePriorityQueue:        new(false),
+		RecoverPanic:            new(true),
+	}
 }
 
 // newKernel puts the shell round a kind.
@@ -40,6 +54,7 @@ func newKernel[O kernel.Object](k *kind[O]) *kernel.Kernel[O, source.Outcome] {
 		Clock:             k.shared.Clock,
 		Events:            k.shared.Events,
 		Durations:         k.shared.Durations,
-		Failing:           kernel.NewLane(k.shared.Controller.MaxConcurrentReconciles),
+		Unready:           kernel.NewLane(k.shared.Workers),
+		Backoff:           k.shared.Backoff,
 	}
 }

@@ -38,6 +38,8 @@ type housekeeping struct {
 	metrics        *metrics
 	clock          clock.WithTicker
 	log            logr.Logger
+	// gone holds when an object that has artifacts was first seen to be gone.
+	gone map[storage.Object]time.Time
 	// selector is what this process watches. What leaves it belongs to another shard.
 	selector labels.Selector
 }
@@ -49,7 +51,7 @@ func newHousekeeping(mgr ctrl.Manager, options Options, store *local.Store, m *m
 	}
 	return &housekeeping{
 		store: store, reader: mgr.GetAPIReader(), cached: mgr.GetClient(), scrub: options.ScrubInterval, metrics: m,
-		clock: clock.RealClock{}, log: log, selector: selector,
+		clock: clock.RealClock{}, log: log, selector: selector, gone: map[storage.Object]time.Time{},
 	}, nil
 }
 
@@ -81,27 +83,42 @@ func (h *housekeeping) Start(ctx context.Context) error {
 }
 
 // sweep removes artifacts whose object is gone for good, or was given to another shard: the cache does not have it, and
-// the API server says so too. When the API server gives any other answer, everything stays.
+// the API server says so too, for longer than the grace. When the API server gives any other answer, everything stays.
 func (h *housekeeping) sweep(ctx context.Context) {
+	gone := map[storage.Object]time.Time{}
 	alive := func(object storage.Object, uid string) bool {
-		if object.Kind != controllers.GitRepositoryDir {
+		if h.exists(ctx, object, uid) {
 			return true
 		}
-		key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
-		var found sourcev1.GitRepository
-		if err := h.cached.Get(ctx, key, &found); err == nil {
-			return uid == "" || string(found.UID) == uid
+		since, known := h.gone[object]
+		if !known {
+			since = h.clock.Now()
 		}
-		err := h.reader.Get(ctx, key, &found)
-		return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.Labels)))
+		gone[object] = since
+		return h.clock.Since(since) < orphanGrace
 	}
-	removed, err := h.store.SweepOrphans(ctx, alive, orphanGrace)
+	removed, err := h.store.SweepOrphans(ctx, alive, 0)
+	h.gone = gone
 	for _, object := range removed {
 		h.log.Info("removed artifacts of an object that is gone", "object", object.String())
 	}
 	if err != nil && ctx.Err() == nil {
 		h.log.Error(err, "sweeping the storage failed; it is repeated", "after", sweepInterval.String())
 	}
+}
+
+// exists tells whether an object with artifacts is still this process's to serve. When in doubt, it is.
+func (h *housekeeping) exists(ctx context.Context, object storage.Object, uid string) bool {
+	if object.Kind != controllers.GitRepositoryDir {
+		return true
+	}
+	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
+	var found sourcev1.GitRepository
+	if err := h.cached.Get(ctx, key, &found); err == nil {
+		return uid == "" || string(found.UID) == uid
+	}
+	err := h.reader.Get(ctx, key, &found)
+	return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.Labels)))
 }
 
 func (h *housekeeping) check(ctx context.Context) {

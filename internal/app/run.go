@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -17,7 +16,7 @@ import (
 )
 
 // Run runs the manager until ctx ends, and then stops it in good order.
-func Run(ctx context.Context, options Options) (err error) {
+func Run(ctx context.Context, options Options) error {
 	mgr, err := newManager(options)
 	if err != nil {
 		return err
@@ -37,7 +36,6 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("--storage-path: %w", err)
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 
 	server, err := newArtifactServer(ctx, &options, store, measured, log)
 	if err != nil {
@@ -50,19 +48,38 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := addAll(mgr, sink, server, keeper); err != nil {
+	if err := addAll(mgr, server, keeper); err != nil {
 		return err
 	}
 	if err := measured.register(ctrlmetrics.Registry, sink); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("artifact-server", server.ready); err != nil {
+	if err := mgr.AddReadyzCheck("artifact-server", server.ready(mgr.Elected())); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)
 	}
-	if err := mgr.Start(ctx); err != nil {
+	if err := startWith(ctx, mgr, sink); err != nil {
+		// Reconciles may still be running, when the lease was lost. Exiting ends them; until then they keep the store.
 		return fmt.Errorf("run the manager: %w", err)
 	}
+	if err := store.Close(); err != nil {
+		return fmt.Errorf("close the storage: %w", err)
+	}
 	return nil
+}
+
+// startWith runs the manager, and the sink for as long as the manager's reconciles can emit events, and then until the
+// events are delivered.
+func startWith(ctx context.Context, mgr ctrl.Manager, sink *event.Sink) error {
+	delivering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	delivered := make(chan struct{})
+	go func() {
+		defer close(delivered)
+		_ = sink.Run(delivering)
+	}()
+	err := mgr.Start(ctx)
+	stop()
+	<-delivered
+	return err
 }
 
 func addAll(mgr ctrl.Manager, runnables ...manager.Runnable) error {
@@ -74,14 +91,18 @@ func addAll(mgr ctrl.Manager, runnables ...manager.Runnable) error {
 	return nil
 }
 
-// newSink makes the sink of events, and lets Kubernetes' own recorder deliver to the API server.
+// newSink makes the sink of events.
 func newSink(mgr ctrl.Manager, options Options) (*event.Sink, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find this host's name: %w", err)
 	}
+	kubernetes, err := newRecorder(mgr, host)
+	if err != nil {
+		return nil, err
+	}
 	sink, err := event.New(event.Options{
-		Recorder:   mgr.GetEventRecorderFor(controllerName), //nolint:staticcheck // The newer recorder has no annotations, which Flux's receivers read.
+		Recorder:   kubernetes,
 		EventsAddr: options.EventsAddr,
 		Controller: controllerName,
 		Instance:   host,

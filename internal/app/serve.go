@@ -10,12 +10,14 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/server"
 )
 
-// artifactServer serves the storage while this process is the leader: a standby has nothing that is up to date.
+// artifactServer serves what is stored, whether or not this process is the leader: during an outage of the API server
+// nobody is, and consumers still need what there is. Readiness tells the leader from a standby.
 type artifactServer struct {
 	options  server.Options
 	handler  http.Handler
@@ -26,12 +28,13 @@ type artifactServer struct {
 }
 
 // newArtifactServer prepares the server. With port 0, the port is bound at once, because the advertised address needs
-// its number; otherwise it is bound when serving begins, so that a standby refuses connections.
+// its number.
 func newArtifactServer(ctx context.Context, options *Options, reader storage.Reader, m *metrics, logger logr.Logger) (*artifactServer, error) {
 	s := &artifactServer{address: options.StorageAddr, log: logger, options: server.Options{
 		MaxConns:      options.Limits.ServerConns,
 		MaxConnsPerIP: options.Limits.ServerConnsByIP,
-		ShutdownGrace: options.GracefulShutdown,
+		// A little less than the manager waits, so that a slow download does not look like a failed stop.
+		ShutdownGrace: options.GracefulShutdown * 3 / 4,
 		Observer: func(served server.Served) {
 			m.served(served.Method, served.Status, served.Bytes, served.Duration)
 			if served.Err != nil {
@@ -63,6 +66,9 @@ func (s *artifactServer) listen(ctx context.Context) error {
 	return nil
 }
 
+// NeedLeaderElection is false.
+func (s *artifactServer) NeedLeaderElection() bool { return false }
+
 // Start serves until ctx ends.
 func (s *artifactServer) Start(ctx context.Context) error {
 	if s.listener == nil {
@@ -78,12 +84,19 @@ func (s *artifactServer) Start(ctx context.Context) error {
 	return server.Serve(ctx, httpServer, s.listener, s.options)
 }
 
-// ready is a readiness check.
-func (s *artifactServer) ready(*http.Request) error {
-	if !s.serving.Load() {
-		return errors.New("artifacts are not being served: this process is not the leader, or is starting or stopping")
+// ready is the readiness check of a process that has been elected, or needs no election, when the channel is closed.
+func (s *artifactServer) ready(elected <-chan struct{}) healthz.Checker {
+	return func(*http.Request) error {
+		select {
+		case <-elected:
+		default:
+			return errors.New("this process is not the leader")
+		}
+		if !s.serving.Load() {
+			return errors.New("artifacts are not being served")
+		}
+		return nil
 	}
-	return nil
 }
 
 // logWriter passes what net/http logs to the structured log.

@@ -6,16 +6,15 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	gitsource "sluice.dev/sluice/internal/source/git"
 	"sluice.dev/sluice/internal/transport"
@@ -23,6 +22,9 @@ import (
 )
 
 const (
+	// probesPerFetch is how many objects are looked at for each that is fetched. A probe is a small request, but it
+	// holds its worker for as long as upstream takes to answer.
+	probesPerFetch = 10
 	// responseTimeout and stallTimeout end what spec.timeout, if it is longer than these, would wait for in vain.
 	responseTimeout = 5 * time.Minute
 	stallTimeout    = 2 * time.Minute
@@ -101,6 +103,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		Client: mgr.GetClient(),
 		Pipeline: &source.Pipeline{
 			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
+			Slots: source.NewSlots(options.Concurrent),
 		},
 		Address:           address,
 		Events:            p.sink,
@@ -109,11 +112,8 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		Jitter:            jittered(options.Jitter.Percentage),
 		Clock:             clock.RealClock{},
 		Durations:         p.metrics,
-		Controller: ctrlcontroller.Options{
-			MaxConcurrentReconciles: options.Concurrent,
-			RateLimiter:             controller.GetRateLimiter(options.RateLimiter),
-			RecoverPanic:            new(true),
-		},
+		Workers:           options.Concurrent * probesPerFetch,
+		Backoff:           kernel.NewBackoff(options.RateLimiter.MinRetryDelay, options.RateLimiter.MaxRetryDelay),
 	}, nil
 }
 

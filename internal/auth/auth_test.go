@@ -482,6 +482,9 @@ func TestGitRefuses(t *testing.T) {
 			if tc.stalls {
 				want.Disposition = failure.Stalls
 			}
+			if tc.err != nil {
+				want.Disposition = failure.Waits
+			}
 			if tc.cause != "" {
 				want.Reason = tc.cause
 			}

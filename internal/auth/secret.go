@@ -53,7 +53,8 @@ func (s Secrets) read(ctx context.Context, namespace, name string) (secret, erro
 		return secret{}, found.errorf("not found; create it, or name another one in spec.secretRef")
 	}
 	if err != nil {
-		return secret{}, failure.Retry(sourcev1.AuthenticationFailedReason,
+		// An outage of the API server must not push the object's own retries out.
+		return secret{}, failure.Wait(sourcev1.AuthenticationFailedReason, 0,
 			fmt.Errorf("read secret '%s': %w", found.name, err))
 	}
 	found.data = object.Data

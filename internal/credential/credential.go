@@ -72,7 +72,13 @@ func (g Git) Identity() string {
 
 // Secrets lists every secret of g, for Redact.
 func (g Git) Secrets() []Secret {
-	secrets := []Secret{g.Password, g.BearerToken, g.TLS.Key}
+	// Basic authentication sends user and password together; the base64 of the pair holds none of them by itself.
+	pair := NewSecret(g.Username + ":" + g.Password.Reveal())
+	secrets := []Secret{g.Password, g.BearerToken, g.TLS.Key, pair}
+	if g.Password.IsZero() {
+		// A token may stand in the place of the user name.
+		secrets = append(secrets, NewSecret(g.Username))
+	}
 	if g.SSH != nil {
 		secrets = append(secrets, g.SSH.PrivateKey, g.SSH.Passphrase)
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // minimumRedacted is the shortest secret that is searched for in texts. Shorter ones would blank out ordinary
@@ -45,11 +47,11 @@ func cutURL(raw string) string {
 }
 
 // Redact cleans every URL in the text and replaces every secret, in the spellings a protocol may give it:
-// as it is, percent-encoded, and in base64.
+// as it is, percent-encoded, in base64, and escaped for printing. A secret that the text was cut short in counts too.
 func Redact(text string, secrets ...Secret) string {
 	for _, secret := range secrets {
 		for _, spelling := range spellings(secret.Reveal()) {
-			text = strings.ReplaceAll(text, spelling, redacted)
+			text = redactCut(strings.ReplaceAll(text, spelling, redacted), spelling)
 		}
 	}
 	return urlPattern.ReplaceAllStringFunc(text, CleanURL)
@@ -60,9 +62,48 @@ func spellings(secret string) []string {
 	if len(trimmed) < minimumRedacted {
 		return nil
 	}
+	printed := escape(trimmed)
+	quoted := strconv.Quote(trimmed)
 	return []string{
 		secret, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed), url.UserPassword("", trimmed).String()[1:],
 		base64.StdEncoding.EncodeToString([]byte(trimmed)), base64.RawURLEncoding.EncodeToString([]byte(trimmed)),
+		printed, strings.ReplaceAll(printed, `"`, `\"`), quoted[1 : len(quoted)-1],
+	}
+}
+
+// escape spells what does not print as Go does, and nothing else. Words of a server are shown so.
+func escape(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r == ' ' || unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
+}
+
+// cutMark stands where a text was cut short.
+const cutMark = "…"
+
+// redactCut replaces the beginning of a secret that the text was cut short in.
+func redactCut(text, spelling string) string {
+	for from := 0; ; {
+		found := strings.Index(text[from:], cutMark)
+		if found < 0 {
+			return text
+		}
+		end := from + found
+		from = end + len(cutMark)
+		for n := min(len(spelling)-1, end); n >= minimumRedacted; n-- {
+			if strings.HasSuffix(text[:end], spelling[:n]) {
+				text = text[:end-n] + redacted + text[end:]
+				from += len(redacted) - n
+				break
+			}
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func orDefault[T int | time.Duration](value *T, fallback T) {
 // the order of another's events nor their delivery.
 const postWorkers = 4
 
-// Sink delivers events in the background. It is a controller-runtime Runnable and a prometheus.Collector.
+// Sink delivers events in the background. It is a prometheus.Collector.
 type Sink struct {
 	options  Options
 	receiver *receiver // nil without an address
@@ -112,9 +112,6 @@ func (s *Sink) count(reader string, f fate) {
 	}
 }
 
-// NeedLeaderElection is false: the sink also serves what happens before an election is won, and after it is lost.
-func (s *Sink) NeedLeaderElection() bool { return false }
-
 // Run delivers until ctx ends and then, for at most the drain timeout, what is still queued. What is left is dropped
 // and counted, and the posts under way are broken off. It returns nil; it can be run once.
 func (s *Sink) Run(ctx context.Context) error {
@@ -155,9 +152,6 @@ func (s *Sink) Run(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Start is Run under the name that controller-runtime calls.
-func (s *Sink) Start(ctx context.Context) error { return s.Run(ctx) }
 
 func work(q *queue, deliver func(queued)) {
 	for {

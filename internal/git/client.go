@@ -27,7 +27,8 @@ func (r Remote) secrets() []credential.Secret {
 	secrets := r.Credential.Secrets()
 	if parsed, err := url.Parse(r.URL); err == nil && parsed.User != nil {
 		password, _ := parsed.User.Password()
-		secrets = append(secrets, credential.NewSecret(password))
+		inURL := credential.Git{Username: parsed.User.Username(), Password: credential.NewSecret(password)}
+		secrets = append(secrets, inURL.Secrets()...)
 	}
 	return secrets
 }

@@ -21,7 +21,7 @@ const (
 	advertisementType = "application/x-git-upload-pack-advertisement"
 	requestType       = "application/x-git-upload-pack-request"
 	resultType        = "application/x-git-upload-pack-result"
-	maxErrorBody      = 512
+	maxErrorBody      = 16 << 10
 )
 
 // httpPeer speaks smart HTTP, see gitprotocol-http(5): one request for the advertisement, one for each question.

@@ -27,6 +27,8 @@ type View struct {
 	Suspended bool
 	// Interval is the time between two runs that find nothing wrong.
 	Interval time.Duration
+	// Unreadable says that the status could not be decoded: it is replaced as a whole.
+	Unreadable bool
 	// ObservedGeneration and LastHandledReconcileAt point into the object's status.
 	ObservedGeneration     *int64
 	LastHandledReconcileAt *string
@@ -91,8 +93,10 @@ type Kernel[O Object, R any] struct {
 	Clock     clock.PassiveClock
 	Events    Emitter
 	Durations Durations
-	// Failing takes the objects whose last run failed.
-	Failing Lane
+	// Unready takes the objects that are not ready.
+	Unready Lane
+	// Backoff is the rate limiter of the controller.
+	Backoff *Backoff
 }
 
 // Reconcile takes one object from whatever state it is in towards what its spec says.
@@ -100,25 +104,33 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	start := k.Clock.Now()
 	obj := k.Kind.New()
 	if err := k.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		obj.SetNamespace(req.Namespace)
+		obj.SetName(req.Name)
+		k.Durations.Forget(obj)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
-		return k.finalize(ctx, obj)
+		return k.finalize(ctx, req, obj)
+	}
+	if view := k.Kind.View(obj); !view.Suspended && !mayPass(obj, view) {
+		if !k.Unready.enter() {
+			return k.putOff(req, laneDelay), nil
+		}
+		defer k.Unready.leave()
 	}
 	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
 
 	if err := k.ensureFinalizer(ctx, obj); err != nil {
-		return k.afterWrite(ctx, err)
+		return k.afterWrite(ctx, req, err)
 	}
 	if k.Kind.View(obj).Suspended {
-		return k.suspend(ctx, obj)
+		return k.suspend(ctx, req, obj)
 	}
-	if !k.Kind.Table().HasFailed(obj) {
-		return k.run(ctx, obj)
-	}
-	if !k.Failing.enter() {
-		return ctrl.Result{RequeueAfter: k.Jitter(laneDelay)}, nil
-	}
-	defer k.Failing.leave()
-	return k.run(ctx, obj)
+	return k.run(ctx, req, obj)
+}
+
+// putOff looks at an object again soon. Nothing was tried, so that its backoff stays as it is.
+func (k *Kernel[O, R]) putOff(req ctrl.Request, after time.Duration) ctrl.Result {
+	k.Backoff.hold(req)
+	return ctrl.Result{RequeueAfter: k.Jitter(after)}
 }

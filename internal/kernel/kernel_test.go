@@ -143,7 +143,8 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 		Finalizer: finalizer, FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
 		Clock:  clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
-		Events: b.events, Durations: noDurations{}, Failing: kernel.NewLane(2),
+		Events: b.events, Durations: noDurations{}, Unready: kernel.NewLane(2),
+		Backoff: kernel.NewBackoff(time.Millisecond, time.Minute),
 	}
 	obj := &sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.NewNamespace(t), Name: "subject"},
@@ -342,6 +343,26 @@ func TestFailureClearsOnRecovery(t *testing.T) {
 	}
 }
 
+func TestUnchangedFailureWritesOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(ctx context.Context, _ *sourcev1.GitRepository, announce kernel.Announce) (string, error) {
+		if err := announce(ctx, status.Progress{Message: "building", NewRevision: "new"}); err != nil {
+			return "", err
+		}
+		return "", staged{errors.New("cut off")}
+	})
+	if _, err := b.reconcile(t); err == nil {
+		t.Fatal("the failure was lost")
+	}
+	first, writes := b.get(t), b.writes
+	if _, err := b.reconcile(t); err == nil {
+		t.Fatal("the failure was lost")
+	}
+	if again := b.get(t); again.ResourceVersion != first.ResourceVersion || b.writes != writes {
+		t.Errorf("%d more writes: Ready flaps, or its time moves:\n%s", b.writes-writes, cmp.Diff(first.Status, again.Status))
+	}
+}
+
 func TestPanicBecomesACondition(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) { panic("boom") })
@@ -424,7 +445,7 @@ func TestConflictIsNoFailure(t *testing.T) {
 		return "v1", nil
 	})
 	result, err := b.reconcile(t)
-	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > time.Second {
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second {
 		t.Errorf("got %+v, %v; want a look at it soon", result, err)
 	}
 	if len(b.events.events) != 0 {
@@ -455,6 +476,7 @@ func TestFailingObjectsLeaveWorkersToTheRest(t *testing.T) {
 	<-hanging
 	// The lane of two workers has one place. Another failing object has to wait for it, and writes nothing.
 	writes := dead.writes
+	dead.kernel.Backoff.When(ctrl.Request{NamespacedName: dead.key})
 	result, err := dead.reconcile(t)
 	if err != nil || result.RequeueAfter <= 0 || attempts != 2 || dead.writes != writes {
 		t.Errorf("got %+v, %v after %d attempts and %d writes", result, err, attempts, dead.writes-writes)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,11 +21,15 @@ import (
 const minInterval = time.Second
 
 // run lets the kind work, and reports what came of it in one write.
-func (k *Kernel[O, R]) run(ctx context.Context, obj O) (ctrl.Result, error) {
+func (k *Kernel[O, R]) run(ctx context.Context, req ctrl.Request, obj O) (ctrl.Result, error) {
 	before := clone(obj)
 	// stored follows the object as the API server has it: an announcement moves it on.
 	stored := clone(obj)
 	announce := func(ctx context.Context, progress status.Progress) error {
+		if failedBefore(before) {
+			// Ready stays False until the retry has succeeded: a condition that flaps resets every alert on it.
+			return nil
+		}
 		k.Kind.Table().Progressing(obj, progress)
 		if err := k.writeStatus(ctx, stored, obj); err != nil {
 			return err
@@ -39,12 +44,12 @@ func (k *Kernel[O, R]) run(ctx context.Context, obj O) (ctrl.Result, error) {
 		return ctrl.Result{}, nil //nolint:nilerr // The next process takes the object up from the start.
 	}
 	if apierrors.IsConflict(err) {
-		return k.afterWrite(ctx, err)
+		return k.afterWrite(ctx, req, err)
 	}
 
 	k.report(obj, result, err)
 	if writeErr := k.writeStatus(ctx, stored, obj); writeErr != nil {
-		return k.afterWrite(ctx, writeErr)
+		return k.afterWrite(ctx, req, writeErr)
 	}
 	for _, e := range k.Kind.Events(before, obj, result, err) {
 		k.Events.Emit(e)
@@ -53,6 +58,12 @@ func (k *Kernel[O, R]) run(ctx context.Context, obj O) (ctrl.Result, error) {
 		ctrl.LoggerFrom(ctx).Error(settleErr, "cleaning up after the reconcile failed; it is repeated with the next one")
 	}
 	return k.comeBack(ctx, obj, err)
+}
+
+// failedBefore tells whether the object is False about this very generation.
+func failedBefore(obj Object) bool {
+	ready := conditions.Get(obj, meta.ReadyCondition)
+	return conditions.IsFalse(obj, meta.ReadyCondition) && ready.ObservedGeneration == obj.GetGeneration()
 }
 
 // work runs the kind's work. A panic ends this run of this object, and nothing else.
@@ -83,7 +94,7 @@ func (k *Kernel[O, R]) report(obj O, result R, err error) {
 }
 
 // suspend leaves an object alone. It still answers a reconcile request, as Flux does.
-func (k *Kernel[O, R]) suspend(ctx context.Context, obj O) (ctrl.Result, error) {
+func (k *Kernel[O, R]) suspend(ctx context.Context, req ctrl.Request, obj O) (ctrl.Result, error) {
 	before := clone(obj)
 	view := k.Kind.View(obj)
 	k.Kind.Table().Suspended(obj)
@@ -93,7 +104,7 @@ func (k *Kernel[O, R]) suspend(ctx context.Context, obj O) (ctrl.Result, error) 
 	handled(obj, view)
 	ctrl.LoggerFrom(ctx).V(1).Info("reconciliation is suspended")
 	if err := k.writeStatus(ctx, before, obj); err != nil {
-		return k.afterWrite(ctx, err)
+		return k.afterWrite(ctx, req, err)
 	}
 	return ctrl.Result{}, nil
 }

@@ -22,6 +22,13 @@ func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
+	if k.Kind.View(before).Unreadable {
+		// A patch against what could not be read would leave it in place.
+		if err := k.Client.Status().Update(ctx, after, client.FieldOwner(k.FieldOwner)); err != nil {
+			return fmt.Errorf("replace status: %w", err)
+		}
+		return nil
+	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := k.Client.Status().Patch(ctx, after, patch, client.FieldOwner(k.FieldOwner)); err != nil {
 		return fmt.Errorf("write status: %w", err)
@@ -39,7 +46,7 @@ func (k *Kernel[O, R]) ensureFinalizer(ctx context.Context, obj O) error {
 }
 
 // finalize removes what a deleted object owns, then lets it go.
-func (k *Kernel[O, R]) finalize(ctx context.Context, obj O) (ctrl.Result, error) {
+func (k *Kernel[O, R]) finalize(ctx context.Context, req ctrl.Request, obj O) (ctrl.Result, error) {
 	k.Durations.Forget(obj)
 	if !slices.Contains(obj.GetFinalizers(), k.Finalizer) {
 		return ctrl.Result{}, nil
@@ -49,7 +56,7 @@ func (k *Kernel[O, R]) finalize(ctx context.Context, obj O) (ctrl.Result, error)
 	}
 	before := clone(obj)
 	controllerutil.RemoveFinalizer(obj, k.Finalizer)
-	return k.afterWrite(ctx, client.IgnoreNotFound(k.writeMeta(ctx, before, obj, "remove finalizer")))
+	return k.afterWrite(ctx, req, client.IgnoreNotFound(k.writeMeta(ctx, before, obj, "remove finalizer")))
 }
 
 func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what string) error {
@@ -61,18 +68,22 @@ func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what stri
 }
 
 // afterWrite answers a write that ended the run. A conflict means that the object moved on: it is looked at again
-// soon. An object that is gone needs nothing.
-func (k *Kernel[O, R]) afterWrite(ctx context.Context, err error) (ctrl.Result, error) {
+// soon. An object that is gone needs nothing. When the API server does not take the write, it is tried again after a
+// fixed time: an outage of the API server must not push the objects' own retries out.
+func (k *Kernel[O, R]) afterWrite(ctx context.Context, req ctrl.Request, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
 		ctrl.LoggerFrom(ctx).V(1).Info("object has changed meanwhile", "cause", err.Error())
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return k.putOff(req, conflictDelay), nil
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
-	default:
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		return ctrl.Result{}, err
+	default:
+		ctrl.LoggerFrom(ctx).Error(err, "the API server did not take a write", "retryAfter", k.RequeueDependency.String())
+		return k.putOff(req, k.RequeueDependency), nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -29,8 +30,10 @@ type Pipeline struct {
 	Limits archive.Limits
 	// MaxArtifactBytes bounds the stored artifact; zero means no limit.
 	MaxArtifactBytes int64
-	Clock            clock.PassiveClock
-	Observer         Observer
+	// Slots bound how much is fetched and archived at once. Nil means no bound.
+	Slots    *Slots
+	Clock    clock.PassiveClock
+	Observer Observer
 }
 
 // Run takes one object from spec to a durable record. It calls changing before it fetches, and only then: a run
@@ -38,49 +41,76 @@ type Pipeline struct {
 func (p *Pipeline) Run(
 	ctx context.Context, subject Subject, open func(context.Context) (Session, error), changing func(context.Context, Change) error,
 ) (Outcome, error) {
-	upstream, cancel := context.WithTimeout(ctx, subject.Timeout)
-	defer cancel()
-
 	record, err := p.record(ctx, subject)
 	if err != nil {
 		return Outcome{}, at(StageStore, err)
 	}
-	session, err := open(upstream)
+	began := p.Clock.Now()
+	session, selected, err := p.resolve(ctx, subject, open)
 	if err != nil {
-		return Outcome{Known: true, Record: record}, at(StageOpen, p.bounded(upstream, subject, err))
+		return Outcome{Known: true, Record: record}, err
 	}
 	defer func() { _ = session.Close() }()
-
-	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
-	if err != nil {
-		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
-	}
+	outcome := Outcome{Known: true, Record: record, Selected: selected}
 	if upToDate(record, selected) {
 		p.Observer.Run(subject.Object.Kind, false)
-		return Outcome{Known: true, Record: record, Selected: selected}, nil
+		return outcome, nil
 	}
 	if err := changing(ctx, Change{Revision: selected.Revision, Previous: record.Current.Revision}); err != nil {
-		return Outcome{Known: true, Record: record}, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
+		return outcome, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
 	}
 
-	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, selected) })
+	left := subject.Timeout - p.Clock.Since(began)
+	release, err := p.Slots.acquire(ctx, subject.Unready)
 	if err != nil {
-		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
+		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
+	}
+	defer release()
+	stored, title, err := p.make(ctx, subject, session, outcome, left)
+	if err != nil {
+		return outcome, err
+	}
+	p.Observer.Stored(subject.Object, stored.Current.Size)
+	p.Observer.Run(subject.Object.Kind, true)
+	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected, Title: title}, nil
+}
+
+// resolve opens the session and finds what the spec selects.
+func (p *Pipeline) resolve(
+	ctx context.Context, subject Subject, open func(context.Context) (Session, error),
+) (Session, Selection, error) {
+	upstream, cancel := context.WithTimeout(ctx, subject.Timeout)
+	defer cancel()
+	session, err := open(upstream)
+	if err != nil {
+		return nil, Selection{}, at(StageOpen, bounded(upstream, subject, err))
+	}
+	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
+	if err != nil {
+		return nil, Selection{}, errors.Join(bounded(upstream, subject, err), session.Close())
+	}
+	return session, selected, nil
+}
+
+// make fetches the selected content and makes it the object's artifact. Left is what remains of the timeout.
+func (p *Pipeline) make(
+	ctx context.Context, subject Subject, session Session, before Outcome, left time.Duration,
+) (storage.Record, string, error) {
+	upstream, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected) })
+	if err != nil {
+		return storage.Record{}, "", bounded(upstream, subject, err)
 	}
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}
 	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(ctx, content) })
 	if err != nil {
-		return Outcome{Known: true, Record: record}, p.bounded(upstream, subject, err)
+		return storage.Record{}, "", bounded(upstream, subject, err)
 	}
-	stored, err := p.publish(ctx, subject, record, selected, content, staged)
-	if err != nil {
-		return Outcome{Known: true, Record: record}, at(StageStore, err)
-	}
-	p.Observer.Stored(subject.Object, stored.Current.Size)
-	p.Observer.Run(subject.Object.Kind, true)
-	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected, Title: content.Title}, nil
+	stored, err := p.publish(ctx, subject, before.Record, before.Selected, content, staged)
+	return stored, content.Title, at(StageStore, err)
 }
 
 // record returns the object's record; the zero record when nothing usable is stored.
@@ -140,9 +170,9 @@ func (p *Pipeline) publish(
 		},
 	}
 	if next.BaseChecksum == "" {
-		next.BaseChecksum = selected.ConfigChecksum
+		next.BaseChecksum = baseChecksum(subject, selected, staged)
 	}
-	next.Current.Path = path.Join(subject.Object.Dir(), fileName(subject, before, next, selected, staged))
+	next.Current.Path = path.Join(subject.Object.Dir(), fileName(before, next, selected, staged))
 	stored, err := p.Store.Publish(ctx, subject.Object, staged, next)
 	if errors.Is(err, storage.ErrPathTaken) {
 		next.Current.Path = path.Join(subject.Object.Dir(), contentName(selected, staged))
@@ -155,23 +185,37 @@ func (p *Pipeline) publish(
 	return stored, nil
 }
 
+// neverPlain is the base of an object whose past is not known: no configuration has it as its checksum.
+const neverPlain = "unknown"
+
+// baseChecksum is the base of an object without a record. When status names an artifact all the same, the storage was
+// lost, and with it the knowledge which plain names have been served. They may be used again only where status shows
+// that the configuration, and so the bytes behind every plain name, are the same as before.
+func baseChecksum(subject Subject, selected Selection, staged storage.Staged) string {
+	reported := subject.Reported
+	if reported == nil {
+		return selected.ConfigChecksum
+	}
+	plain := !strings.Contains(strings.TrimSuffix(path.Base(reported.Path), selected.Extension), "-")
+	same := subject.ReportedChecksum == selected.ConfigChecksum && reported.Revision != selected.Revision
+	if plain && (same || reported.Digest == staged.Digest) {
+		return selected.ConfigChecksum
+	}
+	return neverPlain
+}
+
 // fileName chooses the artifact's file name so that a published URL never serves other bytes: the plain name is
 // used only under the configuration that the object started with, where the revision alone decides the bytes.
 // Everything else carries its digest in its name.
-func fileName(subject Subject, before, next storage.Record, selected Selection, staged storage.Staged) string {
-	if before.Current.Revision == selected.Revision && before.Current.Digest == staged.Digest {
+func fileName(before, next storage.Record, selected Selection, staged storage.Staged) string {
+	switch {
+	case before.Current.Revision == selected.Revision && before.Current.Digest == staged.Digest:
 		return path.Base(before.Current.Path)
-	}
-	plain := selected.Name + selected.Extension
-	if next.BaseChecksum != selected.ConfigChecksum {
+	case next.BaseChecksum == selected.ConfigChecksum:
+		return selected.Name + selected.Extension
+	default:
 		return contentName(selected, staged)
 	}
-	// The record was lost with the storage, but status still tells what this name served.
-	reported := subject.Reported
-	if reported != nil && path.Base(reported.Path) == plain && reported.Digest != staged.Digest {
-		return contentName(selected, staged)
-	}
-	return plain
 }
 
 // contentName is a file name that is bound to the bytes.
@@ -180,7 +224,7 @@ func contentName(selected Selection, staged storage.Staged) string {
 }
 
 // bounded says that the spec's timeout was the cause when it was.
-func (p *Pipeline) bounded(upstream context.Context, subject Subject, err error) error {
+func bounded(upstream context.Context, subject Subject, err error) error {
 	if errors.Is(upstream.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: spec.timeout of %s was not enough", err, subject.Timeout)
 	}

@@ -92,8 +92,12 @@ type Subject struct {
 	// Reported is the artifact that status names now. Anybody with a patch right may have written it: it
 	// steers only which file name is avoided.
 	Reported *storage.Artifact
-	// Timeout bounds all upstream work of one run.
+	// ReportedChecksum is the contentConfigChecksum that status names now; it is as much to be trusted.
+	ReportedChecksum string
+	// Timeout bounds all upstream work of one run. Waiting for a fetch slot does not count.
 	Timeout time.Duration
+	// Unready says that the object is not known to work.
+	Unready bool
 }
 
 // Change is why an artifact is made.

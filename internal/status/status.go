@@ -32,6 +32,8 @@ type Table struct {
 	Outdated string
 	// Summary lists the conditions that make up Ready, the most telling first.
 	Summary []string
+	// Foreign lists conditions that another controller may have left and that the kind has no use for.
+	Foreign []string
 }
 
 // Staged is an error that knows the stage it comes from.
@@ -78,8 +80,8 @@ func (t Table) Progressing(obj conditions.Setter, p Progress) {
 
 // Succeeded sets the conditions of an object whose product is in place.
 func (t Table) Succeeded(obj conditions.Setter, message string) {
-	for _, negative := range t.negative() {
-		conditions.Delete(obj, negative)
+	for _, unwanted := range append(t.negative(), t.Foreign...) {
+		conditions.Delete(obj, unwanted)
 	}
 	conditions.MarkTrue(obj, t.Stored, meta.SucceededReason, "%s", message)
 	t.summarise(obj)
@@ -88,15 +90,17 @@ func (t Table) Succeeded(obj conditions.Setter, message string) {
 // Failed sets the conditions for an error. Only the stage that failed now is reported. The product that is in
 // place, if any, stays so: stored says whether there is one.
 func (t Table) Failed(obj conditions.Setter, err error, stored bool) {
+	condition, reason := t.Explain(err)
 	for _, f := range t.Stages {
-		conditions.Delete(obj, f.Condition)
+		// The one that is True already keeps the time since when it is.
+		if f.Condition != condition {
+			conditions.Delete(obj, f.Condition)
+		}
 	}
 	conditions.Delete(obj, t.Outdated)
 	if !stored {
 		conditions.Delete(obj, t.Stored)
 	}
-
-	condition, reason := t.Explain(err)
 	if failure.Of(err).Disposition == failure.Stalls {
 		conditions.MarkStalled(obj, reason, "%s", err)
 	} else {
@@ -138,10 +142,18 @@ func (t Table) HasFailed(obj conditions.Getter) bool {
 	return conditions.IsStalled(obj) || conditions.IsFalse(obj, meta.ReadyCondition)
 }
 
-// Suspended takes back what would claim that work goes on or is stuck.
+// Suspended takes back what would claim that work goes on or is stuck. What is stored speaks for itself again.
 func (t Table) Suspended(obj conditions.Setter) {
 	conditions.Delete(obj, meta.StalledCondition)
 	conditions.Delete(obj, meta.ReconcilingCondition)
+	if !conditions.IsUnknown(obj, meta.ReadyCondition) {
+		return
+	}
+	conditions.Delete(obj, t.Outdated)
+	conditions.Delete(obj, meta.ReadyCondition)
+	if conditions.IsTrue(obj, t.Stored) {
+		t.summarise(obj)
+	}
 }
 
 func (t Table) summarise(obj conditions.Setter) {

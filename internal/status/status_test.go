@@ -98,6 +98,16 @@ func TestStepsFollowEachOther(t *testing.T) {
 			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), true)},
 			map[string]string{"FetchFailed": "True URLInvalid: " + bad, "Ready": "False URLInvalid: " + bad, "Stalled": "True URLInvalid: " + bad},
 		},
+		"SuspendedAtWork": {
+			"an object suspended while it works says what is stored, not that it goes on",
+			[]func(status.Table, conditions.Setter){succeed, next, status.Table.Suspended},
+			map[string]string{"Ready": done, "ArtifactInStorage": done},
+		},
+		"SuspendedAtFirstWork": {
+			"an object suspended at its first work says nothing",
+			[]func(status.Table, conditions.Setter){first, status.Table.Suspended},
+			map[string]string{},
+		},
 		"Suspended": {
 			"a suspended object neither works nor is stuck, and keeps what it said",
 			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), status.Table.Suspended},

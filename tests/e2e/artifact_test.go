@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 
@@ -31,7 +32,7 @@ func ask(ctx context.Context, method, url string, header http.Header) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	request.Header = header
+	maps.Copy(request.Header, header)
 	transport := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -44,21 +45,15 @@ func ask(ctx context.Context, method, url string, header http.Header) (answer, e
 
 // get asks for a URL without any header.
 func get(ctx context.Context, url string) (answer, error) {
-	return ask(ctx, http.MethodGet, url, http.Header{})
+	return ask(ctx, http.MethodGet, url, nil)
 }
 
 // download gets an artifact as a consumer does, and checks size and digest.
 func (s *scene) download(artifact *meta.Artifact) []byte {
 	s.t.Helper()
-	var last answer
-	// A process that has just started may know its address before it serves.
-	s.eventually("download "+artifact.URL, func(ctx context.Context) (bool, string) {
-		var err error
-		last, err = get(ctx, artifact.URL)
-		return err == nil, fmt.Sprint(err)
-	})
-	if last.status != http.StatusOK {
-		s.t.Fatalf("GET %s answers %d", artifact.URL, last.status)
+	last, err := get(s.t.Context(), artifact.URL)
+	if err != nil || last.status != http.StatusOK {
+		s.t.Fatalf("GET %s: status %d, %v", artifact.URL, last.status, err)
 	}
 	if got := digest.FromBytes(last.body); got.String() != artifact.Digest || int64(len(last.body)) != *artifact.Size {
 		s.t.Fatalf("%s: got %d bytes with digest %s, status says %s", artifact.URL, len(last.body), got, asJSON(artifact))

@@ -4,160 +4,25 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
 )
 
-// Both tests together kill the program at more points than this. Points that a round happens not to reach do not count.
+// At so many points at least the program has to be killed. One that a round happens not to reach does not count.
 const (
-	fewestFilePoints = 30
+	fewestFilePoints = 40
 	fewestWirePoints = 30
 )
-
-// killing is a scene whose program is killed, round after round, while it takes up one commit after the other.
-type killing struct {
-	*scene
-	api        *apiProxy
-	repository *upstream.Edited
-	server     *upstream.GitHTTP
-	rounds     int
-	struck     int
-	digests    map[string]digest.Digest // of every path that was ever seen
-}
-
-func newKilling(t *testing.T) *killing {
-	t.Helper()
-	k := &killing{scene: newScene(t), api: newAPIProxy(t), digests: map[string]digest.Digest{}}
-	k.kubeconfig = k.api.kubeconfig
-	k.repository = k.upstream.Repository("app")
-	k.server = k.upstream.HTTP(upstream.HTTPOptions{})
-	k.start()
-	commit := k.commit()
-	k.create("app", k.server.URL("app"))
-	k.ready("app", mainAt(commit))
-	return k
-}
-
-// commit puts the round's commit on main: a few files, and some that make the pack travel in several pieces.
-func (k *killing) commit() string {
-	k.t.Helper()
-	k.rounds++
-	number := uint64(k.rounds)
-	return k.repository.Commit("main", fmt.Sprintf("Round %d", k.rounds), upstream.Text(map[string]string{
-		"app.yaml": fmt.Sprintf("round: %d\n", number), "deploy/large.txt": noise(48<<10, number), "deploy/small.txt": noise(100, number),
-	}))
-}
-
-// strike is the kill itself; it does not wait, so that it may be called from anywhere.
-func (k *killing) strike() func() {
-	pid := k.manager.Pid()
-	return func() { _ = syscall.Kill(pid, syscall.SIGKILL) }
-}
-
-// round lets the program take up a commit, kills it where arm says, and checks what it left and what becomes of it.
-func (k *killing) round(point string, arm func(strike func()) (disarm func())) {
-	k.t.Helper()
-	commit := k.commit()
-	disarm := arm(k.strike())
-	token := k.request("app")
-	died := k.diesOrFinishes(token, commit)
-	disarm()
-	if !died {
-		k.t.Logf("%s: not reached", point)
-		return
-	}
-	k.ended()
-	k.struck++
-	k.intact(point)
-	told := k.get("app").Status.Artifact.Revision == mainAt(commit)
-	k.start()
-	obj := k.ready("app", mainAt(commit))
-	k.holds(obj.Status.Artifact, k.repository.Tree(commit))
-	if !told {
-		// Once status has been written, a crash may swallow the event; before that, the next process must send it.
-		k.toldNewArtifact("app", mainAt(commit))
-	}
-	k.clean(point)
-}
-
-// diesOrFinishes tells whether the process died. One that has done all its work gets a moment more for its events.
-func (k *killing) diesOrFinishes(token, commit string) bool {
-	k.t.Helper()
-	finished := time.NewTimer(time.Minute)
-	defer finished.Stop()
-	poll := time.NewTicker(50 * time.Millisecond)
-	defer poll.Stop()
-	seen := false
-	for {
-		select {
-		case <-k.manager.Done():
-			return true
-		case <-finished.C:
-			if !seen {
-				k.t.Fatalf("neither died nor finished; status %s", asJSON(k.get("app").Status))
-			}
-			return false
-		case <-poll.C:
-			obj := k.get("app")
-			if !seen && obj.Status.LastHandledReconcileAt == token && obj.Status.Artifact.Revision == mainAt(commit) {
-				seen = true
-				finished.Reset(time.Second)
-			}
-		}
-	}
-}
-
-// intact checks the storage as the kill left it: whatever is served is whole and named by the digest it has, whatever
-// status names is there, and no path ever has other bytes than before.
-func (k *killing) intact(point string) {
-	k.t.Helper()
-	found, wrong := readDisk(k.storage)
-	artifact := k.get("app").Status.Artifact
-	if got := found.files[artifact.Path]; got.String() != artifact.Digest {
-		wrong = append(wrong, fmt.Sprintf("status names %s with the digest %s, its bytes have %q", artifact.Path, artifact.Digest, got))
-	}
-	for name, is := range found.files {
-		if was, known := k.digests[name]; known && was != is {
-			wrong = append(wrong, fmt.Sprintf("%s had the digest %s and has %s", name, was, is))
-		}
-		k.digests[name] = is
-	}
-	if len(wrong) > 0 {
-		k.t.Errorf("killed %s: %s", point, strings.Join(wrong, "\n"))
-	}
-}
-
-// clean waits until nothing is left behind by the process that was killed.
-func (k *killing) clean(point string) {
-	k.t.Helper()
-	k.eventually("no strays after "+point, func(context.Context) (bool, string) {
-		found, wrong := readDisk(k.storage)
-		left := append(found.strays(), wrong...)
-		return len(left) == 0, strings.Join(left, "\n")
-	})
-}
-
-// once measures a round without a kill.
-func (k *killing) once() {
-	k.t.Helper()
-	commit := k.commit()
-	k.reconcile("app")
-	k.ready("app", mainAt(commit))
-}
 
 func TestKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	t.Parallel()
 	k := newKilling(t)
-	k.once() // The first change makes folders; all later ones do the same to the same folders.
+	k.begin()
 	counting := watch(t, k.storage, 0, nil)
 	k.once()
-	k.toldNewArtifact("app", k.get("app").Status.Artifact.Revision)
 	all := counting.close()
 	t.Logf("a change makes %d file system events", all)
 
@@ -176,10 +41,9 @@ func TestKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 func TestKilledAtAnyStepOnTheWireItConverges(t *testing.T) {
 	t.Parallel()
 	k := newKilling(t)
-	k.once()
+	k.begin()
 	k.api.onWrite(0, "", nil)
 	k.once()
-	k.toldNewArtifact("app", k.get("app").Status.Artifact.Revision)
 	writes := k.api.seen()
 	t.Logf("a change makes %d writes: %q", len(writes), writes)
 
@@ -236,17 +100,21 @@ func TestKilledWhileAnObjectComesAndGoesItConverges(t *testing.T) {
 			k.api.onWrite(n, when, k.strike())
 			k.create(name, k.server.URL("app"))
 			k.within(fmt.Sprintf("killed at write %d for a new object, %s", n, when), k.manager.Done())
-			k.ended()
+			k.manager = nil
 			k.intact(name)
+			told := k.get(name).Status.Artifact != nil
 			k.start()
 			k.ready(name, mainAt(head))
+			if !told {
+				k.toldNewArtifact(name, mainAt(head))
+			}
 
 			k.api.onWrite(1, when, k.strike())
 			if err := env.Client.Delete(t.Context(), k.get(name)); err != nil {
 				t.Fatal(err)
 			}
 			k.within("killed while an object goes away, "+string(when), k.manager.Done())
-			k.ended()
+			k.manager = nil
 			k.api.onWrite(0, "", nil)
 			k.start()
 			k.gone(name)

@@ -41,17 +41,3 @@ func TestPollsWithoutNewsWriteNothing(t *testing.T) {
 		t.Errorf("a reconcile without news turned status %s into %s", asJSON(before.Status), asJSON(asked.Status))
 	}
 }
-
-// eventNames is the events about an object with their versions, which grow with their counts.
-func (s *scene) eventNames(name string) string {
-	s.t.Helper()
-	events, err := s.events(s.t.Context(), name)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	names := map[string]string{}
-	for _, event := range events {
-		names[event.Name] = event.ResourceVersion
-	}
-	return asJSON(names)
-}

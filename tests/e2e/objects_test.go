@@ -153,11 +153,16 @@ func (s *scene) until(name, what string, condition func(*sourcev1.GitRepository)
 }
 
 // ready waits until the object is Ready with an artifact of the revision, and checks the artifact by downloading it.
+// After a restart, status names the address of the process before until the new one has looked at the object.
 func (s *scene) ready(name, revision string) *sourcev1.GitRepository {
 	s.t.Helper()
 	obj := s.until(name, "ready at "+revision, func(obj *sourcev1.GitRepository) bool {
-		return conditions.IsReady(obj) && obj.Status.ObservedGeneration == obj.Generation &&
-			obj.Status.Artifact != nil && obj.Status.Artifact.Revision == revision
+		if !conditions.IsReady(obj) || obj.Status.ObservedGeneration != obj.Generation ||
+			obj.Status.Artifact == nil || obj.Status.Artifact.Revision != revision {
+			return false
+		}
+		_, err := get(s.t.Context(), obj.Status.Artifact.URL)
+		return err == nil
 	})
 	for _, bad := range []string{
 		meta.StalledCondition, meta.ReconcilingCondition, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition,
@@ -186,56 +191,6 @@ func (s *scene) failing(name string, want trouble) *sourcev1.GitRepository {
 	})
 	s.told(name, corev1.EventTypeWarning, want.reason, want.text)
 	return obj
-}
-
-// told waits for an event about the object.
-func (s *scene) told(name, kind, reason, text string) {
-	s.t.Helper()
-	s.eventually(fmt.Sprintf("%s: an event %s %s with %q", name, kind, reason, text), func(ctx context.Context) (bool, string) {
-		events, err := s.events(ctx, name)
-		if err != nil {
-			return false, err.Error()
-		}
-		for _, event := range events {
-			if event.Type == kind && event.Reason == reason && strings.Contains(event.Message, text) {
-				return true, ""
-			}
-		}
-		return false, summary(events)
-	})
-}
-
-// toldNewArtifact waits for the event about an artifact of the revision. A process that takes up what another one stored
-// knows the revision, but not the commit's subject.
-func (s *scene) toldNewArtifact(name, revision string) {
-	s.t.Helper()
-	s.eventually(name+": an event about an artifact of "+revision, func(ctx context.Context) (bool, string) {
-		events, err := s.events(ctx, name)
-		if err != nil {
-			return false, err.Error()
-		}
-		for _, event := range events {
-			if event.Reason == sourcev1.NewArtifactReason && event.Annotations[sourcev1.GroupVersion.Group+"/revision"] == revision {
-				return true, ""
-			}
-		}
-		return false, summary(events)
-	})
-}
-
-func (s *scene) events(ctx context.Context, name string) ([]corev1.Event, error) {
-	var list corev1.EventList
-	err := env.Client.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingFields{"involvedObject.name": name})
-	return list.Items, err
-}
-
-// summary is events with their counts, as people read them.
-func summary(events []corev1.Event) string {
-	var lines []string
-	for _, event := range events {
-		lines = append(lines, fmt.Sprintf("%s %s x%d: %s", event.Type, event.Reason, event.Count, event.Message))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // mainAt is the revision of a commit on the branch main.

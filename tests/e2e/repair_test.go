@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/opencontainers/go-digest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +29,7 @@ func TestARestartFindsTheArtifactsAgain(t *testing.T) {
 	s.stop()
 	server.Reset()
 	s.start()
-	after := s.served("app")
+	after := s.ready("app", mainAt(commit))
 	s.holds(after.Status.Artifact, repository.Tree(commit))
 	if server.Count(upstream.Fetch) != 0 {
 		t.Errorf("a restart fetched again: %+v", server.Requests())
@@ -38,24 +37,6 @@ func TestARestartFindsTheArtifactsAgain(t *testing.T) {
 	if was, is := before.Status.Artifact, after.Status.Artifact; was.Digest != is.Digest || was.Path != is.Path || !was.LastUpdateTime.Equal(&is.LastUpdateTime) {
 		t.Errorf("artifact %s became %s", asJSON(was), asJSON(is))
 	}
-}
-
-// served waits until status names the address of the process that runs now, which has another port than the one before,
-// and that serves the artifact.
-func (s *scene) served(name string) *sourcev1.GitRepository {
-	s.t.Helper()
-	obj := &sourcev1.GitRepository{}
-	s.eventually(name+" is served by the new process", func(ctx context.Context) (bool, string) {
-		if err := env.Client.Get(ctx, s.key(name), obj); err != nil {
-			return false, err.Error()
-		}
-		if obj.Status.Artifact == nil || !conditions.IsReady(obj) {
-			return false, asJSON(obj.Status)
-		}
-		answer, err := get(ctx, obj.Status.Artifact.URL)
-		return err == nil && answer.status == http.StatusOK, fmt.Sprint(answer.status, err)
-	})
-	return obj
 }
 
 func TestALostStorageIsRebuiltInParallelWithTheSameBytes(t *testing.T) {
@@ -87,7 +68,6 @@ func TestALostStorageIsRebuiltInParallelWithTheSameBytes(t *testing.T) {
 	})
 	s.start()
 	for name, commit := range commits {
-		s.served(name)
 		after := s.ready(name, mainAt(commit))
 		if was, is := before[name].Status.Artifact, after.Status.Artifact; was.Digest != is.Digest || was.Path != is.Path {
 			t.Errorf("artifact %s became %s", asJSON(was), asJSON(is))

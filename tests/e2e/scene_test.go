@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -25,8 +27,8 @@ type scene struct {
 	upstream   *upstream.Fixture
 	flags      []string
 	manager    *testenv.Manager
-	logs       []string          // of processes that have ended
-	canaries   map[string]string // what must be seen nowhere, and what it is
+	processes  *[]*testenv.Manager // all that were ever started
+	canaries   map[string]string   // what must be seen nowhere, and what it is
 }
 
 // newScene prepares a scene in which the program does not run yet. The flags count for each of its runs.
@@ -34,7 +36,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
 	s := &scene{
 		t: t, namespace: env.NewNamespace(t), storage: t.TempDir(), kubeconfig: env.Kubeconfig, upstream: upstream.ForTest(t),
-		canaries: map[string]string{},
+		canaries: map[string]string{}, processes: &[]*testenv.Manager{},
 		flags: append([]string{
 			"--watch-all-namespaces=false", "--log-level=trace", "--interval-jitter-percentage=0",
 			"--min-retry-delay=50ms", "--max-retry-delay=500ms",
@@ -61,55 +63,57 @@ func (s *scene) in(t *testing.T) *scene {
 }
 
 // start runs the program.
-func (s *scene) start(flags ...string) {
+func (s *scene) start() {
 	s.t.Helper()
-	s.manager = s.another(s.storage, flags...)
+	s.manager = s.another()
 }
 
-// another starts one more process in the scene; the caller ends it.
-func (s *scene) another(storage string, flags ...string) *testenv.Manager {
+// another starts one more process in the scene. It does not outlive the test, however that ends.
+func (s *scene) another() *testenv.Manager {
 	s.t.Helper()
 	manager, err := testenv.StartManager(testenv.ManagerOptions{
-		Binary: program, Kubeconfig: s.kubeconfig, Storage: storage,
-		Env:   []string{"RUNTIME_NAMESPACE=" + s.namespace},
-		Flags: append(append([]string{}, s.flags...), flags...),
+		Binary: program, Kubeconfig: s.kubeconfig, Storage: s.storage,
+		Env: []string{"RUNTIME_NAMESPACE=" + s.namespace}, Flags: s.flags,
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	*s.processes = append(*s.processes, manager)
 	return manager
 }
 
 // stop ends the program in good order.
 func (s *scene) stop() {
 	s.t.Helper()
-	err := s.manager.Stop()
-	s.ended()
+	err := s.end()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// kill ends the program at once.
-func (s *scene) kill() {
-	s.manager.Kill()
-	s.ended()
-}
-
-func (s *scene) ended() {
-	s.logs = append(s.logs, s.manager.Log())
+// end asks the program to stop. One that has not logged anything yet could not take it for what it is.
+func (s *scene) end() error {
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return s.manager.Log() != "", nil
+	})
+	err = errors.Join(err, s.manager.Stop())
 	s.manager = nil
+	return err
 }
 
 // finish stops what still runs, and looks for what no test may leave behind: data races, panics, secrets told.
 func (s *scene) finish() {
 	if s.manager != nil {
-		if err := s.manager.Stop(); err != nil {
+		if err := s.end(); err != nil {
 			s.t.Error(err)
 		}
-		s.ended()
 	}
-	log := strings.Join(s.logs, "\n")
+	var logs []string
+	for _, process := range *s.processes {
+		process.Kill() // Most have ended long ago.
+		logs = append(logs, process.Log())
+	}
+	log := strings.Join(logs, "\n")
 	for _, bad := range []string{"DATA RACE", "panic:", "reconcile panicked"} {
 		if at := strings.Index(log, bad); at >= 0 {
 			s.t.Errorf("the program's log has %q: %s", bad, log[at:min(len(log), at+4000)])
@@ -165,16 +169,6 @@ func (s *scene) hide(name, value string) {
 func (s *scene) eventually(what string, condition func(context.Context) (bool, string)) {
 	s.t.Helper()
 	testenv.Eventually(s.t, what, condition)
-}
-
-// running fails the test when the program has ended by itself.
-func (s *scene) running() {
-	s.t.Helper()
-	select {
-	case <-s.manager.Done():
-		s.t.Fatal("the program has ended by itself")
-	default:
-	}
 }
 
 // within fails the test when the channel is not closed in good time.

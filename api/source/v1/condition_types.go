@@ -73,8 +73,8 @@ const (
 	// as it has one; see that object's own conditions.
 	NoArtifactReason = "NoArtifact"
 
-	// IncludeCycleReason: the includes lead back to the object itself. Stalled; take one of them out of
-	// spec.include.
+	// IncludeCycleReason: the includes lead back to the object itself. Checked again after a while; take one of
+	// them out of spec.include.
 	IncludeCycleReason = "IncludeCycle"
 )
 

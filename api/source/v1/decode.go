@@ -8,12 +8,15 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
+// maxReason bounds the decoder's words, in characters: they may repeat a value of any length.
+const maxReason = 512
+
 // UnmarshalJSON decodes an object so that no value in it can fail the list it is part of. The API server stores values
 // that pass the schema and that Go cannot hold, such as an interval of 10^18 hours; an informer that fails on one
 // object sees no other object of its kind any more.
 //
-// A spec that cannot be decoded is left empty, and Undecodable says why. A status that cannot be decoded is dropped:
-// it is a report, and is written anew.
+// A spec that cannot be decoded is left empty, and Undecodable says why. A status that cannot be decoded is left out,
+// and UnreadableStatus says so: it is a report, and is to be replaced.
 func (in *GitRepository) UnmarshalJSON(data []byte) error {
 	type plain GitRepository
 	var whole plain
@@ -33,10 +36,10 @@ func (in *GitRepository) UnmarshalJSON(data []byte) error {
 	}
 	*in = GitRepository{TypeMeta: parts.TypeMeta, ObjectMeta: parts.ObjectMeta}
 	if err := decodePart(parts.Spec, &in.Spec); err != nil {
-		in.Undecodable = fmt.Sprintf("spec cannot be decoded: %v", err)
+		in.Undecodable = fmt.Sprintf("spec cannot be decoded: %.*s", maxReason, err.Error())
 	}
 	if err := decodePart(parts.Status, &in.Status); err != nil {
-		in.Status = GitRepositoryStatus{ObservedGeneration: -1}
+		in.Status, in.UnreadableStatus = GitRepositoryStatus{ObservedGeneration: -1}, true
 	}
 	return nil
 }

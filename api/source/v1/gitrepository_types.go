@@ -241,6 +241,9 @@ type GitRepository struct {
 
 	// Undecodable says what in the spec could not be decoded; the spec is empty then. See UnmarshalJSON.
 	Undecodable string `json:"-"`
+
+	// UnreadableStatus says that the status could not be decoded; it is empty then.
+	UnreadableStatus bool `json:"-"`
 }
 
 // GitRepositoryList is a list of GitRepositories.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
@@ -53,6 +54,11 @@ func (s *session) mounts(ctx context.Context, closers *[]func() error) ([]archiv
 	for i, included := range s.included {
 		include := s.spec.Include[i]
 		tree, err := s.open(ctx, included)
+		if errors.Is(err, storage.ErrNotFound) {
+			// It was superseded while the commit was fetched; the next run sees what took its place.
+			gone := failure.Wait(sourcev1.NoArtifactReason, time.Second, fmt.Errorf("include %q has changed meanwhile: %w", include.GitRepositoryRef.Name, err))
+			return nil, &source.StageError{Stage: source.StageInclude, Err: gone}
+		}
 		if err != nil {
 			return nil, &source.StageError{
 				Stage: source.StageArchive,

@@ -63,6 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Upstream) {
 		"LostStoreIsRebuiltTheSame":           lostStore,
 		"ANamesakeInheritsNothing":            namesake,
 		"ReportedPathIsNotGivenToOtherBytes":  reportedPath,
+		"LostStoreUnderAnotherConfiguration":  lostStoreReconfigured,
 		"RefusedAnnouncementFetchesNothing":   refusedAnnouncement,
 		"AnArtifactBeyondTheLimitIsNotStored": oversize,
 	}
@@ -238,6 +239,25 @@ func reportedPath(r *rig) {
 	}
 	if outcome.Record.Current.Path == plain.Path {
 		r.t.Errorf("%s may have served other bytes before", plain.Path)
+	}
+	r.check(outcome.Record.Current)
+}
+
+func lostStoreReconfigured(r *rig) {
+	plain := r.run().Record.Current
+	r.upstream.Reconfigure()
+	second := r.run().Record
+	if err := r.store.Delete(r.t.Context(), subject.Object); err != nil {
+		r.t.Fatal(err)
+	}
+	s := subject
+	s.Reported, s.ReportedChecksum = &second.Current, second.ConfigChecksum
+	outcome, err := r.try(s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if outcome.Record.Current.Path == plain.Path {
+		r.t.Errorf("%s served other bytes before the storage was lost", plain.Path)
 	}
 	r.check(outcome.Record.Current)
 }

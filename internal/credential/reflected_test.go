@@ -1,0 +1,45 @@
+package credential
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+func TestReflectedSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
+	const password = `CANARY"pass` + "\tword"
+	git := Git{Username: "user", Password: NewSecret(password)}
+	tokenAsUser := Git{Username: "CANARYtoken"}
+	cases := map[string]struct {
+		reason string
+		git    Git
+		text   string
+	}{
+		"Plain":       {"as it is", git, password},
+		"Quoted":      {"between quotes that a server's words are shown in", git, `server says "CANARY\"pass\tword"`},
+		"GoQuoted":    {"as %q prints it", git, `"CANARY\"pass\tword"`},
+		"Basic":       {"as basic authentication sends it", git, "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+password))},
+		"Cut":         {"cut short by whoever shows the text", git, `server says "CANARY\"pass…"`},
+		"TokenAsUser": {"a token in the place of the user name", tokenAsUser, "no access for CANARYtoken"},
+		"TokenBasic":  {"the same as basic authentication sends it", tokenAsUser, base64.StdEncoding.EncodeToString([]byte("CANARYtoken:"))},
+		"TokenCut":    {"the same cut short", tokenAsUser, "no access for CANARYt… and more…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Redact(tc.text, tc.git.Secrets()...)
+			if strings.Contains(got, "CANARY") || !strings.Contains(got, redacted) {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestTextWithoutSecretsStays(t *testing.T) {
+	t.Parallel()
+	const text = "the server cut this… and that…"
+	if got := Redact(text, Git{Username: "user", Password: NewSecret("another")}.Secrets()...); got != text {
+		t.Errorf("got %q", got)
+	}
+}
