@@ -145,7 +145,7 @@ func (s *scene) until(name, what string, condition func(*sourcev1.GitRepository)
 	obj := &sourcev1.GitRepository{}
 	s.eventually(fmt.Sprintf("%s: %s", name, what), func(ctx context.Context) (bool, string) {
 		if err := env.Client.Get(ctx, s.key(name), obj); err != nil {
-			return false, err.Error()
+			return false, err.Error() + "; before that " + asJSON(obj.Status)
 		}
 		return condition(obj), asJSON(obj.Status)
 	})
