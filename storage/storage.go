@@ -69,10 +69,8 @@ type Record struct {
 	ConfigChecksum string `json:"contentConfigChecksum"`
 	// BaseChecksum is the contentConfigChecksum of the first artifact of this object. File names depend on it.
 	BaseChecksum string `json:"baseConfigChecksum"`
-	// VerifiedBy names the key that the current artifact was verified with; empty when verification is off.
-	VerifiedBy string `json:"verifiedBy,omitempty"`
-	// Details carries facts of the source kind that belong to the artifact (say, the commit's subject).
-	Details map[string]string `json:"details,omitempty"`
+	// Title is the content's own name for itself, e.g. the commit's subject.
+	Title string `json:"title,omitempty"`
 	// Current is the artifact that status names.
 	Current Artifact `json:"current"`
 	// Superseded holds the artifacts before it that are still stored, newest first.

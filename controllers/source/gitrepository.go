@@ -92,14 +92,7 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 			}
 		},
 		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
-		told: func(outcome source.Outcome) string {
-			// Only a fetched commit brings its subject; all that a no-op knows is the revision.
-			title := outcome.Title
-			if title == "" {
-				title = outcome.Record.Current.Revision
-			}
-			return fmt.Sprintf("stored artifact for commit '%s'", title)
-		},
+		told:   func(name string) string { return fmt.Sprintf("stored artifact for commit '%s'", name) },
 	})
 }
 

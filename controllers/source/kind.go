@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -46,9 +47,10 @@ type kind[O kernel.Object] struct {
 	opener source.Opener[O]
 	// observe writes the status fields that are special to the kind, after a success.
 	observe func(obj O, outcome source.Outcome)
-	// stored is the success message for a revision; told is the message of the event for an artifact.
+	// stored is the success message for a revision; told is the message of the event for an artifact, by its title
+	// or its revision.
 	stored func(revision string) string
-	told   func(outcome source.Outcome) string
+	told   func(name string) string
 }
 
 var _ kernel.Kind[*sourcev1.GitRepository, source.Outcome] = (*kind[*sourcev1.GitRepository])(nil)
@@ -136,9 +138,14 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 		// Nobody can tell what status said before; what is stored is as it was.
 		return nil
 	case was == nil || digestOf(was) != current.Digest:
-		return []event.Event{event.NewArtifact(about, current.Revision, current.Digest.String(), k.told(outcome))}
+		return []event.Event{event.NewArtifact(about, current.Revision, current.Digest.String(), k.told(cmp.Or(outcome.Record.Title, current.Revision)))}
 	case k.table.HasFailed(before):
-		return []event.Event{event.Recovered(about, current.Revision, current.Digest.String(), k.told(outcome))}
+		// As in Flux, a recovery that fetches nothing is told by the revision.
+		name := current.Revision
+		if outcome.Changed {
+			name = cmp.Or(outcome.Record.Title, name)
+		}
+		return []event.Event{event.Recovered(about, current.Revision, current.Digest.String(), k.told(name))}
 	default:
 		return nil
 	}

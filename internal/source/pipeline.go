@@ -66,13 +66,13 @@ func (p *Pipeline) Run(
 		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
 	}
 	defer release()
-	stored, title, err := p.make(ctx, subject, session, outcome, left)
+	stored, err := p.make(ctx, subject, session, outcome, left)
 	if err != nil {
 		return outcome, err
 	}
 	p.Observer.Stored(subject.Object, stored.Current.Size)
 	p.Observer.Run(subject.Object.Kind, true)
-	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected, Title: title}, nil
+	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected}, nil
 }
 
 // resolve opens the session and finds what the spec selects.
@@ -95,22 +95,22 @@ func (p *Pipeline) resolve(
 // make fetches the selected content and makes it the object's artifact. Left is what remains of the timeout.
 func (p *Pipeline) make(
 	ctx context.Context, subject Subject, session Session, before Outcome, left time.Duration,
-) (storage.Record, string, error) {
+) (storage.Record, error) {
 	upstream, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected) })
 	if err != nil {
-		return storage.Record{}, "", bounded(upstream, subject, err)
+		return storage.Record{}, bounded(upstream, subject, err)
 	}
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}
 	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(ctx, content) })
 	if err != nil {
-		return storage.Record{}, "", bounded(upstream, subject, err)
+		return storage.Record{}, bounded(upstream, subject, err)
 	}
 	stored, err := p.publish(ctx, subject, before.Record, before.Selected, content, staged)
-	return stored, content.Title, at(StageStore, err)
+	return stored, at(StageStore, err)
 }
 
 // record returns the object's record; the zero record when nothing usable is stored.
@@ -161,6 +161,7 @@ func (p *Pipeline) publish(
 	next := storage.Record{
 		UID:            subject.UID,
 		ConfigChecksum: selected.ConfigChecksum,
+		Title:          content.Title,
 		BaseChecksum:   before.BaseChecksum,
 		Superseded:     before.Superseded,
 		Current: storage.Artifact{

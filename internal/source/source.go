@@ -139,6 +139,4 @@ type Outcome struct {
 	Record storage.Record
 	// Selected is what the spec selects; the zero Selection when that could not be found out.
 	Selected Selection
-	// Title is the title of the content; known only when the content was fetched.
-	Title string
 }

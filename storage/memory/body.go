@@ -68,7 +68,6 @@ func find(record storage.Record, p string) (storage.Artifact, bool) {
 
 // clone keeps the caller's maps and slices apart from the store's.
 func clone(record storage.Record) storage.Record {
-	record.Details = maps.Clone(record.Details)
 	record.Current.Metadata = maps.Clone(record.Current.Metadata)
 	record.Superseded = slices.Clone(record.Superseded)
 	for i := range record.Superseded {

@@ -120,7 +120,7 @@ func recordIsKeptWhole(t *testing.T, b *bench) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Publish: -want, +got:\n%s", diff)
 	}
-	got.Details["subject"], got.Current.Metadata["x"] = "changed", "by the caller"
+	got.Title, got.Current.Metadata["x"] = "changed", "by the caller"
 	if diff := cmp.Diff(want, b.record(t, podinfo)); diff != "" {
 		t.Errorf("Record: -want, +got:\n%s", diff)
 	}
@@ -135,8 +135,7 @@ func wholeRecord() storage.Record {
 		UID:            "5e1f",
 		ConfigChecksum: "sha256:01",
 		BaseChecksum:   "sha256:02",
-		VerifiedBy:     "key <1>",
-		Details:        map[string]string{"subject": "Fix \"everything\"\n\u2028 & more"},
+		Title:          "Fix \"everything\"\n\u2028 & <more>",
 		Current: storage.Artifact{
 			Path:     podinfo.File("a.tar.gz"),
 			Revision: "main@sha1:0123",
