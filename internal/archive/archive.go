@@ -29,6 +29,7 @@ const (
 	DefaultMaxFiles = 100_000
 	DefaultMaxDepth = 256
 	DefaultMaxPath  = 4096
+	DefaultMaxMatch = 10_000_000_000
 )
 
 // Limits bound an archive; a field that is not positive means its default.
@@ -42,6 +43,9 @@ type Limits struct {
 	MaxDepth int
 	// MaxPath bounds the length of a path in bytes. Each name in it has at most 255, as file systems have it.
 	MaxPath int
+	// MaxMatch bounds the work of matching names with ignore rules, in bytes compared at worst: of a pattern with "*"
+	// inside that and the name's length multiplied, of others a few.
+	MaxMatch int64
 }
 
 // maxName is the longest name that Linux file systems take: a longer one could not be unpacked anywhere.
@@ -59,6 +63,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.MaxPath <= 0 {
 		l.MaxPath = DefaultMaxPath
+	}
+	if l.MaxMatch <= 0 {
+		l.MaxMatch = DefaultMaxMatch
 	}
 	return l
 }

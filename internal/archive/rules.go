@@ -61,27 +61,30 @@ func (r *Rules) Excluded(path string, isDir bool) bool {
 	if path == root || path == "" {
 		return false
 	}
-	s := r.scope()
+	// Without a budget nothing fails.
+	ctx, s := context.Background(), r.scope(nil)
 	for {
 		name, rest, more := strings.Cut(path, "/")
 		switch {
 		case more:
-			s = s.enter(name)
+			s, _ = s.enter(ctx, name)
 		case isDir:
-			return s.enter(name).excluded
+			s, _ = s.enter(ctx, name)
+			return s.excluded
 		default:
-			return s.excludes(name)
+			excluded, _ := s.excludes(ctx, name)
+			return excluded
 		}
 		path = rest
 	}
 }
 
 // scope is what the rules say in the root.
-func (r *Rules) scope() scope {
+func (r *Rules) scope(budget *budget) scope {
 	if r == nil || r.patterns == nil {
 		r = defaultRules
 	}
-	return scope{live: r.patterns}
+	return scope{live: r.patterns, budget: budget}
 }
 
 func compile(patterns []pattern) *Rules {

@@ -1,5 +1,10 @@
 package archive
 
+import (
+	"context"
+	"fmt"
+)
+
 // scope is what the rules say inside one folder. It is built from the scope of the folder above, so that a walk
 // asks only the patterns that can still change the verdict, and of these only about the new name.
 type scope struct {
@@ -8,6 +13,29 @@ type scope struct {
 	live []cursor
 	// excluded is the verdict about the folder, and so about everything beneath it that no live pattern matches.
 	excluded bool
+	// budget is shared by all scopes of one walk; nil is unlimited.
+	budget *budget
+}
+
+// budget is how much work a walk may still spend on matching names with patterns.
+type budget struct{ left, limit int64 }
+
+// contextStride is how much work is done between two looks at the context: a few milliseconds.
+const contextStride = 1 << 20
+
+func (b *budget) spend(ctx context.Context, work int64) error {
+	if b == nil {
+		return nil
+	}
+	before := b.left
+	if b.left -= work; b.left < 0 {
+		return fmt.Errorf("%w: matching the ignore rules (spec.ignore, .sourceignore) with the names in the tree "+
+			"compares more than %d bytes", ErrLimit, b.limit)
+	}
+	if before/contextStride != b.left/contextStride {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // cursor is a pattern and how many of its steps the folder's path has taken.
@@ -17,37 +45,48 @@ type cursor struct {
 }
 
 // next feeds the pattern one more name. The pattern is alive as long as a longer path could match it.
-func (c cursor) next(name string) (taken int, alive bool) {
+func (c cursor) next(ctx context.Context, name string, budget *budget) (taken int, alive bool, err error) {
 	s := &c.steps[c.taken]
-	if s.matches(name) {
-		return c.taken + 1, true
+	ok, work := s.matches(name)
+	if err := budget.spend(ctx, work); err != nil {
+		return 0, false, err
 	}
-	return c.taken, s.skip
+	if ok {
+		return c.taken + 1, true, nil
+	}
+	return c.taken, s.skip, nil
 }
 
 // excludes gives the verdict about a file in the folder.
-func (s scope) excludes(name string) bool {
+func (s scope) excludes(ctx context.Context, name string) (bool, error) {
 	for _, c := range s.live {
 		if c.folders {
 			continue
 		}
-		if taken, _ := c.next(name); taken == len(c.steps) {
-			return !c.negated
+		taken, _, err := c.next(ctx, name, s.budget)
+		if err != nil {
+			return false, err
+		}
+		if taken == len(c.steps) {
+			return !c.negated, nil
 		}
 	}
-	return s.excluded
+	return s.excluded, nil
 }
 
 // enter gives the scope of a folder in the folder.
-func (s scope) enter(name string) scope {
+func (s scope) enter(ctx context.Context, name string) (scope, error) {
 	live, shared := s.live, true
 	for i, c := range s.live {
-		taken, alive := c.next(name)
+		taken, alive, err := c.next(ctx, name, s.budget)
+		if err != nil {
+			return scope{}, err
+		}
 		if taken == len(c.steps) {
 			if shared {
 				live = s.live[:i:i]
 			}
-			return scope{live: live, excluded: !c.negated}
+			return scope{live: live, excluded: !c.negated, budget: s.budget}, nil
 		}
 		if shared {
 			if alive && taken == c.taken {
@@ -60,7 +99,7 @@ func (s scope) enter(name string) scope {
 			live = append(live, cursor{pattern: c.pattern, taken: taken})
 		}
 	}
-	return scope{live: live, excluded: s.excluded}
+	return scope{live: live, excluded: s.excluded, budget: s.budget}, nil
 }
 
 // mayInclude tells whether something beneath an excluded folder can be included again.

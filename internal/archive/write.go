@@ -18,7 +18,7 @@ import (
 // folders without a trailing slash, links and devices left out, owner and times zero. A folder that is excluded
 // has no entry of its own even if something beneath it is not.
 //
-// The error is ErrLimit when the archive would exceed a limit and ErrUnsafe when the tree names an entry twice or
+// The error is ErrLimit when the archive or the work of matching rules would exceed a limit and ErrUnsafe when the tree names an entry twice or
 // by something that is no file name. What dst has got by then is of no use.
 func Write(ctx context.Context, dst io.Writer, tree fs.FS, rules *Rules, limits Limits) error {
 	// The compressor hands on a few hundred bytes at a time, which would each be a system call.
@@ -32,7 +32,8 @@ func Write(ctx context.Context, dst io.Writer, tree fs.FS, rules *Rules, limits 
 	if err := w.header(tar.Header{Typeflag: tar.TypeDir, Name: root, Mode: folderMode}); err != nil {
 		return err
 	}
-	if err := w.folder(ctx, root, rules.scope()); err != nil {
+	matching := &budget{left: w.limits.MaxMatch, limit: w.limits.MaxMatch}
+	if err := w.folder(ctx, root, rules.scope(matching)); err != nil {
 		return err
 	}
 	for _, finish := range []func() error{w.tar.Close, packed.Close, out.Flush} {
@@ -62,9 +63,9 @@ func (w *writer) folder(ctx context.Context, dir string, rules scope) error {
 		}
 		switch {
 		case entry.IsDir():
-			err = w.subfolder(ctx, dir, entry.Name(), rules.enter(entry.Name()))
-		case entry.Type().IsRegular() && !rules.excludes(entry.Name()):
-			err = w.file(ctx, dir, entry)
+			err = w.subfolder(ctx, dir, entry.Name(), rules)
+		case entry.Type().IsRegular():
+			err = w.file(ctx, dir, entry, rules)
 		}
 		if err != nil {
 			return err
@@ -74,10 +75,11 @@ func (w *writer) folder(ctx context.Context, dir string, rules scope) error {
 }
 
 func (w *writer) subfolder(ctx context.Context, dir, name string, rules scope) error {
-	if rules.excluded && !rules.mayInclude() {
-		return nil
+	rules, err := rules.enter(ctx, name)
+	if err != nil || rules.excluded && !rules.mayInclude() {
+		return err
 	}
-	name, err := w.join(dir, name)
+	name, err = w.join(dir, name)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,10 @@ func (w *writer) subfolder(ctx context.Context, dir, name string, rules scope) e
 	return w.folder(ctx, name, rules)
 }
 
-func (w *writer) file(ctx context.Context, dir string, entry fs.DirEntry) error {
+func (w *writer) file(ctx context.Context, dir string, entry fs.DirEntry, rules scope) error {
+	if excluded, err := rules.excludes(ctx, entry.Name()); err != nil || excluded {
+		return err
+	}
 	name, err := w.join(dir, entry.Name())
 	if err != nil {
 		return err

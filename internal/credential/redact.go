@@ -1,10 +1,13 @@
 package credential
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,7 +50,8 @@ func cutURL(raw string) string {
 }
 
 // Redact cleans every URL in the text and replaces every secret, in the spellings a protocol may give it:
-// as it is, percent-encoded, in base64, and escaped for printing. A secret that the text was cut short in counts too.
+// as it is, percent-encoded, in base64 and hexadecimal, and escaped for printing. A secret that the text was cut short
+// in counts too.
 func Redact(text string, secrets ...Secret) string {
 	for _, secret := range secrets {
 		for _, spelling := range spellings(secret.Reveal()) {
@@ -57,6 +61,7 @@ func Redact(text string, secrets ...Secret) string {
 	return urlPattern.ReplaceAllStringFunc(text, CleanURL)
 }
 
+// spellings gives each way to write the secret once, longer ones first: they may hold a shorter one.
 func spellings(secret string) []string {
 	trimmed := strings.TrimSpace(secret)
 	if len(trimmed) < minimumRedacted {
@@ -64,11 +69,22 @@ func spellings(secret string) []string {
 	}
 	printed := escape(trimmed)
 	quoted := strconv.Quote(trimmed)
-	return []string{
+	all := []string{
 		secret, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed), url.UserPassword("", trimmed).String()[1:],
-		base64.StdEncoding.EncodeToString([]byte(trimmed)), base64.RawURLEncoding.EncodeToString([]byte(trimmed)),
 		printed, strings.ReplaceAll(printed, `"`, `\"`), quoted[1 : len(quoted)-1],
 	}
+	for _, encoding := range []*base64.Encoding{
+		base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding,
+	} {
+		all = append(all, encoding.EncodeToString([]byte(trimmed)))
+	}
+	digits := hex.EncodeToString([]byte(trimmed))
+	all = append(all, digits, strings.ToUpper(digits))
+
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	return slices.Compact(all)
 }
 
 // escape spells what does not print as Go does, and nothing else. Words of a server are shown so.

@@ -3,6 +3,7 @@ package credential_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,30 @@ func TestRedactKnowsTheSpellings(t *testing.T) {
 	want := `plain [redacted], query [redacted], path [redacted], base64 [redacted], get "https://host/x": refused`
 	if got != want {
 		t.Errorf("want %s\n got %s", want, got)
+	}
+}
+
+func TestRedactKnowsTheEncodings(t *testing.T) {
+	t.Parallel()
+	// One of these lengths needs two "=", one needs one, one none; the bytes make "+" and "/" in standard base64.
+	for _, value := range []string{"\xfb\xef\xbe\xff\xfe pass", "\xfb\xef\xbe\xff\xfe passw", "\xfb\xef\xbe\xff\xfe passwo"} {
+		raw := []byte(value)
+		for name, spelling := range map[string]string{
+			"base64":         base64.StdEncoding.EncodeToString(raw),
+			"base64 raw":     base64.RawStdEncoding.EncodeToString(raw),
+			"base64 url":     base64.URLEncoding.EncodeToString(raw),
+			"base64 raw url": base64.RawURLEncoding.EncodeToString(raw),
+			"hex":            hex.EncodeToString(raw),
+			"upper hex":      strings.ToUpper(hex.EncodeToString(raw)),
+		} {
+			if got, want := credential.Redact("got <"+spelling+">", credential.NewSecret(value)), "got <[redacted]>"; got != want {
+				t.Errorf("%s of %q: want %q, got %q", name, value, want, got)
+			}
+			cut := spelling[:len(spelling)-3]
+			if got, want := credential.Redact("got "+cut+"…", credential.NewSecret(value)), "got [redacted]…"; got != want {
+				t.Errorf("%s of %q, cut short: want %q, got %q", name, value, want, got)
+			}
+		}
 	}
 }
 

@@ -2,9 +2,10 @@ package event
 
 import (
 	"container/list"
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,38 +14,72 @@ import (
 // queued is an event on its way, with the time it was last told.
 type queued struct {
 	Event
-	at  time.Time
-	key identity
+	at     time.Time
+	object string
+	news   [sha256.Size]byte // equal for events that tell the same
+	size   int               // bytes held, about
 }
 
-// identity is what makes two events the same news.
-type identity struct {
-	object, reason, message, metadata string
-	kind                              Type
-	trace                             bool
+// overhead is about what an event takes in a queue beside its texts, in bytes.
+const overhead = 512
+
+func newQueued(e Event, at time.Time) queued {
+	size := overhead + len(e.Reason) + len(e.Message)
+	for key, value := range e.Metadata {
+		size += len(key) + len(value)
+	}
+	return queued{Event: e, at: at, object: objectOf(e), news: newsOf(e), size: size}
 }
 
-// queue holds events for one reader's workers. It is bounded: the oldest event makes room for the newest, which says
+func objectOf(e Event) string {
+	if e.Object.UID != "" {
+		return string(e.Object.UID)
+	}
+	return strings.Join([]string{e.Object.APIVersion, e.Object.Kind, e.Object.Namespace, e.Object.Name}, "/")
+}
+
+// newsOf digests what an event tells about its object; a copy would double what a queue holds.
+func newsOf(e Event) [sha256.Size]byte {
+	trace := ""
+	if e.Trace {
+		trace = "trace"
+	}
+	told := []string{string(e.Type), trace, e.Reason, e.Message}
+	// Two revisions can share a commit subject, and a receiver that marks commits needs to hear of both.
+	for _, key := range slices.Sorted(maps.Keys(e.Metadata)) {
+		told = append(told, key, e.Metadata[key])
+	}
+	digest := sha256.New()
+	for _, text := range told {
+		_, _ = digest.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text)))) // A hash takes everything.
+		_, _ = digest.Write([]byte(text))
+	}
+	return [sha256.Size]byte(digest.Sum(nil))
+}
+
+// queue holds events for one reader's workers. It is bounded: the oldest events make room for the newest, which says
 // more about how things stand. Events of one object are handed out one at a time and in order; those of other objects
 // pass an object whose delivery hangs.
 type queue struct {
-	limit int
+	limit, maxBytes int
 
 	mu     sync.Mutex
 	change *sync.Cond
-	events *list.List // of queued, oldest first
-	index  map[identity]*list.Element
+	events *list.List               // of queued, oldest first
+	last   map[string]*list.Element // the newest event of each object
+	bytes  int
 	busy   map[string]struct{} // objects whose event is being delivered
 	closed bool
 	full   bool // events were dropped, and the queue has not been half empty since
 }
 
-func newQueue(limit int) *queue {
+func newQueue(limit, maxBytes int) *queue {
 	q := &queue{
-		limit:  limit,
-		events: list.New(),
-		index:  make(map[identity]*list.Element),
-		busy:   make(map[string]struct{}),
+		limit:    limit,
+		maxBytes: maxBytes,
+		events:   list.New(),
+		last:     make(map[string]*list.Element),
+		busy:     make(map[string]struct{}),
 	}
 	q.change = sync.NewCond(&q.mu)
 	return q
@@ -52,30 +87,35 @@ func newQueue(limit int) *queue {
 
 // fate is what became of an event that was put.
 type fate struct {
-	merged   bool // the same event was waiting already; its time was moved
-	dropped  bool // this event (queue closed) or the oldest one (queue full) was dropped
+	merged   bool // the same event was the object's last to wait; its time was moved
+	dropped  int  // events dropped: this one (queue closed) or the oldest (queue full)
 	overflow bool // the first drop since the queue was last half empty
 }
 
 func (q *queue) put(e Event, at time.Time) fate {
+	item := newQueued(e, at)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	if q.closed {
-		return fate{dropped: true}
+		return fate{dropped: 1}
 	}
-	item := queued{Event: e, at: at, key: identify(e)}
-	if waiting, ok := q.index[item.key]; ok {
-		waiting.Value = item
-		return fate{merged: true}
+	// An equal event that others followed stays where it is: the reader is to end on how things stand.
+	if waiting, ok := q.last[item.object]; ok {
+		if before, ok := waiting.Value.(queued); ok && before.news == item.news {
+			waiting.Value = item
+			return fate{merged: true}
+		}
 	}
 	var f fate
-	if q.events.Len() >= q.limit {
-		f = fate{dropped: true, overflow: !q.full}
+	for q.events.Len() > 0 && (q.events.Len() >= q.limit || q.bytes+item.size > q.maxBytes) {
+		f.dropped++
+		f.overflow = f.overflow || !q.full
 		q.full = true
 		q.remove(q.events.Front())
 	}
-	q.index[item.key] = q.events.PushBack(item)
+	q.last[item.object] = q.events.PushBack(item)
+	q.bytes += item.size
 	q.change.Signal()
 	return f
 }
@@ -89,12 +129,12 @@ func (q *queue) take() (queued, bool) {
 	for {
 		for at := q.events.Front(); at != nil; at = at.Next() {
 			item, ok := at.Value.(queued)
-			if _, held := q.busy[item.key.object]; !ok || held {
+			if _, held := q.busy[item.object]; !ok || held {
 				continue
 			}
 			q.remove(at)
-			q.full = q.full && q.events.Len() > q.limit/2
-			q.busy[item.key.object] = struct{}{}
+			q.full = q.full && (q.events.Len() > q.limit/2 || q.bytes > q.maxBytes/2)
+			q.busy[item.object] = struct{}{}
 			return item, true
 		}
 		if q.closed && q.events.Len() == 0 {
@@ -107,7 +147,7 @@ func (q *queue) take() (queued, bool) {
 func (q *queue) done(item queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.busy, item.key.object)
+	delete(q.busy, item.object)
 	q.change.Broadcast()
 }
 
@@ -125,7 +165,8 @@ func (q *queue) discard() int {
 	defer q.mu.Unlock()
 	lost := q.events.Len()
 	q.events.Init()
-	clear(q.index)
+	clear(q.last)
+	q.bytes = 0
 	q.change.Broadcast()
 	return lost
 }
@@ -137,23 +178,12 @@ func (q *queue) length() int {
 }
 
 func (q *queue) remove(at *list.Element) {
-	if item, ok := q.events.Remove(at).(queued); ok {
-		delete(q.index, item.key)
+	item, ok := q.events.Remove(at).(queued)
+	if !ok {
+		return
 	}
-}
-
-func identify(e Event) identity {
-	object := string(e.Object.UID)
-	if object == "" {
-		object = strings.Join([]string{e.Object.APIVersion, e.Object.Kind, e.Object.Namespace, e.Object.Name}, "/")
-	}
-	// Two revisions can share a commit subject, and a receiver that marks commits needs to hear of both.
-	var metadata strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(e.Metadata)) {
-		metadata.WriteString(strconv.Quote(key) + strconv.Quote(e.Metadata[key]))
-	}
-	return identity{
-		object: object, reason: e.Reason, message: e.Message, metadata: metadata.String(),
-		kind: e.Type, trace: e.Trace,
+	q.bytes -= item.size
+	if q.last[item.object] == at {
+		delete(q.last, item.object)
 	}
 }

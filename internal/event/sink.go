@@ -27,6 +27,7 @@ type Options struct {
 	Instance   string   // the reportingInstance of posts, the host's name; empty leaves it out
 
 	QueueSize    int           // events that may wait for each of the two readers; zero means 1024
+	QueueBytes   int           // about the bytes these may hold; zero means 16 MiB
 	DrainTimeout time.Duration // how long Run delivers after its context ends; zero means 5 s
 
 	Attempts       int           // requests for one event; zero means 5
@@ -41,6 +42,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	orDefault(&o.QueueSize, 1024)
+	orDefault(&o.QueueBytes, 16<<20)
 	orDefault(&o.DrainTimeout, 5*time.Second)
 	orDefault(&o.Attempts, 5)
 	orDefault(&o.AttemptTimeout, 5*time.Second)
@@ -74,20 +76,21 @@ type Sink struct {
 func New(o Options) (*Sink, error) {
 	s := &Sink{options: o.withDefaults(), queues: make(map[string]*queue), counters: newCounters()}
 	if o.Recorder != nil {
-		s.queues[readerKubernetes] = newQueue(s.options.QueueSize)
+		s.queues[readerKubernetes] = newQueue(s.options.QueueSize, s.options.QueueBytes)
 	}
 	if o.EventsAddr != "" {
 		var err error
 		if s.receiver, err = newReceiver(s.options); err != nil {
 			return nil, err
 		}
-		s.queues[readerReceiver] = newQueue(s.options.QueueSize)
+		s.queues[readerReceiver] = newQueue(s.options.QueueSize, s.options.QueueBytes)
 	}
 	return s, nil
 }
 
-// Emit queues an event and returns at once; it cannot fail. When a reader's queue is full, the oldest event in it is
-// dropped and counted. An event that is equal in all but its time to one still waiting is merged with it.
+// Emit queues an event and returns at once; it cannot fail. When a reader's queue is full, the oldest events in it
+// are dropped and counted. An event that is equal in all but its time to its object's last one still waiting is merged
+// with that.
 func (s *Sink) Emit(e Event) {
 	e.Message = clean(e.Message)
 	s.counters.emitted.WithLabelValues(string(e.Type)).Inc()
@@ -104,9 +107,7 @@ func (s *Sink) count(reader string, f fate) {
 	if f.merged {
 		s.counters.merged.WithLabelValues(reader).Inc()
 	}
-	if f.dropped {
-		s.counters.dropped.WithLabelValues(reader).Inc()
-	}
+	s.counters.dropped.WithLabelValues(reader).Add(float64(f.dropped))
 	if f.overflow {
 		s.options.Logger.Info("events are dropped: the reader is slower than the news", "reader", reader)
 	}

@@ -16,6 +16,9 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
+// archiveTimeout is how long archiving may take where spec.timeout is shorter.
+const archiveTimeout = 5 * time.Minute
+
 // Observer is told how long the steps of a run took, and what came of it.
 type Observer interface {
 	Step(kind string, stage Stage, took time.Duration)
@@ -105,7 +108,13 @@ func (p *Pipeline) make(
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}
-	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(ctx, content) })
+	// A tree is local by now, and may take longer than upstream was given; but a slot is not held for ever.
+	archiving, stop := context.WithTimeout(ctx, max(subject.Timeout, archiveTimeout))
+	defer stop()
+	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(archiving, content) })
+	if err != nil && errors.Is(archiving.Err(), context.DeadlineExceeded) {
+		return storage.Record{}, fmt.Errorf("%w: archiving took longer than %s", err, max(subject.Timeout, archiveTimeout))
+	}
 	if err != nil {
 		return storage.Record{}, bounded(upstream, subject, err)
 	}
@@ -137,7 +146,7 @@ func upToDate(record storage.Record, selected Selection) bool {
 	return record.Current.Revision == selected.Revision && record.ConfigChecksum == selected.ConfigChecksum
 }
 
-// stage writes the content aside. Only what is archived here, from local data, may outlast the timeout.
+// stage writes the content aside.
 func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, error) {
 	if content.Tree == nil {
 		return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
