@@ -4,9 +4,26 @@
 set -euo pipefail
 PATH="$PATH:/usr/sbin:/usr/local/sbin"
 
+# A compiler without the C library's headers is there on many machines; it is of no use.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+printf '#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n' >"$scratch/probe.c"
+compiles() {
+	# shellcheck disable=SC2046 # CC may have arguments.
+	$(go env CC) -o "$scratch/probe" "$scratch/probe.c" 2>/dev/null
+}
+
+# sshd logs in nobody but the user who runs it, and runs its command with the shell that /etc/passwd names for them.
+shell=$(awk -F: -v uid="$(id -u)" '$3 == uid { print $7 == "" ? "/bin/sh" : $7; exit }' < <(getent passwd "$(id -u)" || cat /etc/passwd))
+if [ -z "$shell" ]; then
+	echo "test: user $(id -u) has no entry in /etc/passwd, without which sshd logs nobody in: the tests of SSH will fail" >&2
+elif [ "$("$shell" -c 'echo yes' </dev/null 2>/dev/null)" != yes ]; then
+	echo "test: the login shell of user $(id -u), $shell, runs no commands: the tests of SSH will fail" >&2
+fi
+
 packages=()
 command -v sshd >/dev/null && command -v ssh-keygen >/dev/null || packages+=(openssh-server)
-command -v "$(go env CC)" >/dev/null || packages+=(gcc libc6-dev)
+compiles || packages+=(gcc libc6-dev)
 [ -x "$(git --exec-path)/git-http-backend" ] || packages+=(git)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
@@ -18,3 +35,7 @@ echo "test: installing ${packages[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq >&2
 apt-get install -y -qq --no-install-recommends "${packages[@]}" >&2
+if ! compiles; then
+	echo "test: $(go env CC) (go env CC) compiles no C program: the race detector needs one that does" >&2
+	exit 1
+fi

@@ -51,8 +51,8 @@ func gitTable() status.Table {
 		Summary: []string{
 			sourcev1.StorageOperationFailedCondition,
 			sourcev1.FetchFailedCondition,
-			sourcev1.ArtifactOutdatedCondition,
 			sourcev1.IncludeUnavailableCondition,
+			sourcev1.ArtifactOutdatedCondition,
 			sourcev1.ArtifactInStorageCondition,
 			meta.StalledCondition,
 			meta.ReconcilingCondition,

@@ -104,7 +104,11 @@ func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report
 	if err == nil {
 		k.observe(obj, outcome)
 	}
-	return kernel.Report{Stored: *f.artifact != nil, Message: k.stored(outcome.Record.Current.Revision)}
+	standing := status.Standing{Stored: *f.artifact != nil}
+	if selected := outcome.Selected.Revision; selected != "" {
+		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision}.NewRevision()
+	}
+	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision)}
 }
 
 // publish makes status name what is stored.

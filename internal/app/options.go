@@ -1,12 +1,10 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"sluice.dev/sluice/controllers/source"
 )
@@ -24,7 +21,8 @@ import (
 // Options are the settings of the manager. Every one is a flag; names, defaults and environment variables are those
 // of Flux's source-controller where it has the setting too.
 type Options struct {
-	Controllers []string
+	Controllers  []string
+	FeatureGates map[string]string
 
 	MetricsAddr string
 	HealthAddr  string
@@ -63,15 +61,17 @@ type Options struct {
 
 // Limits bound what one upstream may cost.
 type Limits struct {
-	GitPackBytes    int64
-	GitObjects      int
-	GitRefs         int
-	ArtifactBytes   int64
-	ArchiveBytes    int64
-	ArchiveFiles    int
-	ArchiveDepth    int
-	ServerConns     int
-	ServerConnsByIP int
+	GitPackBytes     int64
+	GitObjectBytes   int64
+	GitUnpackedBytes int64
+	GitObjects       int
+	GitRefs          int
+	ArtifactBytes    int64
+	ArchiveBytes     int64
+	ArchiveFiles     int
+	ArchiveDepth     int
+	ServerConns      int
+	ServerConnsByIP  int
 }
 
 // planes are the groups of controllers that exist.
@@ -88,6 +88,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.RuntimeNamespace = fromEnv("RUNTIME_NAMESPACE", "")
 
 	fs.StringSliceVar(&o.Controllers, "controllers", planes, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
+	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil, "Flux's feature gates, as name=false; none of them is offered here.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", fromEnv("METRICS_ADDR", ":8080"), "The address the metric endpoint binds to; 0 turns it off.")
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address the health endpoint binds to.")
 	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "The address the profiling endpoint binds to; off when empty.")
@@ -102,7 +103,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.StringVar(&o.DigestAlgorithm, "artifact-digest-algo", digest.Canonical.String(), "The digest algorithm of artifacts: sha256, sha384 or sha512.")
 	fs.DurationVar(&o.ScrubInterval, "storage-scrub-interval", 24*time.Hour, "How often all stored bytes are checked against their digests; 0 turns it off.")
 
-	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects reconciled at once, for each kind.")
+	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects fetched and archived at once, for each kind. Ten times as many are looked at.")
 	fs.DurationVar(&o.RequeueDependency, "requeue-dependency", 30*time.Second, "The delay before an object that waits for another one is looked at again.")
 	fs.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", 8*time.Second, "How long running requests and reconciles may take to end when the process is stopped.")
 	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", true, "Watch objects in all namespaces; if false, only in the one named by RUNTIME_NAMESPACE.")
@@ -124,6 +125,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 
 func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.GitPackBytes, "git-max-pack-bytes", 512<<20, "The most bytes one fetch may receive from a Git server.")
+	fs.Int64Var(&l.GitObjectBytes, "git-max-object-bytes", 128<<20, "The most bytes of one object from a Git server; a quarter of it for objects sent as deltas.")
+	fs.Int64Var(&l.GitUnpackedBytes, "git-max-unpacked-bytes", 4<<30, "The most bytes of all objects of one fetch from a Git server, unpacked.")
 	fs.IntVar(&l.GitObjects, "git-max-objects", 1_000_000, "The most objects one fetch may receive from a Git server.")
 	fs.IntVar(&l.GitRefs, "git-max-refs", 200_000, "The most references a Git server may list.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
@@ -132,75 +135,6 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.IntVar(&l.ArchiveDepth, "archive-max-depth", 256, "The most folders inside each other in one artifact.")
 	fs.IntVar(&l.ServerConns, "storage-max-connections", 1024, "The most connections the artifact server holds.")
 	fs.IntVar(&l.ServerConnsByIP, "storage-max-connections-per-ip", 256, "The most connections the artifact server holds with one client address.")
-}
-
-// Validate tells what is wrong with the options, all of it at once, naming the flags.
-func (o *Options) Validate() error {
-	var errs []error
-	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-
-	for _, plane := range o.Controllers {
-		if !slices.Contains(planes, plane) {
-			refuse("--controllers: there is no plane %q; choose from %s", plane, strings.Join(planes, ", "))
-		}
-	}
-	if len(o.Controllers) == 0 {
-		refuse("--controllers: name at least one plane")
-	}
-	if o.DigestAlgorithm == "blake3" {
-		refuse("--artifact-digest-algo: blake3 is not supported; choose sha256, sha384 or sha512")
-	} else if !digest.Algorithm(o.DigestAlgorithm).Available() {
-		refuse("--artifact-digest-algo: %q is not known; choose sha256, sha384 or sha512", o.DigestAlgorithm)
-	}
-	if o.RetentionRecords < 1 {
-		refuse("--artifact-retention-records: must be at least 1, not %d", o.RetentionRecords)
-	}
-	if o.Concurrent < 1 {
-		refuse("--concurrent: must be at least 1, not %d", o.Concurrent)
-	}
-	if o.Jitter.Percentage >= 100 {
-		refuse("--interval-jitter-percentage: must be below 100, not %d", o.Jitter.Percentage)
-	}
-	if o.RateLimiter.MinRetryDelay <= 0 || o.RateLimiter.MaxRetryDelay < o.RateLimiter.MinRetryDelay {
-		refuse("--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay)
-	}
-	for name, value := range map[string]time.Duration{
-		"artifact-retention-ttl": o.RetentionTTL, "storage-scrub-interval": o.ScrubInterval,
-		"requeue-dependency": o.RequeueDependency, "graceful-shutdown-timeout": o.GracefulShutdown,
-	} {
-		if value < 0 {
-			refuse("--%s: must not be negative, not %s", name, value)
-		}
-	}
-	if !o.WatchAllNamespaces && o.RuntimeNamespace == "" {
-		refuse("--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
-	}
-	if _, err := labels.Parse(o.WatchLabelSelector); err != nil {
-		refuse("--watch-label-selector: %w", err)
-	}
-	if _, err := o.denied(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, _, err := net.SplitHostPort(o.StorageAddr); err != nil {
-		refuse("--storage-addr: %w", err)
-	}
-	errs = append(errs, o.Limits.validate())
-	return errors.Join(errs...)
-}
-
-func (l *Limits) validate() error {
-	var errs []error
-	for name, value := range map[string]int64{
-		"git-max-pack-bytes": l.GitPackBytes, "git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
-		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
-		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
-		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),
-	} {
-		if value < 1 {
-			errs = append(errs, fmt.Errorf("--%s: must be at least 1, not %d", name, value))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // denied are the address ranges of --egress-deny.

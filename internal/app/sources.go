@@ -79,6 +79,8 @@ func newGitClient(options Options, m *metrics) (*git.Client, error) {
 			StallTimeout:          stallTimeout,
 		}),
 		MaxPackBytes:      options.Limits.GitPackBytes,
+		MaxObjectBytes:    options.Limits.GitObjectBytes,
+		MaxUnpackedBytes:  options.Limits.GitUnpackedBytes,
 		MaxObjects:        options.Limits.GitObjects,
 		MaxRefs:           options.Limits.GitRefs,
 		MaxTreeDepth:      options.Limits.ArchiveDepth,

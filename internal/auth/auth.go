@@ -23,7 +23,8 @@ func New(reader client.Reader) Secrets { return Secrets{reader: reader} }
 //   - http, https: username and password, or bearerToken; ca.crt, or the older caFile; tls.crt and tls.key
 //   - ssh: identity and known_hosts, both required; password opens an encrypted identity
 //
-// Without a Secret's name, or where the Secret says nothing about it, the user and password in the URL are used.
+// Without a Secret's name, or where the Secret says nothing about it, the user and password in the URL are used; of an
+// ssh URL only the user, for a password has no place in it.
 // A Secret may serve http and ssh URLs alike. Keys and certificates are parsed, so that a bad one is reported by its
 // name and not as a failed connection.
 //

@@ -158,13 +158,6 @@ func TestGitReads(t *testing.T) {
 			data:   map[string]string{"identity": k.legacy, "known_hosts": k.hosts, "password": passphrase},
 			want:   revealed{User: "git", Identity: k.legacy, Passphrase: passphrase, Hosts: k.hosts},
 		},
-		"passphrase in the url": {
-			reason: "The URL's password is a fallback here as well.",
-			name:   "git",
-			url:    "ssh://git:" + passphrase + "@git.example/x",
-			data:   map[string]string{"identity": k.encrypted, "known_hosts": k.hosts},
-			want:   revealed{User: "git", Identity: k.encrypted, Passphrase: passphrase, Hosts: k.hosts},
-		},
 		"passphrase left over": {
 			reason: "A key that is not encrypted gets no passphrase.",
 			name:   "git",

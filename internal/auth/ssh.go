@@ -32,7 +32,7 @@ func sshCredential(s secret, user *url.Userinfo) (credential.Git, error) {
 	if err := checkKnownHosts(s, hosts); err != nil {
 		return credential.Git{}, err
 	}
-	identity, passphrase, err := sshIdentity(s, user)
+	identity, passphrase, err := sshIdentity(s)
 	if err != nil {
 		return credential.Git{}, err
 	}
@@ -56,7 +56,7 @@ func sshUser(s secret, user *url.Userinfo) (string, error) {
 }
 
 // sshIdentity returns the private key, and the passphrase only where the key needs it: a left-over one is harmless.
-func sshIdentity(s secret, user *url.Userinfo) (identity, passphrase []byte, err error) {
+func sshIdentity(s secret) (identity, passphrase []byte, err error) {
 	identity, err = s.take(keyIdentity, maxPrivateKey)
 	if err != nil {
 		return nil, nil, err
@@ -64,9 +64,6 @@ func sshIdentity(s secret, user *url.Userinfo) (identity, passphrase []byte, err
 	passphrase, err = s.take(keyPassword, maxPassword)
 	if err != nil {
 		return nil, nil, err
-	}
-	if password, _ := user.Password(); len(passphrase) == 0 {
-		passphrase = []byte(password)
 	}
 	encrypted, err := checkPrivateKey(s, identity, passphrase)
 	if !encrypted {

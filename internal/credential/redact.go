@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -122,23 +121,3 @@ func redactCut(text, spelling string) string {
 		}
 	}
 }
-
-// RedactError returns an error whose text went through Redact. errors.Is and errors.As still see what err is;
-// nothing unwraps to the unredacted text.
-func RedactError(err error, secrets ...Secret) error {
-	if err == nil {
-		return nil
-	}
-	return &redactedError{text: Redact(err.Error(), secrets...), err: err}
-}
-
-type redactedError struct {
-	text string
-	err  error
-}
-
-func (e *redactedError) Error() string { return e.text }
-
-func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
-
-func (e *redactedError) As(target any) bool { return errors.As(e.err, target) }

@@ -1,12 +1,8 @@
 package credential_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 	"strings"
 	"testing"
@@ -75,24 +71,5 @@ func TestRedactKnowsTheEncodings(t *testing.T) {
 				t.Errorf("%s of %q, cut short: want %q, got %q", name, value, want, got)
 			}
 		}
-	}
-}
-
-func TestRedactErrorKeepsWhatTheErrorIs(t *testing.T) {
-	t.Parallel()
-	path := &fs.PathError{Op: "open", Path: canary, Err: context.DeadlineExceeded}
-	err := credential.RedactError(fmt.Errorf("fetch https://u:%s@host/x: %w", canary, path), credential.NewSecret(canary))
-	if got, want := err.Error(), "fetch https://host/x: open [redacted]: context deadline exceeded"; got != want {
-		t.Errorf("want %s\n got %s", want, got)
-	}
-	var found *fs.PathError
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &found) {
-		t.Error("errors.Is and errors.As must still answer")
-	}
-	if errors.Unwrap(err) != nil {
-		t.Error("the unredacted error must not be reachable by unwrapping")
-	}
-	if credential.RedactError(nil) != nil {
-		t.Error("nil must stay nil")
 	}
 }

@@ -52,11 +52,6 @@ func Traced(s Subject, reason, message string) Event {
 	return e
 }
 
-// Warned tells about something to mend that did not make the reconcile fail, such as settings that overrule each other.
-func Warned(s Subject, reason, message string) Event {
-	return s.event(Warning, reason, message, nil)
-}
-
 func artifactMetadata(revision, digest string) map[string]string {
 	return map[string]string{eventv1.MetaRevisionKey: revision, eventv1.MetaDigestKey: digest}
 }

@@ -95,7 +95,7 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 		},
 		"warned": {
 			reason: "A warning without a failure carries no artifact.",
-			got:    Warned(about, "Ambiguous", "tag overrules branch"),
+			got:    warned(about, "Ambiguous", "tag overrules branch"),
 			want: Event{
 				Object: object, Type: Warning, Reason: "Ambiguous", Message: "tag overrules branch", Metadata: user,
 			},
@@ -134,3 +134,6 @@ func TestUserMetadataIsBounded(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// warned is an event of no particular kind.
+func warned(s Subject, reason, message string) Event { return s.event(Warning, reason, message, nil) }

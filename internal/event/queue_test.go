@@ -69,7 +69,7 @@ func TestQueueEndsOnTheLatestNews(t *testing.T) {
 
 func TestQueueIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	event := func(name string, size int) Event { return Warned(subject(name), "R", strings.Repeat("m", size)) }
+	event := func(name string, size int) Event { return warned(subject(name), "R", strings.Repeat("m", size)) }
 	q := newQueue(10, 3*(10<<10))
 	for _, name := range []string{"a", "b"} {
 		if f := q.put(event(name, 9<<10), noon); f != (fate{}) {
@@ -96,7 +96,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	var fates []fate
 	for _, name := range names {
-		fates = append(fates, q.put(Warned(subject(name), "R", "m"), noon))
+		fates = append(fates, q.put(warned(subject(name), "R", "m"), noon))
 	}
 	want := []fate{{}, {}, {dropped: 1, overflow: true}, {dropped: 1}}
 	if diff := cmp.Diff(want, fates, cmp.AllowUnexported(fate{})); diff != "" {
@@ -107,7 +107,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 			t.Errorf("want the event of %q, got %q", want, item.Object.Name)
 		}
 	}
-	if !q.put(Warned(subject("e"), "R", "m"), noon).merged && q.length() != 1 {
+	if !q.put(warned(subject("e"), "R", "m"), noon).merged && q.length() != 1 {
 		t.Error("an emptied queue takes no events")
 	}
 }
@@ -115,9 +115,9 @@ func TestQueueDropsTheOldest(t *testing.T) {
 func TestQueueKeepsOrderWithinAnObject(t *testing.T) {
 	t.Parallel()
 	q := newQueue(10, 1<<20)
-	q.put(Warned(subject("a"), "R", "first"), noon)
-	q.put(Warned(subject("a"), "R", "second"), noon)
-	q.put(Warned(subject("b"), "R", "other"), noon)
+	q.put(warned(subject("a"), "R", "first"), noon)
+	q.put(warned(subject("a"), "R", "second"), noon)
+	q.put(warned(subject("b"), "R", "other"), noon)
 
 	first, _ := q.take()
 	other, _ := q.take()
@@ -132,9 +132,9 @@ func TestQueueKeepsOrderWithinAnObject(t *testing.T) {
 func TestClosedQueueHandsOutWhatItHolds(t *testing.T) {
 	t.Parallel()
 	q := newQueue(10, 1<<20)
-	q.put(Warned(subject("a"), "R", "m"), noon)
+	q.put(warned(subject("a"), "R", "m"), noon)
 	q.close()
-	if q.put(Warned(subject("b"), "R", "m"), noon).dropped != 1 {
+	if q.put(warned(subject("b"), "R", "m"), noon).dropped != 1 {
 		t.Error("a closed queue took an event")
 	}
 	if _, ok := q.take(); !ok {

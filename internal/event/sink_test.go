@@ -306,12 +306,12 @@ func TestHangingPostHoldsUpNobodyElse(t *testing.T) {
 		EventsAddr: address, Recorder: recorder, Clock: clk, Logger: logger, AttemptTimeout: time.Hour,
 	})
 
-	s.Emit(Warned(subject("hangs"), "R", "m"))
+	s.Emit(warned(subject("hangs"), "R", "m"))
 	if got := <-posts; got.InvolvedObject.Name != "hangs" {
 		t.Fatalf("the first post is about %q", got.InvolvedObject.Name)
 	}
 	for i := range 20 {
-		s.Emit(Warned(subject(fmt.Sprintf("fine-%d", i)), "R", "m"))
+		s.Emit(warned(subject(fmt.Sprintf("fine-%d", i)), "R", "m"))
 	}
 	for range 20 {
 		<-posts
@@ -332,7 +332,7 @@ func TestHangingPostHoldsUpNobodyElse(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 	close(release)
-	s.Emit(Warned(subject("hangs"), "R", "another try"))
+	s.Emit(warned(subject("hangs"), "R", "another try"))
 	if got := <-posts; got.Message != "another try" {
 		t.Errorf("after the post was given up, the object's next event is %q", got.Message)
 	}
@@ -359,11 +359,11 @@ func TestEmitNeverBlocks(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 
-	s.Emit(Warned(subject("first"), "R", "m"))
+	s.Emit(warned(subject("first"), "R", "m"))
 	<-recorder.entered
 	for i := range 10 {
-		s.Emit(Warned(subject(fmt.Sprintf("more-%d", i)), "R", "m"))
-		s.Emit(Warned(subject(fmt.Sprintf("more-%d", i)), "R", "m"))
+		s.Emit(warned(subject(fmt.Sprintf("more-%d", i)), "R", "m"))
+		s.Emit(warned(subject(fmt.Sprintf("more-%d", i)), "R", "m"))
 	}
 	expect(t, s, `# HELP sluice_events_dropped_total Events that never reached the reader: its queue was full, or the program stopped.
 # TYPE sluice_events_dropped_total counter
@@ -395,7 +395,7 @@ sluice_events_queued{reader="kubernetes"} 4
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	s.Emit(Warned(subject("late"), "R", "m"))
+	s.Emit(warned(subject("late"), "R", "m"))
 	if got := testutil.ToFloat64(s.counters.dropped.WithLabelValues("kubernetes")); got != 11 {
 		t.Errorf("dropped: want 6, then 4 left at the end and 1 after it, got %v", got)
 	}
@@ -410,7 +410,7 @@ func TestStopDeliversWhatIsQueued(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		s.Emit(Warned(subject(fmt.Sprintf("o-%d", i)), "R", "m"))
+		s.Emit(warned(subject(fmt.Sprintf("o-%d", i)), "R", "m"))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -430,9 +430,9 @@ func TestStopBreaksOffHangingPosts(t *testing.T) {
 	s, stop := running(t, Options{
 		EventsAddr: address, Clock: clk, Logger: logger, DrainTimeout: time.Second, AttemptTimeout: time.Hour,
 	})
-	s.Emit(Warned(subject("hangs"), "R", "m"))
+	s.Emit(warned(subject("hangs"), "R", "m"))
 	<-posts
-	s.Emit(Warned(subject("hangs"), "R", "behind"))
+	s.Emit(warned(subject("hangs"), "R", "behind"))
 
 	go func() {
 		for clk.Waiters() < 2 {

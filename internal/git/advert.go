@@ -78,11 +78,14 @@ func readAdvert(in *packetReader, maxRefs int) (*advert, error) {
 	return readAdvertV0(in, kind, line, maxRefs)
 }
 
+// errEmptyAnswer says that the stream ended where an answer should have begun or gone on.
+var errEmptyAnswer = errors.New("empty answer")
+
 // firstLine is line for places where the end of the stream is a surprise.
 func firstLine(in *packetReader) (packetKind, string, error) {
 	kind, line, err := in.line()
 	if errors.Is(err, io.EOF) {
-		return 0, "", unexpected(protocolErrorf("empty answer"))
+		return 0, "", unexpected(protocolErrorf("%w", errEmptyAnswer))
 	}
 	return kind, line, err
 }

@@ -6,7 +6,7 @@ const (
 	// maxKeptBases bounds the bases that one pack keeps.
 	maxKeptBases = 16 << 20
 	// maxKeptBase is the largest base that is kept.
-	maxKeptBase = 1 << 20
+	maxKeptBase = 4 << 20
 )
 
 // baseCache keeps objects that deltas apply to. When it is full it starts anew: a tree is read in order, and what

@@ -41,9 +41,11 @@ type Options struct {
 	TempDir string
 	// MaxPackBytes bounds the pack of one fetch as it is sent. Default 512 MiB.
 	MaxPackBytes int64
-	// MaxUnpackedBytes bounds all objects of one fetch together, unpacked. Default 4 GiB.
+	// MaxUnpackedBytes bounds all objects of one fetch together, unpacked. Putting objects together again, while the
+	// files are read, may take four times as many. Default 4 GiB.
 	MaxUnpackedBytes int64
-	// MaxObjectBytes bounds one object, unpacked. Default 128 MiB.
+	// MaxObjectBytes bounds one object, unpacked. An object that takes part in deltas may have a quarter of it, and
+	// all fetches together hold at most three such quarters of large ones in memory. Default 128 MiB.
 	MaxObjectBytes int64
 	// MaxObjects bounds the objects of one fetch. Default 1,000,000.
 	MaxObjects int
@@ -87,6 +89,7 @@ func defaultTo[T comparable](value *T, fallback T) {
 type Client struct {
 	options Options
 	adverts *advertCache
+	room    *room
 }
 
 // New returns a Client.
@@ -94,7 +97,8 @@ func New(options Options) (*Client, error) {
 	if options.Transport == nil {
 		return nil, errors.New("git client needs a transport")
 	}
-	return &Client{options: options.withDefaults(), adverts: newAdvertCache()}, nil
+	options = options.withDefaults()
+	return &Client{options: options, adverts: newAdvertCache(), room: newRoom(options.MaxObjectBytes / deltaShare)}, nil
 }
 
 // converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ type Commit struct {
 	// BytesReceived is what the server sent for it, packets and all.
 	BytesReceived int64
 
-	tree *treeFS
+	tree   *treeFS
+	closed context.CancelCauseFunc
 }
 
 // Subject is the first line of the message.
@@ -29,13 +31,17 @@ func (c *Commit) Subject() string {
 	return strings.TrimSpace(subject)
 }
 
-// Tree is the commit's files. Regular files have mode 0644 or 0755, links are fs.ModeSymlink and are not followed
-// by Open, submodules are fs.ModeIrregular without content. The whole tree has been checked: it holds no name that
-// leaves its directory or means .git. It is safe for concurrent use until Close.
+// Tree is the commit's files, as a checkout has them. Regular files have mode 0644 or 0755, links are fs.ModeSymlink
+// and are not followed by Open, a submodule is an empty directory, and there is no directory without any of these in
+// it or below. The whole tree has been checked: it holds no name that leaves its directory or means .git. It is safe
+// for concurrent use until Close.
 func (c *Commit) Tree() fs.FS { return c.tree }
 
 // Close frees what the commit takes in memory or on disk. Files that are open fail from then on.
-func (c *Commit) Close() error { return c.tree.pack.Close() }
+func (c *Commit) Close() error {
+	c.closed(fs.ErrClosed)
+	return c.tree.pack.Close()
+}
 
 // commitHeader is what is read from a commit object.
 type commitHeader struct {

@@ -171,7 +171,9 @@ func (c *Client) ingest(ctx context.Context, stream io.Reader, r request) (*Comm
 
 func (c *Client) openCommit(ctx context.Context, s *spool, r request) (*Commit, error) {
 	o := c.options
-	p, err := indexPack(ctx, s, packLimits{objects: o.MaxObjects, object: o.MaxObjectBytes, unpacked: o.MaxUnpackedBytes})
+	p, err := indexPack(ctx, s, packLimits{
+		objects: o.MaxObjects, object: o.MaxObjectBytes, delta: o.MaxObjectBytes / deltaShare, unpacked: o.MaxUnpackedBytes,
+	}, c.room, o.TempDir)
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +192,10 @@ func (c *Client) openCommit(ctx context.Context, s *spool, r request) (*Commit, 
 	if err != nil {
 		return nil, err
 	}
+	// The files are read after this fetch, until the commit is closed.
+	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
 	return &Commit{
-		Hash: r.hash.String(), Message: header.message, CommitterTime: header.committer,
-		tree: &treeFS{pack: p, root: root, time: header.committer},
+		Hash: r.hash.String(), Message: header.message, CommitterTime: header.committer, closed: closed,
+		tree: &treeFS{reading: reading, pack: p, root: root, time: header.committer},
 	}, nil
 }

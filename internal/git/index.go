@@ -68,18 +68,20 @@ type indexer struct {
 }
 
 // indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
-// is refused. All limits hold, whatever the pack claims.
-func indexPack(ctx context.Context, s *spool, limits packLimits) (*pack, error) {
+// is refused. All limits hold, whatever the pack claims. Large objects are put together in the room; the folder takes
+// them while they are read.
+func indexPack(ctx context.Context, s *spool, limits packLimits, room *room, dir string) (*pack, error) {
 	count, err := checkPack(s, limits)
 	if err != nil {
 		return nil, err
 	}
 	x := &indexer{
-		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}},
+		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}, room: room, dir: dir},
 		limits:   limits,
 		children: map[int32][]int32{},
 		waiting:  map[plumbing.Hash][]int32{},
 	}
+	x.work.Store(workShare * limits.unpacked)
 	if err := x.scan(ctx, count); err != nil {
 		return nil, err
 	}
@@ -179,8 +181,14 @@ func (x *indexer) scanObject(in *cursor, buffer []byte) error {
 	if err := x.account(size); err != nil {
 		return err
 	}
+	if kind.IsDelta() && size > x.limits.delta {
+		return x.tooLargeForDeltas()
+	}
 	if err := x.inflateEntry(in, &object, buffer); err != nil {
 		return err
+	}
+	if kind.IsDelta() && object.size > x.limits.delta {
+		return x.tooLargeForDeltas()
 	}
 	x.starts = append(x.starts, start)
 	x.objects = append(x.objects, object)
@@ -193,12 +201,17 @@ func (x *indexer) scanObject(in *cursor, buffer []byte) error {
 // account refuses an object before it is inflated.
 func (x *indexer) account(size int64) error {
 	if size < 0 || size > x.limits.object {
-		return limitErrorf("an object is larger than %d bytes", x.limits.object)
+		return limitErrorf("an object is larger than the %d bytes of --git-max-object-bytes", x.limits.object)
 	}
 	if x.unpacked += size; x.unpacked > x.limits.unpacked {
-		return limitErrorf("objects are larger than %d bytes together", x.limits.unpacked)
+		return limitErrorf("objects are larger together than the %d bytes of --git-max-unpacked-bytes", x.limits.unpacked)
 	}
 	return nil
+}
+
+// tooLargeForDeltas refuses what would have to be held in memory.
+func (x *indexer) tooLargeForDeltas() error {
+	return limitErrorf("a delta, its base or its result is larger than %d bytes, a quarter of --git-max-object-bytes", x.limits.delta)
 }
 
 func (x *indexer) name(index int32) {

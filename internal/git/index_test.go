@@ -72,10 +72,14 @@ func (w *packWriter) bytes() []byte {
 	return append(pack, sum[:]...)
 }
 
-var testLimits = packLimits{objects: 10_000, object: 1 << 20, unpacked: 8 << 20}
+var testLimits = packLimits{objects: 10_000, object: 1 << 20, delta: 1 << 20, unpacked: 8 << 20}
 
 func indexBytes(ctx context.Context, content []byte) (*pack, error) {
-	return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, testLimits)
+	return indexWithin(ctx, content, testLimits)
+}
+
+func indexWithin(ctx context.Context, content []byte, limits packLimits) (*pack, error) {
+	return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, newRoom(limits.delta), "")
 }
 
 // copies is a delta that copies the whole base some times over.
@@ -226,9 +230,7 @@ func TestBasesAreLetGo(t *testing.T) {
 			want = append(want, plumbing.ComputeHash(plumbing.BlobObject, append([]byte{first}, content[1:]...)))
 		}
 	}
-	limits := packLimits{objects: 1000, object: 2 * size, unpacked: 1 << 30}
-	bytes := w.bytes()
-	p, err := indexPack(t.Context(), &spool{memory: bytes, size: int64(len(bytes))}, limits)
+	p, err := indexWithin(t.Context(), w.bytes(), packLimits{objects: 1000, object: size, delta: size, unpacked: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

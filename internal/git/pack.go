@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"compress/zlib"
 	"context"
 	"fmt"
@@ -9,17 +8,25 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
 // packLimits bound one pack; see Options.
 type packLimits struct {
 	objects  int
 	object   int64
+	delta    int64 // bounds objects that take part in deltas, and the deltas themselves
 	unpacked int64
 }
+
+const (
+	// workShare is how many times over a pack may be unpacked while objects are put together from deltas again.
+	workShare = 4
+	// stepWork is what each delta costs beside its bytes.
+	stepWork = 1 << 10
+)
 
 // noBase stands for "not a delta" and for "no such object".
 const noBase = -1
@@ -42,12 +49,21 @@ type pack struct {
 	objects []packed
 	byHash  map[plumbing.Hash]int32
 	bases   baseCache
+	opened  opened
+	room    *room
+	dir     string // takes large objects while they are open
+	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
+	// in a tree can name an object at the end of a long chain, and many entries can name the same one.
+	work atomic.Int64
 	// readers are reused: an inflater and its buffer take about 60 KiB.
 	readers sync.Pool
 }
 
 // Close frees the pack.
-func (p *pack) Close() error { return p.spool.Close() }
+func (p *pack) Close() error {
+	p.opened.close()
+	return p.spool.Close()
+}
 
 // find returns the object with the hash if it is of the kind.
 func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error) {
@@ -61,8 +77,48 @@ func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error)
 	return index, nil
 }
 
-// load returns a whole object, which must not be changed. Objects that take part in deltas are bounded by the object limit since indexing.
-func (p *pack) load(ctx context.Context, index int32) ([]byte, error) {
+// load returns a whole object, which must not be changed.
+func (p *pack) load(ctx context.Context, index int32) (content []byte, err error) {
+	err = p.with(ctx, index, func(whole []byte) error {
+		content = whole
+		return nil
+	})
+	return content, err
+}
+
+// with hands over an object while there is room for what it is made of.
+func (p *pack) with(ctx context.Context, index int32, use func(content []byte) error) error {
+	release, err := p.room.acquire(ctx, p.frames(index))
+	if err != nil {
+		return err
+	}
+	defer release()
+	content, err := p.assemble(ctx, index)
+	if err != nil {
+		return err
+	}
+	return use(content)
+}
+
+// frames is how much memory it takes at once to put the object together, or zero when it is little.
+func (p *pack) frames(index int32) int64 {
+	var most int64
+	large := p.objects[index].size > largeObject
+	for p.objects[index].base != noBase {
+		object := &p.objects[index]
+		base := &p.objects[object.base]
+		most = max(most, base.size+object.raw+object.size)
+		large = large || max(base.size, object.raw) > largeObject
+		index = object.base
+	}
+	if !large {
+		return 0
+	}
+	return max(most, p.objects[index].size)
+}
+
+// assemble puts an object together, from the nearest base that is kept. The caller has seen to it that there is room.
+func (p *pack) assemble(ctx context.Context, index int32) ([]byte, error) {
 	var chain []int32
 	content, found := p.bases.find(index)
 	for !found && p.objects[index].base != noBase {
@@ -72,13 +128,16 @@ func (p *pack) load(ctx context.Context, index int32) ([]byte, error) {
 	}
 	var err error
 	if !found {
+		if err := p.spend(ctx, p.objects[index].raw); err != nil {
+			return nil, err
+		}
 		if content, err = p.inflate(index); err != nil {
 			return nil, err
 		}
 		p.keep(index, content)
 	}
 	for _, index := range slices.Backward(chain) {
-		if err := ctx.Err(); err != nil {
+		if err := p.spend(ctx, p.objects[index].raw+p.objects[index].size); err != nil {
 			return nil, err
 		}
 		if content, err = p.apply(content, index); err != nil {
@@ -87,6 +146,17 @@ func (p *pack) load(ctx context.Context, index int32) ([]byte, error) {
 		p.keep(index, content)
 	}
 	return content, nil
+}
+
+// spend takes from the work that is left, and stops when the context ends.
+func (p *pack) spend(ctx context.Context, bytes int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.work.Add(-bytes-stepWork) < 0 {
+		return limitErrorf("putting objects together from deltas takes more than %d times --git-max-unpacked-bytes", workShare)
+	}
+	return nil
 }
 
 // keep remembers bases: the files of a directory are mostly deltas on each other.
@@ -102,7 +172,7 @@ func (p *pack) apply(base []byte, index int32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := packfile.PatchDelta(base, delta)
+	content, err := patch(base, delta, p.objects[index].size)
 	if err != nil {
 		return nil, protocolErrorf("delta at %d: %w", p.objects[index].data, err)
 	}
@@ -123,16 +193,19 @@ func (p *pack) inflate(index int32) ([]byte, error) {
 	return content, nil
 }
 
-// open streams an object. Only a delta is put together in memory.
-func (p *pack) open(index int32) (io.ReadCloser, error) {
+// open streams an object. One that is a delta is put together first.
+func (p *pack) open(ctx context.Context, index int32) (stream io.ReadCloser, err error) {
 	if p.objects[index].base == noBase {
 		return p.stream(index)
 	}
-	content, err := p.load(context.Background(), index)
-	if err != nil {
-		return nil, err
+	if last, ok := p.opened.find(index); ok {
+		return last, nil
 	}
-	return io.NopCloser(bytes.NewReader(content)), nil
+	err = p.with(ctx, index, func(content []byte) error {
+		stream, err = p.opened.keep(index, content, p.dir)
+		return err
+	})
+	return stream, err
 }
 
 func (p *pack) stream(index int32) (io.ReadCloser, error) {

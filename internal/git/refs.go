@@ -123,7 +123,7 @@ func readRefs(in *packetReader, maxRefs int) ([]Ref, error) {
 		kind, line, err := in.line()
 		switch {
 		case errors.Is(err, io.EOF) && first:
-			return nil, unexpected(protocolErrorf("empty answer"))
+			return nil, unexpected(protocolErrorf("%w", errEmptyAnswer))
 		case errors.Is(err, io.EOF):
 			return nil, truncated(err)
 		case err != nil:

@@ -2,13 +2,14 @@ package git
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// retainedBases is how many bytes of bases are kept while the deltas on them are resolved. A base that was let go
-// is put together again.
-const retainedBases = 64 << 20
+// retainedBases is how many bytes of bases are kept while the deltas on them are resolved, beside the one at hand.
+// A base that was let go is put together again.
+const retainedBases = 16 << 20
 
 // frame is a base whose deltas are being resolved.
 type frame struct {
@@ -19,6 +20,11 @@ type frame struct {
 
 // resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
 func (x *indexer) resolve(ctx context.Context) error {
+	release, err := x.room.acquire(ctx, x.roomForDeltas())
+	if err != nil {
+		return err
+	}
+	defer release()
 	for i := range x.objects {
 		if x.objects[i].kind.IsDelta() {
 			continue
@@ -33,7 +39,34 @@ func (x *indexer) resolve(ctx context.Context) error {
 	return nil
 }
 
+// roomForDeltas is what the large objects take that deltas apply to, come from or are; all of them together, or what
+// is needed at most at once.
+func (x *indexer) roomForDeltas() (sum int64) {
+	add := func(size int64) {
+		if size > largeObject {
+			sum += size
+		}
+	}
+	for i := range x.objects {
+		object := &x.objects[i]
+		switch {
+		case object.kind.IsDelta():
+			add(object.size)
+			add(object.raw)
+		case x.hasChildren(int32(i)):
+			add(object.size)
+		}
+	}
+	return sum
+}
+
 func (x *indexer) resolveFrom(ctx context.Context, root int32) error {
+	if !x.hasChildren(root) {
+		return nil
+	}
+	if x.objects[root].size > x.limits.delta {
+		return x.tooLargeForDeltas()
+	}
 	stack := []frame{{index: root, children: x.takeChildren(root)}}
 	retained := 0
 	for len(stack) > 0 {
@@ -48,7 +81,7 @@ func (x *indexer) resolveFrom(ctx context.Context, root int32) error {
 		}
 		if top.content == nil {
 			var err error
-			if top.content, err = x.load(ctx, top.index); err != nil {
+			if top.content, err = x.assemble(ctx, top.index); err != nil {
 				return err
 			}
 			retained += len(top.content)
@@ -107,7 +140,19 @@ func (x *indexer) resolveDelta(base *frame, index int32) ([]byte, error) {
 	return content, nil
 }
 
-// takeChildren hands out the deltas on an object, whether they name it by place or by hash, once.
+// hasChildren tells whether deltas are known to apply to an object. What names a delta's result by its hash is known
+// when the result is.
+func (x *indexer) hasChildren(index int32) bool {
+	if len(x.children[index]) > 0 {
+		return true
+	}
+	hash := x.objects[index].hash
+	return !hash.IsZero() && len(x.waiting[hash]) > 0
+}
+
+// takeChildren hands out the deltas on an object, whether they name it by place or by hash, once. They are taken
+// from the end: first those that nothing else comes from, so that their base can be let go before a long chain is
+// followed.
 func (x *indexer) takeChildren(index int32) []int32 {
 	children := x.children[index]
 	delete(x.children, index)
@@ -116,5 +161,14 @@ func (x *indexer) takeChildren(index int32) []int32 {
 		children = append(children, waiting...)
 		delete(x.waiting, hash)
 	}
+	slices.SortStableFunc(children, func(a, b int32) int { return x.following(b) - x.following(a) })
 	return children
+}
+
+// following is 1 for an object that others come from, else 0.
+func (x *indexer) following(index int32) int {
+	if x.hasChildren(index) {
+		return 1
+	}
+	return 0
 }

@@ -21,6 +21,8 @@ const (
 	sshPort          = "22"
 	sshUser          = "git"
 	handshakeTimeout = 30 * time.Second
+	// lastWordsTimeout is how long a server may take to say why it said nothing.
+	lastWordsTimeout = 2 * time.Second
 	maxStderr        = 4096
 	authHint         = "unable to authenticate" // x/crypto/ssh has no error value for it.
 )
@@ -53,7 +55,7 @@ func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, m 
 		p.close(false)
 		return nil, err
 	}
-	if err := p.readAdvert(c.options, m); err != nil {
+	if err := p.readAdvert(ctx, c.options, m); err != nil {
 		p.close(false)
 		return nil, err
 	}
@@ -146,7 +148,7 @@ func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, address, p
 	return p.session.Start(service + " " + shellQuote(path))
 }
 
-func (p *sshPeer) readAdvert(options Options, m *meter) error {
+func (p *sshPeer) readAdvert(ctx context.Context, options Options, m *meter) error {
 	body := options.Transport.Body(struct {
 		io.Reader
 		io.Closer
@@ -157,14 +159,21 @@ func (p *sshPeer) readAdvert(options Options, m *meter) error {
 	if p.advertise, err = readAdvert(p.packets, options.MaxRefs); err == nil {
 		return nil
 	}
-	if said := p.lastWords(); said != "" {
+	if !errors.Is(err, errEmptyAnswer) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err // The server goes on talking, and nobody listens.
+	}
+	if said := p.lastWords(ctx); said != "" {
 		return explainRefusal(said, err)
 	}
 	return err
 }
 
-// lastWords waits for the end of the session, which the context bounds, and returns what came on stderr.
-func (p *sshPeer) lastWords() string {
+// lastWords waits a little for the end of the session, and returns what came on stderr.
+func (p *sshPeer) lastWords(ctx context.Context) string {
+	limited, cancel := context.WithTimeout(ctx, lastWordsTimeout)
+	defer cancel()
+	stop := context.AfterFunc(limited, func() { _ = p.conn.Close() })
+	defer stop()
 	_ = p.stdin.Close()
 	_ = p.session.Wait() // The status says less than the words.
 	return p.stderr.String()

@@ -16,6 +16,8 @@ import (
 const (
 	// maxMetaBytes bounds commits and trees, which are read as a whole.
 	maxMetaBytes = 16 << 20
+	// maxNameBytes bounds one name; no file system of Linux takes more.
+	maxNameBytes = 255
 	// maxLinkBytes bounds the target of a symbolic link; it is Linux's PATH_MAX.
 	maxLinkBytes = 4096
 )
@@ -25,7 +27,7 @@ type node struct {
 	name     string
 	mode     fs.FileMode
 	size     int64
-	object   int32 // index in the pack; noBase for a submodule
+	object   int32 // index in the pack; noBase for a directory
 	children []*node
 }
 
@@ -61,7 +63,8 @@ func readTree(ctx context.Context, p *pack, root plumbing.Hash, limits treeLimit
 }
 
 // fill reads the entries of a directory and of all below it. git sorts directories as if their names ended in a
-// slash; here entries are in the plain order that fs.ReadDir promises.
+// slash; here entries are in the plain order that fs.ReadDir promises. Directories in which there is nothing but
+// directories are left out, as a checkout does not make them.
 func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at string, depth int) error {
 	if depth > p.limits.depth {
 		return limitErrorf("%s is nested deeper than %d directories", transport.PrintableQuoted(at), p.limits.depth)
@@ -76,7 +79,7 @@ func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at st
 		if err != nil {
 			return describe(below(at, entry.name), err)
 		}
-		if child.mode.IsDir() {
+		if entry.mode.IsDir() {
 			subtrees[child] = entry.hash
 		}
 		dir.children = append(dir.children, child)
@@ -91,12 +94,16 @@ func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at st
 		if i > 0 && dir.children[i-1].name == child.name {
 			return describe(inside, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
 		}
-		if child.mode.IsDir() {
-			if err := p.fill(ctx, child, subtrees[child], inside, depth+1); err != nil {
+		if subtree, ok := subtrees[child]; ok {
+			if err := p.fill(ctx, child, subtree, inside, depth+1); err != nil {
 				return err
 			}
 		}
 	}
+	dir.children = slices.DeleteFunc(dir.children, func(child *node) bool {
+		_, isTree := subtrees[child]
+		return isTree && len(child.children) == 0
+	})
 	return nil
 }
 
@@ -105,12 +112,16 @@ func (p *planter) admit(entry treeEntry) (*node, error) {
 	if reason := unsafeName(entry.name); reason != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
 	}
+	if len(entry.name) > maxNameBytes {
+		return nil, limitErrorf("name is longer than %d bytes", maxNameBytes)
+	}
 	if p.files++; p.files > p.limits.files {
 		return nil, limitErrorf("tree has more than %d entries", p.limits.files)
 	}
 	n := &node{name: entry.name, mode: entry.mode, object: noBase}
 	if entry.mode&(fs.ModeDir|fs.ModeIrregular) != 0 {
-		return n, nil // Directories are read next; of a submodule there is nothing in this pack.
+		n.mode = fs.ModeDir | 0o755 // Directories are read next; of a submodule a checkout has an empty folder.
+		return n, nil
 	}
 	index, err := p.pack.find(entry.hash, plumbing.BlobObject)
 	if err != nil {

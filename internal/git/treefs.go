@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,9 +12,10 @@ import (
 
 // treeFS is a commit's tree as a file system. Names are bytes, as in Git: they need not be UTF-8.
 type treeFS struct {
-	pack *pack
-	root *node
-	time time.Time
+	reading context.Context // ends when the commit is closed; methods of an fs.FS are given none
+	pack    *pack
+	root    *node
+	time    time.Time
 }
 
 var (
@@ -23,11 +25,10 @@ var (
 	_ fs.ReadLinkFS = (*treeFS)(nil)
 )
 
-// errNoContent is returned for the content of links and submodules.
+// errNoContent is returned for the content of links.
 var errNoContent = errors.New("is neither a file nor a directory")
 
-// Open opens a file, which is streamed, or a directory. Links are not followed: opening one fails, as does a
-// submodule.
+// Open opens a file, which is streamed, or a directory. Links are not followed: opening one fails.
 func (t *treeFS) Open(name string) (fs.File, error) {
 	n, err := t.find("open", name)
 	if err != nil {
@@ -39,7 +40,7 @@ func (t *treeFS) Open(name string) (fs.File, error) {
 	if !n.mode.IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoContent}
 	}
-	content, err := t.pack.open(n.object)
+	content, err := t.pack.open(t.reading, n.object)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -96,7 +97,7 @@ func (t *treeFS) ReadLink(name string) (string, error) {
 }
 
 func (t *treeFS) content(operation, name string, n *node) ([]byte, error) {
-	stream, err := t.pack.open(n.object)
+	stream, err := t.pack.open(t.reading, n.object)
 	if err != nil {
 		return nil, &fs.PathError{Op: operation, Path: name, Err: err}
 	}

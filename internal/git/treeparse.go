@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// treeEntry is one line of a tree object.
+// treeEntry is one line of a tree object. A submodule is fs.ModeIrregular.
 type treeEntry struct {
 	name string
 	mode fs.FileMode

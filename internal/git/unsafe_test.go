@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,4 +93,22 @@ func TestTreeBombIsRefused(t *testing.T) {
 	repository.SetRef("refs/heads/main", bomb)
 	_, err = newClient(t).Fetch(t.Context(), git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}, git.Want{Hash: bomb})
 	checkError(t, "bomb", err, git.ErrLimit)
+}
+
+func TestLongNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	for length, want := range map[int]error{255: nil, 256: git.ErrLimit} {
+		hash := repository.Rewrite("main", "m", upstream.Text(map[string]string{strings.Repeat("n", length): "x"}))
+		commit, err := newClient(t).Fetch(t.Context(), git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}, git.Want{Hash: hash})
+		if !errors.Is(err, want) {
+			t.Errorf("name of %d bytes: want %v, got %v", length, want, err)
+		}
+		if err == nil {
+			if err := commit.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -40,8 +40,8 @@ type Announce func(context.Context, status.Progress) error
 
 // Report is what a kind says of its product after a run.
 type Report struct {
-	// Stored tells whether there is a product in place, whatever the run ended with.
-	Stored bool
+	// Standing is what there is, for a run that failed.
+	Standing status.Standing
 	// Message is the success message of Ready.
 	Message string
 }

@@ -74,7 +74,7 @@ func (*fakeKind) Report(obj *sourcev1.GitRepository, result string, err error) k
 	if err == nil {
 		obj.Status.ContentConfigChecksum = result
 	}
-	return kernel.Report{Stored: obj.Status.ContentConfigChecksum != "", Message: "made " + result}
+	return kernel.Report{Standing: status.Standing{Stored: obj.Status.ContentConfigChecksum != ""}, Message: "made " + result}
 }
 
 func (*fakeKind) Events(before, after *sourcev1.GitRepository, result string, err error) []event.Event {

@@ -84,7 +84,7 @@ func (k *Kernel[O, R]) report(obj O, result R, err error) {
 	if err == nil {
 		table.Succeeded(obj, report.Message)
 	} else {
-		table.Failed(obj, err, report.Stored)
+		table.Failed(obj, err, report.Standing)
 	}
 	// A failure that is going to be retried has not dealt with the generation yet.
 	if err == nil || failure.Of(err).Disposition == failure.Stalls {

@@ -87,9 +87,16 @@ func (t Table) Succeeded(obj conditions.Setter, message string) {
 	t.summarise(obj)
 }
 
-// Failed sets the conditions for an error. Only the stage that failed now is reported. The product that is in
-// place, if any, stays so: stored says whether there is one.
-func (t Table) Failed(obj conditions.Setter, err error, stored bool) {
+// Standing is what there is when a run has failed.
+type Standing struct {
+	// Stored says that a product is in place. It stays so.
+	Stored bool
+	// NewRevision says what was seen upstream and is not stored; empty when there is nothing new, or nobody knows.
+	NewRevision string
+}
+
+// Failed sets the conditions for an error. Only the stage that failed now is reported.
+func (t Table) Failed(obj conditions.Setter, err error, standing Standing) {
 	condition, reason := t.Explain(err)
 	for _, f := range t.Stages {
 		// The one that is True already keeps the time since when it is.
@@ -97,8 +104,12 @@ func (t Table) Failed(obj conditions.Setter, err error, stored bool) {
 			conditions.Delete(obj, f.Condition)
 		}
 	}
-	conditions.Delete(obj, t.Outdated)
-	if !stored {
+	if standing.Stored && standing.NewRevision != "" {
+		conditions.MarkTrue(obj, t.Outdated, "NewRevision", "%s", standing.NewRevision)
+	} else {
+		conditions.Delete(obj, t.Outdated)
+	}
+	if !standing.Stored {
 		conditions.Delete(obj, t.Stored)
 	}
 	if failure.Of(err).Disposition == failure.Stalls {

@@ -67,35 +67,43 @@ func TestStepsFollowEachOther(t *testing.T) {
 		},
 		"Done": {
 			"success clears everything else",
-			[]func(status.Table, conditions.Setter){succeed, next, fail("fetch", errors.New(down), true), succeed},
+			[]func(status.Table, conditions.Setter){succeed, next, fail("fetch", errors.New(down), status.Standing{Stored: true}), succeed},
 			map[string]string{"Ready": done, "ArtifactInStorage": done},
 		},
 		"OnlyTheLatestFailure": {
 			"a failure of one stage takes the place of that of another",
-			[]func(status.Table, conditions.Setter){fail("store", errors.New(full), true), fail("fetch", errors.New(down), true)},
+			[]func(status.Table, conditions.Setter){fail("store", errors.New(full), status.Standing{Stored: true}), fail("fetch", errors.New(down), status.Standing{Stored: true})},
 			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
 		},
 		"FailureKeepsTheArtifact": {
 			"the last good artifact stays in storage",
-			[]func(status.Table, conditions.Setter){succeed, fail("store", errors.New(full), true)},
+			[]func(status.Table, conditions.Setter){succeed, fail("store", errors.New(full), status.Standing{Stored: true})},
 			map[string]string{
 				"StorageOperationFailed": "True ArchiveOperationFailed: " + full, "Ready": "False ArchiveOperationFailed: " + full,
 				"Reconciling": retrying, "ArtifactInStorage": done,
 			},
 		},
+		"FailureToStoreWhatIsNew": {
+			"the artifact stays outdated while the new revision cannot be stored",
+			[]func(status.Table, conditions.Setter){succeed, next, fail("store", errors.New(full), status.Standing{Stored: true, NewRevision: "new"})},
+			map[string]string{
+				"StorageOperationFailed": "True ArchiveOperationFailed: " + full, "Ready": "False ArchiveOperationFailed: " + full,
+				"Reconciling": retrying, "ArtifactInStorage": done, "ArtifactOutdated": "True NewRevision: new",
+			},
+		},
 		"FailureWithoutArtifact": {
 			"an artifact that is gone as well is not claimed",
-			[]func(status.Table, conditions.Setter){succeed, fail("fetch", errors.New(down), false)},
+			[]func(status.Table, conditions.Setter){succeed, fail("fetch", errors.New(down), status.Standing{Stored: false})},
 			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
 		},
 		"StallThenRetry": {
 			"a stall ends when the next failure can be retried",
-			[]func(status.Table, conditions.Setter){fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), true), fail("fetch", errors.New(down), true)},
+			[]func(status.Table, conditions.Setter){fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), status.Standing{Stored: true}), fail("fetch", errors.New(down), status.Standing{Stored: true})},
 			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down, "Reconciling": retrying},
 		},
 		"RetryThenStall": {
 			"a stalled object does not claim to be reconciling",
-			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), true)},
+			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), status.Standing{Stored: true}), fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), status.Standing{Stored: true})},
 			map[string]string{"FetchFailed": "True URLInvalid: " + bad, "Ready": "False URLInvalid: " + bad, "Stalled": "True URLInvalid: " + bad},
 		},
 		"SuspendedAtWork": {
@@ -110,7 +118,7 @@ func TestStepsFollowEachOther(t *testing.T) {
 		},
 		"Suspended": {
 			"a suspended object neither works nor is stuck, and keeps what it said",
-			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), true), status.Table.Suspended},
+			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), status.Standing{Stored: true}), status.Table.Suspended},
 			map[string]string{"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down},
 		},
 	}
@@ -146,8 +154,8 @@ func lost(t status.Table, obj conditions.Setter) {
 
 func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done") }
 
-func fail(stage string, err error, stored bool) func(status.Table, conditions.Setter) {
-	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, at{stage, err}, stored) }
+func fail(stage string, err error, standing status.Standing) func(status.Table, conditions.Setter) {
+	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, at{stage, err}, standing) }
 }
 
 func TestHasFailed(t *testing.T) {
@@ -160,9 +168,9 @@ func TestHasFailed(t *testing.T) {
 		"New":     {"an object without conditions has not failed", func(status.Table, conditions.Setter) {}, false},
 		"Success": {"success is no failure", succeed, false},
 		"Working": {"work in hand is no failure", next, false},
-		"Retried": {"a retried failure is one", fail("fetch", errors.New("x"), true), true},
-		"Stalled": {"a stall is one", fail("fetch", failure.Stall("X", errors.New("x")), true), true},
-		"NoStage": {"a failure of no stage is one", fail("", errors.New("x"), true), true},
+		"Retried": {"a retried failure is one", fail("fetch", errors.New("x"), status.Standing{Stored: true}), true},
+		"Stalled": {"a stall is one", fail("fetch", failure.Stall("X", errors.New("x")), status.Standing{Stored: true}), true},
+		"NoStage": {"a failure of no stage is one", fail("", errors.New("x"), status.Standing{Stored: true}), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

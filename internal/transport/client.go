@@ -128,9 +128,6 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// SameOrigin tells whether both URLs have one http(s) origin.
-func SameOrigin(a, b *url.URL) bool { return originOf(a) != "" && originOf(a) == originOf(b) }
-
 // originOf is scheme://host:port with the port always written, or empty when u has none.
 func originOf(u *url.URL) string {
 	port := u.Port()

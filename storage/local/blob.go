@@ -90,7 +90,7 @@ func (s *Store) trust(name string, d digest.Digest) error {
 		return err
 	}
 	defer file.Close()
-	id, _, err := identify(file)
+	id, err := identify(file)
 	if err != nil {
 		return err
 	}
@@ -104,15 +104,10 @@ func (s *Store) reap(d digest.Digest) error {
 	if s.staged.has(d) {
 		return nil
 	}
-	blob, err := s.disk.open(blobPath(d))
+	_, links, err := s.disk.identify(blobPath(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer blob.Close()
-	_, links, err := identify(blob)
 	if err != nil || links > 1 {
 		return err
 	}
@@ -125,24 +120,19 @@ func (s *Store) sweepBlobs() error {
 	if err != nil {
 		return err
 	}
+	var failed failures
 	for _, algorithm := range algorithms {
 		if !algorithm.IsDir() {
-			if err := s.disk.removeTree(path.Join(blobsDir, algorithm.Name())); err != nil {
-				return err
-			}
+			failed.add(s.disk.removeTree(path.Join(blobsDir, algorithm.Name())))
 			continue
 		}
 		blobs, err := s.disk.list(path.Join(blobsDir, algorithm.Name()))
-		if err != nil {
-			return err
-		}
+		failed.add(err)
 		for _, blob := range blobs {
-			if err := s.sweepBlob(algorithm.Name(), blob); err != nil {
-				return err
-			}
+			failed.add(s.sweepBlob(algorithm.Name(), blob))
 		}
 	}
-	return nil
+	return failed.join()
 }
 
 func (s *Store) sweepBlob(algorithm string, blob fs.DirEntry) error {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"syscall"
 
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/retention"
 )
 
-// Collect implements storage.Writer. It also removes files in the object's folder that a crash left there.
+// Collect implements storage.Writer. It also removes files in the object's folder that a crash left there. It makes room
+// on a full disk.
 func (s *Store) Collect(ctx context.Context, object storage.Object) ([]storage.Artifact, error) {
 	removed, err := s.collect(ctx, object)
 	if err != nil {
@@ -35,12 +37,33 @@ func (s *Store) collect(ctx context.Context, object storage.Object) ([]storage.A
 		return nil, err
 	}
 	garbage := retention.Garbage(record, s.options.Retention, s.options.Now())
-	if len(garbage) > 0 {
-		// The record goes first: it never names what is being removed.
-		if err := s.save(object, retention.Without(record, garbage)); err != nil {
-			return nil, err
+	if len(garbage) == 0 {
+		return nil, s.dropStrays(object)
+	}
+	record = retention.Without(record, garbage)
+	// The record goes first, so that it does not name what is being removed.
+	err = s.save(object, record)
+	if err != nil && !isFull(err) {
+		return nil, err
+	}
+	removed, removeErr := s.removeAll(garbage)
+	if removeErr != nil {
+		return removed, errors.Join(err, removeErr)
+	}
+	if err != nil {
+		// There was no room for it. Until now it has named old bodies that are gone, which Open takes for missing.
+		if err := s.save(object, record); err != nil {
+			return removed, err
 		}
 	}
+	return removed, s.dropStrays(object)
+}
+
+// isFull tells whether the disk, or our share of it, has no room for a new file.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// removeAll removes the files and blobs of superseded artifacts. The object's lock is held.
+func (s *Store) removeAll(garbage []storage.Superseded) ([]storage.Artifact, error) {
 	var removed []storage.Artifact
 	for _, old := range garbage {
 		if err := s.unlink(old.Artifact); err != nil {
@@ -51,7 +74,7 @@ func (s *Store) collect(ctx context.Context, object storage.Object) ([]storage.A
 			return removed, err
 		}
 	}
-	return removed, s.dropStrays(object)
+	return removed, nil
 }
 
 // Delete implements storage.Writer. The record goes first, so that nothing is served that is half gone.

@@ -25,6 +25,8 @@ type disk struct {
 	root *os.Root
 	// before is asked ahead of every change. Tests set it to stop the process or to make the change fail.
 	before func(op, name string) error
+	// opening is asked ahead of every opening for reading. Tests set it to make that fail.
+	opening func(name string) error
 
 	mu      sync.Mutex
 	counter int
@@ -32,12 +34,20 @@ type disk struct {
 }
 
 func newDisk(root *os.Root) *disk {
-	return &disk{root: root, before: func(string, string) error { return nil }, writing: make(map[string]bool)}
+	return &disk{
+		root:    root,
+		before:  func(string, string) error { return nil },
+		opening: func(string) error { return nil },
+		writing: make(map[string]bool),
+	}
 }
 
 // open opens a regular file for reading. Anything else under that name counts as missing: a link or a device
 // was not put there by us.
 func (d *disk) open(name string) (*os.File, error) {
+	if err := d.opening(name); err != nil {
+		return nil, err
+	}
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, missing(err)
@@ -50,6 +60,17 @@ func (d *disk) open(name string) (*os.File, error) {
 		return nil, missing(err)
 	}
 	return file, nil
+}
+
+// unreadable tells whether a file of ours cannot be read although it is there, and will not be by waiting: the disk or
+// the file system has lost it, or somebody has taken our rights to it. Running out of descriptors or memory is another matter.
+func unreadable(err error) bool {
+	for _, reason := range []error{syscall.EACCES, syscall.EPERM, syscall.EIO, errCorrupted} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
 }
 
 // missing makes a path that leads through a file look like a path that does not exist.

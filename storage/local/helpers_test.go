@@ -20,6 +20,7 @@ import (
 var (
 	noon    = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	podinfo = storage.Object{Kind: "gitrepository", Namespace: "default", Name: "podinfo"}
+	twin    = storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
 )
 
 // clock stands still until it is set.

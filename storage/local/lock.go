@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"sync"
@@ -18,13 +19,23 @@ type writerLock struct {
 	file *os.File
 }
 
-// beginWriting takes the lock unless this store has it already, and puts the storage's own folders in order.
-// storage.ErrInUse when another process has it.
+// beginWriting takes the lock unless this store has it already, and puts the storage's own folders in order. What
+// somebody has removed under a running process is made again. storage.ErrInUse when another process has the lock.
 func (s *Store) beginWriting() error {
 	s.lock.mu.Lock()
 	defer s.lock.mu.Unlock()
 	if s.lock.file != nil {
-		return nil
+		inPlace, err := s.lockInPlace()
+		if err != nil {
+			return fmt.Errorf("lock storage: %w", err)
+		}
+		if inPlace {
+			return s.repair()
+		}
+		// A lock on a file that has lost its name keeps nobody out.
+		if err := s.lock.drop(); err != nil {
+			return fmt.Errorf("lock storage: %w", err)
+		}
 	}
 	file, err := s.flock()
 	if err != nil {
@@ -55,14 +66,46 @@ func (s *Store) flock() (*os.File, error) {
 	return file, nil
 }
 
+// lockInPlace tells whether the lock's name still leads to the file that is locked.
+func (s *Store) lockInPlace() (bool, error) {
+	held, err := s.lock.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := s.disk.root.Lstat(lockFile)
+	if err != nil {
+		if errors.Is(missing(err), fs.ErrNotExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	return os.SameFile(held, named), nil
+}
+
 // prepare runs with the lock just taken: whatever lies in tmp was left by a process that is gone.
 func (s *Store) prepare() error {
-	for _, dir := range []string{tmpDir, path.Join(blobsDir, s.options.Algorithm.String()), recordsDir} {
+	for _, dir := range s.ownFolders() {
 		if err := s.disk.mkdirAll(dir); err != nil {
 			return err
 		}
 	}
 	return s.disk.sweepTmp()
+}
+
+// repair makes those of the storage's own folders again that are gone although the lock is not.
+func (s *Store) repair() error {
+	for _, dir := range s.ownFolders() {
+		if _, err := s.disk.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			if err := s.disk.mkdirAll(dir); err != nil {
+				return fmt.Errorf("repair storage: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) ownFolders() []string {
+	return []string{tmpDir, path.Join(blobsDir, s.options.Algorithm.String()), recordsDir}
 }
 
 // isWriter tells whether this store has the lock. A mere reader removes nothing.
@@ -78,6 +121,11 @@ func (l *writerLock) release() error {
 	if l.file == nil {
 		return nil
 	}
+	return l.drop()
+}
+
+// drop is release for who holds mu.
+func (l *writerLock) drop() error {
 	defer func() { l.file = nil }()
 	return l.file.Close()
 }

@@ -46,7 +46,7 @@ func (s *Store) folders(ctx context.Context) ([]storage.Object, error) {
 	return objects, err
 }
 
-// walk visits the folders three levels below dir.
+// walk visits the folders three levels below dir, also when others cannot be listed.
 func (s *Store) walk(ctx context.Context, dir string, above []string, visit func(segments []string)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -59,13 +59,12 @@ func (s *Store) walk(ctx context.Context, dir string, above []string, visit func
 	if err != nil {
 		return err
 	}
+	var failed failures
 	for _, entry := range entries {
 		if !entry.IsDir() {
 			continue
 		}
-		if err := s.walk(ctx, path.Join(dir, entry.Name()), append(slices.Clone(above), entry.Name()), visit); err != nil {
-			return err
-		}
+		failed.add(s.walk(ctx, path.Join(dir, entry.Name()), append(slices.Clone(above), entry.Name()), visit))
 	}
-	return nil
+	return failed.join()
 }

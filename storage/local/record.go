@@ -74,18 +74,26 @@ func (s *Store) load(object storage.Object) (storage.Record, error) {
 		return storage.Record{}, storage.ErrNotFound
 	}
 	if err != nil {
-		return storage.Record{}, err
+		return storage.Record{}, noRecord(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
-		return storage.Record{}, err
+		return storage.Record{}, noRecord(err)
 	}
 	record, err := decodeRecord(object, text)
 	if err != nil {
 		return storage.Record{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
 	}
 	return record, nil
+}
+
+// noRecord makes a file that the disk does not give back count as none.
+func noRecord(err error) error {
+	if unreadable(err) {
+		return fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
+	}
+	return err
 }
 
 // save replaces the object's record.

@@ -360,7 +360,6 @@ func TestSweepDoesNotTakeWhatIsPublishedMeanwhile(t *testing.T) {
 func TestUsageCountsABodyOnce(t *testing.T) {
 	t.Parallel()
 	store := open(t, t.TempDir(), Options{})
-	twin := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
 	publish(t, store, podinfo, "hello")
 	publish(t, store, twin, "hello")
 	publish(t, store, twin, "hello world")

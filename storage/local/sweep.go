@@ -12,30 +12,33 @@ import (
 // SweepOrphans removes the objects that alive does not know, by name and UID, and returns them. An object whose
 // current artifact was stored less than grace ago stays: the caller's view of the world may be older than that.
 // It also removes what crashes left behind: unfinished files, bodies that nothing names, files that no record names,
-// and bodies that have been staged for more than an hour. Alive is called without locks.
+// and bodies that have been staged for more than an hour. What goes wrong with one object does not keep it from the
+// others. Alive is called without locks.
 func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Object, uid string) bool, grace time.Duration) ([]storage.Object, error) {
 	if err := s.beginWriting(); err != nil {
 		return nil, err
 	}
+	var failed failures
 	objects, err := s.folders(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
-	}
+	failed.add(err)
 	var removed []storage.Object
 	for _, object := range objects {
 		if err := ctx.Err(); err != nil {
-			return removed, fmt.Errorf("sweep: %w", err)
+			return removed, fmt.Errorf("sweep: %w", errors.Join(failed.join(), err))
 		}
 		gone, err := s.sweepObject(object, alive, grace)
 		if err != nil {
-			return removed, fmt.Errorf("sweep %s: %w", object, err)
+			failed.add(fmt.Errorf("%s: %w", object, err))
+			continue
 		}
 		if gone {
 			removed = append(removed, object)
 		}
 	}
 	s.staged.expire(s.options.Now())
-	if err := errors.Join(s.disk.sweepTmp(), s.sweepBlobs()); err != nil {
+	failed.add(s.disk.sweepTmp())
+	failed.add(s.sweepBlobs())
+	if err := failed.join(); err != nil {
 		return removed, fmt.Errorf("sweep: %w", err)
 	}
 	return removed, nil

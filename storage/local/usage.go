@@ -17,7 +17,7 @@ func (s *Store) Usage(ctx context.Context) (bytes int64, files int, err error) {
 			return err
 		}
 		for _, entry := range entries {
-			id, err := s.identifyName(path.Join(dir, entry.Name()))
+			id, _, err := s.disk.identify(path.Join(dir, entry.Name()))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // It is no file, or has gone since it was listed.
 			}
@@ -62,14 +62,4 @@ func (s *Store) bodyDirs(ctx context.Context) ([]string, error) {
 		dirs = append(dirs, object.Dir())
 	}
 	return dirs, nil
-}
-
-func (s *Store) identifyName(name string) (identity, error) {
-	file, err := s.disk.open(name)
-	if err != nil {
-		return identity{}, err
-	}
-	defer file.Close()
-	id, _, err := identify(file)
-	return id, err
 }

@@ -1,7 +1,10 @@
 package local
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -25,19 +28,41 @@ func (i identity) sameBytes(other identity) bool {
 	return i == other
 }
 
-// identify also returns the number of the file's names.
-func identify(file *os.File) (id identity, links uint64, err error) {
+func identify(file *os.File) (identity, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
-		return identity{}, 0, &os.PathError{Op: "fstat", Path: file.Name(), Err: err}
+		return identity{}, &os.PathError{Op: "fstat", Path: file.Name(), Err: err}
 	}
+	id, _ := identityOf(&stat)
+	return id, nil
+}
+
+// identify identifies a regular file that need not be readable, and counts its names. Anything else counts as missing.
+func (d *disk) identify(name string) (id identity, links uint64, err error) {
+	dir, err := d.root.Open(path.Dir(name))
+	if err != nil {
+		return identity{}, 0, missing(err)
+	}
+	defer dir.Close()
+	var stat unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), path.Base(name), &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return identity{}, 0, missing(&os.PathError{Op: "fstatat", Path: name, Err: err})
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return identity{}, 0, fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
+	}
+	id, links = identityOf(&stat)
+	return id, links, nil
+}
+
+func identityOf(stat *unix.Stat_t) (id identity, links uint64) {
 	return identity{
 		dev:   uint64(stat.Dev), //nolint:unconvert // Its type differs between systems.
 		ino:   stat.Ino,
 		size:  stat.Size,
 		mtime: stat.Mtim.Nano(),
 		ctime: stat.Ctim.Nano(),
-	}, uint64(stat.Nlink), nil //nolint:unconvert // Its type differs between systems.
+	}, uint64(stat.Nlink) //nolint:unconvert // Its type differs between systems.
 }
 
 type verdict int

@@ -14,11 +14,15 @@ import (
 
 // openIntact opens a file that holds exactly the artifact's bytes. A file that has not changed since it was last
 // hashed is not read; any other is hashed first. storage.ErrNotFound when there is no file or when it is known to be
-// damaged; storage.ErrDamaged, together with the open file, when that has just been found out.
+// damaged; storage.ErrDamaged, together with the open file, when that has just been found out, and without a file when
+// it cannot be read at all.
 func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, error) {
 	file, err := s.disk.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, storage.ErrNotFound
+	}
+	if unreadable(err) {
+		return nil, s.judgeUnread(name, artifact, err)
 	}
 	if err != nil {
 		return nil, err
@@ -36,9 +40,21 @@ func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, er
 	}
 }
 
+// judgeUnread remembers the file that cannot be read as damaged: storage.ErrNotFound when that was known.
+func (s *Store) judgeUnread(name string, artifact storage.Artifact, reason error) error {
+	id, _, err := s.disk.identify(name)
+	if err == nil {
+		if s.verdicts.of(id, artifact.Digest) == damaged {
+			return storage.ErrNotFound
+		}
+		s.verdicts.remember(id, artifact.Digest, damaged)
+	}
+	return fmt.Errorf("%w: %w", storage.ErrDamaged, reason)
+}
+
 // judge tells whether the file is intact, and whether that is news.
 func (s *Store) judge(file *os.File, artifact storage.Artifact) (is verdict, isNew bool, err error) {
-	id, _, err := identify(file)
+	id, err := identify(file)
 	if err != nil {
 		return unknown, false, err
 	}
@@ -51,7 +67,7 @@ func (s *Store) judge(file *os.File, artifact storage.Artifact) (is verdict, isN
 
 // judgeAfresh reads the file unless known has a verdict for it, and remembers what it finds.
 func (s *Store) judgeAfresh(file *os.File, artifact storage.Artifact, known func(identity) verdict) (is verdict, isNew bool, err error) {
-	before, _, err := identify(file)
+	before, err := identify(file)
 	if err != nil {
 		return unknown, false, err
 	}
@@ -64,7 +80,7 @@ func (s *Store) judgeAfresh(file *os.File, artifact storage.Artifact, known func
 			return unknown, false, err
 		}
 	}
-	after, _, err := identify(file)
+	after, err := identify(file)
 	if err != nil {
 		return unknown, false, err
 	}
@@ -77,6 +93,9 @@ func (s *Store) judgeAfresh(file *os.File, artifact storage.Artifact, known func
 
 func compare(file *os.File, artifact storage.Artifact) (verdict, error) {
 	got, err := hashOf(file, artifact.Digest.Algorithm())
+	if unreadable(err) {
+		return damaged, nil
+	}
 	if err != nil {
 		return unknown, fmt.Errorf("hash %q: %w", file.Name(), err)
 	}
@@ -107,7 +126,7 @@ func (s *Store) keepTrust(d digest.Digest, change func() error) error {
 		return change()
 	}
 	defer blob.Close()
-	before, _, err := identify(blob)
+	before, err := identify(blob)
 	if err != nil {
 		return err
 	}
@@ -115,7 +134,7 @@ func (s *Store) keepTrust(d digest.Digest, change func() error) error {
 	if err := change(); err != nil {
 		return err
 	}
-	after, _, err := identify(blob)
+	after, err := identify(blob)
 	if err != nil {
 		return err
 	}

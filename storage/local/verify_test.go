@@ -96,7 +96,6 @@ func TestAFileIsReadOnlyWhenItIsNotKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twin := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
 	path := publish(t, first, podinfo, "hello").Current.Path
 	publish(t, first, twin, "hello") // It moves the shared file's ctime.
 	known := func(store *Store) verdict {
@@ -105,7 +104,7 @@ func TestAFileIsReadOnlyWhenItIsNotKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		id, _, err := identify(file)
+		id, err := identify(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +139,6 @@ func TestScrubFindsRotThatLeavesNoTrace(t *testing.T) {
 	dir := t.TempDir()
 	var seen watch
 	store := open(t, dir, Options{OnDamage: seen.onDamage})
-	twin := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "twin"}
 	lost := storage.Object{Kind: "gitrepository", Namespace: "default", Name: "lost"}
 	path := publish(t, store, podinfo, "hello").Current.Path
 	publish(t, store, twin, "fine")

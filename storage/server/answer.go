@@ -84,8 +84,9 @@ func (a *answer) extendDeadline() {
 	_ = a.control.SetWriteDeadline(a.now().Add(a.progress))
 }
 
-// refuseBody closes the connection after the answer, and does not wait for the request's body longer than that.
-func (a *answer) refuseBody(within time.Duration) {
+// refuseBody closes the connection after the answer, and does not wait for the request's body: net/http would read it
+// to its end, at the client's pace. It lets the client read the answer nevertheless.
+func (a *answer) refuseBody() {
 	a.Header().Set("Connection", "close")
-	_ = a.control.SetReadDeadline(a.now().Add(within))
+	_ = a.control.SetReadDeadline(a.now())
 }

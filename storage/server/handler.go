@@ -40,7 +40,7 @@ func (h *handler) serve(w *answer, r *http.Request) error {
 	w.extendDeadline()
 	if r.ContentLength != 0 {
 		// The body is not read; what is left of it must not hold the connection either.
-		w.refuseBody(h.options.ReadHeaderTimeout)
+		w.refuseBody()
 	}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

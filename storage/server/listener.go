@@ -2,52 +2,74 @@ package server
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 )
 
-// Limit bounds the connections that are open at a time: in all (further ones wait in the kernel's queue) and for one
-// client address (further ones are closed at once, so that one client cannot take all places). Zero means no limit.
-func Limit(listener net.Listener, total, perIP int) net.Listener {
-	limited := &limitedListener{Listener: listener, perIP: perIP, open: make(map[netip.Addr]int), closed: make(chan struct{})}
-	if total > 0 {
-		limited.places = make(chan struct{}, total)
-	}
-	return limited
-}
+// stalledAfter is how long a client may take to accept the next chunk while others wait for a place.
+const stalledAfter = time.Second
 
+// limitedListener bounds the connections that are open at a time, in all and for one client address. One more of an
+// address that has its share is closed at once. One more in all takes the place of the connection that has waited longest
+// for its client: for a request, or for more than stalledAfter to accept a chunk. When all are busy it waits.
 type limitedListener struct {
 	net.Listener
-	places chan struct{} // nil without a limit
-	perIP  int
+	total, perIP int
+	now          func() time.Time
 
-	mu   sync.Mutex
-	open map[netip.Addr]int
+	mu    sync.Mutex
+	open  map[*place]struct{}
+	share map[netip.Addr]int
+	freed chan struct{} // has an element when a place may be free
 
 	close  sync.Once
 	closed chan struct{}
 }
 
+// place is an open connection.
+type place struct {
+	listener *limitedListener
+	conn     net.Conn
+	client   netip.Addr
+	left     bool
+	// since is when the connection began to wait for its client; zero while it does not.
+	since time.Time
+	// sending tells that it waits for the client to accept bytes, not to send a request.
+	sending bool
+}
+
+func limit(listener net.Listener, options Options) *limitedListener {
+	return &limitedListener{
+		Listener: listener,
+		total:    options.MaxConns,
+		perIP:    options.MaxConnsPerIP,
+		now:      options.Now,
+		open:     make(map[*place]struct{}),
+		share:    make(map[netip.Addr]int),
+		freed:    make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+	}
+}
+
 // Accept implements net.Listener.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	if err := l.enter(); err != nil {
-		return nil, err
-	}
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			l.leave()
 			return nil, err
 		}
-		client := address(conn)
-		if !l.admit(client) {
-			_ = conn.Close() // The client sees the end of it either way.
-			continue
+		newcomer := &place{listener: l, conn: conn, client: address(conn)}
+		entered, err := l.enter(newcomer)
+		if err != nil {
+			_ = conn.Close() // Nobody has seen it yet.
+			return nil, err
 		}
-		return wrap(conn, func() {
-			l.dismiss(client)
-			l.leave()
-		}), nil
+		if entered {
+			return newcomer.wrap(), nil
+		}
+		_ = conn.Close() // The client sees the end of it either way.
 	}
 }
 
@@ -57,39 +79,115 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-func (l *limitedListener) enter() error {
-	if l.places == nil {
-		return nil
+// enter gives the newcomer a place, when there is one. It is false for an address that has its share.
+func (l *limitedListener) enter(newcomer *place) (bool, error) {
+	for {
+		is, slowest, again := l.tryEnter(newcomer)
+		if is != full {
+			return is == entered, nil
+		}
+		if slowest != nil {
+			slowest.leave()
+			_ = slowest.conn.Close() // It makes room, however it takes it.
+			continue
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-l.freed:
+		case <-timer.C:
+		case <-l.closed:
+			timer.Stop()
+			return false, net.ErrClosed
+		}
+		timer.Stop()
 	}
+}
+
+type entry int
+
+const (
+	entered entry = iota
+	refused
+	full
+)
+
+// tryEnter also tells who is to make room when all places are taken, or when to ask again if that is nobody.
+func (l *limitedListener) tryEnter(newcomer *place) (is entry, slowest *place, again time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.perIP > 0 && l.share[newcomer.client] >= l.perIP {
+		return refused, nil, 0
+	}
+	now := l.now()
+	if l.total <= 0 || len(l.open) < l.total {
+		newcomer.since = now
+		l.open[newcomer] = struct{}{}
+		l.share[newcomer.client]++
+		return entered, nil, 0
+	}
+	for other := range l.open {
+		waits := !other.since.IsZero() && (!other.sending || now.Sub(other.since) > stalledAfter)
+		if waits && (slowest == nil || other.since.Before(slowest.since)) {
+			slowest = other
+		}
+	}
+	return full, slowest, stalledAfter / 10
+}
+
+// watch is an http.Server's ConnState.
+func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
+	p, ok := conn.(interface {
+		waits(since time.Time, sending bool)
+	})
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateIdle:
+		p.waits(l.now(), false)
+	case http.StateActive:
+		p.waits(time.Time{}, false)
+	case http.StateNew, http.StateHijacked, http.StateClosed:
+		// A new connection waits from the start; one that ends says so itself.
+	}
+}
+
+func (p *place) waits(since time.Time, sending bool) {
+	p.listener.mu.Lock()
+	defer p.listener.mu.Unlock()
+	p.since, p.sending = since, sending
+	if !since.IsZero() && !sending {
+		p.listener.signal()
+	}
+}
+
+// send notes how long the client takes to accept what write sends.
+func (p *place) send(write func()) {
+	p.waits(p.listener.now(), true)
+	write()
+	p.waits(time.Time{}, false)
+}
+
+func (p *place) leave() {
+	l := p.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.left {
+		return
+	}
+	p.left = true
+	delete(l.open, p)
+	if l.share[p.client]--; l.share[p.client] == 0 {
+		delete(l.share, p.client)
+	}
+	l.signal()
+}
+
+// signal lets a newcomer look again.
+func (l *limitedListener) signal() {
 	select {
-	case l.places <- struct{}{}:
-		return nil
-	case <-l.closed:
-		return net.ErrClosed
-	}
-}
-
-func (l *limitedListener) leave() {
-	if l.places != nil {
-		<-l.places
-	}
-}
-
-func (l *limitedListener) admit(client netip.Addr) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.perIP > 0 && l.open[client] >= l.perIP {
-		return false
-	}
-	l.open[client]++
-	return true
-}
-
-func (l *limitedListener) dismiss(client netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[client]--; l.open[client] == 0 {
-		delete(l.open, client)
+	case l.freed <- struct{}{}:
+	default: // It is known already.
 	}
 }
 
@@ -100,34 +198,4 @@ func address(conn net.Conn) netip.Addr {
 		return netip.Addr{}
 	}
 	return client.Addr().Unmap().WithZone("")
-}
-
-// wrap calls gone when the connection is closed. A TCP connection stays one for io.Copy, which sends files by sendfile.
-func wrap(conn net.Conn, gone func()) net.Conn {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		return &tcpConn{TCPConn: tcp, gone: sync.OnceFunc(gone)}
-	}
-	return &plainConn{Conn: conn, gone: sync.OnceFunc(gone)}
-}
-
-type tcpConn struct {
-	*net.TCPConn
-	gone func()
-}
-
-// Close implements net.Conn.
-func (c *tcpConn) Close() error {
-	defer c.gone()
-	return c.TCPConn.Close()
-}
-
-type plainConn struct {
-	net.Conn
-	gone func()
-}
-
-// Close implements net.Conn.
-func (c *plainConn) Close() error {
-	defer c.gone()
-	return c.Conn.Close()
 }

@@ -30,7 +30,8 @@ type Options struct {
 	ShutdownGrace time.Duration
 	// MaxHeaderBytes bounds a request's header, in bytes; net/http allows 4 KiB more. Zero means 8 KiB.
 	MaxHeaderBytes int
-	// MaxConns bounds the open connections. Further ones wait. Zero means 1024.
+	// MaxConns bounds the open connections. A further one takes the place of the connection that has waited longest for
+	// its next request, or for its client to accept 64 KiB for more than 1 s; when all are busy, it waits. Zero means 1024.
 	MaxConns int
 	// MaxConnsPerIP bounds the open connections of one client address. Further ones are closed at once. Zero means 256.
 	MaxConnsPerIP int

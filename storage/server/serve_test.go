@@ -274,36 +274,6 @@ func greeted(t *testing.T, conn net.Conn) {
 	}
 }
 
-func TestFurtherClientsWaitForAPlace(t *testing.T) {
-	t.Parallel()
-	store, _ := bigStore(t, 1<<10)
-	running := start(t, store, server.Options{MaxConns: 1, IdleTimeout: time.Hour})
-	first := dial(t, running.addr)
-	greeted(t, first)
-	waiting := dial(t, running.addr)
-	if _, err := io.WriteString(waiting, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	answered := make(chan string, 1)
-	go func() {
-		reply, _ := io.ReadAll(waiting)
-		answered <- string(reply)
-	}()
-	// The first client is served again while the other waits.
-	if _, err := io.WriteString(first, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if len(answered) > 0 {
-		t.Fatalf("The second client was answered beside the first: %q", <-answered)
-	}
-	if _, err := io.Copy(io.Discard, first); err != nil {
-		t.Fatal(err)
-	}
-	if reply := <-answered; !strings.HasPrefix(reply, "HTTP/1.1 200 ") {
-		t.Errorf("The second client: got %q", reply)
-	}
-}
-
 func TestStoppingLetsDownloadsFinish(t *testing.T) {
 	t.Parallel()
 	store, artifact := bigStore(t, 4<<20)

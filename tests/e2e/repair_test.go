@@ -2,13 +2,16 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +78,42 @@ func TestALostStorageIsRebuiltInParallelWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// wipe empties the storage folder.
+func TestAStorageLostUnderTheRunningProgramIsRebuilt(t *testing.T) {
+	t.Parallel()
+	s := newRunning(t)
+	repository := s.upstream.Repository("app")
+	commit := repository.Commit("main", "First", oneFile("replicas: 1\n"))
+	server := s.upstream.HTTP(upstream.HTTPOptions{})
+	s.create("app", server.URL("app"))
+	s.create("frequent", server.URL("app"), every(time.Second))
+	before := map[string]*sourcev1.GitRepository{"app": s.ready("app", mainAt(commit)), "frequent": s.ready("frequent", mainAt(commit))}
+
+	for range 2 {
+		s.wipe()
+		s.request("app") // The other one is due by itself.
+		for name, obj := range before {
+			s.eventually(name+" is served again", func(ctx context.Context) (bool, string) {
+				answer, err := get(ctx, obj.Status.Artifact.URL)
+				if err != nil {
+					return false, err.Error()
+				}
+				return answer.status == http.StatusOK, fmt.Sprint(answer.status)
+			})
+			after := s.ready(name, mainAt(commit))
+			if was, is := obj.Status.Artifact, after.Status.Artifact; was.Digest != is.Digest || was.Path != is.Path {
+				t.Errorf("artifact %s became %s", asJSON(was), asJSON(is))
+			}
+			s.holds(after.Status.Artifact, repository.Tree(commit))
+		}
+	}
+	s.eventually("the storage is in order", func(context.Context) (bool, string) {
+		found, wrong := readDisk(s.storage)
+		left := append(found.strays(), wrong...)
+		return len(left) == 0 && len(found.files) == 2, strings.Join(left, "\n")
+	})
+}
+
+// wipe empties the storage folder, also while the program puts new files there.
 func (s *scene) wipe() {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.storage)
@@ -83,7 +121,14 @@ func (s *scene) wipe() {
 		s.t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if err := os.RemoveAll(filepath.Join(s.storage, entry.Name())); err != nil {
+		err := os.RemoveAll(filepath.Join(s.storage, entry.Name()))
+		for range 100 {
+			if !errors.Is(err, syscall.ENOTEMPTY) {
+				break
+			}
+			err = os.RemoveAll(filepath.Join(s.storage, entry.Name()))
+		}
+		if err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ type scene struct {
 	kubeconfig string
 	upstream   *upstream.Fixture
 	flags      []string
+	prepare    func(*exec.Cmd) // how the program is started otherwise; may be nil
 	manager    *testenv.Manager
 	processes  *[]*testenv.Manager // all that were ever started
 	canaries   map[string]string   // what must be seen nowhere, and what it is
@@ -73,7 +75,7 @@ func (s *scene) another() *testenv.Manager {
 	s.t.Helper()
 	manager, err := testenv.StartManager(testenv.ManagerOptions{
 		Binary: program, Kubeconfig: s.kubeconfig, Storage: s.storage,
-		Env: []string{"RUNTIME_NAMESPACE=" + s.namespace}, Flags: s.flags,
+		Env: []string{"RUNTIME_NAMESPACE=" + s.namespace}, Flags: s.flags, Prepare: s.prepare,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"golang.org/x/sys/unix"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
@@ -17,24 +16,16 @@ import (
 
 func TestAFullStorageKeepsTheOldArtifactAndHealsWithRoom(t *testing.T) {
 	t.Parallel()
+	disk := newSmallDisk(t)
 	s := newScene(t)
-	if err := unix.Mount("tmpfs", s.storage, "tmpfs", 0, "size=192k"); err != nil {
-		t.Fatalf("a full storage needs a small file system, and this user may not mount one: %v; run the test as root", err)
-	}
-	t.Cleanup(func() {
-		if s.manager != nil {
-			s.stop()
-		}
-		if err := unix.Unmount(s.storage, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	s.storage, s.prepare = disk.storage, disk.prepare
 	s.start()
 	repository := s.upstream.Repository("app")
 	first := repository.Commit("main", "First", oneFile(noise(50<<10, 1)))
 	s.create("app", s.upstream.HTTP(upstream.HTTPOptions{}).URL("app"))
 	good := s.ready("app", mainAt(first))
 
+	makeRoom := disk.fill(t, s.manager.Pid(), 128<<10)
 	second := repository.Commit("main", "Second", oneFile(noise(300<<10, 2)))
 	s.request("app")
 	full := trouble{sourcev1.StorageOperationFailedCondition, sourcev1.ArchiveOperationFailedReason, "no space left on device"}
@@ -46,12 +37,10 @@ func TestAFullStorageKeepsTheOldArtifactAndHealsWithRoom(t *testing.T) {
 	}
 	s.failing("app", full)
 
-	if err := unix.Mount("tmpfs", s.storage, "tmpfs", unix.MS_REMOUNT, "size=4m"); err != nil {
-		t.Fatal(err)
-	}
+	makeRoom()
 	s.holds(s.ready("app", mainAt(second)).Status.Artifact, repository.Tree(second))
 	s.eventually("nothing is left of the attempts", func(context.Context) (bool, string) {
-		found, wrong := readDisk(s.storage)
+		found, wrong := readDisk(disk.seen(s.manager.Pid()))
 		left := append(found.strays(), wrong...)
 		return len(left) == 0, strings.Join(left, "\n")
 	})

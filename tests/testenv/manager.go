@@ -39,6 +39,8 @@ type ManagerOptions struct {
 	Flags []string
 	// Env is added to the environment.
 	Env []string
+	// Prepare changes how the process is started, which is then still the manager; may be nil.
+	Prepare func(*exec.Cmd)
 	// Log takes a copy of what the program prints; may be nil.
 	Log io.Writer
 }
@@ -61,6 +63,9 @@ func StartManager(options ManagerOptions) (*Manager, error) {
 	}, options.Flags...)
 	cmd := exec.Command(options.Binary, flags...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)
+	if options.Prepare != nil {
+		options.Prepare(cmd)
+	}
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, fmt.Errorf("read the manager's log: %w", err)

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Validate tells what is wrong with the options, all of it at once, naming the flags.
+func (o *Options) Validate() error {
+	return errors.Join(o.validatePlanes(), o.validateStorage(), o.validateWork(), o.validateProcess(), o.Limits.validate())
+}
+
+// problems collects what is wrong.
+type problems []error
+
+func (p *problems) refuse(wrong bool, format string, args ...any) {
+	if wrong {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
+func (o *Options) validatePlanes() error {
+	var p problems
+	p.refuse(len(o.Controllers) == 0, "--controllers: name at least one plane")
+	for _, plane := range o.Controllers {
+		p.refuse(!slices.Contains(planes, plane), "--controllers: there is no plane %q; choose from %s", plane, strings.Join(planes, ", "))
+	}
+	for name, value := range o.FeatureGates {
+		p.refuse(value != "false", "--feature-gates: %s=%s: this feature is not offered; leave it out or set it to false", name, value)
+	}
+	return errors.Join(p...)
+}
+
+func (o *Options) validateStorage() error {
+	var p problems
+	blake3 := o.DigestAlgorithm == "blake3"
+	p.refuse(blake3, "--artifact-digest-algo: blake3 is not supported; choose sha256, sha384 or sha512")
+	p.refuse(!blake3 && !digest.Algorithm(o.DigestAlgorithm).Available(),
+		"--artifact-digest-algo: %q is not known; choose sha256, sha384 or sha512", o.DigestAlgorithm)
+	p.refuse(o.RetentionRecords < 1, "--artifact-retention-records: must be at least 1, not %d", o.RetentionRecords)
+	p.refuse(o.RetentionTTL < 0, "--artifact-retention-ttl: must not be negative, not %s", o.RetentionTTL)
+	p.refuse(o.ScrubInterval < 0, "--storage-scrub-interval: must not be negative, not %s", o.ScrubInterval)
+	_, _, err := net.SplitHostPort(o.StorageAddr)
+	p.refuse(err != nil, "--storage-addr: %w", err)
+	return errors.Join(p...)
+}
+
+func (o *Options) validateWork() error {
+	var p problems
+	p.refuse(o.Concurrent < 1, "--concurrent: must be at least 1, not %d", o.Concurrent)
+	p.refuse(o.RequeueDependency < 0, "--requeue-dependency: must not be negative, not %s", o.RequeueDependency)
+	p.refuse(o.Jitter.Percentage >= 100, "--interval-jitter-percentage: must be below 100, not %d", o.Jitter.Percentage)
+	shortest, longest := o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay
+	p.refuse(shortest <= 0 || longest < shortest, "--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", shortest, longest)
+	p.refuse(!o.WatchAllNamespaces && o.RuntimeNamespace == "",
+		"--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
+	_, err := labels.Parse(o.WatchLabelSelector)
+	p.refuse(err != nil, "--watch-label-selector: %w", err)
+	_, err = o.denied()
+	p.refuse(err != nil, "%w", err)
+	return errors.Join(p...)
+}
+
+func (o *Options) validateProcess() error {
+	var p problems
+	p.refuse(o.GracefulShutdown < 0, "--graceful-shutdown-timeout: must not be negative, not %s", o.GracefulShutdown)
+	p.refuse(!slices.Contains([]string{"trace", "debug", "info", "error"}, o.Log.LogLevel),
+		"--log-level: %q is none of trace, debug, info, error", o.Log.LogLevel)
+	p.refuse(!slices.Contains([]string{"json", "console"}, o.Log.LogEncoding), "--log-encoding: %q is neither json nor console", o.Log.LogEncoding)
+	p.refuse(o.KubeQPS <= 0 || o.KubeBurst < 1, "--kube-api-qps and --kube-api-burst: must be above 0, not %g and %d", o.KubeQPS, o.KubeBurst)
+	e := o.LeaderElection
+	p.refuse(e.Enable && (e.RetryPeriod <= 0 || e.RenewDeadline <= e.RetryPeriod || e.LeaseDuration <= e.RenewDeadline),
+		"--leader-election-lease-duration, -renew-deadline and -retry-period: need 0 < retry < renew < lease, not %s, %s and %s",
+		e.LeaseDuration, e.RenewDeadline, e.RetryPeriod)
+	return errors.Join(p...)
+}
+
+func (l *Limits) validate() error {
+	var errs []error
+	for name, value := range map[string]int64{
+		"git-max-pack-bytes": l.GitPackBytes, "git-max-object-bytes": l.GitObjectBytes, "git-max-unpacked-bytes": l.GitUnpackedBytes,
+		"git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
+		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
+		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
+		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),
+	} {
+		if value < 1 {
+			errs = append(errs, fmt.Errorf("--%s: must be at least 1, not %d", name, value))
+		}
+	}
+	return errors.Join(errs...)
+}

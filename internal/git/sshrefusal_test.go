@@ -1,0 +1,105 @@
+package git_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// answerSSH serves one SSH session after the other, and has each command answered by the function. It does not end a
+// session by itself.
+func answerSSH(t *testing.T, answer func(ssh.Channel)) git.Remote {
+	t.Helper()
+	f := upstream.ForTest(t)
+	host, user := f.Key(upstream.Ed25519), f.Key(upstream.Ed25519)
+	config := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
+		return &ssh.Permissions{}, nil
+	}}
+	config.AddHostKey(host.Signer)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serveSession(conn, config, answer)
+		}
+	}()
+	line := knownhosts.Line([]string{knownhosts.Normalize(listener.Addr().String())}, host.Signer.PublicKey())
+	return over(fmt.Sprintf("ssh://git@%s/app", listener.Addr()), credential.SSH{
+		PrivateKey: keyPEM(t, user), KnownHosts: []byte(line + "\n"),
+	})
+}
+
+func serveSession(conn net.Conn, config *ssh.ServerConfig, answer func(ssh.Channel)) {
+	defer func() { _ = conn.Close() }()
+	_, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		return
+	}
+	go ssh.DiscardRequests(requests)
+	for offered := range channels {
+		channel, asked, err := offered.Accept()
+		if err != nil {
+			return
+		}
+		for request := range asked {
+			_ = request.Reply(request.Type == "exec", nil)
+			if request.Type == "exec" {
+				go answer(channel)
+			}
+		}
+	}
+}
+
+func TestSSHRefusalsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		answer func(ssh.Channel)
+		want   error
+	}{
+		"talks on": {"A server that says much, and no advertisement, waits until it is read; its words explain nothing.", func(c ssh.Channel) {
+			_, _ = io.WriteString(c.Stderr(), "Unauthorized use is forbidden.\n")
+			_, _ = c.Write(bytes.Repeat([]byte("welcome!"), 1<<20))
+			_, _ = c.SendRequest("exit-status", false, []byte{0, 0, 0, 1})
+			_ = c.Close()
+		}, git.ErrProtocol},
+		"stays": {"A server that said why, and keeps the session.", func(c ssh.Channel) {
+			_, _ = io.WriteString(c.Stderr(), "ERROR: Repository not found.\n")
+			_ = c.CloseWrite()
+		}, git.ErrNotFound},
+		"says nothing": {"A server that ends its answer, and keeps the session.", func(c ssh.Channel) {
+			_ = c.CloseWrite()
+		}, git.ErrProtocol},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := newClient(t).ListRefs(ctx, answerSSH(t, c.answer))
+			checkError(t, c.reason, err, c.want)
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s waited until the end: %v", c.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,278 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// uncached is the size of a base that is not kept.
+const uncached = maxKeptBase + 1
+
+// chained is a pack with a chain of deltas that are not kept, and small ones at its end.
+func chained(t *testing.T, length int, ends ...string) []byte {
+	t.Helper()
+	w := &packWriter{t: t}
+	w.blob(strings.Repeat("\x00", uncached))
+	for i := range length {
+		w.offsetDelta(i, same(uncached, byte(i+1)))
+	}
+	for _, end := range ends {
+		w.offsetDelta(length, word(uncached, end))
+	}
+	return w.bytes()
+}
+
+func openAll(ctx context.Context, p *pack, index int32) (string, error) {
+	stream, err := p.open(ctx, index)
+	if err != nil {
+		return "", err
+	}
+	content, err := io.ReadAll(stream)
+	return string(content), errors.Join(err, stream.Close())
+}
+
+// TestSmallFilesFromLongChainsAreNotFree: a tree may name an object many times, and each time costs the whole chain.
+func TestSmallFilesFromLongChainsAreNotFree(t *testing.T) {
+	t.Parallel()
+	limits := packLimits{objects: 10, object: uncached, delta: uncached, unpacked: 5 * uncached}
+	p, err := indexWithin(t.Context(), chained(t, 3, "first", "second"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := lookUp(t, p, "first"), lookUp(t, p, "second")
+	if got, err := openAll(t.Context(), p, first); err != nil || got != "first" {
+		t.Fatalf("first: %q, %v", got, err)
+	}
+	left := p.work.Load()
+	for range 1000 {
+		if got, err := openAll(t.Context(), p, first); err != nil || got != "first" {
+			t.Fatalf("first again: %q, %v", got, err)
+		}
+	}
+	if now := p.work.Load(); now != left {
+		t.Errorf("opening the same object again took %d bytes of work", left-now)
+	}
+	opened := 0
+	for err == nil {
+		if opened++; opened > 100 {
+			t.Fatal("work has no end")
+		}
+		if _, err = openAll(t.Context(), p, second); err == nil {
+			_, err = openAll(t.Context(), p, first)
+		}
+	}
+	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--git-max-unpacked-bytes") {
+		t.Errorf("want %v, got %v", ErrLimit, err)
+	}
+}
+
+// TestLeavesAreResolvedFirst: with the leaf resolved before the chain goes on, no base is needed twice.
+func TestLeavesAreResolvedFirst(t *testing.T) {
+	t.Parallel()
+	w := &packWriter{t: t}
+	w.blob(strings.Repeat("\x00", uncached))
+	last := 0
+	for i := range 10 {
+		w.offsetDelta(last, word(uncached, fmt.Sprint("before ", i)))
+		w.offsetDelta(last, same(uncached, byte(i+1)))
+		next := len(w.offsets) - 1
+		w.offsetDelta(last, word(uncached, fmt.Sprint("after ", i)))
+		last = next
+	}
+	limits := packLimits{objects: 100, object: uncached, delta: uncached, unpacked: 1 << 30}
+	p, err := indexWithin(t.Context(), w.bytes(), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent := workShare*limits.unpacked - p.work.Load(); spent != uncached+stepWork {
+		t.Errorf("more was unpacked again than the first base: %d bytes", spent)
+	}
+}
+
+// TestForksAreNotFree: where several long chains leave each base, bases are needed again, and that is bounded.
+func TestForksAreNotFree(t *testing.T) {
+	t.Parallel()
+	w := &packWriter{t: t}
+	w.blob(strings.Repeat("\x00", uncached))
+	const levels = 20
+	last := 0
+	for i := range levels {
+		w.offsetDelta(last, word(uncached, "fork"))
+		w.offsetDelta(len(w.offsets)-1, word(4, fmt.Sprint("end ", i)))
+		w.offsetDelta(last, same(uncached, byte(i+1)))
+		last = len(w.offsets) - 1
+	}
+	limits := packLimits{objects: 100, object: uncached, delta: uncached, unpacked: (levels + 2) * uncached}
+	if _, err := indexWithin(t.Context(), w.bytes(), limits); !errors.Is(err, ErrLimit) {
+		t.Errorf("want %v, got %v", ErrLimit, err)
+	}
+	limits.unpacked *= 10
+	if _, err := indexWithin(t.Context(), w.bytes(), limits); err != nil {
+		t.Errorf("with more work allowed: %v", err)
+	}
+}
+
+func TestDeltasOnLargeObjectsAreRefused(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 16
+	large := noiseOf(limit + 1)
+	cases := map[string]struct {
+		reason string
+		make   func(w *packWriter)
+		want   error
+	}{
+		"no delta":     {"It is streamed.", func(w *packWriter) { w.blob(large) }, nil},
+		"at the limit": {"It fits.", func(w *packWriter) { w.blob(large[:limit]); w.offsetDelta(0, same(limit, 'x')) }, nil},
+		"base":         {"It would have to be held.", func(w *packWriter) { w.blob(large); w.offsetDelta(0, word(limit+1, "x")) }, ErrLimit},
+		"result":       {"It would have to be held.", func(w *packWriter) { w.blob("abc"); w.offsetDelta(0, copies(3, limit/3+1)) }, ErrLimit},
+		"delta": {"It would have to be held.", func(w *packWriter) {
+			w.blob("abc")
+			w.offsetDelta(0, append([]byte{3, 1}, strings.Repeat("\x01x", limit/2)...))
+		}, ErrLimit},
+	}
+	for name, c := range cases {
+		w := &packWriter{t: t}
+		c.make(w)
+		_, err := indexWithin(t.Context(), w.bytes(), packLimits{objects: 10, object: 1 << 20, delta: limit, unpacked: 1 << 30})
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), "--git-max-object-bytes") {
+			t.Errorf("%s %s want %v, got %v", name, c.reason, c.want, err)
+		}
+	}
+}
+
+func noiseOf(size int) string {
+	text := make([]byte, size)
+	state := uint32(1)
+	for i := range text {
+		state = state*1664525 + 1013904223
+		text[i] = byte(state >> 24)
+	}
+	return string(text)
+}
+
+// TestLargeDeltasWaitForRoom: all fetches of a client together hold a bounded amount of them.
+func TestLargeDeltasWaitForRoom(t *testing.T) {
+	t.Parallel()
+	large, small := chained(t, 1, "leaf"), smallDeltas(t)
+	limits := packLimits{objects: 10, object: uncached, delta: uncached, unpacked: 1 << 30}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(limits.delta)
+		index := func(ctx context.Context, content []byte) (*pack, error) {
+			return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, r, "")
+		}
+		release, err := r.acquire(t.Context(), r.size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := index(t.Context(), small); err != nil {
+			t.Errorf("small deltas need no room: %v", err)
+		}
+		stopped, stop := context.WithCancelCause(t.Context())
+		results := make(chan error, 1)
+		go func() { _, err := index(stopped, large); results <- err }()
+		synctest.Wait()
+		stop(fs.ErrClosed)
+		if err := <-results; !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("given up: %v", err)
+		}
+		var p *pack
+		go func() {
+			var err error
+			p, err = index(t.Context(), large)
+			results <- err
+		}()
+		synctest.Wait()
+		if len(results) > 0 {
+			t.Error("large deltas did not wait")
+		}
+		release()
+		if err := <-results; err != nil {
+			t.Fatal(err)
+		}
+		if !r.free.TryAcquire(r.size) {
+			t.Fatal("room was not given back")
+		}
+		go func() { _, err := p.load(t.Context(), lookUp(t, p, "leaf")); results <- err }()
+		synctest.Wait()
+		if len(results) > 0 {
+			t.Error("reading did not wait")
+		}
+		r.free.Release(r.size)
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func smallDeltas(t *testing.T) []byte {
+	t.Helper()
+	w := &packWriter{t: t}
+	w.blob("base")
+	w.offsetDelta(0, insert(4, " more"))
+	return w.bytes()
+}
+
+// TestLargeOpenFilesAreNotInMemory: what was put together is kept in a file without a name, as long as it is read.
+func TestLargeOpenFilesAreNotInMemory(t *testing.T) {
+	t.Parallel()
+	limits := packLimits{objects: 10, object: uncached, delta: uncached, unpacked: 1 << 30}
+	p, err := indexWithin(t.Context(), chained(t, 2, "leaf"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.dir = t.TempDir()
+	large, err := p.open(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.opened.last
+	if first.memory != nil || first.file == nil {
+		t.Errorf("kept in memory: %d bytes", len(first.memory))
+	}
+	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if !p.room.free.TryAcquire(p.room.size) {
+		t.Error("an open file holds room")
+	}
+	p.room.free.Release(p.room.size)
+	if got, err := openAll(t.Context(), p, lookUp(t, p, "leaf")); err != nil || got != "leaf" {
+		t.Errorf("another file meanwhile: %q, %v", got, err)
+	}
+	content, err := io.ReadAll(large)
+	if want := "\x01" + strings.Repeat("\x00", uncached-1); err != nil || string(content) != want {
+		t.Errorf("read %d bytes, %v", len(content), err)
+	}
+	if first.closed.Load() {
+		t.Error("closed while it was read")
+	}
+	if err := errors.Join(large.Close(), large.Close()); err != nil || !first.closed.Load() {
+		t.Errorf("not closed after it was read: %v", err)
+	}
+	again, err := p.open(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("read after the pack was closed: %v", err)
+	}
+	last := p.opened.last
+	if err := again.Close(); err != nil || last != nil {
+		t.Errorf("close: %v, still kept: %v", err, last)
+	}
+	ended, end := context.WithCancelCause(t.Context())
+	end(fs.ErrClosed)
+	if _, err := p.open(ended, 2); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("open after the end: %v", err)
+	}
+}

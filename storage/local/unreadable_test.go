@@ -1,0 +1,245 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+
+	"sluice.dev/sluice/storage"
+)
+
+// TestAFileWithoutRightsIsMadeAgain runs again as another user when root runs it: modes do not bind root.
+func TestAFileWithoutRightsIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		dir := t.TempDir()
+		if err := errors.Join(os.Chown(dir, nobody, nobody), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		// The binary's own path may lie in a folder that is root's.
+		command := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+		command.Dir = dir
+		command.Env = append(os.Environ(), "TMPDIR="+dir)
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	for name, file := range map[string]string{
+		"Body": pathFor(podinfo, "hello"), "Blob": blobPath(digest.FromString("hello")), "Record": recordPath(podinfo),
+	} {
+		for _, restarted := range []bool{false, true} {
+			label := name
+			if restarted {
+				label += "WhileDown"
+			}
+			t.Run(label, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				first, err := Open(dir, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = first.Close() })
+				publish(t, first, podinfo, "hello")
+				store := first
+				if restarted {
+					if err := first.Close(); err != nil {
+						t.Fatal(err)
+					}
+					store = open(t, dir, Options{})
+				}
+				if err := os.Chmod(filepath.Join(dir, file), 0); err != nil {
+					t.Fatal(err)
+				}
+				wantMadeAgain(t, store, dir)
+			})
+		}
+	}
+}
+
+func TestAFileThatTheDiskDoesNotGiveBackIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []error{syscall.EIO, errCorrupted, syscall.EACCES, syscall.EPERM} {
+		for _, bad := range [][]string{
+			{pathFor(podinfo, "hello"), blobPath(digest.FromString("hello"))}, {recordPath(podinfo)},
+		} {
+			dir := t.TempDir()
+			store := open(t, dir, Options{})
+			publish(t, store, podinfo, "hello")
+			rot(t, store, dir, bad, reason)
+			wantMadeAgain(t, store, dir)
+		}
+	}
+}
+
+// rot makes files unreadable until others take their names.
+func rot(t *testing.T, store *Store, dir string, names []string, reason error) {
+	t.Helper()
+	bad := make(map[string]fs.FileInfo)
+	for _, name := range names {
+		file, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() }) // Until then no other file gets its number.
+		if bad[name], err = file.Stat(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.disk.opening = func(name string) error {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err == nil && bad[name] != nil && os.SameFile(info, bad[name]) {
+			return &os.PathError{Op: "open", Path: name, Err: reason}
+		}
+		return nil
+	}
+}
+
+// wantMadeAgain asserts that the object with a file that cannot be read has no record, harms no other, and heals.
+func wantMadeAgain(t *testing.T, store *Store, dir string) {
+	t.Helper()
+	path := pathFor(podinfo, "hello")
+	if _, err := store.Record(t.Context(), podinfo); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("Record: want %v, got %v", storage.ErrNotFound, err)
+	}
+	for range 2 {
+		if _, err := read(store, path); !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("Open: want %v, got %v", storage.ErrNotFound, err)
+		}
+	}
+	if _, err := store.Collect(t.Context(), podinfo); err != nil {
+		t.Errorf("Collect: %v", err)
+	}
+	publish(t, store, podinfo, "hello")
+	if content, err := read(store, path); content != "hello" {
+		t.Errorf("Open after the repair: %q, %v", content, err)
+	}
+	if _, err := store.SweepOrphans(t.Context(), func(storage.Object, string) bool { return true }, 0); err != nil {
+		t.Errorf("SweepOrphans: %v", err)
+	}
+	wantTidy(t, store, dir)
+}
+
+func TestScrubFindsWhatTheDiskDoesNotGiveBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var seen watch
+	store := open(t, dir, Options{OnDamage: seen.onDamage})
+	path := publish(t, store, podinfo, "hello").Current.Path
+	publish(t, store, twin, "fine")
+	blob := blobPath(digest.FromString("hello"))
+	rot(t, store, dir, []string{path, blob}, syscall.EIO)
+
+	checked, damagedObjects, err := store.Scrub(t.Context())
+	if diff := cmp.Diff([]storage.Object{podinfo}, damagedObjects); diff != "" || checked != 2 || err != nil {
+		t.Errorf("Scrub checked %d, %v; damaged: -want, +got:\n%s", checked, err, diff)
+	}
+	if exists(dir, path) || exists(dir, blob) || seen.count() != 1 {
+		t.Errorf("The unreadable file: published %t, blob %t, told %d times", exists(dir, path), exists(dir, blob), seen.count())
+	}
+}
+
+func TestTheLackOfDescriptorsIsNoDamage(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		for _, bad := range []string{pathFor(podinfo, "hello"), recordPath(podinfo)} {
+			dir := t.TempDir()
+			var seen watch
+			store := open(t, dir, Options{OnDamage: seen.onDamage})
+			path := publish(t, store, podinfo, "hello").Current.Path
+			rot(t, store, dir, []string{bad}, reason)
+			if _, err := store.Record(t.Context(), podinfo); !errors.Is(err, reason) || errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("%s: Record: want %v, got %v", bad, reason, err)
+			}
+			if _, err := read(store, path); !errors.Is(err, reason) || errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("%s: Open: want %v, got %v", bad, reason, err)
+			}
+			store.disk.opening = func(string) error { return nil }
+			if content, err := read(store, path); content != "hello" || seen.count() > 0 {
+				t.Errorf("%s: Open afterwards: %q, %v, told %v", bad, content, err, seen.told)
+			}
+		}
+	}
+}
+
+func TestAReadErrorIsDamage(t *testing.T) {
+	t.Parallel()
+	// The first page of a process's memory is never there: reading it is an I/O error.
+	file, err := os.Open("/proc/self/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Read(make([]byte, 1)); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("The test needs an I/O error, got %v", err)
+	}
+	store := open(t, t.TempDir(), Options{})
+	is, isNew, err := store.judge(file, storage.Artifact{Digest: digest.FromString("hello")})
+	if is != damaged || !isNew || err != nil {
+		t.Errorf("judge: %v, %t, %v", is, isNew, err)
+	}
+}
+
+// TestOneBadObjectStopsNoPass makes all of one object's files fail in a way that is no damage.
+func TestOneBadObjectStopsNoPass(t *testing.T) {
+	t.Parallel()
+	for name, pass := range map[string]func(ctx context.Context, store *Store) error{
+		"Sweep": func(ctx context.Context, store *Store) error {
+			removed, err := store.SweepOrphans(ctx, func(storage.Object, string) bool { return false }, 0)
+			if diff := cmp.Diff([]storage.Object{twin}, removed); diff != "" {
+				return errors.New(diff)
+			}
+			return err
+		},
+		"Scrub": func(ctx context.Context, store *Store) error {
+			checked, damagedObjects, err := store.Scrub(ctx)
+			if checked != 1 || len(damagedObjects) != 0 {
+				return errors.Join(errors.New("it did not go on"), err)
+			}
+			return err
+		},
+	} {
+		for _, bad := range []string{pathFor(podinfo, "hello"), recordPath(podinfo)} {
+			if name == "Sweep" && bad != recordPath(podinfo) {
+				continue // A sweep opens no bodies.
+			}
+			dir := t.TempDir()
+			store := open(t, dir, Options{})
+			publish(t, store, podinfo, "hello")
+			publish(t, store, twin, "fine")
+			rot(t, store, dir, []string{bad}, syscall.EMFILE)
+			if err := pass(t.Context(), store); !errors.Is(err, syscall.EMFILE) {
+				t.Errorf("%s with %s: %v", name, bad, err)
+			}
+		}
+	}
+}
+
+func TestFailuresAreBounded(t *testing.T) {
+	t.Parallel()
+	var failed failures
+	failed.add(nil)
+	if err := failed.join(); err != nil {
+		t.Errorf("No failure: %v", err)
+	}
+	for range maxFailures {
+		failed.add(syscall.EIO)
+	}
+	plain := failed.join().Error()
+	failed.add(syscall.EIO)
+	failed.add(syscall.EIO)
+	if want, got := plain+"\nand 2 more errors", failed.join().Error(); got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}

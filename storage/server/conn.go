@@ -1,0 +1,54 @@
+package server
+
+import (
+	"io"
+	"net"
+)
+
+// wrap makes the place a connection. A TCP connection stays one for io.Copy, which sends files by sendfile.
+func (p *place) wrap() net.Conn {
+	if tcp, ok := p.conn.(*net.TCPConn); ok {
+		return &tcpConn{TCPConn: tcp, place: p}
+	}
+	return &plainConn{Conn: p.conn, place: p}
+}
+
+type tcpConn struct {
+	*net.TCPConn
+	*place
+}
+
+// Write implements net.Conn.
+func (c *tcpConn) Write(b []byte) (n int, err error) {
+	c.send(func() { n, err = c.TCPConn.Write(b) })
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (c *tcpConn) ReadFrom(r io.Reader) (n int64, err error) {
+	c.send(func() { n, err = c.TCPConn.ReadFrom(r) })
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *tcpConn) Close() error {
+	defer c.leave()
+	return c.TCPConn.Close()
+}
+
+type plainConn struct {
+	net.Conn
+	*place
+}
+
+// Write implements net.Conn.
+func (c *plainConn) Write(b []byte) (n int, err error) {
+	c.send(func() { n, err = c.Conn.Write(b) })
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *plainConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
