@@ -16,8 +16,8 @@ const (
 	programVariable = "SLUICE_E2E_PROGRAM" // what it becomes; without it, it ends well
 )
 
-// namespacedDisk is mounted in a mount namespace that the program is started in. Who may not make one alone may make
-// one together with a user namespace, in which this user is root.
+// namespacedDisk is mounted in a mount namespace that the program is started in, and goes away with it. The user
+// namespace around it, in which this user is root, is what allows that to those who may not mount otherwise.
 func namespacedDisk(t *testing.T) (*smallDisk, error) {
 	t.Helper()
 	self, err := os.Executable()

@@ -23,8 +23,8 @@ const (
 type smallDisk struct {
 	// storage is the folder for artifacts on it, where the program finds it.
 	storage string
-	// prepare has the disk made just before the program starts, where nobody but the program sees it; nil when it is
-	// there already.
+	// prepare has a disk made just before the program starts, where nobody but the program sees it, an empty one for
+	// each start; nil when the disk is there already.
 	prepare func(*exec.Cmd)
 }
 
