@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -44,6 +45,8 @@ func newManager(options Options) (ctrl.Manager, error) {
 	}
 	config.QPS, config.Burst = options.KubeQPS, options.KubeBurst
 	config.UserAgent = controllerName
+	// The API server warns about Flux's finalizer with each new object. Once is enough.
+	config.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})
 
 	selector, err := labels.Parse(options.WatchLabelSelector)
 	if err != nil {
