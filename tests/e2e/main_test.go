@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	_ "sluice.dev/sluice/internal/app" // The program under test is built apart; without this, go test would cache results across changes of it.
 	"sluice.dev/sluice/tests/testenv"
 )
 
