@@ -172,7 +172,6 @@ func (p *Pipeline) publish(
 		ConfigChecksum: selected.ConfigChecksum,
 		Title:          content.Title,
 		BaseChecksum:   before.BaseChecksum,
-		Superseded:     before.Superseded,
 		Current: storage.Artifact{
 			Revision: selected.Revision,
 			StoredAt: p.Clock.Now().UTC().Truncate(time.Second),

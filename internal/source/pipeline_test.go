@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -14,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
+	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/memory"
 )
 
@@ -101,6 +104,36 @@ func TestTimeoutBoundsUpstreamAndSaysSo(t *testing.T) {
 	}
 	if want := "context deadline exceeded: spec.timeout of 1ms was not enough"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
+	}
+}
+
+// letter is a source of one blob.
+type letter struct{ session }
+
+func (letter) Fetch(context.Context, source.Selection) (source.Content, error) {
+	return source.Content{Blob: strings.NewReader("dear reader"), Metadata: map[string]string{"from": "writer"}}, nil
+}
+
+func TestBlobIsStoredByteForByte(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	pipeline := newPipeline()
+	pipeline.Store = store
+	subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
+	outcome, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) {
+		return letter{session{&shelf{}}}, nil
+	}, func(context.Context, source.Change) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := store.Open(t.Context(), outcome.Record.Current.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = body.Close() }()
+	content, err := io.ReadAll(body)
+	if err != nil || string(content) != "dear reader" || outcome.Record.Current.Metadata["from"] != "writer" {
+		t.Errorf("got %q, %v, %+v", content, err, outcome.Record.Current)
 	}
 }
 
