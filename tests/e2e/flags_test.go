@@ -45,7 +45,7 @@ func TestFlagsThatCannotBeAreNamed(t *testing.T) {
 			args := append([]string{
 				"manager", "--metrics-addr=0", "--health-addr=0", "--storage-addr=127.0.0.1:0", "--storage-path=" + storage,
 			}, c.args...)
-			cmd := exec.CommandContext(ctx, program, args...)
+			cmd := exec.CommandContext(ctx, program(t), args...)
 			cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig, "RUNTIME_NAMESPACE=")
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError

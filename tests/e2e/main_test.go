@@ -8,13 +8,12 @@ import (
 	"os"
 	"testing"
 
-	_ "sluice.dev/sluice/internal/app" // The program under test is built apart; without this, go test would cache results across changes of it.
 	"sluice.dev/sluice/tests/testenv"
 )
 
 var (
-	env     *testenv.Env
-	program string
+	env   *testenv.Env
+	built string
 )
 
 func TestMain(m *testing.M) {
@@ -32,11 +31,20 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "sluice-e2e-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		program, err = testenv.Build(context.Background(), dir, "-race")
+		built, err = testenv.Build(context.Background(), dir, "-race")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return testenv.Main(m, &env)
+}
+
+// program is the path of the built program. A test that runs it depends on what it was built from.
+func program(t *testing.T) string {
+	t.Helper()
+	if err := testenv.DependOnSources(); err != nil {
+		t.Fatal(err)
+	}
+	return built
 }

@@ -74,7 +74,7 @@ func (s *scene) start() {
 func (s *scene) another() *testenv.Manager {
 	s.t.Helper()
 	manager, err := testenv.StartManager(testenv.ManagerOptions{
-		Binary: program, Kubeconfig: s.kubeconfig, Storage: s.storage,
+		Binary: program(s.t), Kubeconfig: s.kubeconfig, Storage: s.storage,
 		Env: []string{"RUNTIME_NAMESPACE=" + s.namespace}, Flags: s.flags, Prepare: s.prepare,
 	})
 	if err != nil {

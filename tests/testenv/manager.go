@@ -2,13 +2,11 @@ package testenv
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,17 +15,6 @@ import (
 
 // stopTimeout is how long the manager may take to stop before it is killed.
 const stopTimeout = 30 * time.Second
-
-// Build builds the program into dir and returns its path.
-func Build(ctx context.Context, dir string, flags ...string) (string, error) {
-	binary := filepath.Join(dir, "sluice")
-	build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", binary, ".")...)
-	build.Dir = Root()
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build sluice: %w: %s", err, out)
-	}
-	return binary, nil
-}
 
 // ManagerOptions say how the program is run.
 type ManagerOptions struct {
