@@ -15,6 +15,10 @@ var ErrInvalidPath = errors.New("not a valid artifact path")
 // maxSegment is the longest name that common file systems take, in bytes.
 const maxSegment = 255
 
+// LatestFile is the file name that stands for whatever artifact of an object is current. Status names it in its url; no
+// artifact is ever published under it.
+const LatestFile = "latest.tar.gz"
+
 // ParsePath splits <kind>/<namespace>/<name>/<file>. It looks at the letters alone and accepts nothing that could
 // mean another place: no empty, hidden, relative or over-long segment, no backslash, no control character.
 // Anything else is ErrInvalidPath.
@@ -44,6 +48,9 @@ func (o Object) Validate() error {
 
 // CheckPath tells whether p names a file in the object's folder. The error is ErrInvalidPath.
 func (o Object) CheckPath(p string) error {
+	if path.Base(p) == LatestFile {
+		return fmt.Errorf("%w: %q stands for other files", ErrInvalidPath, p)
+	}
 	owner, _, err := ParsePath(p)
 	if err != nil {
 		return err

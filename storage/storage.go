@@ -69,6 +69,11 @@ type Record struct {
 	ConfigChecksum string `json:"contentConfigChecksum"`
 	// BaseChecksum is the contentConfigChecksum of the first artifact of this object. File names depend on it.
 	BaseChecksum string `json:"baseConfigChecksum"`
+	// ContentKey names what the current body was made from and how, where the kind of source can tell without
+	// fetching it: content of the same key has the same body.
+	ContentKey string `json:"contentKey,omitempty"`
+	// VerifiedBy says who signed the revision; empty when no proof was asked for.
+	VerifiedBy string `json:"verifiedBy,omitempty"`
 	// Title is the content's own name for itself, e.g. the commit's subject.
 	Title string `json:"title,omitempty"`
 	// Current is the artifact that status names.
@@ -92,7 +97,8 @@ type Body interface {
 
 // Reader gives published bodies by their path.
 type Reader interface {
-	// Open returns the body published under the path. A body whose bytes no longer match its digest is never
+	// Open returns the body published under the path, or under <object>/LatestFile the object's current body, whose
+	// Stat tells its own path. A body whose bytes no longer match its digest is never
 	// returned: the error is then ErrDamaged, and ErrNotFound from the next call on.
 	Open(ctx context.Context, path string) (Body, error)
 }
@@ -102,6 +108,9 @@ type Writer interface {
 	// Stage writes a body aside and makes it durable. The body may hold at most limit bytes (ErrTooLarge);
 	// zero means no limit. When write fails, nothing is left behind.
 	Stage(ctx context.Context, limit int64, write func(io.Writer) error) (Staged, error)
+	// Restage stages the object's current body again, to be published under another revision or record. ErrNotFound
+	// when there is none, or it is damaged.
+	Restage(ctx context.Context, object Object) (Staged, error)
 	// Publish makes the staged body appear under record.Current.Path and then replaces the object's record.
 	// Current.Digest and Current.Size are set from staged; Current.StoredAt is filled in when it is zero. Superseded
 	// is the store's own: what was current moves to its front, unless it has the same path. ErrPathTaken when the

@@ -39,7 +39,7 @@ func (s *Store) Open(ctx context.Context, name string) (storage.Body, error) {
 }
 
 func (s *Store) open(ctx context.Context, name string) (*os.File, storage.Artifact, error) {
-	object, _, err := storage.ParsePath(name)
+	object, base, err := storage.ParsePath(name)
 	if err != nil {
 		return nil, storage.Artifact{}, errors.Join(storage.ErrNotFound, err)
 	}
@@ -49,6 +49,9 @@ func (s *Store) open(ctx context.Context, name string) (*os.File, storage.Artifa
 	record, err := s.load(object)
 	if err != nil {
 		return nil, storage.Artifact{}, err
+	}
+	if base == storage.LatestFile {
+		name = record.Current.Path
 	}
 	for _, artifact := range artifacts(record) {
 		if artifact.Path != name {

@@ -33,7 +33,7 @@ func (s *Store) Open(ctx context.Context, p string) (storage.Body, error) {
 }
 
 func (s *Store) open(ctx context.Context, p string) (storage.Body, error) {
-	object, _, err := storage.ParsePath(p)
+	object, base, err := storage.ParsePath(p)
 	if err != nil {
 		return nil, errors.Join(storage.ErrNotFound, err)
 	}
@@ -42,6 +42,9 @@ func (s *Store) open(ctx context.Context, p string) (storage.Body, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if base == storage.LatestFile {
+		p = s.records[object].Current.Path
+	}
 	artifact, ok := find(s.records[object], p)
 	content, stored := s.files[p]
 	if !ok || !stored {

@@ -80,6 +80,19 @@ func (s *Store) Stage(ctx context.Context, limit int64, write func(io.Writer) er
 	return storage.Staged{Digest: d, Size: int64(len(content))}, nil
 }
 
+// Restage implements storage.Writer.
+func (s *Store) Restage(ctx context.Context, object storage.Object) (storage.Staged, error) {
+	record, err := s.Record(ctx, object)
+	if err != nil {
+		return storage.Staged{}, fmt.Errorf("restage: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := record.Current.Digest
+	s.staged[d] = stagedBody{bytes: s.files[record.Current.Path], claims: s.staged[d].claims + 1}
+	return storage.Staged{Digest: d, Size: record.Current.Size}, nil
+}
+
 // Publish implements storage.Writer.
 func (s *Store) Publish(ctx context.Context, object storage.Object, staged storage.Staged, record storage.Record) (storage.Record, error) {
 	s.mu.Lock()

@@ -77,6 +77,11 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 	defer body.Close()
 	stat := body.Stat()
 	describe(w.Header(), stat)
+	if stat.Path != p {
+		// The path stands for whatever is current: another body may be under it with the next request.
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Content-Location", "/"+stat.Path)
+	}
 	if strings.Contains(r.Header.Get("Range"), ",") {
 		// Many ranges cost more than the whole body; RFC 9110 §14.2 lets a server ignore them.
 		r.Header.Del("Range")

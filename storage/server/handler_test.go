@@ -418,3 +418,18 @@ func (r *listeningReader) Open(_ context.Context, p string) (storage.Body, error
 	r.path = p
 	return nil, storage.ErrNotFound
 }
+
+func TestLatestIsNotCached(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	handler := server.New(store, server.Options{})
+	for _, file := range []string{"a.tar.gz", "b.tar.gz"} {
+		artifact := publish(t, store, file, "body of "+file)
+		got := answer(t, handler, http.MethodGet, "/gitrepository/default/podinfo/latest.tar.gz", nil)
+		header := got.Header()
+		if got.Code != http.StatusOK || got.Body.String() != "body of "+file || header.Get("Cache-Control") != "no-cache" ||
+			header.Get("Content-Location") != "/"+artifact.Path || header.Get("ETag") != `"`+artifact.Digest.String()+`"` {
+			t.Errorf("%s: got %d, %q, %v", file, got.Code, got.Body, header)
+		}
+	}
+}
