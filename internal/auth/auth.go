@@ -1,22 +1,50 @@
-// Package auth turns Kubernetes Secrets into credentials; nothing else reads a Secret.
+// Package auth turns Kubernetes Secrets, ServiceAccounts and the clouds' identities into credentials; nothing else reads a Secret.
 // It does not know what a credential is used for, nor how it is sent.
 package auth
 
 import (
 	"context"
 	"net/url"
+	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/credential"
 )
 
 // Secrets reads credentials out of Secrets.
-type Secrets struct{ reader client.Reader }
+type Secrets struct {
+	reader client.Reader
+	clouds *clouds
+}
 
-// New returns a reader of credentials. Secrets are read on each call, so that a rotated one counts from the next
-// attempt on; give it a reader that does not keep all Secrets of the cluster in memory.
-func New(reader client.Reader) Secrets { return Secrets{reader: reader} }
+// Options tune how credentials are got. Zero values mean the defaults.
+type Options struct {
+	// ObjectLevelWorkloadIdentity allows an object to name the ServiceAccount that it logs in to a cloud as.
+	// Default: not allowed.
+	ObjectLevelWorkloadIdentity bool
+	// Tokens issues the ServiceAccounts' tokens; ObjectLevelWorkloadIdentity needs it.
+	Tokens client.SubResourceClientConstructor
+	// MaxTokens is how many registry logins of clouds are kept. Default 100; negative keeps none.
+	MaxTokens int
+	// MaxTokenDuration bounds how long such a login is kept; it is kept for four fifths of its lifetime at most.
+	// Default 1h.
+	MaxTokenDuration time.Duration
+	// LoginTimeout bounds one login to a cloud, whoever waits for it. Default 30s.
+	LoginTimeout time.Duration
+	// Clock tells when a login is too old. Default: the real one.
+	Clock clock.PassiveClock
+}
+
+// New returns a reader of credentials with the default Options. Secrets are read on each call, so that a rotated one
+// counts from the next attempt on; give it a reader that does not keep all Secrets of the cluster in memory.
+func New(reader client.Reader) Secrets { return NewWith(reader, Options{}) }
+
+// NewWith is New with Options.
+func NewWith(reader client.Reader, options Options) Secrets {
+	return Secrets{reader: reader, clouds: newClouds(options)}
+}
 
 // Git returns the credential for a Git URL from a Secret of the namespace. The keys of the Secret are those of Flux:
 //
@@ -40,7 +68,7 @@ func (s Secrets) Git(ctx context.Context, namespace, secretName, rawURL string) 
 	if secretName == "" {
 		return fromURL(scheme, user)
 	}
-	secret, err := s.read(ctx, namespace, secretName)
+	secret, err := s.read(ctx, namespace, secretName, fieldSecret)
 	if err != nil {
 		return credential.Git{}, err
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,7 +16,15 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// The keys of a Git Secret, as Flux spells them.
+// The fields of an object that name a Secret or ServiceAccount.
+const (
+	fieldSecret         = "spec.secretRef" //nolint:gosec // The name of a field.
+	fieldCert           = "spec.certSecretRef"
+	fieldProxy          = "spec.proxySecretRef"
+	fieldServiceAccount = "spec.serviceAccountName"
+)
+
+// The keys of a Secret, as Flux spells them.
 const (
 	keyUsername    = "username"
 	keyPassword    = "password"
@@ -26,6 +35,7 @@ const (
 	keyKey         = "tls.key"
 	keyIdentity    = "identity"
 	keyKnownHosts  = "known_hosts"
+	keyAddress     = "address"
 	prefixApp      = "githubApp"
 )
 
@@ -41,20 +51,26 @@ const (
 
 // secret is a Secret that was read. Its errors name the Secret, the key and the remedy, and never a value.
 type secret struct {
-	name string // namespace/name
-	data map[string][]byte
+	name   string // namespace/name
+	field  string // of the object, that names it
+	reason string // of its errors; empty means AuthenticationFailed
+	data   map[string][]byte
 }
 
-func (s Secrets) read(ctx context.Context, namespace, name string) (secret, error) {
-	found := secret{name: namespace + "/" + name}
+// read reads the Secret that the object's field names.
+func (s Secrets) read(ctx context.Context, namespace, name, field string) (secret, error) {
+	return s.fill(ctx, secret{name: namespace + "/" + name, field: field}, client.ObjectKey{Namespace: namespace, Name: name})
+}
+
+func (s Secrets) fill(ctx context.Context, found secret, key client.ObjectKey) (secret, error) {
 	var object corev1.Secret
-	err := s.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object)
+	err := s.reader.Get(ctx, key, &object)
 	if apierrors.IsNotFound(err) {
-		return secret{}, found.errorf("not found; create it, or name another one in spec.secretRef")
+		return secret{}, found.errorf("not found; create it, or name another one in %s", found.field)
 	}
 	if err != nil {
 		// An outage of the API server must not push the object's own retries out.
-		return secret{}, failure.Wait(sourcev1.AuthenticationFailedReason, 0,
+		return secret{}, failure.Wait(found.cause(), 0,
 			fmt.Errorf("read secret '%s': %w", found.name, err))
 	}
 	found.data = object.Data
@@ -107,6 +123,7 @@ func (s secret) bad(key, problem, remedy string) error {
 
 // errorf finishes the sentence that begins with the Secret.
 func (s secret) errorf(format string, args ...any) error {
-	return failure.Retry(sourcev1.AuthenticationFailedReason,
-		fmt.Errorf("secret '%s' %s", s.name, fmt.Sprintf(format, args...)))
+	return failure.Retry(s.cause(), fmt.Errorf("secret '%s' %s", s.name, fmt.Sprintf(format, args...)))
 }
+
+func (s secret) cause() string { return cmp.Or(s.reason, sourcev1.AuthenticationFailedReason) }

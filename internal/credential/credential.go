@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"strconv"
 )
 
 // TLS is the trust and the client identity of a TLS connection. The zero value trusts the system's authorities
@@ -16,6 +17,8 @@ type TLS struct {
 	Certificate []byte
 	// Key is the client's private key in PEM.
 	Key Secret
+	// SkipVerify accepts any certificate of the server. Only an object that asks to be insecure may set it.
+	SkipVerify bool
 }
 
 // Identity names everything in t by a hash; connections may be shared by those with equal identities.
@@ -29,6 +32,7 @@ func (t TLS) encode(e *encoder) {
 	e.bytes(t.CA)
 	e.bytes(t.Certificate)
 	e.text(t.Key.Reveal())
+	e.text(strconv.FormatBool(t.SkipVerify))
 }
 
 // SSH is a client's key and the host keys it trusts.
@@ -72,15 +76,19 @@ func (g Git) Identity() string {
 
 // Secrets lists every secret of g, for Redact.
 func (g Git) Secrets() []Secret {
-	// Basic authentication sends user and password together; the base64 of the pair holds none of them by itself.
-	pair := NewSecret(g.Username + ":" + g.Password.Reveal())
-	secrets := []Secret{g.Password, g.BearerToken, g.TLS.Key, pair}
-	if g.Password.IsZero() {
-		// A token may stand in the place of the user name.
-		secrets = append(secrets, NewSecret(g.Username))
-	}
+	secrets := append(basic(g.Username, g.Password), g.BearerToken, g.TLS.Key)
 	if g.SSH != nil {
 		secrets = append(secrets, g.SSH.PrivateKey, g.SSH.Passphrase)
+	}
+	return secrets
+}
+
+// basic lists what basic authentication gives away. It sends user and password together; the base64 of the pair holds
+// none of them by itself. Without a password a token may stand in the place of the user name.
+func basic(username string, password Secret) []Secret {
+	secrets := []Secret{password, NewSecret(username + ":" + password.Reveal())}
+	if password.IsZero() {
+		secrets = append(secrets, NewSecret(username))
 	}
 	return secrets
 }

@@ -9,7 +9,7 @@ import (
 func TestIdentityIsUnambiguous(t *testing.T) {
 	t.Parallel()
 	secret := credential.NewSecret[string]
-	all := []credential.Git{
+	checkIdentities(t, []credential.Git{
 		{},
 		{Username: "ab", Password: secret("c")},
 		{Username: "a", Password: secret("bc")},
@@ -25,15 +25,56 @@ func TestIdentityIsUnambiguous(t *testing.T) {
 		{SSH: &credential.SSH{PrivateKey: secret("abc")}},
 		{SSH: &credential.SSH{Passphrase: secret("abc")}},
 		{SSH: &credential.SSH{KnownHosts: []byte("abc")}},
-	}
+		{TLS: credential.TLS{SkipVerify: true}},
+		{TLS: credential.TLS{SkipVerify: true}, SSH: &credential.SSH{}},
+	})
+}
+
+func TestRegistryIdentityIsUnambiguous(t *testing.T) {
+	t.Parallel()
+	secret := credential.NewSecret[string]
+	checkIdentities(t, []credential.Registry{
+		{},
+		{Username: "a", Password: secret("bc")},
+		{Username: "ab", Password: secret("c")},
+		{Username: "abc"},
+		{Password: secret("abc")},
+		{IdentityToken: secret("abc")},
+		{RegistryToken: secret("abc")},
+		{TLS: credential.TLS{CA: []byte("abc")}},
+		{TLS: credential.TLS{SkipVerify: true}},
+		{Proxy: credential.Proxy{URL: "abc"}},
+		{Proxy: credential.Proxy{Username: "abc"}},
+		{Proxy: credential.Proxy{Password: secret("abc")}},
+		{Proxy: credential.Proxy{Username: "a", Password: secret("bc")}},
+	})
+}
+
+func TestProxyIdentityIsUnambiguous(t *testing.T) {
+	t.Parallel()
+	secret := credential.NewSecret[string]
+	checkIdentities(t, []credential.Proxy{
+		{},
+		{URL: "http://a"},
+		{URL: "http://a", Username: "b"},
+		{URL: "http://a", Password: secret("b")},
+		{URL: "http://ab"},
+		{URL: "http://a", Username: "b", Password: secret("c")},
+		{URL: "http://a", Username: "bc"},
+	})
+}
+
+// checkIdentities wants an identity of its own for each credential, and the same one for its copy.
+func checkIdentities[C interface{ Identity() string }](t *testing.T, all []C) {
+	t.Helper()
 	seen := map[string]int{}
-	for i, g := range all {
-		if other, taken := seen[g.Identity()]; taken {
+	for i, c := range all {
+		if other, taken := seen[c.Identity()]; taken {
 			t.Errorf("credentials %d and %d have one identity", i, other)
 		}
-		seen[g.Identity()] = i
-		copied := g
-		if copied.Identity() != g.Identity() {
+		seen[c.Identity()] = i
+		copied := c
+		if copied.Identity() != c.Identity() {
 			t.Errorf("identity of credential %d is not stable", i)
 		}
 	}

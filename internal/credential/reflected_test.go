@@ -11,9 +11,11 @@ func TestReflectedSecretsAreRedacted(t *testing.T) {
 	const password = `CANARY"pass` + "\tword"
 	git := Git{Username: "user", Password: NewSecret(password)}
 	tokenAsUser := Git{Username: "CANARYtoken"}
+	proxied := Registry{Username: "CANARYuser", Proxy: Proxy{Username: "out", Password: NewSecret("CANARYway")}}
+	tokens := Registry{Username: "user", IdentityToken: NewSecret("CANARYid"), RegistryToken: NewSecret("CANARYbearer")}
 	cases := map[string]struct {
 		reason string
-		git    Git
+		from   interface{ Secrets() []Secret }
 		text   string
 	}{
 		"Plain":       {"as it is", git, password},
@@ -23,12 +25,17 @@ func TestReflectedSecretsAreRedacted(t *testing.T) {
 		"Cut":         {"cut short by whoever shows the text", git, `server says "CANARY\"pass…"`},
 		"TokenAsUser": {"a token in the place of the user name", tokenAsUser, "no access for CANARYtoken"},
 		"TokenBasic":  {"the same as basic authentication sends it", tokenAsUser, base64.StdEncoding.EncodeToString([]byte("CANARYtoken:"))},
+		"Proxy":       {"as a proxy is given it", proxied, "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("out:CANARYway"))},
+		"ProxyPlain":  {"the proxy's password as it is", proxied, "no CANARYway"},
+		"LoginUser":   {"a token in the place of a registry's user", proxied, "no CANARYuser"},
+		"Identity":    {"a token to be exchanged", tokens, "grant_type=refresh_token&refresh_token=CANARYid"},
+		"Bearer":      {"a token for the registry", tokens, `Bearer "CANARYbearer"`},
 		"TokenCut":    {"the same cut short", tokenAsUser, "no access for CANARYt… and more…"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Redact(tc.text, tc.git.Secrets()...)
+			got := Redact(tc.text, tc.from.Secrets()...)
 			if strings.Contains(got, "CANARY") || !strings.Contains(got, redacted) {
 				t.Errorf("%s: got %q", tc.reason, got)
 			}

@@ -27,6 +27,10 @@ func TestSecretNeverPrintsItself(t *testing.T) {
 			Username: "u", Password: secret, BearerToken: secret, TLS: credential.TLS{Key: secret},
 			SSH: &credential.SSH{PrivateKey: secret, Passphrase: secret},
 		},
+		"registry": credential.Registry{
+			Username: "u", Password: secret, IdentityToken: secret, RegistryToken: secret, TLS: credential.TLS{Key: secret},
+			Proxy: credential.Proxy{Username: "u", Password: secret},
+		},
 	}
 	for name, value := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3s", "%w"} {

@@ -26,8 +26,8 @@ const (
 	pingAfter              = 15 * time.Second
 )
 
-// pool is the connections of one TLS identity: those that present the client certificate, and those to other
-// origins, which never see it.
+// pool is the connections of one TLS identity by one proxy: those that present the client certificate, and those to
+// other origins, which never see it.
 type pool struct {
 	identity string
 	own      *http.Transport
@@ -39,16 +39,22 @@ func (p *pool) close() {
 	p.foreign.CloseIdleConnections()
 }
 
-// HTTP returns a client for one origin (scheme, host and port of the URL) and its TLS identity. Certificate and
-// Authorization go to that origin only, whatever URL is asked for or redirected to. GET and HEAD follow up to
-// three redirects, never from https to http; the answer to any other method is returned as it is.
-// ErrTLSConfig when a certificate or key is not usable.
-func (f *Factory) HTTP(origin *url.URL, identity credential.TLS) (*http.Client, error) {
+// HTTP returns a client for one origin (scheme, host and port of the URL), its TLS identity and its proxy.
+// Certificate and Authorization go to that origin only, whatever URL is asked for or redirected to. GET and HEAD follow
+// up to three redirects, never from https to http; the answer to any other method is returned as it is.
+//
+// A proxy with a URL takes the place of the environment's for every request, and alone gets its user and password.
+// Connections are shared only by clients with equal TLS identity and equal proxy.
+//
+// ErrTLSConfig when a certificate or key is not usable, ErrProxyURL when the proxy's URL is not. A request fails with
+// ErrProxyAuthentication or ErrProxy where a proxy refuses it.
+func (f *Factory) HTTP(origin *url.URL, identity credential.TLS, proxy credential.Proxy) (*http.Client, error) {
 	home := originOf(origin)
 	if home == "" {
 		return nil, ErrOrigin
 	}
-	connections, err := f.pool(identity.Identity(), func() (*pool, error) { return f.newPool(identity) })
+	key := identity.Identity() + proxy.Identity()
+	connections, err := f.pool(key, func() (*pool, error) { return f.newPool(identity, proxy) })
 	if err != nil {
 		return nil, err
 	}
@@ -58,22 +64,27 @@ func (f *Factory) HTTP(origin *url.URL, identity credential.TLS) (*http.Client, 
 	}, nil
 }
 
-func (f *Factory) newPool(identity credential.TLS) (*pool, error) {
+func (f *Factory) newPool(identity credential.TLS, proxy credential.Proxy) (*pool, error) {
 	config, err := tlsConfig(identity)
+	if err != nil {
+		return nil, err
+	}
+	way, err := proxyURL(proxy)
 	if err != nil {
 		return nil, err
 	}
 	anonymous := config.Clone()
 	anonymous.Certificates = nil
-	own := f.newTransport(config)
+	own := f.newTransport(config, way)
 	if len(config.Certificates) == 0 {
 		return &pool{own: own, foreign: own}, nil
 	}
-	return &pool{own: own, foreign: f.newTransport(anonymous)}, nil
+	return &pool{own: own, foreign: f.newTransport(anonymous, way)}, nil
 }
 
-func (f *Factory) newTransport(config *tls.Config) *http.Transport {
-	return &http.Transport{
+// newTransport sends by the given proxy, or as the options say if there is none.
+func (f *Factory) newTransport(config *tls.Config, proxy *url.URL) *http.Transport {
+	t := &http.Transport{
 		Proxy:                  f.options.Proxy,
 		DialContext:            f.dialer.DialContext,
 		TLSClientConfig:        config,
@@ -84,7 +95,16 @@ func (f *Factory) newTransport(config *tls.Config) *http.Transport {
 		MaxResponseHeaderBytes: maxResponseHeaderBytes,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
+		OnProxyConnectResponse: checkConnect,
 	}
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
+	}
+	if proxy != nil && proxy.Scheme == schemeHTTPS {
+		// All first steps lead to the proxy, and the origin's certificate and leniency are not meant for it.
+		t.DialTLSContext = f.dialProxy(config)
+	}
+	return t
 }
 
 // guard is the last gate before a request leaves.
@@ -103,13 +123,13 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if originOf(request.URL) == g.home {
-		return g.pool.own.RoundTrip(request)
+		return checkForward(g.pool.own.RoundTrip(request))
 	}
 	stripped := request.Clone(request.Context())
 	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Referer"} {
 		stripped.Header.Del(name)
 	}
-	return g.pool.foreign.RoundTrip(stripped)
+	return checkForward(g.pool.foreign.RoundTrip(stripped))
 }
 
 func checkRedirect(request *http.Request, via []*http.Request) error {
@@ -122,7 +142,7 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)
 	case originOf(to) == "":
 		return fmt.Errorf("%w: leads to no http or https url", ErrRedirect)
-	case from.Scheme == "https" && to.Scheme != "https":
+	case from.Scheme == schemeHTTPS && to.Scheme != schemeHTTPS:
 		return fmt.Errorf("%w: leads from https to http", ErrRedirect)
 	}
 	return nil
@@ -132,10 +152,10 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 func originOf(u *url.URL) string {
 	port := u.Port()
 	switch {
-	case u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+	case u.Hostname() == "" || u.Scheme != schemeHTTP && u.Scheme != schemeHTTPS:
 		return ""
 	case port != "":
-	case u.Scheme == "https":
+	case u.Scheme == schemeHTTPS:
 		port = "443"
 	default:
 		port = "80"

@@ -77,7 +77,7 @@ func TestClientCertificateStaysAtItsOrigin(t *testing.T) {
 	factory := transport.New(transport.Options{})
 	t.Cleanup(factory.Close)
 	ask := func(origin, target string) error {
-		client, err := factory.HTTP(parse(t, origin), tls)
+		client, err := factory.HTTP(parse(t, origin), tls, credential.Proxy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestConnectionsAreSharedByIdentity(t *testing.T) {
 	t.Cleanup(factory.Close)
 	ask := func(bundle []byte) {
 		t.Helper()
-		client, err := factory.HTTP(parse(t, server.BaseURL()), credential.TLS{CA: bundle})
+		client, err := factory.HTTP(parse(t, server.BaseURL()), credential.TLS{CA: bundle}, credential.Proxy{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func get(t *testing.T, factory *transport.Factory, origin, target string) error 
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := factory.HTTP(home, credential.TLS{})
+	client, err := factory.HTTP(home, credential.TLS{}, credential.Proxy{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ type Options struct {
 	StallTimeout time.Duration
 	// IdleTimeout closes pooled connections that nobody used. Default 90s.
 	IdleTimeout time.Duration
-	// MaxIdentities is how many TLS identities keep a pool of connections. Default 256.
+	// MaxIdentities is how many pairs of TLS identity and proxy keep a pool of connections. Default 256.
 	MaxIdentities int
-	// Proxy chooses the proxy of a request. Default: the environment, see http.ProxyFromEnvironment.
+	// Proxy chooses the proxy of a request that has none of its own. Default: the environment, see http.ProxyFromEnvironment.
 	Proxy func(*http.Request) (*url.URL, error)
 }
 
@@ -52,14 +52,14 @@ func defaultTo[T comparable](value *T, fallback T) {
 	}
 }
 
-// Factory makes clients that share connections by TLS identity. It is safe for concurrent use.
+// Factory makes clients that share connections by TLS identity and proxy. It is safe for concurrent use.
 type Factory struct {
 	options Options
 	dialer  *net.Dialer
 	policy  policy
 
 	mu     sync.Mutex
-	pools  map[string]*list.Element // of *pool, by TLS identity
+	pools  map[string]*list.Element // of *pool, by TLS identity and proxy
 	recent *list.List               // most recently used first
 }
 

@@ -30,9 +30,10 @@ func layers() []layer {
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/kpt"}},
-		{level: 2, packages: []string{"internal/git"}},
+		{level: 2, packages: []string{"internal/git", "internal/registry"}},
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
+			"github.com/fluxcd/pkg/auth",
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/variant"}},
 		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{

@@ -1,0 +1,167 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// gate is the feature gate of Options.ObjectLevelWorkloadIdentity, as Flux spells it.
+const gate = "ObjectLevelWorkloadIdentity"
+
+// hostPattern is host[:port] and nothing that a URL would take for another part.
+var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?$`)
+
+// clouds logs in to the registries of clouds and keeps the logins until they are old. Objects that need the same one
+// share it, and while it is being made they wait for it together, each no longer than its own deadline.
+type clouds struct {
+	options Options
+	logins  *lru.Cache[string, kept] // nil if none are kept
+	flights singleflight.Group
+}
+
+// kept is a login and when it is to be made anew.
+type kept struct {
+	login credential.Registry
+	until time.Time
+}
+
+// loginRequest is what a login depends on.
+type loginRequest struct {
+	provider string
+	host     string
+	account  *corev1.ServiceAccount // nil for the controller itself
+	proxy    credential.Proxy
+}
+
+func newClouds(options Options) *clouds {
+	if options.MaxTokens == 0 {
+		options.MaxTokens = 100
+	}
+	if options.MaxTokenDuration == 0 {
+		options.MaxTokenDuration = time.Hour
+	}
+	if options.LoginTimeout == 0 {
+		options.LoginTimeout = 30 * time.Second
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	c := &clouds{options: options}
+	if options.MaxTokens > 0 {
+		c.logins, _ = lru.New[string, kept](options.MaxTokens) // It fails for sizes below one alone.
+	}
+	return c
+}
+
+// login returns a login that is young enough, or makes one.
+func (c *clouds) login(ctx context.Context, r loginRequest) (credential.Registry, error) {
+	provider, err := providerOf(r.provider)
+	if err != nil {
+		return credential.Registry{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, err)
+	}
+	// A login may be sent to the host, and the libraries look only at how it ends.
+	input, err := "", errors.New("it is no host")
+	if hostPattern.MatchString(r.host) {
+		input, err = provider.ParseArtifactRepository(r.host)
+	}
+	if err != nil {
+		return credential.Registry{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, fmt.Errorf(
+			"spec.provider %s cannot log in to %s, which is none of its registries; use spec.provider generic, or another spec.url: %w",
+			r.provider, transport.PrintableQuoted(r.host), transport.SafeError(err)))
+	}
+	key := r.key(input)
+	if found, ok := c.find(key); ok {
+		return found, nil
+	}
+	flight := c.flights.DoChan(key, func() (any, error) {
+		// Whoever came first may leave; the others still wait.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoginTimeout)
+		defer cancel()
+		made, until, err := c.enter(ctx, provider, input, r)
+		if err != nil {
+			return nil, err
+		}
+		c.keep(key, made, until)
+		return made, nil
+	})
+	select {
+	case <-ctx.Done():
+		return credential.Registry{}, r.failed(context.Cause(ctx))
+	case landed := <-flight:
+		if landed.Err != nil {
+			return credential.Registry{}, r.failed(landed.Err)
+		}
+		login, _ := landed.Val.(credential.Registry) // The flight carries nothing else.
+		return login, nil
+	}
+}
+
+func (c *clouds) find(key string) (credential.Registry, bool) {
+	if c.logins == nil {
+		return credential.Registry{}, false
+	}
+	found, ok := c.logins.Get(key)
+	return found.login, ok && c.options.Clock.Now().Before(found.until)
+}
+
+// keep remembers the login for four fifths of its life, which is when the kubelet replaces tokens as well.
+func (c *clouds) keep(key string, login credential.Registry, expires time.Time) {
+	now := c.options.Clock.Now()
+	life := min(expires.Sub(now)/5*4, c.options.MaxTokenDuration)
+	if c.logins != nil && life > 0 {
+		c.logins.Add(key, kept{login: login, until: now.Add(life)})
+	}
+}
+
+// key names all that a login depends on. The annotations of an account say who it is for the cloud.
+func (r loginRequest) key(input string) string {
+	parts := []string{r.provider, input, r.proxy.Identity()}
+	if r.account != nil {
+		parts = append(parts, r.account.Namespace, r.account.Name, string(r.account.UID))
+		for _, name := range slices.Sorted(maps.Keys(r.account.Annotations)) {
+			parts = append(parts, name, r.account.Annotations[name])
+		}
+	}
+	return fmt.Sprintf("%q", parts)
+}
+
+// failed says who could not log in, where, and why.
+func (r loginRequest) failed(err error) error {
+	who := "the controller"
+	if r.account != nil {
+		who = fmt.Sprintf("service account '%s/%s'", r.account.Namespace, r.account.Name)
+	}
+	return failure.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf(
+		"log in to '%s' as %s with spec.provider %s: %w", r.host, who, r.provider, err))
+}
+
+// proxyURL is the proxy as the clouds' libraries take it, nil without one.
+func (r loginRequest) proxyURL() (*url.URL, error) {
+	if r.proxy.URL == "" {
+		return nil, nil
+	}
+	parsed, err := url.Parse(r.proxy.URL)
+	if err != nil {
+		return nil, errors.New("the proxy's address is no url")
+	}
+	if r.proxy.Username != "" {
+		parsed.User = url.UserPassword(r.proxy.Username, r.proxy.Password.Reveal())
+	}
+	return parsed, nil
+}
