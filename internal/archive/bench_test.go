@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -113,4 +114,47 @@ func manyNames(n int) []string {
 		names[i] = fmt.Sprintf("apps/team-%02d/service-%03d/file-%d.yaml", i%20, i%100, i)
 	}
 	return names
+}
+
+// layer is a gzip layer of about 50 MB, which is what registries hold most.
+func layer(b *testing.B) []byte {
+	b.Helper()
+	var items []item
+	for i, name := range manyNames(400) {
+		// Half of it compresses as text does, half not at all.
+		text := bytes.Repeat(fmt.Appendf(nil, "  - name: item-%d\n    value: %x\n", i, i*7919), 6000)
+		items = append(items, item{Header: tar.Header{Name: name}, body: noise(120<<10) + string(text)})
+	}
+	packed := craft(b, items...)
+	b.Logf("%d MB packed", len(packed)/1e6)
+	return packed
+}
+
+func BenchmarkOpenLayer(b *testing.B) {
+	packed := layer(b)
+	raw := expand(b, packed)
+	for name, packed := range map[string][]byte{"gzip": packed, "zstd": squeeze(b, raw), "tar": raw} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			b.SetBytes(int64(len(packed)))
+			b.ReportAllocs()
+			for b.Loop() {
+				tree, err := archive.OpenLayer(b.Context(), bytes.NewReader(packed), dir, archive.Limits{})
+				check(b, err)
+				check(b, tree.Close())
+			}
+		})
+	}
+}
+
+// BenchmarkExpand is the part of BenchmarkOpenLayer that no reader of a layer can do without.
+func BenchmarkExpand(b *testing.B) {
+	packed := layer(b)
+	b.SetBytes(int64(len(packed)))
+	for b.Loop() {
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		check(b, err)
+		_, err = io.Copy(io.Discard, r)
+		check(b, err)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"sluice.dev/sluice/internal/archive"
 )
 
@@ -115,34 +117,73 @@ func FuzzOpen(f *testing.F) {
 			check(t, stored.Close())
 			data = out.Bytes()
 		}
-		limits := archive.Limits{MaxBytes: 1 << 16, MaxFiles: 50, MaxDepth: 10, MaxPath: 200}
-		tree, err := archive.Open(t.Context(), bytes.NewReader(data), dir, limits)
-		if err != nil {
-			if !errors.Is(err, archive.ErrLimit) && !errors.Is(err, archive.ErrUnsafe) && !errors.Is(err, archive.ErrCorrupt) {
-				t.Fatalf("the error says nothing about the archive: %v", err)
-			}
-			return
-		}
-		defer func() { check(t, tree.Close()) }()
-		var size int64
-		files := 0
-		check(t, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			files++
-			if strings.Count(name, "/") >= 10 || len(name) > 200 || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") {
-				t.Fatalf("path %q", name)
-			}
-			if !entry.IsDir() {
-				body, err := fs.ReadFile(tree, name)
-				size += int64(len(body))
-				return err
-			}
-			return nil
-		}))
-		if size > 1<<16 || files > 51 {
-			t.Fatalf("%d bytes in %d entries", size, files)
-		}
+		openHostile(t, archive.Open, dir, data)
 	})
+}
+
+func FuzzOpenLayer(f *testing.F) {
+	plain := expand(f, mustPack(f, sample(), nil))
+	for _, raw := range [][]byte{plain, expand(f, craft(f, folder("./"), folder("a"), folder("a"), file("./a/.wh.x")))} {
+		for _, pack := range formats() {
+			f.Add(pack(f, raw), byte(0))
+		}
+	}
+	for _, tc := range hostile(f) {
+		f.Add(tc.raw, byte(0))
+		f.Add(tc.raw, byte(1))
+		f.Add(tc.raw, byte(2))
+	}
+	f.Add(windowed(32<<20), byte(0))
+	dir, stored := f.TempDir(), gzip.NewWriter(io.Discard)
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	check(f, err)
+	f.Fuzz(func(t *testing.T, data []byte, pack byte) {
+		// Most bytes are no checksummed stream; two runs of three get past that.
+		switch pack % 3 {
+		case 1:
+			var out bytes.Buffer
+			stored.Reset(&out)
+			_, err := stored.Write(data)
+			check(t, err)
+			check(t, stored.Close())
+			data = out.Bytes()
+		case 2:
+			data = encoder.EncodeAll(data, nil)
+		}
+		openHostile(t, archive.OpenLayer, dir, data)
+	})
+}
+
+// openHostile checks that any bytes give a tree within the limits, or an error that says what is wrong with them.
+func openHostile(t *testing.T, open opener, dir string, data []byte) {
+	t.Helper()
+	limits := archive.Limits{MaxBytes: 1 << 16, MaxFiles: 50, MaxDepth: 10, MaxPath: 200}
+	tree, err := open(t.Context(), bytes.NewReader(data), dir, limits)
+	if err != nil {
+		if !errors.Is(err, archive.ErrLimit) && !errors.Is(err, archive.ErrUnsafe) && !errors.Is(err, archive.ErrCorrupt) {
+			t.Fatalf("the error says nothing about the archive: %v", err)
+		}
+		return
+	}
+	defer func() { check(t, tree.Close()) }()
+	var size int64
+	files := 0
+	check(t, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		files++
+		if strings.Count(name, "/") >= 10 || len(name) > 200 || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") {
+			t.Fatalf("path %q", name)
+		}
+		if !entry.IsDir() {
+			body, err := fs.ReadFile(tree, name)
+			size += int64(len(body))
+			return err
+		}
+		return nil
+	}))
+	if size > 1<<16 || files > 51 {
+		t.Fatalf("%d bytes in %d entries", size, files)
+	}
 }

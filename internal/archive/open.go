@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +10,14 @@ import (
 	"os"
 )
 
-// What the stream may hold beyond the bodies of files: some at its end, and some a header.
+// What the stream may hold beyond the bodies of files: some at its end, and some for each file and folder.
 const (
 	slackArchive = 1 << 20
 	slackEntry   = 16 << 10
 )
+
+// blockSize is what tar is made of. One block of zeros, at least, marks the end of an archive.
+const blockSize = 512
 
 // Open reads a whole tar.gz, keeps the bodies of its files in an unnamed temporary file in dir (the system's
 // folder for these if empty), and gives the archive as a file system. Folders that have no entry of their own are
@@ -23,20 +25,45 @@ const (
 //
 // The error is ErrLimit as soon as the stream exceeds a limit, ErrUnsafe on an entry that is no regular file or
 // folder, is sparse, has an absolute name, one with "..", a backslash or a zero byte, or a name that is taken, and
-// ErrCorrupt on anything that is not exactly one whole archive. Nothing is left behind then.
+// ErrCorrupt on anything that is not exactly one whole archive. An error of the source is given as it is, whatever was
+// read before. Nothing is left behind after any of them.
 func Open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
+	return dialect{expand: expandGzip}.open(ctx, src, dir, limits)
+}
+
+// OpenLayer is like Open, for a layer of an image or artifact that others made: a tar archive as it is or packed with
+// gzip or zstandard, which its first bytes tell. Several members or frames in a row are one archive, and a folder may
+// have several entries. Whiteouts and the indexes of layers that are made for lazy pulling are files like others; links
+// are refused, as is all else that Open refuses, and a zstandard window of more than 16 MiB is ErrLimit.
+func OpenLayer(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
+	return dialect{expand: expandAny, repeats: true}.open(ctx, src, dir, limits)
+}
+
+// dialect says what is an archive.
+type dialect struct {
+	expand  func(*bufio.Reader) (io.Reader, error) // takes the compression off
+	repeats bool                                   // a folder may have several entries
+}
+
+func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
 	spool, err := newSpool(dir)
 	if err != nil {
 		return nil, fmt.Errorf("spool archive: %w", err)
 	}
 	r := &reader{
-		root:   newFolder(root),
-		limits: limits.orDefault(),
-		out:    bufio.NewWriterSize(spool, bufferSize),
-		buffer: make([]byte, bufferSize),
+		dialect: d,
+		root:    newFolder(root),
+		limits:  limits.orDefault(),
+		out:     bufio.NewWriterSize(spool, bufferSize),
+		buffer:  make([]byte, bufferSize),
 	}
-	if err := r.read(ctx, src); err != nil {
-		return nil, errors.Join(classify(err), spool.Close())
+	in := &source{ctx: ctx, src: src}
+	err = classify(r.read(in))
+	if in.failure != nil {
+		err = fmt.Errorf("read archive: %w", in.failure)
+	}
+	if err != nil {
+		return nil, errors.Join(err, spool.Close())
 	}
 	r.root.sort()
 	return &Tree{spool: spool, root: r.root}, nil
@@ -55,6 +82,8 @@ func newSpool(dir string) (*os.File, error) {
 }
 
 type reader struct {
+	dialect
+
 	root   *node
 	limits Limits
 	out    *bufio.Writer
@@ -64,13 +93,13 @@ type reader struct {
 	bytes  int64
 }
 
-func (r *reader) read(ctx context.Context, src io.Reader) error {
-	packed, err := gzip.NewReader(&cancelReader{ctx: ctx, src: src})
+func (r *reader) read(src io.Reader) error {
+	expanded, err := r.expand(bufio.NewReaderSize(src, bufferSize))
 	if err != nil {
 		return fmt.Errorf("read archive: %w", err)
 	}
-	r.stream = &boundedReader{src: packed, left: slackArchive}
-	entries := tar.NewReader(r.stream)
+	r.stream = &boundedReader{src: expanded, left: slackArchive}
+	entries, end := tar.NewReader(r.stream), int64(0)
 	for {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
@@ -82,8 +111,9 @@ func (r *reader) read(ctx context.Context, src io.Reader) error {
 		if err := r.entry(header, entries); err != nil {
 			return fmt.Errorf("read %.256q: %w", header.Name, err)
 		}
+		end = (r.stream.total + blockSize - 1) / blockSize * blockSize
 	}
-	if err := r.drain(); err != nil {
+	if err := r.drain(end); err != nil {
 		return fmt.Errorf("read the end of the archive: %w", err)
 	}
 	if err := r.out.Flush(); err != nil {
@@ -108,20 +138,23 @@ func (r *reader) spool(body io.Reader, size int64) error {
 	return nil
 }
 
-// drain reads the stream to its end, where its checksum is. Tar pads archives with zeros; nothing else may follow.
-func (r *reader) drain() error {
+// drain reads the stream to its end, where its checksum is. From where the last entry ended there are only zeros, which
+// mark the end and which tar pads archives with. Where there are none, the archive was cut between two entries.
+func (r *reader) drain(end int64) error {
 	for {
-		n, err := r.stream.Read(r.buffer)
-		for _, b := range r.buffer[:n] {
-			if b != 0 {
-				return fmt.Errorf("%w: something follows it", ErrCorrupt)
-			}
+		_, err := r.stream.Read(r.buffer)
+		if r.stream.zeros < r.stream.total-end {
+			return fmt.Errorf("%w: something follows it", ErrCorrupt)
 		}
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
 	}
+	if r.stream.total-end < blockSize {
+		return fmt.Errorf("%w: it has no end", ErrCorrupt)
+	}
+	return nil
 }

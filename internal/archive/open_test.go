@@ -62,15 +62,91 @@ func TestOpenTakesArchivesOfOthers(t *testing.T) {
 	check(t, fstest.TestFS(tree, "a"))
 }
 
+// hostile are tar streams that neither Open nor OpenLayer takes.
+func hostile(tb testing.TB) map[string]hostileCase {
+	tb.Helper()
+	raw := func(items ...item) []byte { return expand(tb, craft(tb, items...)) }
+	whole := raw(file("a"), file("b"))
+	global := func(key, value string) item {
+		return item{Header: tar.Header{
+			Name: "g", Typeflag: tar.TypeXGlobalHeader, Format: tar.FormatPAX, PAXRecords: map[string]string{key: value},
+		}}
+	}
+	return map[string]hostileCase{
+		"Upwards":      {"A path leads out of the tree.", raw(file("../x")), archive.ErrUnsafe},
+		"UpwardsDeep":  {"A path leads up and down again.", raw(file("a/../b")), archive.ErrUnsafe},
+		"UpwardsDir":   {"A folder is above the tree.", raw(folder("..")), archive.ErrUnsafe},
+		"UpwardsLong":  {"A path in an extended header leads out.", raw(file("../" + strings.Repeat("n", 200))), archive.ErrUnsafe},
+		"Absolute":     {"A path is absolute.", raw(file("/etc/passwd")), archive.ErrUnsafe},
+		"AbsoluteDir":  {"A folder's path is absolute.", raw(folder("/etc/")), archive.ErrUnsafe},
+		"Backslash":    {"A path has the slashes of another system.", raw(file(`a\..\b`)), archive.ErrUnsafe},
+		"NoName":       {"A file has no name.", nameless(tb), archive.ErrUnsafe},
+		"Root":         {"The root is a file.", raw(file(".")), archive.ErrUnsafe},
+		"Symlink":      {"A symbolic link.", raw(typed("l", tar.TypeSymlink)), archive.ErrUnsafe},
+		"Hardlink":     {"A hard link.", raw(file("target"), typed("l", tar.TypeLink)), archive.ErrUnsafe},
+		"Device":       {"A device.", raw(typed("d", tar.TypeBlock)), archive.ErrUnsafe},
+		"Character":    {"Another device.", raw(typed("d", tar.TypeChar)), archive.ErrUnsafe},
+		"Pipe":         {"A pipe.", raw(typed("p", tar.TypeFifo)), archive.ErrUnsafe},
+		"Contiguous":   {"A kind of file that some readers do not know.", raw(typed("c", tar.TypeCont)), archive.ErrUnsafe},
+		"Duplicate":    {"A file comes twice.", raw(file("a"), file("a")), archive.ErrUnsafe},
+		"Alias":        {"A file comes by two names.", raw(file("a"), file("./a")), archive.ErrUnsafe},
+		"FileThenDir":  {"A file becomes a folder.", raw(file("a"), folder("a")), archive.ErrUnsafe},
+		"DirThenFile":  {"A folder becomes a file.", raw(folder("a"), file("a")), archive.ErrUnsafe},
+		"FileAsParent": {"A file has a file in it.", raw(file("a"), file("a/b")), archive.ErrUnsafe},
+		"ParentAsFile": {"A folder with a file becomes one.", raw(file("a/b"), file("a")), archive.ErrUnsafe},
+		"GlobalPath":   {"A global header renames what follows.", raw(global("path", "../x"), file("a")), archive.ErrUnsafe},
+		"GlobalSize":   {"A global header resizes what follows.", raw(global("size", "1"), file("a")), archive.ErrUnsafe},
+		"GlobalLink":   {"A global header leads what follows elsewhere.", raw(global("linkpath", "/"), file("a")), archive.ErrUnsafe},
+		"Sparse":       {"A sparse file of the old kind.", oldSparse(tb), archive.ErrUnsafe},
+		"SparsePAX":    {"A sparse file of the new kind.", paxSparse(tb), archive.ErrUnsafe},
+		"NoTar":        {"Text.", bytes.Repeat([]byte("text "), 500), archive.ErrCorrupt},
+		"CutBody":      {"A file ends early.", raw(file("abc"))[:514], archive.ErrCorrupt},
+		"CutPadding":   {"A file's last block is not full.", raw(file("abc"))[:1000], archive.ErrCorrupt},
+		"CutEntries":   {"A file is missing, and the end.", whole[:1024], archive.ErrCorrupt},
+		"CutEnd":       {"Nothing says that this is the end.", whole[:2048], archive.ErrCorrupt},
+		"CutHeader":    {"An extended header says something of no file.", raw(file(strings.Repeat("n", 200)))[:1024], archive.ErrCorrupt},
+		"CutZeros":     {"A file of zeros is not the end.", raw(item{body: string(make([]byte, 1024)), Header: tar.Header{Name: "z"}})[:1536], archive.ErrCorrupt},
+		"Trailing":     {"Something follows the end.", append(bytes.Clone(whole), "more"...), archive.ErrCorrupt},
+		"TrailingTar":  {"Another archive follows in the stream.", append(bytes.Clone(whole), whole...), archive.ErrCorrupt},
+	}
+}
+
+type hostileCase struct {
+	reason string
+	raw    []byte
+	want   error
+}
+
 func TestHostileArchivesAreRefused(t *testing.T) {
 	t.Parallel()
+	for name, tc := range hostile(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refuse(t, archive.Open, tc.reason, compress(t, tc.raw), archive.Limits{}, tc.want)
+		})
+	}
+}
+
+// opener is Open or OpenLayer.
+type opener func(ctx context.Context, src io.Reader, dir string, limits archive.Limits) (*archive.Tree, error)
+
+func refuse(t *testing.T, open opener, reason string, packed []byte, limits archive.Limits, want error) {
+	t.Helper()
+	dir := t.TempDir()
+	tree, err := open(t.Context(), bytes.NewReader(packed), dir, limits)
+	if !errors.Is(err, want) || tree != nil {
+		t.Errorf("%s\nwant %v, got %v", reason, want, err)
+	}
+	left, err := os.ReadDir(dir)
+	check(t, err)
+	if len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+}
+
+func TestDamagedArchivesAreRefused(t *testing.T) {
+	t.Parallel()
 	whole := craft(t, file("a"), file("b"))
-	raw := expand(t, whole)
-	sparse := file("s")
-	sparse.Format, sparse.PAXRecords = tar.FormatPAX, map[string]string{"comment": "xGNU.sparse.map"}
-	pathTrick := item{Header: tar.Header{
-		Name: "g", Typeflag: tar.TypeXGlobalHeader, Format: tar.FormatPAX, PAXRecords: map[string]string{"path": "../x"},
-	}}
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-6] ^= 1 // in the checksum
 	cases := map[string]struct {
@@ -78,89 +154,62 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		packed []byte
 		want   error
 	}{
-		"Upwards":      {"A path leads out of the tree.", craft(t, file("../x")), archive.ErrUnsafe},
-		"UpwardsDeep":  {"A path leads up and down again.", craft(t, file("a/../b")), archive.ErrUnsafe},
-		"UpwardsDir":   {"A folder is above the tree.", craft(t, folder("..")), archive.ErrUnsafe},
-		"Absolute":     {"A path is absolute.", craft(t, file("/etc/passwd")), archive.ErrUnsafe},
-		"Backslash":    {"A path has the slashes of another system.", craft(t, file(`a\..\b`)), archive.ErrUnsafe},
-		"NoName":       {"A file has no name.", compress(t, nameless(t)), archive.ErrUnsafe},
-		"Root":         {"The root is a file.", craft(t, file(".")), archive.ErrUnsafe},
-		"RootTwice":    {"The root comes twice.", craft(t, folder("."), folder("./")), archive.ErrUnsafe},
-		"Symlink":      {"A symbolic link.", craft(t, typed("l", tar.TypeSymlink)), archive.ErrUnsafe},
-		"Hardlink":     {"A hard link.", craft(t, file("target"), typed("l", tar.TypeLink)), archive.ErrUnsafe},
-		"Device":       {"A device.", craft(t, typed("d", tar.TypeBlock)), archive.ErrUnsafe},
-		"Character":    {"Another device.", craft(t, typed("d", tar.TypeChar)), archive.ErrUnsafe},
-		"Pipe":         {"A pipe.", craft(t, typed("p", tar.TypeFifo)), archive.ErrUnsafe},
-		"Duplicate":    {"A file comes twice.", craft(t, file("a"), file("a")), archive.ErrUnsafe},
-		"Alias":        {"A file comes by two names.", craft(t, file("a"), file("./a")), archive.ErrUnsafe},
-		"DirTwice":     {"A folder comes twice.", craft(t, folder("a"), folder("a/")), archive.ErrUnsafe},
-		"FileThenDir":  {"A file becomes a folder.", craft(t, file("a"), folder("a")), archive.ErrUnsafe},
-		"DirThenFile":  {"A folder becomes a file.", craft(t, folder("a"), file("a")), archive.ErrUnsafe},
-		"FileAsParent": {"A file has a file in it.", craft(t, file("a"), file("a/b")), archive.ErrUnsafe},
-		"ParentAsFile": {"A folder with a file becomes one.", craft(t, file("a/b"), file("a")), archive.ErrUnsafe},
-		"GlobalPath":   {"A global header renames what follows.", craft(t, pathTrick, file("a")), archive.ErrUnsafe},
-		"Sparse":       {"A sparse file of the old kind.", compress(t, oldSparse(t)), archive.ErrUnsafe},
-		"SparsePAX":    {"A sparse file of the new kind.", compress(t, paxSparse(t)), archive.ErrUnsafe},
-		"Nothing":      {"No byte at all.", nil, archive.ErrCorrupt},
-		"NoGzip":       {"Not compressed.", raw, archive.ErrCorrupt},
-		"NoTar":        {"Compressed text.", compress(t, bytes.Repeat([]byte("text "), 500)), archive.ErrCorrupt},
-		"Cut":          {"The end is missing.", whole[:len(whole)-1], archive.ErrCorrupt},
-		"CutHalf":      {"Half is missing.", whole[:len(whole)/2], archive.ErrCorrupt},
-		"CutHead":      {"Only a header is left.", whole[:5], archive.ErrCorrupt},
-		"CutBody":      {"A file ends early.", compress(t, expand(t, craft(t, file("abc")))[:514]), archive.ErrCorrupt},
-		"Checksum":     {"The checksum is wrong.", flipped, archive.ErrCorrupt},
-		"Trailing":     {"Something follows.", append(bytes.Clone(whole), "more"...), archive.ErrCorrupt},
-		"TrailingTar":  {"Another archive follows in the stream.", compress(t, append(bytes.Clone(raw), raw...)), archive.ErrCorrupt},
+		"Nothing":   {"No byte at all.", nil, archive.ErrCorrupt},
+		"NoGzip":    {"Not compressed.", expand(t, whole), archive.ErrCorrupt},
+		"Zstandard": {"Compressed in a way that no artifact is.", squeeze(t, expand(t, whole)), archive.ErrCorrupt},
+		"Empty":     {"Not even an end.", compress(t, nil), archive.ErrCorrupt},
+		"Cut":       {"The end is missing.", whole[:len(whole)-1], archive.ErrCorrupt},
+		"CutHalf":   {"Half is missing.", whole[:len(whole)/2], archive.ErrCorrupt},
+		"CutHead":   {"Only a header is left.", whole[:5], archive.ErrCorrupt},
+		"Checksum":  {"The checksum is wrong.", flipped, archive.ErrCorrupt},
+		"Trailing":  {"Something follows.", append(bytes.Clone(whole), "more"...), archive.ErrCorrupt},
+		"RootTwice": {"The root comes twice.", craft(t, folder("."), folder("./")), archive.ErrUnsafe},
+		"DirTwice":  {"A folder comes twice.", craft(t, folder("a"), folder("a/")), archive.ErrUnsafe},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			tree, err := archive.Open(t.Context(), bytes.NewReader(tc.packed), dir, archive.Limits{})
-			if !errors.Is(err, tc.want) || tree != nil {
-				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, err)
-			}
-			left, err := os.ReadDir(dir)
-			check(t, err)
-			if len(left) > 0 {
-				t.Errorf("%v is left behind", left)
-			}
+			refuse(t, archive.Open, tc.reason, tc.packed, archive.Limits{}, tc.want)
 		})
 	}
 }
 
-func TestOpenLimits(t *testing.T) {
-	t.Parallel()
+// bombs are tar streams that exceed a limit.
+func bombs(tb testing.TB) map[string]bombCase {
+	tb.Helper()
+	raw := func(items ...item) []byte { return expand(tb, craft(tb, items...)) }
 	zeros := item{Header: tar.Header{Name: "zeros"}, body: string(make([]byte, 1<<20))}
 	var small, nested []item
 	for i := range 200 {
 		small = append(small, file(fmt.Sprint(i)))
 		nested = append(nested, file(fmt.Sprint(i)+strings.Repeat("/d", 50)))
 	}
-	cases := map[string]struct {
-		reason string
-		packed []byte
-		limits archive.Limits
-	}{
-		"Bytes":   {"The files are a byte too many.", craft(t, file("12"), file("345")), archive.Limits{MaxBytes: 4}},
-		"Bomb":    {"A small archive has a large file.", craft(t, zeros), archive.Limits{MaxBytes: 1<<20 - 1}},
-		"Claimed": {"A file claims to be huge.", craftClaim(t), archive.Limits{}},
-		"Files":   {"There are too many files.", craft(t, small...), archive.Limits{MaxFiles: 199}},
-		"MadeUp":  {"Folders that are made up count.", craft(t, nested...), archive.Limits{MaxFiles: 1000}},
-		"Depth":   {"A path is too deep.", craft(t, file("a/b/c")), archive.Limits{MaxDepth: 2}},
-		"Path":    {"A path is too long.", craft(t, file(strings.Repeat("abc/", 1024)+"a")), archive.Limits{}},
-		"Name":    {"A name is too long.", craft(t, file(strings.Repeat("n", 256))), archive.Limits{}},
-		"Padding": {"The archive ends in endless zeros.", compress(t, make([]byte, 4<<20)), archive.Limits{}},
-		"Headers": {"Headers without end precede a file.", compress(t, headers(t, 64)), archive.Limits{}},
+	return map[string]bombCase{
+		"Bytes":   {"The files are a byte too many.", raw(file("12"), file("345")), archive.Limits{MaxBytes: 4}},
+		"Bomb":    {"A small archive has a large file.", raw(zeros), archive.Limits{MaxBytes: 1<<20 - 1}},
+		"Claimed": {"A file claims to be huge.", expand(tb, craftClaim(tb)), archive.Limits{}},
+		"Files":   {"There are too many files.", raw(small...), archive.Limits{MaxFiles: 199}},
+		"MadeUp":  {"Folders that are made up count.", raw(nested...), archive.Limits{MaxFiles: 1000}},
+		"Depth":   {"A path is too deep.", raw(file("a/b/c")), archive.Limits{MaxDepth: 2}},
+		"Path":    {"A path is too long.", raw(file(strings.Repeat("abc/", 1024) + "a")), archive.Limits{}},
+		"Name":    {"A name is too long.", raw(file(strings.Repeat("n", 256))), archive.Limits{}},
+		"Padding": {"The archive ends in endless zeros.", make([]byte, 1<<20+4096), archive.Limits{}},
+		"Headers": {"Headers without end precede a file.", headers(tb, 20), archive.Limits{}},
 	}
-	for name, tc := range cases {
+}
+
+type bombCase struct {
+	reason string
+	raw    []byte
+	limits archive.Limits
+}
+
+func TestOpenLimits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range bombs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			_, err := archive.Open(t.Context(), bytes.NewReader(tc.packed), dir, tc.limits)
-			if !errors.Is(err, archive.ErrLimit) {
-				t.Errorf("%s\nwant %v, got %v", tc.reason, archive.ErrLimit, err)
-			}
+			refuse(t, archive.Open, tc.reason, compress(t, tc.raw), tc.limits, archive.ErrLimit)
 		})
 	}
 	exact := archive.Limits{MaxBytes: 5, MaxFiles: 3, MaxDepth: 2, MaxPath: 3}

@@ -19,7 +19,6 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r.stream.left += slackEntry
 	if header.Typeflag == tar.TypeDir {
 		return r.folder(name)
 	}
@@ -40,8 +39,7 @@ func checkHeader(header *tar.Header) error {
 	case tar.TypeReg, tar.TypeDir:
 	case tar.TypeXGlobalHeader:
 		for key := range header.PAXRecords {
-			// git archive notes the commit in a comment; anything else would change the entries that follow.
-			if key != "comment" && key != "mtime" {
+			if !isNeutral(key) {
 				return fmt.Errorf("%w: global header sets %.64q", ErrUnsafe, key)
 			}
 		}
@@ -56,6 +54,16 @@ func checkHeader(header *tar.Header) error {
 		}
 	}
 	return nil
+}
+
+// isNeutral tells whether a record says nothing about names, kinds and sizes. Of these alone it does not matter that
+// some readers apply a global header to the entries that follow and others do not. git archive notes the commit.
+func isNeutral(key string) bool {
+	switch key {
+	case "comment", "atime", "ctime", "mtime", "uid", "gid", "uname", "gname":
+		return true
+	}
+	return strings.HasPrefix(key, "SCHILY.xattr.") || strings.HasPrefix(key, "LIBARCHIVE.xattr.")
 }
 
 // name returns the entry's path in the tree.
@@ -92,7 +100,7 @@ func (r *reader) folder(name string) error {
 			return err
 		}
 	}
-	if n.declared {
+	if n.declared && !r.repeats {
 		return errTaken()
 	}
 	n.declared = true
@@ -147,6 +155,7 @@ func (r *reader) add(above, n *node) error {
 		above.byName = map[string]*node{}
 	}
 	above.byName[n.name] = n
+	r.stream.left += slackEntry
 	return nil
 }
 
