@@ -1,0 +1,118 @@
+// Package registry reads from OCI registries: tags, manifests, blobs and referrers, each bounded and checked.
+// It does not know which tag is wanted, what a layer holds, or that Kubernetes exists.
+//
+// The protocol is the OCI Distribution Specification 1.1, with the token authentication of the CNCF Distribution
+// project; the documents are those of the OCI Image Specification 1.1 and of Docker's image manifest version 2,
+// schema 2.
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/utils/clock"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	// maxSessions is how many pairs of registry and identity keep their tokens.
+	maxSessions = 256
+	// maxTagLists is how many lists of tags are kept beside their ETag.
+	maxTagLists = 256
+)
+
+// Repository is a place in a registry, and what the registry may ask for.
+type Repository struct {
+	// Host is host[:port], as Parse returns it.
+	Host string
+	// Name is the path of the repository, as Parse returns it.
+	Name string
+	// Insecure allows plain http where the registry does not speak TLS.
+	Insecure   bool
+	Credential credential.Registry
+}
+
+// Options tune a Client. Zero values mean the defaults; every limit is enforced while data streams in.
+type Options struct {
+	// Transport makes the connections. Required.
+	Transport *transport.Factory
+	// Clock reads Retry-After dates. Default: the system's.
+	Clock clock.PassiveClock
+	// MaxManifestBytes bounds one manifest or index, and all pages of a list of referrers together. Default 4 MiB.
+	MaxManifestBytes int64
+	// MaxBlobBytes bounds one blob. Default 1 GiB.
+	MaxBlobBytes int64
+	// MaxTags bounds the tags of a repository. Default 100,000.
+	MaxTags int
+	// MaxTagListBytes bounds all pages of a list of tags together. Default 32 MiB.
+	MaxTagListBytes int64
+	// MaxReferrers bounds the referrers of the wanted type that one manifest may have. Default 50.
+	MaxReferrers int
+	// RealmHosts are hosts, or host:port, that may hand out tokens for any registry.
+	RealmHosts []string
+	// UserAgent is sent with every request. Default "sluice".
+	UserAgent string
+	// Observe is told the bytes received in the body of each answer. It may be nil.
+	Observe func(bytes int64)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	defaultTo(&o.MaxManifestBytes, 4<<20)
+	defaultTo(&o.MaxBlobBytes, 1<<30)
+	defaultTo(&o.MaxTags, 100_000)
+	defaultTo(&o.MaxTagListBytes, 32<<20)
+	defaultTo(&o.MaxReferrers, 50)
+	defaultTo(&o.UserAgent, "sluice")
+	if o.Observe == nil {
+		o.Observe = func(int64) {}
+	}
+	o.RealmHosts = slices.Clone(o.RealmHosts)
+	return o
+}
+
+func defaultTo[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+// Client talks to registries. Connections, tokens and lists are shared by equal credentials at the same registry, and
+// by no others. It is safe for concurrent use.
+type Client struct {
+	options  Options
+	sessions *lru.Cache[string, *session]
+	schemes  *lru.Cache[string, string]
+	lists    *lru.Cache[string, tagList]
+}
+
+// New returns a Client.
+func New(options Options) (*Client, error) {
+	if options.Transport == nil {
+		return nil, errors.New("registry client needs a transport")
+	}
+	if options.MaxManifestBytes < 0 || options.MaxBlobBytes < 0 || options.MaxTags < 0 ||
+		options.MaxTagListBytes < 0 || options.MaxReferrers < 0 {
+		return nil, errors.New("registry client has a negative limit")
+	}
+	sessions, err := lru.New[string, *session](maxSessions)
+	if err != nil {
+		return nil, fmt.Errorf("keep sessions: %w", err)
+	}
+	schemes, err := lru.New[string, string](maxSessions)
+	if err != nil {
+		return nil, fmt.Errorf("keep schemes: %w", err)
+	}
+	lists, err := lru.New[string, tagList](maxTagLists)
+	if err != nil {
+		return nil, fmt.Errorf("keep lists of tags: %w", err)
+	}
+	return &Client{options: options.withDefaults(), sessions: sessions, schemes: schemes, lists: lists}, nil
+}

@@ -1,0 +1,184 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// exchange is the requests of one call: to one repository, with one credential.
+type exchange struct {
+	client     *Client
+	repository Repository
+	// host and name are where the repository is asked for.
+	host, name string
+	// shown is what errors call the repository.
+	shown   string
+	attempt *attempt
+	// session is the one that answered the last time.
+	session *session
+}
+
+func (c *Client) begin(r Repository) (*exchange, error) {
+	host := strings.ToLower(r.Host)
+	e := &exchange{client: c, repository: r, shown: r.Host + "/" + r.Name, attempt: &attempt{}}
+	if err := checkHost(host); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrURL, err)
+	}
+	if err := checkName(r.Name); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrURL, err)
+	}
+	if r.Credential.TLS.SkipVerify && !r.Insecure {
+		return e, fmt.Errorf("%w: certificates go unverified only where spec.insecure is set", ErrURL)
+	}
+	if strings.Contains(r.Credential.Username, ":") {
+		return e, fmt.Errorf("%w: user name contains a colon", ErrAuthentication)
+	}
+	e.host, e.name = endpoint(host, r.Name)
+	return e, nil
+}
+
+// ask is one request to the repository.
+type ask struct {
+	method string
+	// path is below the repository, query the parameters beside it.
+	path  string
+	query string
+	// header is added to the request.
+	header http.Header
+}
+
+// send returns an answer of any status. Its body is guarded and counted, and has to be closed.
+func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
+	schemes := e.client.schemesFor(e.host, e.repository)
+	for i, scheme := range schemes {
+		response, err := e.sendBy(ctx, scheme, what)
+		last := i == len(schemes)-1
+		switch {
+		case err == nil:
+			e.remember(scheme, response.StatusCode)
+			return response, nil
+		case last || ctx.Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
+			e.forget()
+			return nil, plain(err)
+		case scheme == "http":
+			// What worked the last time does not any more; the server may speak TLS by now.
+			e.forget()
+			if isAnswer(err) {
+				return nil, plain(err)
+			}
+		}
+	}
+	return nil, protocolErrorf("no scheme to speak")
+}
+
+func (e *exchange) sendBy(ctx context.Context, scheme string, what ask) (*http.Response, error) {
+	s, err := e.client.session(scheme, e.host, e.repository)
+	if err != nil {
+		return nil, err
+	}
+	e.session = s
+	e.attempt.token = ""
+	ctx = context.WithValue(ctx, attemptKey{}, e.attempt)
+	ctx = auth.WithScopesForHost(ctx, s.origin.Host, auth.ScopeRepository(e.name, auth.ActionPull))
+	location := &url.URL{Scheme: scheme, Host: e.host, Path: "/v2/" + e.name + what.path, RawQuery: what.query}
+	request, err := http.NewRequestWithContext(ctx, what.method, location.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(request.Header, what.header)
+	response, err := s.auth.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &meter{ReadCloser: response.Body, observe: e.client.options.Observe}
+	return response, nil
+}
+
+// remember keeps the scheme that worked, until an answer makes it doubtful.
+func (e *exchange) remember(scheme string, status int) {
+	switch {
+	case !e.repository.Insecure:
+	case status == http.StatusBadRequest || status == http.StatusUpgradeRequired:
+		// So servers answer that were spoken to plainly and want TLS.
+		e.forget()
+	default:
+		e.client.schemes.Add(sessionKey(e.host, e.repository), scheme)
+	}
+}
+
+func (e *exchange) forget() {
+	if e.repository.Insecure {
+		e.client.schemes.Remove(sessionKey(e.host, e.repository))
+	}
+}
+
+// get sends a GET and returns the answer if its status is 200.
+func (e *exchange) get(ctx context.Context, what ask) (*http.Response, error) {
+	what.method = http.MethodGet
+	response, err := e.send(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		defer done(response)
+		return nil, e.refused(response)
+	}
+	return response, nil
+}
+
+// refused is the error that an answer stands for.
+func (e *exchange) refused(response *http.Response) error {
+	remedy := "check spec.secretRef"
+	if c := e.repository.Credential; c.Username == "" && c.IdentityToken.IsZero() && c.RegistryToken.IsZero() {
+		remedy = "set spec.secretRef if the repository is private, and check spec.url"
+	}
+	return refusal(e.client.options.Clock, response, remedy)
+}
+
+// done reads the rest of a short answer, so that the connection can be used again, and closes it.
+func done(response *http.Response) {
+	_, _ = io.CopyN(io.Discard, response.Body, maxErrorBody)
+	_ = response.Body.Close() // What was wanted of it has been read.
+}
+
+// readAll reads a body that has to fit into the limit.
+func readAll(body io.Reader, limit limit) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, limit.bytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(raw)) > limit.bytes {
+		return nil, limitErrorf("answer has more than %d bytes (%s)", limit.bytes, limit.name)
+	}
+	return raw, nil
+}
+
+// meter counts what is read from a body, and tells it once.
+type meter struct {
+	io.ReadCloser
+
+	observe func(int64)
+	count   int64
+	told    bool
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.count += int64(n)
+	return n, err
+}
+
+func (m *meter) Close() error {
+	if !m.told {
+		m.told = true
+		m.observe(m.count)
+	}
+	return m.ReadCloser.Close()
+}

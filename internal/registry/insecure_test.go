@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/tests/upstream"
+	fixture "sluice.dev/sluice/tests/upstream/registry"
+)
+
+func TestPlainHTTPOnlyWhereInsecure(t *testing.T) {
+	t.Parallel()
+	site := fixture.ForTest(t, fixture.Options{Auth: fixture.TokenAuth, Users: map[string]string{user: password}})
+	site.Repository(name).PushORAS("v1", layer("x"))
+	site.Reset()
+	client, seen := newClient(t, nil)
+	r := Repository{Host: site.Host(), Name: name, Credential: credential.Registry{
+		Username: user, Password: credential.NewSecret(password),
+	}}
+	if _, err := client.Resolve(t.Context(), r, "v1"); err == nil {
+		t.Error("a registry without TLS was resolved")
+	}
+	if seen.count("http://") != 0 || seen.count("credentials") != 0 || len(site.Requests()) != 0 {
+		t.Errorf("sent %v", seen.sent)
+	}
+
+	r.Insecure = true
+	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil {
+		t.Fatalf("insecure: %v", err)
+	}
+	tried := seen.count("https://")
+	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil || seen.count("https://") != tried {
+		t.Errorf("the scheme was not remembered: %v, %v", err, seen.sent)
+	}
+}
+
+func TestInsecureStillPrefersTLS(t *testing.T) {
+	t.Parallel()
+	ca, err := upstream.NewCA("unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := fixture.ForTest(t, fixture.Options{CA: ca})
+	site.Repository(name).PushORAS("v1", layer("x"))
+	client, seen := newClient(t, nil)
+	r := Repository{Host: site.Host(), Name: name, Insecure: true}
+	if _, err := client.Resolve(t.Context(), r, "v1"); err == nil {
+		t.Error("an unknown certificate was taken without SkipVerify")
+	}
+	r.Credential.TLS.SkipVerify = true
+	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil {
+		t.Errorf("insecure: %v", err)
+	}
+	if seen.count("http://") != 0 {
+		t.Errorf("sent %v", seen.sent)
+	}
+}
+
+func TestARememberedSchemeIsForgotten(t *testing.T) {
+	t.Parallel()
+	status := http.StatusOK
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Docker-Content-Digest", blobDescriptor(nil).Digest.String())
+		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+		w.WriteHeader(status)
+	}))
+	r := Repository{Host: plain.Listener.Addr().String(), Name: name, Insecure: true}
+	client, seen := newClient(t, nil)
+	for _, step := range []struct {
+		reason string
+		close  bool
+		status int
+		works  bool
+		tls    int
+	}{
+		{"TLS is tried first", false, http.StatusOK, true, 1},
+		{"plain http is remembered", false, http.StatusOK, true, 1},
+		{"400 is what a server answers that speaks TLS by now", false, http.StatusBadRequest, false, 2},
+		{"what fails is tried with TLS as well", true, http.StatusOK, false, 3},
+	} {
+		if status = step.status; step.close {
+			plain.Close()
+		}
+		_, err := client.Resolve(t.Context(), r, "v1")
+		if step.works != (err == nil) || seen.count("https://") != step.tls {
+			t.Errorf("%s: %v, %d with TLS", step.reason, err, seen.count("https://"))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const (
+	digestHeader = "Docker-Content-Digest"
+	identity     = "identity"
+)
+
+// Resolve returns what the tag or digest stands for, by one HEAD request; by one GET where the registry answers no
+// HEAD. Media type and size are the registry's word, the digest is what everything later is asked for and checked by.
+//
+// ErrURL when reference is neither tag nor digest, ErrManifest when the registry names an unusable digest.
+func (c *Client) Resolve(ctx context.Context, r Repository, reference string) (ocispec.Descriptor, error) {
+	e, err := c.begin(r)
+	if err != nil {
+		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", "", err)
+	}
+	wanted, shown, err := parseReference(reference)
+	if err != nil {
+		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", "", err)
+	}
+	found, err := e.resolve(ctx, reference, wanted)
+	if err != nil {
+		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", shown, err)
+	}
+	return found, nil
+}
+
+// parseReference tells a digest from a tag, and says how errors append it to the repository.
+func parseReference(reference string) (wanted digest.Digest, shown string, err error) {
+	if strings.Contains(reference, ":") {
+		wanted = digest.Digest(reference)
+		if err := checkDigest(wanted); err != nil {
+			return "", "", fmt.Errorf("%w: %w", ErrURL, err)
+		}
+		return wanted, "@" + reference, nil
+	}
+	if !tagPattern.MatchString(reference) {
+		return "", "", fmt.Errorf("%w: tag is not up to 128 letters, digits, '_', '.' and '-'", ErrURL)
+	}
+	return "", ":" + reference, nil
+}
+
+func (e *exchange) resolve(ctx context.Context, reference string, wanted digest.Digest) (ocispec.Descriptor, error) {
+	response, err := e.send(ctx, ask{
+		method: http.MethodHead, path: "/manifests/" + reference, header: manifestHeader(),
+	})
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	defer done(response)
+	named := response.Header.Get(digestHeader)
+	switch {
+	case response.StatusCode == http.StatusOK && named != "":
+		found := ocispec.Descriptor{MediaType: mediaType(response.Header), Digest: digest.Digest(named)}
+		found.Size = max(response.ContentLength, 0)
+		return found, checkResolved(found.Digest, wanted)
+	case response.StatusCode == http.StatusOK || noHead(response.StatusCode):
+		document, err := e.document(ctx, reference, wanted)
+		return document.Descriptor, err
+	}
+	return ocispec.Descriptor{}, e.refused(response)
+}
+
+func checkResolved(found, wanted digest.Digest) error {
+	if err := checkDigest(found); err != nil {
+		return manifestErrorf("registry names a digest that is none: %w", err)
+	}
+	if wanted != "" && found != wanted {
+		return fmt.Errorf("%w: registry answers with %s", ErrDigest, found)
+	}
+	return nil
+}
+
+// noHead are the answers of registries that do not know HEAD, or not for manifests.
+func noHead(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		return true
+	}
+	return false
+}
+
+// manifestHeader asks for every type of manifest that is understood, and for the bytes as they were pushed.
+func manifestHeader() http.Header {
+	return http.Header{"Accept": {strings.Join(acceptedTypes(), ", ")}, "Accept-Encoding": {identity}}
+}

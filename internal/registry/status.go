@@ -1,0 +1,156 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	maxErrorBody   = 16 << 10
+	maxErrorCode   = 64
+	maxErrorsShown = 3
+	maxRetryAfter  = time.Hour
+)
+
+// refusal is the answer of a registry. The remedy is for a refused credential; other statuses have theirs.
+func refusal(now clock.PassiveClock, response *http.Response, remedy string) *StatusError {
+	e, codes := statusError(now, response, "registry")
+	switch {
+	case e.kind != nil:
+	case e.Status == http.StatusNotFound || e.Status == http.StatusGone:
+		e.kind, remedy = ErrNotFound, lookAt(codes)
+	default:
+		return e
+	}
+	e.text = fmt.Sprintf("%s: %s: %s", e.kind, e.text, remedy)
+	return e
+}
+
+// tokenError is the answer of a token server. What it does not find says nothing about the repository.
+func tokenError(now clock.PassiveClock, response *http.Response, host string) *StatusError {
+	e, _ := statusError(now, response, "token server "+host)
+	if e.kind != nil {
+		e.text = fmt.Sprintf("%s: %s: check spec.secretRef", e.kind, e.text)
+	}
+	return e
+}
+
+// statusError reads what the server says about the status.
+func statusError(now clock.PassiveClock, response *http.Response, server string) (e *StatusError, codes []string) {
+	said, codes := words(response)
+	e = &StatusError{Status: response.StatusCode, RetryAfter: retryAfter(now, response.Header.Get("Retry-After"))}
+	e.text = fmt.Sprintf("%s answers %d %s%s", server, e.Status, http.StatusText(e.Status), said)
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		e.kind = ErrAuthentication
+	case e.Status == http.StatusTooManyRequests:
+		e.text += ": it has had too many requests"
+	case e.Status >= 300 && e.Status < 400:
+		e.text += ": the redirect is not followed"
+	}
+	return e, codes
+}
+
+// lookAt is the field to check when something is not there.
+func lookAt(codes []string) string {
+	switch {
+	case slices.Contains(codes, "NAME_UNKNOWN") || slices.Contains(codes, "NAME_INVALID"):
+		return "the registry shows no such repository: check spec.url"
+	case slices.Contains(codes, "MANIFEST_UNKNOWN"):
+		return "the repository has no such tag or digest: check spec.ref"
+	case slices.Contains(codes, "BLOB_UNKNOWN"):
+		return "the manifest names a blob that the registry does not have: push the artifact again"
+	}
+	return "check spec.url and spec.ref"
+}
+
+// words is what an error page says: the codes and messages of the distribution protocol, or the beginning of a text.
+func words(response *http.Response) (said string, codes []string) {
+	media := mediaType(response.Header)
+	switch {
+	case response.Body == nil:
+		return "", nil
+	case media == "text/html":
+		return " with a web page: is the host a registry?", nil
+	case media != "text/plain" && !isJSON(media):
+		return "", nil
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	if err != nil {
+		return "", nil
+	}
+	var page struct {
+		Errors []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"errors"`
+		Details string `json:"details"`
+	}
+	if json.Unmarshal(body, &page) != nil {
+		if text := strings.TrimSpace(string(body)); text != "" && media == "text/plain" {
+			return ": " + transport.PrintableQuoted(text), nil
+		}
+		return "", nil
+	}
+	var texts []string
+	for _, one := range page.Errors[:min(len(page.Errors), maxErrorsShown)] {
+		code := one.Code[:min(len(one.Code), maxErrorCode)]
+		codes = append(codes, code)
+		texts = append(texts, transport.Printable(code)+" "+transport.PrintableQuoted(one.Message))
+	}
+	if len(texts) == 0 && page.Details != "" {
+		texts = append(texts, transport.PrintableQuoted(page.Details)) // A token server's.
+	}
+	if len(texts) == 0 {
+		return "", nil
+	}
+	return ": " + strings.Join(texts, ", "), codes
+}
+
+// retryAfter reads seconds or a date, see RFC 9110, 10.2.3.
+func retryAfter(now clock.PassiveClock, value string) time.Duration {
+	value = strings.TrimSpace(value)
+	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(date.Sub(now.Now()), 0), maxRetryAfter)
+}
+
+// mediaType is the content type without parameters, or empty when there is none that can be read.
+func mediaType(header http.Header) string {
+	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return media
+}
+
+func isJSON(media string) bool {
+	return media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+}
+
+// wrongType is the error for an answer that is something else than was asked for.
+func wrongType(kind error, response *http.Response, want string) error {
+	got := response.Header.Get("Content-Type")
+	hint := ""
+	if mediaType(response.Header) == "text/html" {
+		hint = ": this is a web page, is the host a registry?"
+	}
+	return fmt.Errorf("%w: registry answers with content type %s where %s belongs%s",
+		kind, transport.PrintableQuoted(got), want, hint)
+}

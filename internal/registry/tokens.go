@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"sluice.dev/sluice/internal/credential"
+)
+
+const (
+	// maxTokens is how many repositories of one session keep their token.
+	maxTokens = 256
+	// maxToken bounds a token. Servers take headers of 8 to 16 KiB.
+	maxToken = 16 << 10
+)
+
+// attempt is what one request used to authenticate, so that a token that was just refused is told from a newer one.
+type attempt struct {
+	token   string
+	realm   string
+	secrets []credential.Secret
+}
+
+func (a *attempt) use(token string) string {
+	a.token = token
+	secret := credential.NewSecret(token)
+	for _, known := range a.secrets {
+		if known.Equal(secret) {
+			return token
+		}
+	}
+	a.secrets = append(a.secrets, secret)
+	return token
+}
+
+type (
+	attemptKey struct{}
+	tokenKey   struct{}
+)
+
+func attemptOf(ctx context.Context) *attempt {
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
+		return a
+	}
+	return &attempt{}
+}
+
+// isTokenRequest tells the requests for a token from those that need one.
+func isTokenRequest(ctx context.Context) bool { return ctx.Value(tokenKey{}) != nil }
+
+// tokens are those of one session. They are bounded, and those who need the same one wait for one request.
+type tokens struct {
+	mu      sync.Mutex
+	scheme  auth.Scheme
+	kept    *simplelru.LRU[string, string]
+	flights map[string]*flight
+}
+
+// flight is a token that is being asked for.
+type flight struct {
+	landed chan struct{}
+	token  string
+	err    error
+}
+
+func newTokens() (*tokens, error) {
+	kept, err := simplelru.NewLRU[string, string](maxTokens, nil)
+	if err != nil {
+		return nil, fmt.Errorf("keep tokens: %w", err)
+	}
+	return &tokens{kept: kept, flights: map[string]*flight{}}, nil
+}
+
+// GetScheme returns how the registry authenticated the last time.
+func (t *tokens) GetScheme(context.Context, string) (auth.Scheme, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.scheme == auth.SchemeUnknown {
+		return auth.SchemeUnknown, errdef.ErrNotFound
+	}
+	return t.scheme, nil
+}
+
+// GetToken returns the token kept for the scope.
+func (t *tokens) GetToken(ctx context.Context, _ string, scheme auth.Scheme, scope string) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	token, ok := t.kept.Get(scope)
+	if !ok || t.scheme != scheme {
+		return "", errdef.ErrNotFound
+	}
+	return attemptOf(ctx).use(token), nil
+}
+
+// Set returns another token than the one that the attempt was refused with: one that arrived meanwhile, or a new one.
+func (t *tokens) Set(
+	ctx context.Context, _ string, scheme auth.Scheme, scope string, fetch func(context.Context) (string, error),
+) (string, error) {
+	refused := attemptOf(ctx).token
+	for {
+		token, other := t.join(scheme, scope, refused)
+		switch {
+		case token != "":
+			return attemptOf(ctx).use(token), nil
+		case other == nil:
+			return t.lead(ctx, scheme, scope, refused, fetch)
+		}
+		select {
+		case <-other.landed:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		// Whoever gave up waiting failed alone, and a token that was on its way before ours was refused is no news.
+		if other.err != nil && !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
+			return "", other.err
+		}
+	}
+}
+
+// join returns a kept token, or a request under way, or neither: then the caller has to lead.
+func (t *tokens) join(scheme auth.Scheme, scope, refused string) (string, *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if token, ok := t.kept.Get(scope); ok && t.scheme == scheme && token != refused {
+		return token, nil
+	}
+	if other, ok := t.flights[scope]; ok {
+		return "", other
+	}
+	t.flights[scope] = &flight{landed: make(chan struct{})}
+	return "", nil
+}
+
+func (t *tokens) lead(
+	ctx context.Context, scheme auth.Scheme, scope, refused string, fetch func(context.Context) (string, error),
+) (string, error) {
+	token, err := fetch(context.WithValue(ctx, tokenKey{}, true))
+	switch {
+	case err != nil && scheme == auth.SchemeBasic:
+		err = ownError{fmt.Errorf("%w: registry asks for a user name and a password: check spec.secretRef", ErrAuthentication)}
+	case err == nil && len(token) > maxToken:
+		err = ownError{protocolErrorf("token server answers with a token of %d bytes, more than %d", len(token), maxToken)}
+	case err == nil && token == refused:
+		err = ownError{fmt.Errorf("%w: registry refuses the credential: check spec.secretRef", ErrAuthentication)}
+	}
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.flights[scope]
+	own.token, own.err = token, err
+	close(own.landed)
+	delete(t.flights, scope)
+	if err != nil {
+		return "", err
+	}
+	if t.scheme != scheme {
+		t.kept.Purge()
+		t.scheme = scheme
+	}
+	t.kept.Add(scope, token)
+	return attemptOf(ctx).use(token), nil
+}
