@@ -1,0 +1,206 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"regexp"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+)
+
+// Identity is whom a certificate must have been issued to, and by whom that identity was proved. Both are Go regular
+// expressions that match anywhere in the value, as in Flux and cosign: to match all of it, write ^ and $.
+type Identity struct {
+	// Issuer matches the OpenID Connect issuer.
+	Issuer string
+	// Subject matches the subject alternative name: an email address or a URI.
+	Subject string
+}
+
+// KeylessOptions say whom to trust.
+type KeylessOptions struct {
+	CosignOptions
+
+	// Identities are accepted each by itself; at least one is required. Flux accepts everybody where none is given;
+	// here that is ErrPolicy, because a certificate of anybody proves nothing.
+	Identities []Identity
+	// TrustedRoot is a trusted_root.json; with it no network is needed.
+	TrustedRoot []byte
+	// Roots are asked if TrustedRoot is empty.
+	Roots *TUFRoots
+}
+
+// CosignKeyless accepts what somebody signed to whom the trusted authority issued a short-lived certificate. The
+// signature must be in a trusted transparency log, must have a trusted time (of the log or of a timestamp
+// authority) at which the certificate was valid, and where the root knows certificate transparency logs, the
+// certificate must be in one. No acceptance depends on the present time.
+type CosignKeyless struct {
+	identities  []verify.PolicyOption
+	options     KeylessOptions
+	root        root.TrustedMaterial
+	fingerprint string
+}
+
+// NewCosignKeyless returns a verifier, or ErrPolicy if the options cannot be used.
+func NewCosignKeyless(options KeylessOptions) (*CosignKeyless, error) {
+	v := &CosignKeyless{options: options}
+	if err := v.readIdentities(); err != nil {
+		return nil, err
+	}
+	f := newFingerprint("cosign-keyless")
+	f.flag(options.AnyRepository)
+	pairs := make([][]byte, 0, len(options.Identities))
+	for _, identity := range options.Identities {
+		pairs = append(pairs, pair(identity.Issuer, identity.Subject))
+	}
+	f.set(pairs)
+	switch {
+	case len(options.TrustedRoot) > 0:
+		trusted, err := parseTrustedRoot(options.TrustedRoot)
+		if err != nil {
+			return nil, unusable("trusted_root.json: %v", err)
+		}
+		v.root = trusted
+		f.add([]byte("root"))
+		f.add(options.TrustedRoot)
+	case options.Roots != nil:
+		f.add([]byte("tuf"))
+		f.add([]byte(options.Roots.name()))
+	default:
+		return nil, unusable("no trusted root is given")
+	}
+	v.fingerprint = f.String()
+	return v, nil
+}
+
+func (v *CosignKeyless) readIdentities() error {
+	if len(v.options.Identities) == 0 {
+		return unusable("no identity is given, so that anybody could sign; add issuer and subject to spec.verify.matchOIDCIdentity")
+	}
+	for _, identity := range v.options.Identities {
+		for field, expression := range map[string]string{"issuer": identity.Issuer, "subject": identity.Subject} {
+			if expression == "" {
+				return unusable("an identity has no %s", field)
+			}
+			if _, err := regexp.Compile(expression); err != nil {
+				return unusable("an identity's %s: %v", field, err)
+			}
+		}
+		matcher, err := verify.NewShortCertificateIdentity("", identity.Issuer, "", identity.Subject)
+		if err != nil {
+			return unusable("an identity: %v", err)
+		}
+		v.identities = append(v.identities, verify.WithCertificateIdentity(matcher))
+	}
+	return nil
+}
+
+// parseTrustedRoot reads a trusted_root.json that can prove something: it has a certificate authority and a log.
+func parseTrustedRoot(content []byte) (*root.TrustedRoot, error) {
+	trusted, err := root.NewTrustedRootFromJSON(content)
+	if err != nil {
+		return nil, err
+	}
+	if len(trusted.FulcioCertificateAuthorities()) == 0 || len(trusted.RekorLogs()) == 0 {
+		return nil, errIncompleteRoot
+	}
+	return trusted, nil
+}
+
+// Fingerprint changes with the identities, the trusted root and the options. Roots that are fetched are named by
+// where they are fetched from, not by what they hold: they rotate without a change of policy.
+func (v *CosignKeyless) Fingerprint() string { return v.fingerprint }
+
+// Verify proves a sigstore bundle, or a simple-signing payload with the annotations of a keyless signature.
+func (v *CosignKeyless) Verify(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
+	return guarded(ctx, signature, func() (Signer, error) {
+		switch {
+		case isBundle(signature.MediaType):
+			return v.verifyBundle(ctx, artifact, signature)
+		case signature.MediaType == MediaTypeSimpleSigning:
+			return v.verifyPayload(ctx, artifact, signature)
+		}
+		return Signer{}, unsigned("%q is not the media type of a cosign signature", signature.MediaType)
+	})
+}
+
+func (v *CosignKeyless) verifyBundle(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
+	sum, err := sha256Of(artifact)
+	if err != nil {
+		return Signer{}, err
+	}
+	parsed, err := parseBundle(signature.Content, artifact)
+	if err != nil {
+		return Signer{}, err
+	}
+	content, err := parsed.VerificationContent()
+	if err != nil {
+		return Signer{}, refuse("its bundle is malformed: %v", err)
+	}
+	if content.Certificate() == nil {
+		return Signer{}, refuse("it was made with a key, not with a certificate")
+	}
+	if _, isEd25519 := content.Certificate().PublicKey.(ed25519.PublicKey); isEd25519 && parsed.GetMessageSignature() != nil {
+		// Ed25519 signs messages, never the digest that is all we have.
+		return Signer{}, refuse("an Ed25519 key cannot have signed the digest that its bundle holds")
+	}
+	return v.prove(ctx, parsed, aboutArtifact(sum, v.identities...))
+}
+
+func (v *CosignKeyless) verifyPayload(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
+	if _, err := sha256Of(artifact); err != nil {
+		return Signer{}, err
+	}
+	entity, err := legacyEntity(signature)
+	if err != nil {
+		return Signer{}, err
+	}
+	payload := verify.WithArtifact(bytes.NewReader(signature.Content))
+	signer, err := v.prove(ctx, entity, verify.NewPolicy(payload, v.identities...))
+	if err != nil {
+		return Signer{}, err
+	}
+	if err := checkClaims(signature.Content, artifact, v.options.AnyRepository); err != nil {
+		return Signer{}, err
+	}
+	return signer, nil
+}
+
+// prove asks the library for everything that a keyless signature must have.
+func (v *CosignKeyless) prove(ctx context.Context, entity verify.SignedEntity, policy verify.PolicyBuilder) (Signer, error) {
+	trusted, err := v.trusted(ctx)
+	if err != nil {
+		return Signer{}, err
+	}
+	demands := []verify.VerifierOption{
+		verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1), verify.WithoutStatementPredicate(),
+	}
+	if len(trusted.CTLogs()) > 0 {
+		demands = append(demands, verify.WithSignedCertificateTimestamps(1))
+	}
+	verifier, err := verify.NewVerifier(trusted, demands...)
+	if err != nil {
+		return Signer{}, refuse("%v", err)
+	}
+	result, err := verifier.Verify(entity, policy)
+	if err != nil {
+		return Signer{}, refuse("%v", err)
+	}
+	if result.VerifiedIdentity == nil || result.Signature == nil || result.Signature.Certificate == nil {
+		return Signer{}, refuse("nobody's identity was proved")
+	}
+	certificate := result.Signature.Certificate
+	return Signer{
+		Name:     printable("identity " + certificate.SubjectAlternativeName + " issued by " + certificate.Issuer),
+		Enforced: true,
+	}, nil
+}
+
+func (v *CosignKeyless) trusted(ctx context.Context) (root.TrustedMaterial, error) {
+	if v.root != nil {
+		return v.root, nil
+	}
+	return v.options.Roots.Root(ctx)
+}

@@ -1,0 +1,131 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/tuf"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// DefaultTUFMirror is where the public sigstore keeps its trust roots.
+	DefaultTUFMirror = tuf.DefaultMirror
+
+	defaultRefresh = 24 * time.Hour
+	// retryPause is how long a failed refresh is not tried again.
+	retryPause = time.Minute
+)
+
+var errIncompleteRoot = errors.New("it has no certificate authority or no transparency log")
+
+// TUFOptions say where trust roots come from.
+type TUFOptions struct {
+	// Client returns the client for an origin (scheme and host); it brings proxy, deadlines and dial policy.
+	// Required.
+	Client func(origin *url.URL) (*http.Client, error)
+	// Mirror is the TUF repository; empty means DefaultTUFMirror.
+	Mirror string
+	// InitialRoot is the root.json that trust starts from; empty means the public sigstore's, which is only right
+	// for its own mirror.
+	InitialRoot []byte
+	// Clock decides when to refresh and whether metadata has expired; nil means the system's.
+	Clock clock.PassiveClock
+	// Refresh is how old roots may be before they are fetched again; 0 means 24 hours.
+	Refresh time.Duration
+}
+
+// TUFRoots keeps trust roots from a TUF repository in memory, fresh. It is safe for concurrent use: one caller
+// fetches while the others wait. It has no background work: roots are refreshed when they are asked for. If
+// refreshing fails, the last good roots serve until their own metadata expires.
+type TUFRoots struct {
+	options TUFOptions
+	mirror  *url.URL
+	// turn is held by who reads or fetches.
+	turn chan struct{}
+
+	good     *tufState
+	failed   error
+	failedAt time.Time
+}
+
+// NewTUFRoots returns roots that are not fetched yet, or ErrPolicy if the options cannot be used.
+func NewTUFRoots(options TUFOptions) (*TUFRoots, error) {
+	if options.Client == nil {
+		return nil, unusable("no HTTP client is given for the trust roots")
+	}
+	if options.Mirror == "" {
+		options.Mirror = DefaultTUFMirror
+	}
+	if len(options.InitialRoot) == 0 {
+		if options.Mirror != DefaultTUFMirror {
+			return nil, unusable("mirror %q needs the root.json that its trust starts from", options.Mirror)
+		}
+		options.InitialRoot = tuf.DefaultRoot()
+	}
+	mirror, err := url.Parse(options.Mirror)
+	if err != nil || mirror.Host == "" || mirror.User != nil || mirror.Scheme != "https" && mirror.Scheme != "http" {
+		return nil, unusable("the mirror of the trust roots is not an http or https URL")
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Refresh <= 0 {
+		options.Refresh = defaultRefresh
+	}
+	return &TUFRoots{options: options, mirror: mirror, turn: make(chan struct{}, 1)}, nil
+}
+
+// name says which roots these are, whatever they hold at the moment.
+func (r *TUFRoots) name() string {
+	sum := sha256.Sum256(r.options.InitialRoot)
+	return r.options.Mirror + " " + hex.EncodeToString(sum[:])
+}
+
+// Root returns the trust roots, fetched within the context's deadline if they are missing or old. The error is
+// ErrRoots or the context's.
+func (r *TUFRoots) Root(ctx context.Context) (root.TrustedMaterial, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := r.options.Clock.Now()
+	if r.good != nil && now.Before(r.good.fetched.Add(r.options.Refresh)) && now.Before(r.good.expires) {
+		return r.good.root, nil
+	}
+	if err := r.refresh(ctx, now); err != nil && (r.good == nil || !now.Before(r.good.expires)) {
+		return nil, err
+	}
+	return r.good.root, nil
+}
+
+// refresh replaces the good roots by newer ones, at most once in the retry pause if that fails.
+func (r *TUFRoots) refresh(ctx context.Context, now time.Time) error {
+	if r.failed != nil && now.Before(r.failedAt.Add(retryPause)) {
+		return r.failed
+	}
+	fetched, err := r.fetch(ctx, now)
+	if err == nil {
+		err = fetched.notOlderThan(r.good)
+	}
+	switch {
+	case err == nil:
+		r.good, r.failed = fetched, nil
+		return nil
+	case ctx.Err() != nil:
+		// This caller's time was up; the next one's may not be.
+		return ctx.Err()
+	}
+	r.failed = fmt.Errorf("%w: %s", ErrRoots, printable(err.Error()))
+	r.failedAt = now
+	return r.failed
+}
