@@ -9,14 +9,25 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
+// Artifact is what receivers of events are told about an artifact, beside the message.
+type Artifact struct {
+	Revision, Digest string
+	// OriginRevision is the revision that the artifact says it was made from; empty when it says nothing. More than 256
+	// bytes are no revision, and are not passed on.
+	OriginRevision string
+}
+
+// maxOrigin is the longest origin revision that is passed on, in bytes.
+const maxOrigin = 256
+
 // NewArtifact tells that an artifact with other bytes is stored and published.
-func NewArtifact(s Subject, revision, digest, message string) Event {
-	return s.event(Normal, sourcev1.NewArtifactReason, message, artifactMetadata(revision, digest))
+func NewArtifact(s Subject, artifact Artifact, message string) Event {
+	return s.event(Normal, sourcev1.NewArtifactReason, message, artifact.metadata())
 }
 
 // Recovered tells that an object which had failed works again, with the same artifact as before the failure.
-func Recovered(s Subject, revision, digest, message string) Event {
-	return s.event(Normal, sourcev1.SucceededReason, message, artifactMetadata(revision, digest))
+func Recovered(s Subject, artifact Artifact, message string) Event {
+	return s.event(Normal, sourcev1.SucceededReason, message, artifact.metadata())
 }
 
 // Failed tells that a reconcile failed. An empty reason becomes Failed; an empty revision is left out.
@@ -24,7 +35,7 @@ func Failed(s Subject, reason string, err error, revision string) Event {
 	if reason == "" {
 		reason = sourcev1.FailedReason
 	}
-	return s.event(Warning, reason, err.Error(), artifactMetadata(revision, ""))
+	return s.event(Warning, reason, err.Error(), Artifact{Revision: revision}.metadata())
 }
 
 // Waiting tells that another object has to move first. It is no warning: nothing is broken yet.
@@ -35,9 +46,8 @@ func Waiting(s Subject, reason string, err error, revision string) Event {
 }
 
 // ArtifactVerificationFailed tells that a stored artifact no longer has the bytes its digest promises.
-func ArtifactVerificationFailed(s Subject, err error, revision, digest string) Event {
-	return s.event(
-		Warning, sourcev1.ArtifactVerificationFailedReason, err.Error(), artifactMetadata(revision, digest))
+func ArtifactVerificationFailed(s Subject, artifact Artifact, err error) Event {
+	return s.event(Warning, sourcev1.ArtifactVerificationFailedReason, err.Error(), artifact.metadata())
 }
 
 // GarbageCollected tells Kubernetes how many superseded artifacts were deleted.
@@ -52,8 +62,13 @@ func Traced(s Subject, reason, message string) Event {
 	return e
 }
 
-func artifactMetadata(revision, digest string) map[string]string {
-	return map[string]string{eventv1.MetaRevisionKey: revision, eventv1.MetaDigestKey: digest}
+func (a Artifact) metadata() map[string]string {
+	if len(a.OriginRevision) > maxOrigin {
+		a.OriginRevision = ""
+	}
+	return map[string]string{
+		eventv1.MetaRevisionKey: a.Revision, eventv1.MetaDigestKey: a.Digest, eventv1.MetaOriginRevisionKey: a.OriginRevision,
+	}
 }
 
 // event joins the subject's metadata with the event's own, whose keys carry the API group of the subject:

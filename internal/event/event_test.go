@@ -53,12 +53,23 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 	}{
 		"new artifact": {
 			reason: "A new artifact names its revision and digest.",
-			got:    NewArtifact(about, "main@sha1:aa", "sha256:bb", "stored"),
+			got:    NewArtifact(about, Artifact{Revision: "main@sha1:aa", Digest: "sha256:bb"}, "stored"),
 			want:   Event{Object: object, Type: Normal, Reason: "NewArtifact", Message: "stored", Metadata: full},
+		},
+		"new artifact with an origin": {
+			reason: "What the artifact says of its origin is told, so that a notification can name the commit.",
+			got:    NewArtifact(subject("podinfo"), Artifact{Revision: "v1@sha256:aa", Digest: "sha256:bb", OriginRevision: "main@sha1:cc"}, "stored"),
+			want: Event{
+				Object: subject("podinfo").reference, Type: Normal, Reason: "NewArtifact", Message: "stored",
+				Metadata: map[string]string{
+					"source.toolkit.fluxcd.io/revision": "v1@sha256:aa", "source.toolkit.fluxcd.io/digest": "sha256:bb",
+					"source.toolkit.fluxcd.io/originRevision": "main@sha1:cc",
+				},
+			},
 		},
 		"recovered": {
 			reason: "A recovery is a success with the artifact that was there.",
-			got:    Recovered(about, "main@sha1:aa", "sha256:bb", "stored"),
+			got:    Recovered(about, Artifact{Revision: "main@sha1:aa", Digest: "sha256:bb"}, "stored"),
 			want:   Event{Object: object, Type: Normal, Reason: "Succeeded", Message: "stored", Metadata: full},
 		},
 		"failed": {
@@ -80,7 +91,7 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 		},
 		"artifact verification failed": {
 			reason: "A damaged artifact is named by what it should have been.",
-			got:    ArtifactVerificationFailed(about, boom, "main@sha1:aa", "sha256:bb"),
+			got:    ArtifactVerificationFailed(about, Artifact{Revision: "main@sha1:aa", Digest: "sha256:bb"}, boom),
 			want: Event{
 				Object: object, Type: Warning, Reason: "ArtifactVerificationFailed", Message: "boom", Metadata: full,
 			},
@@ -114,8 +125,8 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 func TestEventsOfOneSubjectShareNoMap(t *testing.T) {
 	t.Parallel()
 	about := subject("podinfo")
-	first := NewArtifact(about, "r1", "d1", "stored")
-	NewArtifact(about, "r2", "d2", "stored").Metadata["x"] = "y"
+	first := NewArtifact(about, Artifact{Revision: "r1", Digest: "d1"}, "stored")
+	NewArtifact(about, Artifact{Revision: "r2", Digest: "d2"}, "stored").Metadata["x"] = "y"
 	want := map[string]string{"source.toolkit.fluxcd.io/revision": "r1", "source.toolkit.fluxcd.io/digest": "d1"}
 	if diff := cmp.Diff(want, first.Metadata); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -51,7 +51,7 @@ func TestQueueEndsOnTheLatestNews(t *testing.T) {
 	q := newQueue(10, 1<<20)
 	boom := errors.New("boom")
 	q.put(Failed(subject("a"), "R", boom, ""), noon)
-	q.put(Recovered(subject("a"), "r1", "", "fine"), noon)
+	q.put(Recovered(subject("a"), Artifact{Revision: "r1"}, "fine"), noon)
 	q.put(Failed(subject("a"), "R", boom, ""), noon)
 	if !q.put(Failed(subject("a"), "R", boom, ""), noon).merged {
 		t.Error("the same news twice in a row was not merged")

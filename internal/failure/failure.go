@@ -11,7 +11,8 @@ import (
 type Disposition int
 
 const (
-	// Retries tries again with growing delays. It is what any plain error gets.
+	// Retries tries again with growing delays, and not before the error's own delay if it has one. It is what any plain
+	// error gets.
 	Retries Disposition = iota
 	// Waits tries again after a fixed time: another object has to move first.
 	Waits
@@ -23,8 +24,9 @@ const (
 type Error struct {
 	Disposition Disposition
 	Reason      string
-	After       time.Duration // Waits only; zero means the controller's default
-	Err         error
+	// After is the delay of Waits, where zero means the controller's default, and the shortest delay of Retries.
+	After time.Duration
+	Err   error
 }
 
 // Error is the text of the wrapped error: disposition and reason are shown elsewhere.
@@ -36,6 +38,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retry gives a plain, retried error a reason.
 func Retry(reason string, err error) error {
 	return &Error{Disposition: Retries, Reason: reason, Err: err}
+}
+
+// RetryAfter is Retry for an error that brings the time before which nothing else is to be expected.
+func RetryAfter(reason string, after time.Duration, err error) error {
+	return &Error{Disposition: Retries, Reason: reason, After: after, Err: err}
 }
 
 // Wait waits for another object for the given time; zero means the controller's default.

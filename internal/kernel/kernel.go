@@ -44,6 +44,8 @@ type Report struct {
 	Standing status.Standing
 	// Message is the success message of Ready.
 	Message string
+	// Proof says what was verified; empty when the spec asks for no proof.
+	Proof string
 }
 
 // Kind is what one kind of object brings. R is what its work ends with.

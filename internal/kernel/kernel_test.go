@@ -83,7 +83,7 @@ func (*fakeKind) Events(before, after *sourcev1.GitRepository, result string, er
 	case err != nil:
 		return []event.Event{event.Failed(about, "", err, "")}
 	case before.Status.ContentConfigChecksum != result:
-		return []event.Event{event.NewArtifact(about, result, "", "made "+result)}
+		return []event.Event{event.NewArtifact(about, event.Artifact{Revision: result}, "made "+result)}
 	default:
 		return nil
 	}
@@ -287,6 +287,15 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 			after:  30 * time.Second,
 			conditions: map[string]string{
 				"FetchFailed": "True NotFound: not there", "Ready": "False NotFound: not there",
+				"Reconciling": "True ProgressingWithRetry: reconciliation in progress",
+			},
+		},
+		"RetriedNotBefore": {
+			reason: "an upstream that asks for time gets it, and the retry counts as one",
+			err:    staged{failure.RetryAfter("GitOperationFailed", 90*time.Second, errors.New("too many requests"))},
+			after:  90 * time.Second,
+			conditions: map[string]string{
+				"FetchFailed": "True GitOperationFailed: too many requests", "Ready": "False GitOperationFailed: too many requests",
 				"Reconciling": "True ProgressingWithRetry: reconciliation in progress",
 			},
 		},

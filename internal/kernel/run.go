@@ -57,7 +57,7 @@ func (k *Kernel[O, R]) run(ctx context.Context, req ctrl.Request, obj O) (ctrl.R
 	if settleErr := k.Kind.Settle(ctx, obj); settleErr != nil {
 		ctrl.LoggerFrom(ctx).Error(settleErr, "cleaning up after the reconcile failed; it is repeated with the next one")
 	}
-	return k.comeBack(ctx, obj, err)
+	return k.comeBack(ctx, req, obj, err)
 }
 
 // failedBefore tells whether the object is False about this very generation.
@@ -82,7 +82,7 @@ func (k *Kernel[O, R]) report(obj O, result R, err error) {
 	table, view := k.Kind.Table(), k.Kind.View(obj)
 	report := k.Kind.Report(obj, result, err)
 	if err == nil {
-		table.Succeeded(obj, report.Message)
+		table.Succeeded(obj, report.Message, report.Proof)
 	} else {
 		table.Failed(obj, err, report.Standing)
 	}
@@ -117,7 +117,7 @@ func handled(obj client.Object, view View) {
 }
 
 // comeBack decides when the object is looked at again.
-func (k *Kernel[O, R]) comeBack(ctx context.Context, obj O, err error) (ctrl.Result, error) {
+func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	if err == nil {
 		return ctrl.Result{RequeueAfter: k.Jitter(max(k.Kind.View(obj).Interval, minInterval))}, nil
@@ -134,6 +134,17 @@ func (k *Kernel[O, R]) comeBack(ctx context.Context, obj O, err error) (ctrl.Res
 		log.Info("reconciliation waits for another object", "reason", f.Reason, "cause", err.Error(), "retryAfter", after.String())
 		return ctrl.Result{RequeueAfter: after}, nil
 	case failure.Retries:
+		if f.After > 0 {
+			log.Error(err, "reconciliation failed; upstream asks for time", "reason", f.Reason, "retryAfter", f.After.String())
+			return k.notBefore(req, f.After), nil
+		}
 	}
 	return ctrl.Result{}, err
+}
+
+// notBefore retries with the growing delay of the backoff, but no sooner than upstream has asked for.
+func (k *Kernel[O, R]) notBefore(req ctrl.Request, after time.Duration) ctrl.Result {
+	delay := max(after, k.Backoff.When(req))
+	k.Backoff.hold(req)
+	return ctrl.Result{RequeueAfter: delay}
 }

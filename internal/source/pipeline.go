@@ -63,13 +63,17 @@ func (p *Pipeline) Run(
 		return outcome, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
 	}
 
+	signer, err := p.verify(ctx, subject, session, selected, subject.Timeout-p.Clock.Since(began))
+	if err != nil {
+		return outcome, err
+	}
 	left := subject.Timeout - p.Clock.Since(began)
 	release, err := p.Slots.acquire(ctx, subject.Unready)
 	if err != nil {
 		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
 	}
 	defer release()
-	stored, err := p.make(ctx, subject, session, outcome, left)
+	stored, err := p.make(ctx, subject, session, outcome, signer, left)
 	if err != nil {
 		return outcome, err
 	}
@@ -95,18 +99,45 @@ func (p *Pipeline) resolve(
 	return session, selected, nil
 }
 
+// verify asks a session that can prove things for a proof. Left is what remains of the timeout.
+func (p *Pipeline) verify(
+	ctx context.Context, subject Subject, session Session, selected Selection, left time.Duration,
+) (signer string, err error) {
+	verifier, ok := session.(Verifier)
+	if !ok {
+		return "", nil
+	}
+	upstream, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	signer, err = step(p, subject, StageVerify, func() (string, error) { return verifier.Verify(upstream, selected) })
+	return signer, bounded(upstream, subject, err)
+}
+
 // make fetches the selected content and makes it the object's artifact. Left is what remains of the timeout.
 func (p *Pipeline) make(
-	ctx context.Context, subject Subject, session Session, before Outcome, left time.Duration,
+	ctx context.Context, subject Subject, session Session, before Outcome, signer string, left time.Duration,
 ) (storage.Record, error) {
 	upstream, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected) })
+	// What is stored is taken hold of first: a session is told of it only if it is really there.
+	kept, have, err := p.keep(ctx, subject, before.Record)
+	if err != nil {
+		return storage.Record{}, at(StageStore, err)
+	}
+	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected, have) })
+	if content.Close != nil {
+		defer func() { _ = content.Close() }()
+	}
+	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
+	if have != "" && !reused {
+		err = errors.Join(err, at(StageStore, p.Store.Discard(context.WithoutCancel(ctx), kept)))
+	}
 	if err != nil {
 		return storage.Record{}, bounded(upstream, subject, err)
 	}
-	if content.Close != nil {
-		defer func() { _ = content.Close() }()
+	if reused {
+		stored, err := p.publish(ctx, subject, before, content, signer, kept)
+		return stored, at(StageStore, err)
 	}
 	// A tree is local by now, and may take longer than upstream was given; but a slot is not held for ever.
 	archiving, stop := context.WithTimeout(ctx, max(subject.Timeout, archiveTimeout))
@@ -118,8 +149,20 @@ func (p *Pipeline) make(
 	if err != nil {
 		return storage.Record{}, bounded(upstream, subject, err)
 	}
-	stored, err := p.publish(ctx, subject, before.Record, before.Selected, content, staged)
+	stored, err := p.publish(ctx, subject, before, content, signer, staged)
 	return stored, at(StageStore, err)
+}
+
+// keep stages the stored artifact again, if its content has a key by which a session can know it.
+func (p *Pipeline) keep(ctx context.Context, subject Subject, record storage.Record) (storage.Staged, string, error) {
+	if record.ContentKey == "" {
+		return storage.Staged{}, "", nil
+	}
+	staged, err := p.Store.Restage(ctx, subject.Object)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return storage.Staged{}, "", nil
+	}
+	return staged, record.ContentKey, err
 }
 
 // record returns the object's record; the zero record when nothing usable is stored.
@@ -165,11 +208,14 @@ func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, 
 
 // publish makes the staged body the object's current artifact.
 func (p *Pipeline) publish(
-	ctx context.Context, subject Subject, before storage.Record, selected Selection, content Content, staged storage.Staged,
+	ctx context.Context, subject Subject, outcome Outcome, content Content, signer string, staged storage.Staged,
 ) (storage.Record, error) {
+	before, selected := outcome.Record, outcome.Selected
 	next := storage.Record{
 		UID:            subject.UID,
 		ConfigChecksum: selected.ConfigChecksum,
+		ContentKey:     content.Key,
+		VerifiedBy:     signer,
 		Title:          content.Title,
 		BaseChecksum:   before.BaseChecksum,
 		Current: storage.Artifact{

@@ -24,9 +24,14 @@ import (
 type shelf struct {
 	mu      sync.Mutex
 	version int
+	// edition counts the times the same version was published.
+	edition int
 	ignore  *string
-	broken  bool
-	fetches int
+	// signed is the version that is signed, keys the version of the trusted keys; zero asks for no proof.
+	signed, keys int
+	distrusted   bool
+	broken       bool
+	fetches      int
 }
 
 func (s *shelf) Open(context.Context) (source.Session, error) { return session{s}, nil }
@@ -36,6 +41,14 @@ func (s *shelf) Advance() {
 	defer s.mu.Unlock()
 	s.version++
 }
+
+func (s *shelf) Republish() { s.edition++ }
+
+func (s *shelf) Demand() { s.keys, s.signed = 1, s.version }
+
+func (s *shelf) Rotate() { s.keys++ }
+
+func (s *shelf) Distrust() { s.keys, s.distrusted = s.keys+1, true }
 
 func (s *shelf) Reconfigure() {
 	rule := "b.txt"
@@ -65,18 +78,34 @@ func (s session) Resolve(context.Context) (source.Selection, error) {
 	if s.shelf.broken {
 		return source.Selection{}, errors.New("the shelf is away")
 	}
-	checksum, err := source.ConfigChecksum("shelf", s.shelf.ignore)
-	name := fmt.Sprint("v", s.shelf.version)
+	checksum, err := source.ConfigChecksum("shelf", []any{s.shelf.ignore, s.shelf.keys})
+	name := fmt.Sprint("v", s.shelf.version, ".", s.shelf.edition)
 	return source.Selection{Revision: name, Name: name, Extension: ".tar.gz", ConfigChecksum: checksum}, err
 }
 
-func (s session) Fetch(context.Context, source.Selection) (source.Content, error) {
+func (s session) Verify(context.Context, source.Selection) (string, error) {
+	switch {
+	case s.shelf.keys == 0:
+		return "", nil
+	case s.shelf.distrusted || s.shelf.signed != s.shelf.version:
+		return "", errors.New("nobody signed this")
+	default:
+		return "the librarian", nil
+	}
+}
+
+func (s session) Fetch(_ context.Context, _ source.Selection, have string) (source.Content, error) {
+	content := source.Content{Key: fmt.Sprint(s.shelf.version, s.shelf.ignore != nil)}
+	if have == content.Key {
+		return content, nil
+	}
 	s.shelf.fetches++
 	tree := fstest.MapFS{}
 	for name, content := range (&shelf{version: s.shelf.version}).Files() {
 		tree[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
 	}
-	return source.Content{Tree: tree, Ignore: s.shelf.ignore}, nil
+	content.Tree, content.Ignore = tree, s.shelf.ignore
+	return content, nil
 }
 
 func TestContract(t *testing.T) {
@@ -110,7 +139,7 @@ func TestTimeoutBoundsUpstreamAndSaysSo(t *testing.T) {
 // letter is a source of one blob.
 type letter struct{ session }
 
-func (letter) Fetch(context.Context, source.Selection) (source.Content, error) {
+func (letter) Fetch(context.Context, source.Selection, string) (source.Content, error) {
 	return source.Content{Blob: strings.NewReader("dear reader"), Metadata: map[string]string{"from": "writer"}}, nil
 }
 

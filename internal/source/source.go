@@ -1,4 +1,4 @@
-// Package source is the road every artifact takes: open, resolve, up to date?, fetch, archive, record.
+// Package source is the road every artifact takes: open, resolve, up to date?, verify, fetch, archive, record.
 // It does not know conditions, events or the API server; a kind of source brings its Opener and nothing else.
 package source
 
@@ -20,6 +20,7 @@ const (
 	StageOpen    Stage = "open"
 	StageInclude Stage = "include"
 	StageResolve Stage = "resolve"
+	StageVerify  Stage = "verify"
 	StageFetch   Stage = "fetch"
 	StageArchive Stage = "archive"
 	StageStore   Stage = "store"
@@ -51,10 +52,19 @@ type Opener[O any] interface {
 type Session interface {
 	// Resolve finds what the spec selects now without downloading it.
 	Resolve(ctx context.Context) (Selection, error)
-	// Fetch brings the selected content. Its context bounds all upstream work.
-	Fetch(ctx context.Context, selected Selection) (Content, error)
+	// Fetch brings the selected content. Its context bounds all upstream work. Have is the Key of the content that is
+	// stored for the object already, empty without one: a session that would bring the very same may leave Tree and Blob
+	// out, and what is stored is used again.
+	Fetch(ctx context.Context, selected Selection, have string) (Content, error)
 	// Close lets go of what the session holds.
 	Close() error
+}
+
+// Verifier is what a session is beside, when its kind can prove a selection before anything of it is fetched.
+type Verifier interface {
+	// Verify tells who vouches for the selection; nobody, when the spec asks for no proof. It is an error when the spec
+	// does and there is none. It is called whenever the revision or the checksum differs from what is stored.
+	Verify(ctx context.Context, selected Selection) (signer string, err error)
 }
 
 // Selection is what a spec selects at this moment.
@@ -77,6 +87,9 @@ type Content struct {
 	Ignore *string
 	// Blob is stored as it is. It is read only when Tree is nil.
 	Blob io.Reader
+	// Key names what the content is and how it is archived, so that equal keys mean equal artifacts; empty where that
+	// cannot be told.
+	Key string
 	// Title is the content's own name for itself, e.g. the commit's subject. Events show it.
 	Title string
 	// Metadata goes into the artifact's metadata.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/failure"
 )
@@ -24,7 +25,7 @@ type Failure struct {
 
 // Table is what differs between kinds: which condition speaks for which stage, and how Ready is summed up.
 type Table struct {
-	// Stages maps the stage an error comes from to the negative condition that reports it.
+	// Stages maps the stage an error comes from to the condition that reports it: a negative one, or Verified.
 	Stages map[string]Failure
 	// Stored is the positive condition that is True while the kind's product is in place.
 	Stored string
@@ -32,8 +33,9 @@ type Table struct {
 	Outdated string
 	// Summary lists the conditions that make up Ready, the most telling first.
 	Summary []string
-	// Foreign lists conditions that another controller may have left and that the kind has no use for.
-	Foreign []string
+	// Verified is the bipolar condition that says whether the product is proven. It is there only where a proof was asked
+	// for, or was left by another controller; while it is False, so is Ready.
+	Verified string
 }
 
 // Staged is an error that knows the stage it comes from.
@@ -58,7 +60,7 @@ type Progress struct {
 func (t Table) negative() []string {
 	types := []string{t.Outdated, meta.StalledCondition, meta.ReconcilingCondition}
 	for _, f := range t.Stages {
-		if !slices.Contains(types, f.Condition) {
+		if f.Condition != t.Verified && !slices.Contains(types, f.Condition) {
 			types = append(types, f.Condition)
 		}
 	}
@@ -78,10 +80,16 @@ func (t Table) Progressing(obj conditions.Setter, p Progress) {
 	}
 }
 
-// Succeeded sets the conditions of an object whose product is in place.
-func (t Table) Succeeded(obj conditions.Setter, message string) {
-	for _, unwanted := range append(t.negative(), t.Foreign...) {
+// Succeeded sets the conditions of an object whose product is in place. Proof says what was verified; empty when no
+// proof was asked for.
+func (t Table) Succeeded(obj conditions.Setter, message, proof string) {
+	for _, unwanted := range t.negative() {
 		conditions.Delete(obj, unwanted)
+	}
+	if proof == "" {
+		conditions.Delete(obj, t.Verified)
+	} else {
+		conditions.MarkTrue(obj, t.Verified, meta.SucceededReason, "%s", proof)
 	}
 	conditions.MarkTrue(obj, t.Stored, meta.SucceededReason, "%s", message)
 	t.summarise(obj)
@@ -98,12 +106,7 @@ type Standing struct {
 // Failed sets the conditions for an error. Only the stage that failed now is reported.
 func (t Table) Failed(obj conditions.Setter, err error, standing Standing) {
 	condition, reason := t.Explain(err)
-	for _, f := range t.Stages {
-		// The one that is True already keeps the time since when it is.
-		if f.Condition != condition {
-			conditions.Delete(obj, f.Condition)
-		}
-	}
+	t.forget(obj, condition)
 	if standing.Stored && standing.NewRevision != "" {
 		conditions.MarkTrue(obj, t.Outdated, "NewRevision", "%s", standing.NewRevision)
 	} else {
@@ -118,12 +121,27 @@ func (t Table) Failed(obj conditions.Setter, err error, standing Standing) {
 		conditions.Delete(obj, meta.StalledCondition)
 		conditions.MarkReconciling(obj, meta.ProgressingWithRetryReason, Retrying)
 	}
-	if condition == "" {
+	switch condition {
+	case "":
 		conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", err)
-		return
+	case t.Verified:
+		conditions.MarkFalse(obj, condition, reason, "%s", err)
+		t.summarise(obj)
+	default:
+		conditions.MarkTrue(obj, condition, reason, "%s", err)
+		t.summarise(obj)
 	}
-	conditions.MarkTrue(obj, condition, reason, "%s", err)
-	t.summarise(obj)
+}
+
+// forget takes back what earlier failures have left. The condition that reports the present one keeps the time since
+// when it does, and a proof that was found stays one.
+func (t Table) forget(obj conditions.Setter, present string) {
+	for _, f := range t.Stages {
+		if f.Condition == present || f.Condition == t.Verified && conditions.IsTrue(obj, t.Verified) {
+			continue
+		}
+		conditions.Delete(obj, f.Condition)
+	}
 }
 
 // Explain returns the condition and the reason that report an error. The condition is empty for an error of
@@ -146,7 +164,7 @@ func (t Table) Explain(err error) (condition, reason string) {
 // HasFailed tells whether the conditions report a failure.
 func (t Table) HasFailed(obj conditions.Getter) bool {
 	for _, f := range t.Stages {
-		if conditions.IsTrue(obj, f.Condition) {
+		if f.Condition != t.Verified && conditions.IsTrue(obj, f.Condition) {
 			return true
 		}
 	}
@@ -172,4 +190,7 @@ func (t Table) summarise(obj conditions.Setter) {
 		conditions.WithConditions(t.Summary...),
 		conditions.WithNegativePolarityConditions(t.negative()...),
 	)
+	if refuted := conditions.Get(obj, t.Verified); refuted != nil && refuted.Status == metav1.ConditionFalse {
+		conditions.MarkFalse(obj, meta.ReadyCondition, refuted.Reason, "%s", refuted.Message)
+	}
 }

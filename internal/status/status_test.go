@@ -26,9 +26,11 @@ func (a at) Unwrap() error     { return a.error }
 func table() status.Table {
 	return status.Table{
 		Stages: map[string]status.Failure{
-			"fetch": {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason},
-			"store": {Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason},
+			"fetch":  {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason},
+			"store":  {Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason},
+			"verify": {Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason},
 		},
+		Verified: sourcev1.SourceVerifiedCondition,
 		Stored:   sourcev1.ArtifactInStorageCondition,
 		Outdated: sourcev1.ArtifactOutdatedCondition,
 		Summary: []string{
@@ -41,6 +43,7 @@ func table() status.Table {
 func TestStepsFollowEachOther(t *testing.T) {
 	t.Parallel()
 	const done, down, full, bad = "True Succeeded: done", "connection refused", "disk full", "no such scheme"
+	const forged = "no trusted signature"
 	retrying := "True ProgressingWithRetry: " + status.Retrying
 	cases := map[string]struct {
 		reason string
@@ -106,6 +109,45 @@ func TestStepsFollowEachOther(t *testing.T) {
 			[]func(status.Table, conditions.Setter){fail("fetch", errors.New(down), status.Standing{Stored: true}), fail("fetch", failure.Stall("URLInvalid", errors.New(bad)), status.Standing{Stored: true})},
 			map[string]string{"FetchFailed": "True URLInvalid: " + bad, "Ready": "False URLInvalid: " + bad, "Stalled": "True URLInvalid: " + bad},
 		},
+		"Verified": {
+			"what is proven says so, and Ready speaks of the artifact",
+			[]func(status.Table, conditions.Setter){prove},
+			map[string]string{"Ready": done, "ArtifactInStorage": done, "SourceVerified": "True Succeeded: proven"},
+		},
+		"NotVerified": {
+			"what is not proven is not ready, whatever else there is",
+			[]func(status.Table, conditions.Setter){succeed, next, fail("verify", errors.New(forged), status.Standing{Stored: true, NewRevision: "new"})},
+			map[string]string{
+				"SourceVerified": "False VerificationError: " + forged, "Ready": "False VerificationError: " + forged,
+				"Reconciling": retrying, "ArtifactInStorage": done, "ArtifactOutdated": "True NewRevision: new",
+			},
+		},
+		"VerifiedAndThenDown": {
+			"an outage takes no proof away",
+			[]func(status.Table, conditions.Setter){prove, fail("fetch", errors.New(down), status.Standing{Stored: true})},
+			map[string]string{
+				"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down,
+				"Reconciling": retrying, "ArtifactInStorage": done, "SourceVerified": "True Succeeded: proven",
+			},
+		},
+		"NotVerifiedAndThenDown": {
+			"nobody knows what is to be proven while upstream is down",
+			[]func(status.Table, conditions.Setter){prove, fail("verify", errors.New(forged), status.Standing{Stored: true}), fail("fetch", errors.New(down), status.Standing{Stored: true})},
+			map[string]string{
+				"FetchFailed": "True GitOperationFailed: " + down, "Ready": "False GitOperationFailed: " + down,
+				"Reconciling": retrying, "ArtifactInStorage": done,
+			},
+		},
+		"ProofNoLongerAsked": {
+			"without spec.verify nothing speaks of verification",
+			[]func(status.Table, conditions.Setter){prove, succeed},
+			map[string]string{"Ready": done, "ArtifactInStorage": done},
+		},
+		"SuspendedUnverified": {
+			"an object suspended in the middle of a retry stays refuted",
+			[]func(status.Table, conditions.Setter){succeed, fail("verify", errors.New(forged), status.Standing{Stored: true}), next, status.Table.Suspended},
+			map[string]string{"SourceVerified": "False VerificationError: " + forged, "Ready": "False VerificationError: " + forged, "ArtifactInStorage": done},
+		},
 		"SuspendedAtWork": {
 			"an object suspended while it works says what is stored, not that it goes on",
 			[]func(status.Table, conditions.Setter){succeed, next, status.Table.Suspended},
@@ -152,7 +194,9 @@ func lost(t status.Table, obj conditions.Setter) {
 	t.Progressing(obj, status.Progress{Message: "building", Lost: true})
 }
 
-func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done") }
+func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "") }
+
+func prove(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "proven") }
 
 func fail(stage string, err error, standing status.Standing) func(status.Table, conditions.Setter) {
 	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, at{stage, err}, standing) }

@@ -17,7 +17,7 @@ import (
 const maxTitle = 50
 
 // Fetch brings the chosen commit and lays the includes over its tree.
-func (s *session) Fetch(ctx context.Context, _ source.Selection) (source.Content, error) {
+func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (source.Content, error) {
 	remote, err := s.remote(ctx)
 	if err != nil {
 		return source.Content{}, err

@@ -177,7 +177,7 @@ func TestReferencesSelectTheirCommit(t *testing.T) {
 			if asked = h.server.Count(upstream.LsRefs) - asked; asked != tc.requests {
 				t.Errorf("%s: %d listings, want %d", tc.reason, asked, tc.requests)
 			}
-			content, err := session.Fetch(t.Context(), selected)
+			content, err := session.Fetch(t.Context(), selected, "")
 			if err != nil {
 				t.Fatal(err)
 			}

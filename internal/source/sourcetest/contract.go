@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"testing"
 	"time"
 
@@ -67,6 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) Upstream) {
 		"RefusedAnnouncementFetchesNothing":   refusedAnnouncement,
 		"AnArtifactBeyondTheLimitIsNotStored": oversize,
 	}
+	maps.Copy(facts, abilities(open(t)))
 	for name, fact := range facts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
