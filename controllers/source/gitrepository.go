@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,6 +19,7 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/status"
+	"sluice.dev/sluice/storage"
 )
 
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch;update;patch
@@ -47,7 +49,7 @@ func gitTable() status.Table {
 		},
 		Stored:   sourcev1.ArtifactInStorageCondition,
 		Outdated: sourcev1.ArtifactOutdatedCondition,
-		Foreign:  []string{sourcev1.SourceVerifiedCondition},
+		Verified: sourcev1.SourceVerifiedCondition,
 		Summary: []string{
 			sourcev1.StorageOperationFailedCondition,
 			sourcev1.FetchFailedCondition,
@@ -92,7 +94,9 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 			}
 		},
 		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
-		told:   func(name string) string { return fmt.Sprintf("stored artifact for commit '%s'", name) },
+		told: func(_ *sourcev1.GitRepository, artifact storage.Artifact, title string) string {
+			return fmt.Sprintf("stored artifact for commit '%s'", cmp.Or(title, artifact.Revision))
+		},
 	})
 }
 

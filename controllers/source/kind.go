@@ -3,13 +3,13 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -33,6 +33,8 @@ type fields struct {
 	lastHandled        *string
 	checksum           *string
 	artifact           **meta.Artifact
+	// latest is where a kind that has such a field shows the address of whatever artifact is current; else nil.
+	latest *string
 }
 
 // kind makes any source kind a kernel.Kind: what differs between kinds are its functions.
@@ -47,10 +49,10 @@ type kind[O kernel.Object] struct {
 	opener source.Opener[O]
 	// observe writes the status fields that are special to the kind, after a success.
 	observe func(obj O, outcome source.Outcome)
-	// stored is the success message for a revision; told is the message of the event for an artifact, by its title
-	// or its revision.
+	// stored is the success message for a revision; told is the message of the event for an artifact, which goes by its
+	// title where it has one.
 	stored func(revision string) string
-	told   func(name string) string
+	told   func(obj O, artifact storage.Artifact, title string) string
 }
 
 var _ kernel.Kind[*sourcev1.GitRepository, source.Outcome] = (*kind[*sourcev1.GitRepository])(nil)
@@ -99,7 +101,7 @@ func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (so
 func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report {
 	f := k.fields(obj)
 	if outcome.Known {
-		k.publish(f, outcome.Record)
+		k.publish(obj, f, outcome.Record)
 	}
 	if err == nil {
 		k.observe(obj, outcome)
@@ -108,11 +110,25 @@ func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report
 	if selected := outcome.Selected.Revision; selected != "" {
 		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision}.NewRevision()
 	}
-	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision)}
+	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision), Proof: proof(outcome.Record)}
+}
+
+// proof is the message of SourceVerified, in Flux's words.
+func proof(record storage.Record) string {
+	if record.VerifiedBy == "" {
+		return ""
+	}
+	return "verified signature of revision " + record.Current.Revision
 }
 
 // publish makes status name what is stored.
-func (k *kind[O]) publish(f fields, record storage.Record) {
+func (k *kind[O]) publish(obj O, f fields, record storage.Record) {
+	if f.latest != nil {
+		*f.latest = ""
+		if record.Current.Path != "" {
+			*f.latest = k.shared.Address.URL(k.object(obj).File(storage.LatestFile))
+		}
+	}
 	if record.Current.Path == "" {
 		*f.artifact, *f.checksum = nil, ""
 		return
@@ -142,16 +158,23 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 		// Nobody can tell what status said before; what is stored is as it was.
 		return nil
 	case was == nil || digestOf(was) != current.Digest:
-		return []event.Event{event.NewArtifact(about, current.Revision, current.Digest.String(), k.told(cmp.Or(outcome.Record.Title, current.Revision)))}
+		return []event.Event{event.NewArtifact(about, artifactOf(current), k.told(after, current, outcome.Record.Title))}
 	case k.table.HasFailed(before):
 		// As in Flux, a recovery that fetches nothing is told by the revision.
-		name := current.Revision
+		title := ""
 		if outcome.Changed {
-			name = cmp.Or(outcome.Record.Title, name)
+			title = outcome.Record.Title
 		}
-		return []event.Event{event.Recovered(about, current.Revision, current.Digest.String(), k.told(name))}
+		return []event.Event{event.Recovered(about, artifactOf(current), k.told(after, current, title))}
 	default:
 		return nil
+	}
+}
+
+// artifactOf is an artifact as events tell of it.
+func artifactOf(stored storage.Artifact) event.Artifact {
+	return event.Artifact{
+		Revision: stored.Revision, Digest: stored.Digest.String(), OriginRevision: stored.Metadata[ocispec.AnnotationRevision],
 	}
 }
 

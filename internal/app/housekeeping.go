@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	sourcev1 "sluice.dev/sluice/api/source/v1"
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
@@ -109,16 +108,28 @@ func (h *housekeeping) sweep(ctx context.Context) {
 
 // exists tells whether an object with artifacts is still this process's to serve. When in doubt, it is.
 func (h *housekeeping) exists(ctx context.Context, object storage.Object, uid string) bool {
-	if object.Kind != controllers.GitRepositoryDir {
+	kind, known := kindOf(object)
+	if !known {
 		return true
 	}
 	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
-	var found sourcev1.GitRepository
-	if err := h.cached.Get(ctx, key, &found); err == nil {
-		return uid == "" || string(found.UID) == uid
+	found := kind.New()
+	if err := h.cached.Get(ctx, key, found); err == nil {
+		return uid == "" || string(found.GetUID()) == uid
 	}
-	err := h.reader.Get(ctx, key, &found)
-	return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.Labels)))
+	err := h.reader.Get(ctx, key, found)
+	return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.GetLabels())))
+}
+
+// kindOf finds the kind of an object that has artifacts. One that no controller here has left may belong to a newer
+// version of the program.
+func kindOf(object storage.Object) (controllers.Known, bool) {
+	for _, kind := range controllers.Kinds() {
+		if kind.Dir == object.Kind {
+			return kind, true
+		}
+	}
+	return controllers.Known{}, false
 }
 
 func (h *housekeeping) check(ctx context.Context) {

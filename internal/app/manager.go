@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	controllers "sluice.dev/sluice/controllers/source"
 )
 
 // controllerName is Flux's: it is the field manager, names events and the lease, so that of the two controllers only
@@ -52,7 +53,10 @@ func newManager(options Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--watch-label-selector: %w", err)
 	}
-	watched := cache.Options{ByObject: map[client.Object]cache.ByObject{&sourcev1.GitRepository{}: {Label: selector}}}
+	watched := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
+	for _, kind := range controllers.Kinds() {
+		watched.ByObject[kind.New()] = cache.ByObject{Label: selector}
+	}
 	if !options.WatchAllNamespaces {
 		watched.DefaultNamespaces = map[string]cache.Config{options.RuntimeNamespace: {}}
 	}
@@ -71,7 +75,7 @@ func newManager(options Options) (ctrl.Manager, error) {
 		RenewDeadline:                 &options.LeaderElection.RenewDeadline,
 		RetryPeriod:                   &options.LeaderElection.RetryPeriod,
 		// Secrets are read when they are needed: the process neither lists nor keeps them.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}}}},
 		Logger: ctrl.Log,
 	})
 	if err != nil {

@@ -51,6 +51,12 @@ type Options struct {
 	KexAlgorithms     []string
 	HostKeyAlgorithms []string
 
+	// OCITokenHosts may hand out tokens for any registry.
+	OCITokenHosts          []string
+	OCIVerifyAnyRepository bool
+	TokenCacheSize         int
+	TokenCacheDuration     time.Duration
+
 	KubeQPS        float32
 	KubeBurst      int
 	Log            logger.Options
@@ -66,6 +72,10 @@ type Limits struct {
 	GitUnpackedBytes int64
 	GitObjects       int
 	GitRefs          int
+	OCIManifestBytes int64
+	OCILayerBytes    int64
+	OCITags          int
+	OCISignatures    int
 	ArtifactBytes    int64
 	ArchiveBytes     int64
 	ArchiveFiles     int
@@ -88,7 +98,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.RuntimeNamespace = fromEnv("RUNTIME_NAMESPACE", "")
 
 	fs.StringSliceVar(&o.Controllers, "controllers", planes, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
-	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil, "Flux's feature gates, as name=false; none of them is offered here.")
+	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
+		"Flux's feature gates, as name=true or name=false. Offered: "+strings.Join(gates, ", ")+". Others must be false.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", fromEnv("METRICS_ADDR", ":8080"), "The address the metric endpoint binds to; 0 turns it off.")
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address the health endpoint binds to.")
 	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "The address the profiling endpoint binds to; off when empty.")
@@ -113,6 +124,12 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 		"Address ranges that sources may not be fetched from, beside the link-local ones; checked when connecting, after name resolution.")
 	fs.StringSliceVar(&o.KexAlgorithms, "ssh-kex-algos", nil, "The key exchange algorithms for SSH, in order of preference; the defaults when empty.")
 	fs.StringSliceVar(&o.HostKeyAlgorithms, "ssh-hostkey-algos", nil, "The host key algorithms for SSH, in order of preference; those of known_hosts when empty.")
+	fs.StringSliceVar(&o.OCITokenHosts, "oci-token-hosts", nil,
+		"Hosts that may hand out tokens for any registry, beside those of the registry's own domain.")
+	fs.BoolVar(&o.OCIVerifyAnyRepository, "oci-verify-any-repository", false,
+		"Accept cosign's simple signatures that name another repository than the one they are found in, as those in a mirror do.")
+	fs.IntVar(&o.TokenCacheSize, "token-cache-max-size", 100, "The most logins to clouds that are kept; 0 keeps none.")
+	fs.DurationVar(&o.TokenCacheDuration, "token-cache-max-duration", time.Hour, "How long a login to a cloud is kept at most.")
 	o.Limits.bind(fs)
 
 	fs.Float32Var(&o.KubeQPS, "kube-api-qps", 50, "The most requests a second to the API server, on average.")
@@ -129,12 +146,32 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.GitUnpackedBytes, "git-max-unpacked-bytes", 4<<30, "The most bytes of all objects of one fetch from a Git server, unpacked.")
 	fs.IntVar(&l.GitObjects, "git-max-objects", 1_000_000, "The most objects one fetch may receive from a Git server.")
 	fs.IntVar(&l.GitRefs, "git-max-refs", 200_000, "The most references a Git server may list.")
+	fs.Int64Var(&l.OCIManifestBytes, "oci-max-manifest-bytes", 4<<20, "The most bytes of a manifest or index from a registry.")
+	fs.Int64Var(&l.OCILayerBytes, "oci-max-layer-bytes", 512<<20, "The most bytes of one layer from a registry, compressed.")
+	fs.IntVar(&l.OCITags, "oci-max-tags", 100_000, "The most tags a repository in a registry may list.")
+	fs.IntVar(&l.OCISignatures, "oci-max-signatures", 50, "The most signatures of one kind that an artifact in a registry may have.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
 	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
 	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")
 	fs.IntVar(&l.ArchiveDepth, "archive-max-depth", 256, "The most folders inside each other in one artifact.")
 	fs.IntVar(&l.ServerConns, "storage-max-connections", 1024, "The most connections the artifact server holds.")
 	fs.IntVar(&l.ServerConnsByIP, "storage-max-connections-per-ip", 256, "The most connections the artifact server holds with one client address.")
+}
+
+// gateObjectLevelWorkloadIdentity is Flux's gate for objects that log in to a cloud as a ServiceAccount of their own.
+const gateObjectLevelWorkloadIdentity = "ObjectLevelWorkloadIdentity"
+
+// gates are the feature gates that may be enabled.
+var gates = []string{gateObjectLevelWorkloadIdentity} //nolint:gochecknoglobals // A constant list.
+
+func (o *Options) enabled(gate string) bool { return o.FeatureGates[gate] == "true" }
+
+// tokenCacheSize is the flag as the cache spells it: there, zero is the default and less keeps nothing.
+func (o *Options) tokenCacheSize() int {
+	if o.TokenCacheSize == 0 {
+		return -1
+	}
+	return o.TokenCacheSize
 }
 
 // denied are the address ranges of --egress-deny.

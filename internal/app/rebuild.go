@@ -8,14 +8,18 @@ import (
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/storage"
 )
 
+// maxWakes is how many objects of a kind may wait to be woken.
+const maxWakes = 1024
+
 // rebuildQueue tells about stored artifacts that turned out damaged, and wakes their objects.
 type rebuildQueue struct {
-	wake    chan ctrlevent.GenericEvent
+	wake    map[string]chan ctrlevent.GenericEvent // by the kind's folder
 	reader  client.Reader
 	events  kernel.Emitter
 	log     logr.Logger
@@ -23,29 +27,37 @@ type rebuildQueue struct {
 }
 
 func newRebuildQueue(reader client.Reader, events kernel.Emitter, log logr.Logger, m *metrics) *rebuildQueue {
-	return &rebuildQueue{wake: make(chan ctrlevent.GenericEvent, 1024), reader: reader, events: events, log: log, metrics: m}
+	q := &rebuildQueue{wake: map[string]chan ctrlevent.GenericEvent{}, reader: reader, events: events, log: log, metrics: m}
+	for _, kind := range controllers.Kinds() {
+		q.wake[kind.Dir] = make(chan ctrlevent.GenericEvent, maxWakes)
+	}
+	return q
 }
 
 // damaged never blocks: an object that finds no room here notices at its next interval.
 func (q *rebuildQueue) damaged(object storage.Object, cause error) {
 	q.metrics.damaged.Inc()
 	q.log.Error(cause, "stored artifact is damaged; it is not served any more and made again", "object", object.String())
-	obj := &sourcev1.GitRepository{}
+	kind, known := kindOf(object)
+	if !known {
+		return
+	}
+	obj := kind.New()
 	obj.SetNamespace(object.Namespace)
 	obj.SetName(object.Name)
 	select {
-	case q.wake <- ctrlevent.GenericEvent{Object: obj}:
+	case q.wake[kind.Dir] <- ctrlevent.GenericEvent{Object: obj}:
 	default:
 	}
-	found := &sourcev1.GitRepository{}
+	found := kind.New()
 	if err := q.reader.Get(context.Background(), client.ObjectKeyFromObject(obj), found); err != nil {
 		q.log.V(1).Info("no event: the object is not there", "object", object.String(), "cause", err.Error())
 		return
 	}
-	revision, digest := "", ""
-	if artifact := found.Status.Artifact; artifact != nil {
-		revision, digest = artifact.Revision, artifact.Digest
+	var lost event.Artifact
+	if artifact := found.GetArtifact(); artifact != nil {
+		lost = event.Artifact{Revision: artifact.Revision, Digest: artifact.Digest}
 	}
-	about := event.About(found, sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))
-	q.events.Emit(event.ArtifactVerificationFailed(about, cause, revision, digest))
+	about := event.About(found, sourcev1.GroupVersion.WithKind(kind.Name))
+	q.events.Emit(event.ArtifactVerificationFailed(about, lost, cause))
 }

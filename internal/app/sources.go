@@ -43,41 +43,74 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	limits := archive.Limits{
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 	}
+	connections, err := newTransport(options)
+	if err != nil {
+		return err
+	}
+	credentials := newCredentials(mgr.GetClient(), options)
+	if err := setupGit(ctx, mgr, options, p, connections, credentials, limits); err != nil {
+		return fmt.Errorf("set up the GitRepository controller: %w", err)
+	}
+	if err := setupOCI(mgr, options, p, connections, credentials, limits); err != nil {
+		return fmt.Errorf("set up the OCIRepository controller: %w", err)
+	}
+	return nil
+}
+
+func setupGit(
+	ctx context.Context, mgr ctrl.Manager, options Options, p parts, connections *transport.Factory, credentials auth.Secrets, limits archive.Limits,
+) error {
 	shared, err := newShared(mgr, options, p, limits)
 	if err != nil {
 		return err
 	}
-	upstream, err := newGitClient(options, p.metrics)
+	upstream, err := newGitClient(connections, options, p.metrics)
 	if err != nil {
 		return err
 	}
 	opener, err := gitsource.NewOpener(gitsource.Options{
 		Client:      upstream,
-		Credentials: auth.New(mgr.GetClient()),
+		Credentials: credentials,
 		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
 		Limits:      limits,
 	})
 	if err != nil {
 		return err
 	}
-	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake); err != nil {
-		return fmt.Errorf("set up the GitRepository controller: %w", err)
-	}
-	return nil
+	return controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake[controllers.GitRepositoryDir])
 }
 
-func newGitClient(options Options, m *metrics) (*git.Client, error) {
+func setupOCI(
+	mgr ctrl.Manager, options Options, p parts, connections *transport.Factory, credentials auth.Secrets, limits archive.Limits,
+) error {
+	shared, err := newShared(mgr, options, p, limits)
+	if err != nil {
+		return err
+	}
+	opener, err := newOCIOpener(connections, credentials, options, limits, p.metrics)
+	if err != nil {
+		return err
+	}
+	return controllers.SetupOCIRepository(mgr, shared, opener, p.rebuild.wake[controllers.OCIRepositoryDir])
+}
+
+// newTransport makes what all connections to upstreams go through.
+func newTransport(options Options) (*transport.Factory, error) {
 	denied, err := options.denied()
 	if err != nil {
 		return nil, err
 	}
+	return transport.New(transport.Options{
+		DeniedPrefixes: denied,
+		// A large repository may keep its server counting for a while; spec.timeout decides how long that may take.
+		ResponseHeaderTimeout: responseTimeout,
+		StallTimeout:          stallTimeout,
+	}), nil
+}
+
+func newGitClient(connections *transport.Factory, options Options, m *metrics) (*git.Client, error) {
 	client, err := git.New(git.Options{
-		Transport: transport.New(transport.Options{
-			DeniedPrefixes: denied,
-			// A large repository may keep its server counting for a while; spec.timeout decides how long that may take.
-			ResponseHeaderTimeout: responseTimeout,
-			StallTimeout:          stallTimeout,
-		}),
+		Transport:         connections,
 		MaxPackBytes:      options.Limits.GitPackBytes,
 		MaxObjectBytes:    options.Limits.GitObjectBytes,
 		MaxUnpackedBytes:  options.Limits.GitUnpackedBytes,
@@ -95,7 +128,7 @@ func newGitClient(options Options, m *metrics) (*git.Client, error) {
 	return client, nil
 }
 
-// newShared makes what all source controllers work with.
+// newShared makes what the controllers of a kind work with. Each kind has its own slots and its own delays.
 func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits) (controllers.Shared, error) {
 	address, err := options.advertised()
 	if err != nil {

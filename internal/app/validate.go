@@ -32,7 +32,9 @@ func (o *Options) validatePlanes() error {
 		p.refuse(!slices.Contains(planes, plane), "--controllers: there is no plane %q; choose from %s", plane, strings.Join(planes, ", "))
 	}
 	for name, value := range o.FeatureGates {
-		p.refuse(value != "false", "--feature-gates: %s=%s: this feature is not offered; leave it out or set it to false", name, value)
+		p.refuse(value != "true" && value != "false", "--feature-gates: %s=%s: write true or false", name, value)
+		p.refuse(value == "true" && !slices.Contains(gates, name),
+			"--feature-gates: %s=%s: this feature is not offered; leave it out or set it to false", name, value)
 	}
 	return errors.Join(p...)
 }
@@ -60,6 +62,11 @@ func (o *Options) validateWork() error {
 	p.refuse(shortest <= 0 || longest < shortest, "--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", shortest, longest)
 	p.refuse(!o.WatchAllNamespaces && o.RuntimeNamespace == "",
 		"--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
+	p.refuse(o.TokenCacheSize < 0, "--token-cache-max-size: must not be negative, not %d", o.TokenCacheSize)
+	p.refuse(o.TokenCacheDuration <= 0, "--token-cache-max-duration: must be above 0, not %s", o.TokenCacheDuration)
+	for _, host := range o.OCITokenHosts {
+		p.refuse(host == "" || strings.ContainsAny(host, "/@* "), "--oci-token-hosts: %q is no host name", host)
+	}
 	_, err := labels.Parse(o.WatchLabelSelector)
 	p.refuse(err != nil, "--watch-label-selector: %w", err)
 	_, err = o.denied()
@@ -86,6 +93,8 @@ func (l *Limits) validate() error {
 	for name, value := range map[string]int64{
 		"git-max-pack-bytes": l.GitPackBytes, "git-max-object-bytes": l.GitObjectBytes, "git-max-unpacked-bytes": l.GitUnpackedBytes,
 		"git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
+		"oci-max-manifest-bytes": l.OCIManifestBytes, "oci-max-layer-bytes": l.OCILayerBytes,
+		"oci-max-tags": int64(l.OCITags), "oci-max-signatures": int64(l.OCISignatures),
 		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
 		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
 		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),

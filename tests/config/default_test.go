@@ -22,6 +22,7 @@ func TestDefaultHoldsEverything(t *testing.T) {
 	want := []string{
 		"Namespace/sluice-system",
 		"CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io",
+		"CustomResourceDefinition/ocirepositories.source.toolkit.fluxcd.io",
 		"ServiceAccount/sluice",
 		"Role/sluice-leader-election",
 		"ClusterRole/sluice-source",

@@ -15,10 +15,14 @@ func TestRightsAreFew(t *testing.T) {
 	want := map[string][]string{
 		"events":                     {"create", "patch"},
 		"secrets":                    {"get"},
+		"serviceaccounts":            {"get"},
 		"leases.coordination.k8s.io": {"create", "get", "patch", "update"},
 		"gitrepositories.source.toolkit.fluxcd.io":            {"get", "list", "patch", "update", "watch"},
 		"gitrepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
 		"gitrepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
+		"ocirepositories.source.toolkit.fluxcd.io":            {"get", "list", "patch", "update", "watch"},
+		"ocirepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
+		"ocirepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
 	}
 	got := map[string][]string{}
 	for _, rule := range rules(t) {

@@ -5,50 +5,92 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
-// TestSamplesAreWhole: each is an object of the API without a field too many, and what it refers to is there.
-func TestSamplesAreWhole(t *testing.T) {
-	t.Parallel()
-	repositories, secrets := map[string]sourcev1.GitRepository{}, map[string]bool{}
+// samples are the objects under config/samples, by kind and name.
+type samples struct {
+	git      map[string]sourcev1.GitRepository
+	oci      map[string]sourcev1.OCIRepository
+	secrets  map[string]corev1.Secret
+	accounts map[string]bool
+}
+
+func readSamples(t *testing.T) samples {
+	t.Helper()
+	s := samples{
+		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{},
+		secrets: map[string]corev1.Secret{}, accounts: map[string]bool{},
+	}
 	for _, object := range build(t, "samples") {
 		switch object.GetKind() {
 		case "Secret":
-			secrets[as[corev1.Secret](t, object).Name] = true
+			s.secrets[object.GetName()] = as[corev1.Secret](t, object)
+		case "ServiceAccount":
+			s.accounts[object.GetName()] = true
 		case sourcev1.GitRepositoryKind:
-			repo := as[sourcev1.GitRepository](t, object)
-			repositories[repo.Name] = repo
+			s.git[object.GetName()] = as[sourcev1.GitRepository](t, object)
+		case sourcev1.OCIRepositoryKind:
+			s.oci[object.GetName()] = as[sourcev1.OCIRepository](t, object)
 		default:
 			t.Errorf("%s %s is no sample of ours", object.GetKind(), object.GetName())
 		}
 	}
-	for name, repo := range repositories {
-		if ref := repo.Spec.SecretRef; ref != nil && !secrets[ref.Name] {
-			t.Errorf("sample %s: there is no Secret %s", name, ref.Name)
+	return s
+}
+
+// TestSamplesAreWhole: each is an object of the API without a field too many, and what it refers to is there.
+func TestSamplesAreWhole(t *testing.T) {
+	t.Parallel()
+	s := readSamples(t)
+	secret := func(sample string, refs ...*meta.LocalObjectReference) {
+		for _, ref := range refs {
+			if _, found := s.secrets[refName(ref)]; ref != nil && !found {
+				t.Errorf("sample %s: there is no Secret %s", sample, ref.Name)
+			}
 		}
+	}
+	for name, repo := range s.git {
+		secret(name, repo.Spec.SecretRef)
 		for _, include := range repo.Spec.Include {
-			if _, found := repositories[include.GitRepositoryRef.Name]; !found {
+			if _, found := s.git[include.GitRepositoryRef.Name]; !found {
 				t.Errorf("sample %s: there is no GitRepository %s", name, include.GitRepositoryRef.Name)
 			}
 		}
 	}
+	for name, repo := range s.oci {
+		secret(name, repo.Spec.SecretRef, repo.Spec.CertSecretRef, repo.Spec.ProxySecretRef)
+		if verify := repo.Spec.Verify; verify != nil {
+			secret(name, verify.SecretRef, verify.TrustedRootSecretRef)
+		}
+		if account := repo.Spec.ServiceAccountName; account != "" && !s.accounts[account] {
+			t.Errorf("sample %s: there is no ServiceAccount %s", name, account)
+		}
+	}
+}
+
+func refName(ref *meta.LocalObjectReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
 }
 
 // TestSamplesCoverTheSpec: every way of selecting a revision, of authenticating, and of shaping the artifact.
 func TestSamplesCoverTheSpec(t *testing.T) {
 	t.Parallel()
+	s := readSamples(t)
 	covered := map[string]bool{}
-	for _, object := range build(t, "samples") {
-		if object.GetKind() == "Secret" {
-			for key := range as[corev1.Secret](t, object).StringData {
-				covered["key "+key] = true
-			}
-			continue
+	for _, secret := range s.secrets {
+		for key := range secret.StringData {
+			covered["key "+key] = true
 		}
-		spec := as[sourcev1.GitRepository](t, object).Spec
+	}
+	for _, repo := range s.git {
+		spec := repo.Spec
 		if ref := spec.Reference; ref != nil {
 			covered["branch"] = covered["branch"] || ref.Branch != ""
 			covered["tag"] = covered["tag"] || ref.Tag != ""
@@ -60,9 +102,24 @@ func TestSamplesCoverTheSpec(t *testing.T) {
 		covered["include"] = covered["include"] || len(spec.Include) > 0
 		covered["ssh"] = covered["ssh"] || strings.HasPrefix(spec.URL, "ssh://")
 	}
+	for _, repo := range s.oci {
+		spec := repo.Spec
+		if ref := spec.Reference; ref != nil {
+			covered["oci tag"] = covered["oci tag"] || ref.Tag != ""
+			covered["oci semver"] = covered["oci semver"] || ref.SemVer != ""
+			covered["oci digest"] = covered["oci digest"] || ref.Digest != ""
+		}
+		if verify := spec.Verify; verify != nil {
+			covered["verify "+verify.Provider] = true
+			covered["verify keyless"] = covered["verify keyless"] || len(verify.MatchOIDCIdentity) > 0
+		}
+		covered["copy"] = covered["copy"] || spec.LayerSelector != nil && spec.LayerSelector.Operation == sourcev1.OCILayerCopy
+		covered["cloud"] = covered["cloud"] || spec.GetProvider() != sourcev1.GenericOCIProvider
+	}
 	for _, want := range []string{
 		"branch", "tag", "semver", "name", "commit", "ignore", "include", "ssh",
 		"key username", "key password", "key bearerToken", "key ca.crt", "key tls.crt", "key tls.key", "key identity", "key known_hosts",
+		"oci tag", "oci semver", "oci digest", "copy", "cloud", "key .dockerconfigjson", "verify cosign", "verify notation", "verify keyless",
 	} {
 		if !covered[want] {
 			t.Errorf("no sample shows %s", want)

@@ -12,13 +12,11 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
-const definition = "config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml"
-
 // shared are fields whose own fields are those of every kind: Kubernetes' and Flux's documentation explain them.
 var shared = []string{"status.conditions[]", "status.artifact", "status.includedArtifacts[]", "status.observedInclude[]"}
 
 // schemaFields are the fields of spec and status, as the API server knows them.
-func schemaFields(t *testing.T) []string {
+func schemaFields(t *testing.T, definition string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testenv.Root(), definition))
 	if err != nil {

@@ -12,22 +12,27 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
-const (
-	kindPage   = "docs/gitrepository.md"
-	conditions = "api/source/v1/condition_types.go"
-)
+const conditions = "api/source/v1/condition_types.go"
 
-// TestReasonsAreDocumented: every reason of the API has a row, and no row is about one that is gone.
+// kindPages are the pages of the kinds, by the file that defines each kind's schema.
+var kindPages = map[string]string{
+	"config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml": "docs/gitrepository.md",
+	"config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml": "docs/ocirepository.md",
+}
+
+// TestReasonsAreDocumented: every reason of the API has a row on some page, and no row is about one that is gone.
 func TestReasonsAreDocumented(t *testing.T) {
 	t.Parallel()
-	want := map[string]bool{}
+	want, got := map[string]bool{}, map[string]bool{}
 	for _, value := range constants(t, "Reason") {
 		want[value] = true
 	}
-	got := column(t, "Reason")
-	maps.Copy(got, column(t, "Reserved reason"))
+	for _, kindPage := range kindPages {
+		maps.Copy(got, column(t, kindPage, "Reason"))
+		maps.Copy(got, column(t, kindPage, "Reserved reason"))
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("reasons in %s (-as the API has them +as documented):\n%s", kindPage, diff)
+		t.Errorf("reasons (-as the API has them +as documented):\n%s", diff)
 	}
 }
 
@@ -38,7 +43,13 @@ func TestReservedReasonsAreNotUsed(t *testing.T) {
 	// The constructors of events spell reasons that nobody gives yet.
 	deciders := read(t, "controllers", "internal/app", "internal/auth", "internal/event", "internal/kernel", "internal/source", "internal/status")
 	used := func(in docs.Words, name, value string) bool { return in.Names[name] || in.Strings[value] }
-	reserved := column(t, "Reserved reason")
+	reserved, given := map[string]bool{}, map[string]bool{}
+	for _, kindPage := range kindPages {
+		maps.Copy(reserved, column(t, kindPage, "Reserved reason"))
+		maps.Copy(given, column(t, kindPage, "Reason"))
+	}
+	// What one kind reserves, another may give.
+	maps.DeleteFunc(reserved, func(reason string, _ bool) bool { return given[reason] })
 	for name, value := range constants(t, "Reason") {
 		if reserved[value] && used(deciders, name, value) {
 			t.Errorf("reason %s is documented as reserved, but some code gives it", value)
@@ -52,11 +63,14 @@ func TestReservedReasonsAreNotUsed(t *testing.T) {
 // TestConditionsAreDocumented: every condition type of the API has a row of its own.
 func TestConditionsAreDocumented(t *testing.T) {
 	t.Parallel()
-	got := column(t, "Type")
+	got := map[string]bool{}
+	for _, kindPage := range kindPages {
+		maps.Copy(got, column(t, kindPage, "Type"))
+	}
 	want := append(slices.Collect(maps.Values(constants(t, "Condition"))), "Ready", "Reconciling", "Stalled")
 	for _, value := range want {
 		if !got[value] {
-			t.Errorf("condition type %s is not in %s", value, kindPage)
+			t.Errorf("condition type %s is on no page", value)
 		}
 	}
 }
@@ -64,10 +78,12 @@ func TestConditionsAreDocumented(t *testing.T) {
 // TestFieldsAreDocumented: every field of spec and status is named where the page explains fields.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	got := column(t, "Field")
-	for _, field := range schemaFields(t) {
-		if !got[field] {
-			t.Errorf("field %s is not in %s", field, kindPage)
+	for definition, kindPage := range kindPages {
+		got := column(t, kindPage, "Field")
+		for _, field := range schemaFields(t, definition) {
+			if !got[field] {
+				t.Errorf("field %s is not in %s", field, kindPage)
+			}
 		}
 	}
 }
@@ -84,7 +100,7 @@ func constants(t *testing.T, suffix string) map[string]string {
 	return found
 }
 
-func column(t *testing.T, header string) map[string]bool {
+func column(t *testing.T, kindPage, header string) map[string]bool {
 	t.Helper()
 	values := map[string]bool{}
 	for _, table := range page(t, kindPage).Tables() {

@@ -19,8 +19,9 @@ const (
 	// FetchFailedCondition is True while upstream could not be asked or fetched from. Negative polarity.
 	FetchFailedCondition = "FetchFailed"
 
-	// IncludeUnavailableCondition is True while an included artifact is not there. Negative polarity; its reasons
-	// are NotFoundReason and NoArtifactReason, and it heals when the included object has an artifact.
+	// IncludeUnavailableCondition is True while an artifact that a GitRepository includes is not there. Negative
+	// polarity; its reasons are NotFoundReason, NoArtifactReason and IncludeCycleReason, and it heals when the
+	// included object has an artifact.
 	IncludeUnavailableCondition = "IncludeUnavailable"
 
 	// StorageOperationFailedCondition is True while the artifact could not be made or stored. Negative polarity.
@@ -33,26 +34,41 @@ const (
 	// another way. Nothing to do.
 	NewRevisionReason = "NewRevision"
 
-	// IncludeChangeReason: an included artifact is another one than was copied. Nothing to do.
+	// IncludeChangeReason: an artifact that a GitRepository includes is another one than was copied. Nothing to do.
 	IncludeChangeReason = "IncludeChange"
 )
 
 // Reasons of FetchFailed.
 const (
 	// AuthenticationFailedReason: the credentials are missing, incomplete, malformed, or were refused by upstream.
-	// Tried again; mend the Secret that spec.secretRef names, or grant access to its owner.
+	// Tried again; mend the Secret or ServiceAccount that the message names, or grant access to its owner.
 	AuthenticationFailedReason = "AuthenticationFailed"
 
 	// URLInvalidReason: spec.url cannot be parsed or used. Stalled; write it as http(s)://host/path or
-	// ssh://user@host/path.
+	// ssh://user@host/path for a GitRepository, and as oci://host/path, without tag or digest, for an OCIRepository.
 	URLInvalidReason = "URLInvalid"
 
-	// GitOperationFailedReason: upstream could not be reached, the reference does not exist, or the fetch broke
-	// off. Tried again with growing delays; check spec.ref, and that upstream is reachable from the cluster.
+	// GitOperationFailedReason: the Git server could not be reached, the reference does not exist, or the fetch broke
+	// off. Tried again with growing delays; check spec.ref, and that the server is reachable from the cluster.
 	GitOperationFailedReason = "GitOperationFailed"
 
-	// EmptyGitRepositoryReason: the repository has no commit. Tried again; push one.
+	// EmptyGitRepositoryReason: the Git repository has no commit. Tried again; push one.
 	EmptyGitRepositoryReason = "EmptyGitRepository"
+
+	// ReadOperationFailedReason: what spec.ref selects could not be found in the registry: it could not be reached,
+	// has no such tag or manifest, or none of its tags is in the range. Tried again with growing delays; check
+	// spec.url and spec.ref, and that the registry is reachable from the cluster.
+	ReadOperationFailedReason = "ReadOperationFailed"
+
+	// OCIPullFailedReason: the manifest or its layer could not be pulled, or is not what its digest says. Tried
+	// again with growing delays; check that the registry is reachable from the cluster, and push again what the
+	// message calls damaged.
+	OCIPullFailedReason = "OCIArtifactPullFailed"
+
+	// OCILayerOperationFailedReason: the manifest has no layer that spec.layerSelector selects, or the layer could
+	// not be unpacked: it is no archive, is damaged, holds something unsafe, or exceeds a limit. Tried again with
+	// growing delays; correct spec.layerSelector, push a layer without what the message names, or raise the limit.
+	OCILayerOperationFailedReason = "OCIArtifactLayerOperationFailed"
 
 	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
 	// spec.provider and the keys of the Secret agree.
@@ -63,7 +79,7 @@ const (
 	FeatureGateDisabledReason = "FeatureGateDisabled"
 )
 
-// Reasons of IncludeUnavailable.
+// Reasons of IncludeUnavailable, which only a GitRepository has.
 const (
 	// NotFoundReason: the GitRepository that an include names does not exist in the namespace. Checked again after
 	// a while, and as soon as it appears; create it, or correct spec.include.
@@ -80,15 +96,16 @@ const (
 
 // Reasons of SourceVerified. While it is True, its reason is Succeeded.
 const (
-	// VerificationErrorReason: the signature could not be checked; say, the Secret with the keys is missing.
-	// Tried again; mend the Secret that spec.verify.secretRef names.
+	// VerificationErrorReason: the signature could not be checked; say, the Secret with the keys is missing. For an
+	// OCIRepository also: no signature is there, or none by a signer that is trusted. Tried again; mend the Secrets
+	// that spec.verify names, or sign the artifact.
 	VerificationErrorReason = "VerificationError"
 
 	// InvalidVerificationModeReason: spec.verify.mode wants a signed tag, but spec.ref selects none. Stalled;
 	// select a tag, or verify HEAD.
 	InvalidVerificationModeReason = "InvalidVerificationMode"
 
-	// InvalidGitObjectReason: the object to verify carries no signature, or is a tag without a tag object. Tried
+	// InvalidGitObjectReason: the Git object to verify carries no signature, or is a tag without a tag object. Tried
 	// again; sign the commit or the tag.
 	InvalidGitObjectReason = "InvalidGitObject"
 
@@ -117,7 +134,7 @@ const (
 	// which; make room, raise the limit, or exclude more with spec.ignore.
 	ArchiveOperationFailedReason = "ArchiveOperationFailed"
 
-	// IllegalPathReason: the tree or an include holds a path that would leave the artifact. Remove it upstream,
+	// IllegalPathReason: the source's tree or an include holds a path that would leave the artifact. Remove it upstream,
 	// or correct spec.include.
 	IllegalPathReason = "IllegalPath"
 
@@ -146,7 +163,7 @@ const (
 	// NewArtifactReason: an artifact was stored.
 	NewArtifactReason = "NewArtifact"
 
-	// GitOperationSucceededReason: upstream was asked and has nothing new.
+	// GitOperationSucceededReason: the Git server was asked and has nothing new.
 	GitOperationSucceededReason = "GitOperationSucceeded"
 
 	// ArtifactUpToDateReason: the artifact is what the spec selects already.

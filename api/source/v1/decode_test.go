@@ -6,11 +6,48 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
+// decoded is what the test looks at, of an object of any kind.
+type decoded struct {
+	name, undecodable string
+	unreadable        bool
+	interval          time.Duration
+	generation        int64
+}
+
+func gitRepositories(t *testing.T, list string) []decoded {
+	t.Helper()
+	var repos sourcev1.GitRepositoryList
+	if err := json.Unmarshal([]byte(list), &repos); err != nil {
+		t.Fatal(err)
+	}
+	var all []decoded
+	for _, r := range repos.Items {
+		all = append(all, decoded{r.Name, r.Undecodable, r.UnreadableStatus, r.GetRequeueAfter(), r.Status.ObservedGeneration})
+	}
+	return all
+}
+
+func ociRepositories(t *testing.T, list string) []decoded {
+	t.Helper()
+	var repos sourcev1.OCIRepositoryList
+	if err := json.Unmarshal([]byte(list), &repos); err != nil {
+		t.Fatal(err)
+	}
+	var all []decoded
+	for _, r := range repos.Items {
+		all = append(all, decoded{r.Name, r.Undecodable, r.UnreadableStatus, r.GetRequeueAfter(), r.Status.ObservedGeneration})
+	}
+	return all
+}
+
 func TestNoObjectFailsItsList(t *testing.T) {
 	t.Parallel()
+	kinds := map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories}
 	good := `{"metadata":{"name":"good"},"spec":{"url":"https://x/y","interval":"1m"},"status":{"observedGeneration":3}}`
 	cases := map[string]struct {
 		reason      string
@@ -32,22 +69,62 @@ func TestNoObjectFailsItsList(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var list sourcev1.GitRepositoryList
-			if err := json.Unmarshal([]byte(`{"items":[`+tc.object+`,`+good+`]}`), &list); err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			bad, other := list.Items[0], list.Items[1]
-			if bad.Name != "bad" || (bad.Undecodable != "") != (tc.undecodable != "") || !strings.Contains(bad.Undecodable, tc.undecodable) {
-				t.Errorf("%s: got %+v", tc.reason, bad)
-			}
-			if bad.Status.ObservedGeneration != tc.generation {
-				t.Errorf("%s: got generation %d", tc.reason, bad.Status.ObservedGeneration)
-			}
-			if other.Undecodable != "" || other.Spec.Interval.Duration != time.Minute || other.Status.ObservedGeneration != 3 {
-				t.Errorf("%s: the other object is hurt: %+v", tc.reason, other)
-			}
-		})
+		for kind, decode := range kinds {
+			t.Run(kind+name, func(t *testing.T) {
+				t.Parallel()
+				all := decode(t, `{"items":[`+tc.object+`,`+good+`]}`)
+				bad, other := all[0], all[1]
+				if bad.name != "bad" || (bad.undecodable != "") != (tc.undecodable != "") || !strings.Contains(bad.undecodable, tc.undecodable) {
+					t.Errorf("%s: got %+v", tc.reason, bad)
+				}
+				if bad.generation != tc.generation || bad.unreadable != (tc.generation == -1) {
+					t.Errorf("%s: got %+v", tc.reason, bad)
+				}
+				if want := (decoded{name: "good", interval: time.Minute, generation: 3}); other != want {
+					t.Errorf("%s: the other object is hurt: %+v", tc.reason, other)
+				}
+			})
+		}
+	}
+}
+
+// TestReasonIsBounded: a value is an attacker's choice, and ends up in a condition.
+func TestReasonIsBounded(t *testing.T) {
+	t.Parallel()
+	list := `{"items":[{"spec":{"interval":"` + strings.Repeat("9", 10_000) + `h"}}]}`
+	for kind, decode := range map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories} {
+		if got := decode(t, list)[0].undecodable; got == "" || len(got) > 600 {
+			t.Errorf("%s: %d bytes of reason", kind, len(got))
+		}
+	}
+}
+
+// TestDecodingReplacesTheObject: nothing of what an object held before shows through.
+func TestDecodingReplacesTheObject(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"spec":{"interval":"1m"}}`, `{"spec":{"interval":"9999999999999999h"}}`} {
+		want, got := sourcev1.OCIRepository{}, sourcev1.OCIRepository{Undecodable: "old", UnreadableStatus: true}
+		got.Spec.URL, got.Status.URL, got.Name = "old", "old", "old"
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// TestBrokenMetadataIsAnError: without a name there is no object to report to.
+func TestBrokenMetadataIsAnError(t *testing.T) {
+	t.Parallel()
+	text := []byte(`{"metadata":{"name":7},"spec":{},"status":{}}`)
+	if err := json.Unmarshal(text, &sourcev1.GitRepository{}); err == nil {
+		t.Error("a GitRepository named 7 was decoded")
+	}
+	if err := json.Unmarshal(text, &sourcev1.OCIRepository{}); err == nil {
+		t.Error("an OCIRepository named 7 was decoded")
 	}
 }

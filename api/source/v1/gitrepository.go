@@ -7,6 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// UnmarshalJSON decodes an object so that no value in it can fail the list it is part of. A spec that cannot be decoded
+// is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
+func (in *GitRepository) UnmarshalJSON(data []byte) error {
+	type plain GitRepository
+	return decodeObject(data, (*plain)(in), parts[GitRepositorySpec, GitRepositoryStatus]{
+		typeMeta: &in.TypeMeta, objectMeta: &in.ObjectMeta, spec: &in.Spec, status: &in.Status,
+		undecodable: &in.Undecodable, unreadableStatus: &in.UnreadableStatus,
+	}, GitRepositoryStatus{ObservedGeneration: -1})
+}
+
 // GetConditions returns the conditions of the object. The slice is the object's own.
 func (in *GitRepository) GetConditions() []metav1.Condition { return in.Status.Conditions }
 

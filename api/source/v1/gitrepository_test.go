@@ -89,9 +89,11 @@ func TestSchemeKnowsTheKinds(t *testing.T) {
 	if err := sourcev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{sourcev1.GitRepositoryKind, sourcev1.GitRepositoryKind + "List"} {
-		if !scheme.Recognizes(sourcev1.GroupVersion.WithKind(kind)) {
-			t.Errorf("%s is not known to the scheme", kind)
+	for _, kind := range []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind} {
+		for _, name := range []string{kind, kind + "List"} {
+			if !scheme.Recognizes(sourcev1.GroupVersion.WithKind(name)) {
+				t.Errorf("%s is not known to the scheme", name)
+			}
 		}
 	}
 }

@@ -18,7 +18,11 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &GitRepository{}, &GitRepositoryList{})
+	scheme.AddKnownTypes(
+		GroupVersion,
+		&GitRepository{}, &GitRepositoryList{},
+		&OCIRepository{}, &OCIRepositoryList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

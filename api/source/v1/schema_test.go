@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,167 +13,142 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// contract is what a kind promises on the wire.
+type contract struct {
+	names   apiextensionsv1.CustomResourceDefinitionNames
+	columns []apiextensionsv1.CustomResourceColumnDefinition
+	rules   apiextensionsv1.ValidationRules // of spec, the only ones that span two fields
+
+	// fields are those of spec and status beyond the common ones: each with its type, whether it is required, and
+	// all that restricts it. Descriptions are ours; everything else has to stay as Flux has it.
+	fields map[string]string
+}
+
+func contracts() map[string]contract {
+	return map[string]contract{"GitRepository": gitRepositoryContract(), "OCIRepository": ociRepositoryContract()}
+}
+
 // digestPattern is the pattern that an artifact's digest has to match.
 const digestPattern = "^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$"
 
-// providerRule is the only rule of the kind that spans two fields.
-const providerRule = "!has(self.serviceAccountName) || (has(self.provider) && (self.provider == 'azure' || self.provider == 'aws'))"
-
-// fields is the wire contract: every field with its type, whether it is required, and all that restricts it.
-// Descriptions are ours; everything else has to stay as Flux has it. What Sluice adds is marked as an addition.
-var fields = map[string]string{
-	"spec":                           "object rule=" + providerRule,
-	"spec.ignore":                    "string",
-	"spec.include":                   "array",
-	"spec.include[]":                 "object",
-	"spec.include[].fromPath":        "string",
-	"spec.include[].repository":      "object required",
-	"spec.include[].repository.name": "string required",
-	"spec.include[].toPath":          "string",
-	"spec.interval":                  `string required pattern=^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`,
-	"spec.provider":                  `string enum="generic"|"aws"|"azure"|"github"`,
-	"spec.proxySecretRef":            "object",
-	"spec.proxySecretRef.name":       "string required",
-	"spec.recurseSubmodules":         "boolean",
-	"spec.ref":                       "object",
-	"spec.ref.branch":                "string",
-	"spec.ref.commit":                "string",
-	"spec.ref.name":                  "string",
-	"spec.ref.semver":                "string",
-	"spec.ref.tag":                   "string",
-	"spec.secretRef":                 "object",
-	"spec.secretRef.name":            "string required",
-	"spec.serviceAccountName":        "string",
-	"spec.sparseCheckout":            "array",
-	"spec.sparseCheckout[]":          "string",
-	"spec.suspend":                   "boolean",
-	"spec.timeout":                   `string default="60s" pattern=^([0-9]+(\.[0-9]+)?(ms|s|m))+$`,
-	"spec.url":                       "string required pattern=^(http|https|ssh)://.*$",
-	"spec.verify":                    "object",
-	"spec.verify.mode":               `string default="HEAD" enum="head"|"HEAD"|"Tag"|"TagAndHEAD"`,
-	"spec.verify.secretRef":          "object required",
-	"spec.verify.secretRef.name":     "string required",
-
-	"status":                                   `object default={"observedGeneration":-1}`,
-	"status.artifact":                          "object",
-	"status.artifact.digest":                   "string required pattern=" + digestPattern,
-	"status.artifact.lastUpdateTime":           "string required format=date-time",
-	"status.artifact.metadata":                 "object",
-	"status.artifact.metadata{}":               "string",
-	"status.artifact.path":                     "string required",
-	"status.artifact.revision":                 "string required",
-	"status.artifact.size":                     "integer format=int64",
-	"status.artifact.url":                      "string required",
-	"status.conditions":                        "array",
-	"status.conditions[]":                      "object",
-	"status.conditions[].lastTransitionTime":   "string required format=date-time",
-	"status.conditions[].message":              "string required maxLength=32768",
-	"status.conditions[].observedGeneration":   "integer format=int64 minimum=0",
-	"status.conditions[].reason":               "string required minLength=1 maxLength=1024 pattern=^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-	"status.conditions[].status":               `string required enum="True"|"False"|"Unknown"`,
-	"status.conditions[].type":                 `string required maxLength=316 pattern=^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`,
-	"status.contentConfigChecksum":             "string", // an addition
-	"status.includedArtifacts":                 "array",
-	"status.includedArtifacts[]":               "object",
-	"status.includedArtifacts[].digest":        "string required pattern=" + digestPattern,
-	"status.includedArtifacts[].metadata":      "object",
-	"status.includedArtifacts[].metadata{}":    "string",
-	"status.includedArtifacts[].path":          "string required",
-	"status.includedArtifacts[].revision":      "string required",
-	"status.includedArtifacts[].size":          "integer format=int64",
-	"status.includedArtifacts[].url":           "string required",
-	"status.lastHandledReconcileAt":            "string",
-	"status.observedGeneration":                "integer format=int64",
-	"status.observedIgnore":                    "string",
-	"status.observedInclude":                   "array",
-	"status.observedInclude[]":                 "object",
-	"status.observedInclude[].fromPath":        "string",
-	"status.observedInclude[].repository":      "object required",
-	"status.observedInclude[].repository.name": "string required",
-	"status.observedInclude[].toPath":          "string",
-	"status.observedRecurseSubmodules":         "boolean",
-	"status.observedSparseCheckout":            "array",
-	"status.observedSparseCheckout[]":          "string",
-	"status.sourceVerificationMode":            "string",
-
-	"status.includedArtifacts[].lastUpdateTime": "string required format=date-time",
+// common are the fields of every kind's status. What Sluice adds is marked as an addition.
+func common() map[string]string {
+	return map[string]string{
+		"status":                                 `object default={"observedGeneration":-1}`,
+		"status.artifact":                        "object",
+		"status.artifact.digest":                 "string required pattern=" + digestPattern,
+		"status.artifact.lastUpdateTime":         "string required format=date-time",
+		"status.artifact.metadata":               "object",
+		"status.artifact.metadata{}":             "string",
+		"status.artifact.path":                   "string required",
+		"status.artifact.revision":               "string required",
+		"status.artifact.size":                   "integer format=int64",
+		"status.artifact.url":                    "string required",
+		"status.conditions":                      "array",
+		"status.conditions[]":                    "object",
+		"status.conditions[].lastTransitionTime": "string required format=date-time",
+		"status.conditions[].message":            "string required maxLength=32768",
+		"status.conditions[].observedGeneration": "integer format=int64 minimum=0",
+		"status.conditions[].reason":             "string required minLength=1 maxLength=1024 pattern=^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+		"status.conditions[].status":             `string required enum="True"|"False"|"Unknown"`,
+		"status.conditions[].type":               `string required maxLength=316 pattern=^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`,
+		"status.contentConfigChecksum":           "string", // an addition
+		"status.lastHandledReconcileAt":          "string",
+		"status.observedGeneration":              "integer format=int64",
+	}
 }
 
 func TestSchemaIsTheWireContract(t *testing.T) {
 	t.Parallel()
-	got := map[string]string{}
-	schema := version(t).Schema.OpenAPIV3Schema
-	flatten(got, "spec", schema.Properties["spec"], false)
-	flatten(got, "status", schema.Properties["status"], false)
-	if diff := cmp.Diff(fields, got); diff != "" {
-		t.Errorf("fields of the generated CRD (-want +got):\n%s", diff)
-	}
-	if len(schema.Required) != 0 {
-		t.Errorf("an object needs neither spec nor status by schema, got required %q", schema.Required)
-	}
-}
-
-func TestRuleMessageIsTheWireContract(t *testing.T) {
-	t.Parallel()
-	want := apiextensionsv1.ValidationRules{{
-		Rule:    providerRule,
-		Message: "serviceAccountName can only be set when provider is 'azure' or 'aws'",
-	}}
-	schema := version(t).Schema.OpenAPIV3Schema
-	if diff := cmp.Diff(want, schema.Properties["spec"].XValidations); diff != "" {
-		t.Errorf("rules of spec (-want +got):\n%s", diff)
-	}
-	if got := schema.XValidations; len(got) != 0 {
-		t.Errorf("the object has no rules, got %v", got)
+	for kind, want := range contracts() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			fields, got := common(), map[string]string{}
+			maps.Copy(fields, want.fields)
+			schema := version(t, want).Schema.OpenAPIV3Schema
+			flatten(got, "spec", schema.Properties["spec"], false)
+			flatten(got, "status", schema.Properties["status"], false)
+			if diff := cmp.Diff(fields, got); diff != "" {
+				t.Errorf("fields of the generated CRD (-want +got):\n%s", diff)
+			}
+			if len(schema.Required) != 0 {
+				t.Errorf("an object needs neither spec nor status by schema, got required %q", schema.Required)
+			}
+			if diff := cmp.Diff(want.rules, schema.Properties["spec"].XValidations); diff != "" {
+				t.Errorf("rules of spec (-want +got):\n%s", diff)
+			}
+			if got := schema.XValidations; len(got) != 0 {
+				t.Errorf("the object has no rules, got %v", got)
+			}
+		})
 	}
 }
 
 func TestColumnsAreTheWireContract(t *testing.T) {
 	t.Parallel()
-	want := []apiextensionsv1.CustomResourceColumnDefinition{
-		{Name: "URL", Type: "string", JSONPath: ".spec.url"},
-		{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
-		{Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].status`},
-		{Name: "Status", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].message`},
-	}
-	if diff := cmp.Diff(want, version(t).AdditionalPrinterColumns); diff != "" {
-		t.Errorf("printer columns (-want +got):\n%s", diff)
+	for kind, want := range contracts() {
+		if diff := cmp.Diff(want.columns, version(t, want).AdditionalPrinterColumns); diff != "" {
+			t.Errorf("%s: printer columns (-want +got):\n%s", kind, diff)
+		}
 	}
 }
 
 func TestNamesAreTheWireContract(t *testing.T) {
 	t.Parallel()
-	crd := definition(t)
-	want := apiextensionsv1.CustomResourceDefinitionNames{
-		Plural:     "gitrepositories",
-		Singular:   "gitrepository",
-		ShortNames: []string{"gitrepo"},
-		Kind:       "GitRepository",
-		ListKind:   "GitRepositoryList",
-		Categories: []string{"all", "fluxcd", "fluxcd-sources"},
-	}
-	if diff := cmp.Diff(want, crd.Spec.Names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
-	if got := crd.Spec.Group; got != "source.toolkit.fluxcd.io" {
-		t.Errorf("group: got %q", got)
-	}
-	if got := crd.Spec.Scope; got != apiextensionsv1.NamespaceScoped {
-		t.Errorf("scope: got %q", got)
-	}
-	if got := crd.Annotations["kustomize.toolkit.fluxcd.io/substitute"]; got != "disabled" {
-		t.Errorf("annotation that keeps variables in the CRD from being substituted: got %q", got)
-	}
-	v := version(t)
-	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources == nil || v.Subresources.Status == nil {
-		t.Errorf("v1 has to be served and stored, with a status subresource: got %q served=%t storage=%t %v",
-			v.Name, v.Served, v.Storage, v.Subresources)
+	for kind, want := range contracts() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			crd := definition(t, want)
+			if diff := cmp.Diff(want.names, crd.Spec.Names); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
+			}
+			if got := crd.Spec.Group; got != "source.toolkit.fluxcd.io" {
+				t.Errorf("group: got %q", got)
+			}
+			if got := crd.Spec.Scope; got != apiextensionsv1.NamespaceScoped {
+				t.Errorf("scope: got %q", got)
+			}
+			if got := crd.Annotations["kustomize.toolkit.fluxcd.io/substitute"]; got != "disabled" {
+				t.Errorf("annotation that keeps variables in the CRD from being substituted: got %q", got)
+			}
+			v := version(t, want)
+			if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources == nil || v.Subresources.Status == nil {
+				t.Errorf("v1 has to be served and stored, with a status subresource: got %q served=%t storage=%t %v",
+					v.Name, v.Served, v.Storage, v.Subresources)
+			}
+		})
 	}
 }
 
-func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+// TestEveryKindHasAContract: a CRD that no contract is written for could change unseen.
+func TestEveryKindHasAContract(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, contract := range contracts() {
+		want[file(contract)] = true
+	}
+	got := map[string]bool{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "source.toolkit.fluxcd.io_") {
+			got[entry.Name()] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CRDs (-with a contract +generated):\n%s", diff)
+	}
+}
+
+const definitions = "../../../config/crd/bases"
+
+func file(c contract) string { return "source.toolkit.fluxcd.io_" + c.names.Plural + ".yaml" }
+
+func definition(t *testing.T, c contract) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	data, err := os.ReadFile("../../../config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml")
+	data, err := os.ReadFile(definitions + "/" + file(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +159,9 @@ func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-func version(t *testing.T) apiextensionsv1.CustomResourceDefinitionVersion {
+func version(t *testing.T, c contract) apiextensionsv1.CustomResourceDefinitionVersion {
 	t.Helper()
-	versions := definition(t).Spec.Versions
+	versions := definition(t, c).Spec.Versions
 	if len(versions) != 1 {
 		t.Fatalf("one version is served and stored, got %d", len(versions))
 	}

@@ -1,0 +1,30 @@
+package source
+
+import (
+	"github.com/fluxcd/pkg/apis/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// Object is an object of any source kind.
+type Object interface {
+	client.Object
+	GetArtifact() *meta.Artifact
+}
+
+// Known is a source kind as those see it who deal with all of them.
+type Known struct {
+	// Name is the kind as the API spells it, Dir as paths do.
+	Name, Dir string
+	// New returns an empty object of the kind.
+	New func() Object
+}
+
+// Kinds lists every source kind that has a controller.
+func Kinds() []Known {
+	return []Known{
+		{Name: sourcev1.GitRepositoryKind, Dir: GitRepositoryDir, New: func() Object { return &sourcev1.GitRepository{} }},
+		{Name: sourcev1.OCIRepositoryKind, Dir: OCIRepositoryDir, New: func() Object { return &sourcev1.OCIRepository{} }},
+	}
+}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/predicates"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/status"
+	"sluice.dev/sluice/storage"
+)
+
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=ocirepositories,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=ocirepositories/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=ocirepositories/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get
+
+// OCIRepositoryDir is the folder of the kind's artifacts, as paths and URLs spell it.
+const OCIRepositoryDir = "ocirepository"
+
+// ociTable says how an OCIRepository reports what happened. The order of its summary is Flux's.
+func ociTable() status.Table {
+	stored := status.Failure{Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason}
+	read := status.Failure{Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.ReadOperationFailedReason}
+	return status.Table{
+		Stages: map[string]status.Failure{
+			string(source.StageOpen):    read,
+			string(source.StageResolve): read,
+			string(source.StageVerify):  {Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason},
+			string(source.StageFetch):   {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.OCIPullFailedReason},
+			string(source.StageArchive): stored,
+			string(source.StageStore):   stored,
+		},
+		Stored:   sourcev1.ArtifactInStorageCondition,
+		Outdated: sourcev1.ArtifactOutdatedCondition,
+		Verified: sourcev1.SourceVerifiedCondition,
+		Summary: []string{
+			sourcev1.StorageOperationFailedCondition,
+			sourcev1.FetchFailedCondition,
+			sourcev1.ArtifactOutdatedCondition,
+			sourcev1.ArtifactInStorageCondition,
+			sourcev1.SourceVerifiedCondition,
+			meta.StalledCondition,
+			meta.ReconcilingCondition,
+		},
+	}
+}
+
+// NewOCIRepositoryReconciler returns the reconciler of OCIRepository objects.
+func NewOCIRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) reconcile.Reconciler {
+	return newKernel(&kind[*sourcev1.OCIRepository]{
+		shared: shared,
+		name:   sourcev1.OCIRepositoryKind,
+		dir:    OCIRepositoryDir,
+		new:    func() *sourcev1.OCIRepository { return &sourcev1.OCIRepository{} },
+		table:  ociTable(),
+		opener: opener,
+		fields: func(obj *sourcev1.OCIRepository) fields {
+			return fields{
+				suspend:            obj.Spec.Suspend,
+				unreadable:         obj.UnreadableStatus,
+				interval:           obj.GetRequeueAfter(),
+				timeout:            obj.Spec.GetTimeout(),
+				observedGeneration: &obj.Status.ObservedGeneration,
+				lastHandled:        &obj.Status.LastHandledReconcileAt,
+				checksum:           &obj.Status.ContentConfigChecksum,
+				artifact:           &obj.Status.Artifact,
+				latest:             &obj.Status.URL,
+			}
+		},
+		observe: func(obj *sourcev1.OCIRepository, _ source.Outcome) {
+			obj.Status.ObservedIgnore = obj.Spec.Ignore
+			obj.Status.ObservedLayerSelector = obj.Spec.LayerSelector
+		},
+		stored: func(revision string) string { return fmt.Sprintf("stored artifact for digest '%s'", revision) },
+		told:   toldOCI,
+	})
+}
+
+// toldOCI is Flux's message. What the manifest says of its origin is repeated only where it says all of it.
+func toldOCI(obj *sourcev1.OCIRepository, artifact storage.Artifact, _ string) string {
+	message := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, obj.Spec.URL)
+	origin, revision := artifact.Metadata[ocispec.AnnotationSource], artifact.Metadata[ocispec.AnnotationRevision]
+	if origin == "" || revision == "" {
+		return message
+	}
+	return fmt.Sprintf("%s, origin source '%s', origin revision '%s'", message, origin, revision)
+}
+
+// SetupOCIRepository adds the controller of OCIRepository objects to the manager. Objects named on rebuild are
+// reconciled at once.
+func SetupOCIRepository(
+	mgr ctrl.Manager, shared Shared, opener source.Opener[*sourcev1.OCIRepository], rebuild <-chan event.GenericEvent,
+) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(OCIRepositoryDir).
+		For(&sourcev1.OCIRepository{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
+		WithOptions(shared.controllerOptions()).
+		Complete(NewOCIRepositoryReconciler(shared, opener))
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/registry"
+	ocisource "sluice.dev/sluice/internal/source/oci"
+	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/verify"
+)
+
+// newOCIOpener makes what turns OCIRepository objects into sessions with registries.
+func newOCIOpener(
+	connections *transport.Factory, credentials auth.Secrets, options Options, limits archive.Limits, m *metrics,
+) (*ocisource.Opener, error) {
+	registries, err := registry.New(registry.Options{
+		Transport:        connections,
+		MaxManifestBytes: options.Limits.OCIManifestBytes,
+		MaxBlobBytes:     options.Limits.OCILayerBytes,
+		MaxTags:          options.Limits.OCITags,
+		MaxReferrers:     options.Limits.OCISignatures,
+		RealmHosts:       options.OCITokenHosts,
+		Observe:          func(bytes int64) { m.received.WithLabelValues("oci").Add(float64(bytes)) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the registry client: %w", err)
+	}
+	roots, err := verify.NewTUFRoots(verify.TUFOptions{Client: func(origin *url.URL) (*http.Client, error) {
+		return connections.HTTP(origin, credential.TLS{}, credential.Proxy{})
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("make the trust roots: %w", err)
+	}
+	return ocisource.NewOpener(ocisource.Options{
+		Client:      registries,
+		Credentials: credentials,
+		Trust: ocisource.Trust{
+			Roots:         roots,
+			Revocation:    &http.Client{Transport: anyOrigin{connections}},
+			AnyRepository: options.OCIVerifyAnyRepository,
+		},
+		Limits: limits,
+	}), nil
+}
+
+// anyOrigin asks servers that certificates name: whoever they are, no credential goes to them.
+type anyOrigin struct{ connections *transport.Factory }
+
+// RoundTrip implements http.RoundTripper.
+func (a anyOrigin) RoundTrip(request *http.Request) (*http.Response, error) {
+	server, err := a.connections.HTTP(request.URL, credential.TLS{}, credential.Proxy{})
+	if err != nil {
+		return nil, err
+	}
+	return server.Transport.RoundTrip(request)
+}
+
+// newCredentials makes the reader of Secrets and of the clouds' identities.
+func newCredentials(reader client.Client, options Options) auth.Secrets {
+	return auth.NewWith(reader, auth.Options{
+		ObjectLevelWorkloadIdentity: options.enabled(gateObjectLevelWorkloadIdentity),
+		Tokens:                      reader,
+		MaxTokens:                   options.tokenCacheSize(),
+		MaxTokenDuration:            options.TokenCacheDuration,
+	})
+}

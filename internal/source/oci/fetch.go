@@ -1,0 +1,160 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/registry"
+	"sluice.dev/sluice/internal/source"
+)
+
+// The platform that is taken from an index: Flux's default, whatever the node is.
+const (
+	defaultOS           = "linux"
+	defaultArchitecture = "amd64"
+)
+
+// Fetch brings the selected layer. The manifest comes first, and when it names the layer that is stored already, the
+// layer is left where it is.
+func (s *session) Fetch(ctx context.Context, selection source.Selection, have string) (source.Content, error) {
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return source.Content{}, err
+	}
+	manifest, err := s.image(ctx, remote, selection)
+	if err != nil {
+		return source.Content{}, explain(sourcev1.OCIPullFailedReason, err)
+	}
+	layer, err := s.layer(manifest)
+	if err != nil {
+		return source.Content{}, failure.Retry(sourcev1.OCILayerOperationFailedReason, err)
+	}
+	content := source.Content{Metadata: manifest.Annotations, Key: layer.Digest.String() + " " + s.shape}
+	if content.Key == have {
+		return content, nil
+	}
+	blob, err := s.opener.Client.Blob(ctx, remote, layer)
+	if err != nil {
+		return source.Content{}, explain(sourcev1.OCIPullFailedReason, fmt.Errorf("pull layer %s: %w", layer.Digest, err))
+	}
+	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
+		content.Blob, content.Close = &pulled{blob: blob, layer: layer}, blob.Close
+		return content, nil
+	}
+	tree, err := s.extract(ctx, blob, layer)
+	if err != nil {
+		return source.Content{}, err
+	}
+	content.Tree, content.Ignore, content.Close = tree, s.object.Spec.Ignore, tree.Close
+	return content, nil
+}
+
+// image is the selected manifest, or what it names for the default platform when it is an index.
+func (s *session) image(ctx context.Context, remote registry.Repository, selection source.Selection) (*ocispec.Manifest, error) {
+	document, err := s.manifest(ctx, selection)
+	if err != nil {
+		return nil, err
+	}
+	if document.Manifest != nil {
+		return document.Manifest, nil
+	}
+	chosen, err := forPlatform(document.Index)
+	if err != nil {
+		return nil, err
+	}
+	document, err = s.opener.Client.Manifest(ctx, remote, chosen.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("get manifest %s: %w", chosen.Digest, err)
+	}
+	if document.Manifest == nil {
+		return nil, fmt.Errorf("index names another index, %s, for %s/%s: push an index of manifests", chosen.Digest, defaultOS, defaultArchitecture)
+	}
+	return document.Manifest, nil
+}
+
+// forPlatform chooses from an index. An entry that names no platform fits, as in Flux.
+func forPlatform(index *ocispec.Index) (ocispec.Descriptor, error) {
+	offered := make([]string, 0, len(index.Manifests))
+	for _, entry := range index.Manifests {
+		if entry.Platform == nil || entry.Platform.OS == defaultOS && entry.Platform.Architecture == defaultArchitecture {
+			return entry, nil
+		}
+		offered = append(offered, entry.Platform.OS+"/"+entry.Platform.Architecture)
+	}
+	slices.Sort(offered)
+	return ocispec.Descriptor{}, fmt.Errorf("index has nothing for %s/%s, only %q: push a manifest for that platform, or select one by its digest",
+		defaultOS, defaultArchitecture, strings.Join(slices.Compact(offered), ", "))
+}
+
+// layer chooses from a manifest.
+func (s *session) layer(manifest *ocispec.Manifest) (ocispec.Descriptor, error) {
+	if len(manifest.Layers) == 0 {
+		return ocispec.Descriptor{}, errors.New("manifest has no layers: push an artifact with at least one")
+	}
+	want := s.object.GetLayerMediaType()
+	if want == "" {
+		return manifest.Layers[0], nil
+	}
+	offered := make([]string, 0, len(manifest.Layers))
+	for _, layer := range manifest.Layers {
+		if layer.MediaType == want {
+			return layer, nil
+		}
+		offered = append(offered, layer.MediaType)
+	}
+	slices.Sort(offered)
+	return ocispec.Descriptor{}, fmt.Errorf("manifest has no layer of spec.layerSelector.mediaType %q, only %.256q", want, slices.Compact(offered))
+}
+
+// extract unpacks a layer, and reads it to its end: only there is it known whether it has the digest it should have.
+func (s *session) extract(ctx context.Context, blob io.ReadCloser, layer ocispec.Descriptor) (*archive.Tree, error) {
+	defer func() { _ = blob.Close() }()
+	body := &pulled{blob: blob, layer: layer}
+	tree, err := archive.OpenLayer(ctx, body, s.opener.TempDir, s.opener.Limits)
+	if body.failed != nil {
+		// What the registry sent decides, whatever the archive looked like until then.
+		return nil, errors.Join(body.failed, closed(tree))
+	}
+	if err != nil {
+		return nil, failure.Retry(sourcev1.OCILayerOperationFailedReason, fmt.Errorf("extract layer %s: %w", layer.Digest, err))
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	return tree, nil
+}
+
+func closed(tree *archive.Tree) error {
+	if tree == nil {
+		return nil
+	}
+	return tree.Close()
+}
+
+// pulled is a layer on its way. Its errors are those of a pull, whoever reads it.
+type pulled struct {
+	blob   io.Reader
+	layer  ocispec.Descriptor
+	failed error
+}
+
+func (p *pulled) Read(buffer []byte) (int, error) {
+	n, err := p.blob.Read(buffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.failed = &source.StageError{
+			Stage: source.StageFetch,
+			Err:   explain(sourcev1.OCIPullFailedReason, fmt.Errorf("pull layer %s: %w", p.layer.Digest, err)),
+		}
+		return n, p.failed
+	}
+	return n, err
+}

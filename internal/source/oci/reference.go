@@ -1,0 +1,98 @@
+package oci
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/revision"
+)
+
+// helmChart is the media type of a Helm chart's layer, https://helm.sh/docs/topics/registries/.
+const helmChart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+// maxFilter is the longest regular expression that is compiled, in bytes.
+const maxFilter = 1 << 10
+
+// tagPattern is what the OCI distribution specification calls a tag.
+const tagPattern = `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`
+
+// reference is spec.ref, read. Exactly one of digest, bySemver and tag is set.
+type reference struct {
+	digest digest.Digest
+	tag    string
+
+	bySemver bool
+	semver   revision.Range
+	filter   *regexp.Regexp // nil lets every tag pass
+	// charts says that '_' in a tag stands for the '+' of a version, as Helm writes it.
+	charts bool
+}
+
+// parseReference applies Flux's precedence: digest, then semver, then tag, then the tag "latest".
+func parseReference(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference, error) {
+	if ref == nil {
+		ref = &sourcev1.OCIRepositoryRef{}
+	}
+	switch {
+	case ref.Digest != "":
+		pinned, err := digest.Parse(ref.Digest)
+		if err != nil {
+			return reference{}, fmt.Errorf("spec.ref.digest %.128q is invalid: %w; write it as sha256: and 64 hexadecimal digits", ref.Digest, err)
+		}
+		return reference{digest: pinned}, nil
+	case ref.SemVer != "":
+		return parseSemver(ref, mediaType)
+	case ref.Tag != "":
+		if !regexp.MustCompile(tagPattern).MatchString(ref.Tag) {
+			return reference{}, fmt.Errorf("spec.ref.tag %.128q is no tag: letters, digits, '_', '.' and '-' make up at most 128 characters", ref.Tag)
+		}
+		return reference{tag: ref.Tag}, nil
+	default:
+		return reference{tag: sourcev1.DefaultOCITag}, nil
+	}
+}
+
+func parseSemver(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference, error) {
+	selected, err := revision.ParseRange(ref.SemVer)
+	if err != nil {
+		return reference{}, fmt.Errorf("spec.ref.semver is invalid: %w", err)
+	}
+	parsed := reference{bySemver: true, semver: selected, charts: mediaType == helmChart}
+	if ref.SemverFilter == "" {
+		return parsed, nil
+	}
+	if len(ref.SemverFilter) > maxFilter {
+		return reference{}, fmt.Errorf("spec.ref.semverFilter is longer than %d bytes", maxFilter)
+	}
+	if parsed.filter, err = regexp.Compile(ref.SemverFilter); err != nil {
+		return reference{}, fmt.Errorf("spec.ref.semverFilter is invalid: %w", err)
+	}
+	return parsed, nil
+}
+
+// newest returns the tag of the highest version that is selected. Tags that differ only in what has no say, a leading
+// 'v' or build metadata, come in lexical order, and the last of them is taken.
+func (r reference) newest(tags []string) (tag string, found bool) {
+	byVersion := make(map[string]string, len(tags))
+	versions := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		if r.filter != nil && !r.filter.MatchString(tag) {
+			continue
+		}
+		version := tag
+		if r.charts {
+			version = strings.ReplaceAll(tag, "_", "+")
+		}
+		byVersion[version] = tag
+		versions = append(versions, version)
+	}
+	latest := r.semver.Latest(versions)
+	if len(latest) == 0 {
+		return "", false
+	}
+	return byVersion[latest[len(latest)-1]], true
+}

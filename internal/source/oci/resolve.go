@@ -1,0 +1,94 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/registry"
+	"sluice.dev/sluice/internal/revision"
+	"sluice.dev/sluice/internal/source"
+)
+
+// Resolve finds the digest that the spec selects. A digest is known without asking, a tag costs one HEAD, and a range
+// the list of tags as well. Everything after it goes by the digest, so that a tag that moves meanwhile changes nothing.
+func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
+	if s.want.digest != "" {
+		return s.selection("", s.want.digest), nil
+	}
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return source.Selection{}, err
+	}
+	tag := s.want.tag
+	if s.want.bySemver {
+		if tag, err = s.newestTag(ctx, remote); err != nil {
+			return source.Selection{}, explain(sourcev1.ReadOperationFailedReason, err)
+		}
+	}
+	found, err := s.opener.Client.Resolve(ctx, remote, tag)
+	if err != nil {
+		return source.Selection{}, explain(sourcev1.ReadOperationFailedReason, fmt.Errorf("look up tag %q: %w", tag, err))
+	}
+	return s.selection(tag, found.Digest), nil
+}
+
+func (s *session) newestTag(ctx context.Context, remote registry.Repository) (string, error) {
+	tags, err := s.opener.Client.Tags(ctx, remote)
+	if err != nil {
+		return "", fmt.Errorf("list tags: %w", err)
+	}
+	tag, found := s.want.newest(tags)
+	if !found {
+		return "", fmt.Errorf("no tag of %d is a version that matches spec.ref.semver %q: push one, or change the range or the filter",
+			len(tags), s.object.Spec.Reference.SemVer)
+	}
+	return tag, nil
+}
+
+func (s *session) selection(tag string, d digest.Digest) source.Selection {
+	return source.Selection{
+		Revision:       revision.Revision{Ref: tag, Algorithm: d.Algorithm().String(), Hash: d.Encoded()}.String(),
+		Name:           d.String(),
+		Extension:      ".tar.gz",
+		ConfigChecksum: s.checksum,
+	}
+}
+
+// selected is the digest of a selection.
+func selected(selection source.Selection) digest.Digest { return digest.Digest(selection.Name) }
+
+// manifest fetches the selected manifest once; its bytes have the selected digest.
+func (s *session) manifest(ctx context.Context, selection source.Selection) (registry.Document, error) {
+	if s.document != nil && s.document.Digest == selected(selection) {
+		return *s.document, nil
+	}
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return registry.Document{}, err
+	}
+	document, err := s.opener.Client.Manifest(ctx, remote, selected(selection))
+	if err != nil {
+		return registry.Document{}, fmt.Errorf("get manifest %s: %w", selected(selection), err)
+	}
+	s.document = &document
+	return document, nil
+}
+
+// explain gives an error of the registry the reason under which Flux's users look for it. An error that has one keeps it.
+func explain(reason string, err error) error {
+	if _, known := errors.AsType[*failure.Error](err); known || err == nil {
+		return err
+	}
+	if errors.Is(err, registry.ErrAuthentication) || errors.Is(err, registry.ErrRealm) {
+		reason = sourcev1.AuthenticationFailedReason
+	}
+	if status, ok := errors.AsType[*registry.StatusError](err); ok && status.RetryAfter > 0 {
+		return failure.RetryAfter(reason, status.RetryAfter, err)
+	}
+	return failure.Retry(reason, err)
+}

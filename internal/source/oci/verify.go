@@ -1,0 +1,207 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/registry"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/verify"
+)
+
+// notationType is the artifact type of what notation attaches by the referrers API. That of cosign is the media type of
+// its bundle.
+const notationType = "application/vnd.cncf.notary.signature"
+
+const (
+	// maxSignatures is how many signatures of one artifact are looked at.
+	maxSignatures = 50
+	// maxComplaints is how many of those that prove nothing an error tells about.
+	maxComplaints = 3
+)
+
+var errEnough = fmt.Errorf("more than %d signatures: remove those that are of no use", maxSignatures)
+
+// Verify implements source.Verifier: somebody who is trusted must have signed the selected digest.
+func (s *session) Verify(ctx context.Context, selection source.Selection) (string, error) {
+	if s.verifier == nil {
+		return "", nil
+	}
+	signer, err := s.signer(ctx, selection)
+	if err != nil {
+		return "", explain(sourcev1.VerificationErrorReason, fmt.Errorf("verify the signature of %s: %w", selected(selection), err))
+	}
+	return signer, nil
+}
+
+func (s *session) signer(ctx context.Context, selection source.Selection) (string, error) {
+	repository := s.host + "/" + s.name
+	if skipper, ok := s.verifier.(interface {
+		Skip(ctx context.Context, repository string) (bool, error)
+	}); ok {
+		if skip, err := skipper.Skip(ctx, repository); skip || err != nil {
+			return "", err
+		}
+	}
+	document, err := s.manifest(ctx, selection)
+	if err != nil {
+		return "", err
+	}
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return "", err
+	}
+	search := &search{
+		client: s.opener.Client, remote: remote, verifier: s.verifier,
+		artifact: verify.Artifact{Repository: repository, Descriptor: document.Descriptor},
+	}
+	return search.run(ctx, s.object.Spec.Verify.Provider)
+}
+
+// search looks for one good signature among those that are attached to an artifact.
+type search struct {
+	client   *registry.Client
+	remote   registry.Repository
+	verifier verify.Verifier
+	artifact verify.Artifact
+
+	seen       int
+	complaints []error
+}
+
+// run tries the places where a provider's signatures are, the newest way first. A place that fails does not hide the
+// others, but is told of when nothing is found in them.
+func (s *search) run(ctx context.Context, provider string) (string, error) {
+	places := []func(context.Context) (*verify.Signer, error){
+		func(ctx context.Context) (*verify.Signer, error) { return s.referrers(ctx, verify.MediaTypeBundle) },
+		s.tagged,
+	}
+	if provider == sourcev1.NotationOCIVerification {
+		places = []func(context.Context) (*verify.Signer, error){
+			func(ctx context.Context) (*verify.Signer, error) { return s.referrers(ctx, notationType) },
+		}
+	}
+	var failed error
+	for _, place := range places {
+		signer, err := place(ctx)
+		if signer != nil {
+			return proof(*signer), nil
+		}
+		failed = errors.Join(failed, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	switch {
+	case failed != nil:
+		return "", failed
+	case s.seen == 0:
+		return "", errors.New("no signature found: sign the artifact and push the signature beside it")
+	default:
+		return "", fmt.Errorf("none of %d signatures is by a trusted signer: %w", s.seen, complaints(s.complaints))
+	}
+}
+
+// proof is what a signer amounts to: nothing, where the policy only wants to be told of bad signatures.
+func proof(signer verify.Signer) string {
+	if !signer.Enforced {
+		return ""
+	}
+	return signer.Name
+}
+
+// complaints tell why signatures prove nothing, of the first few only.
+type complaints []error
+
+func (c complaints) Error() string {
+	told := make([]string, 0, maxComplaints)
+	for _, complaint := range c[:min(len(c), maxComplaints)] {
+		told = append(told, complaint.Error())
+	}
+	return strings.Join(told, "; ")
+}
+
+func (c complaints) Unwrap() []error { return c }
+
+// referrers tries the signatures that the registry says refer to the artifact.
+func (s *search) referrers(ctx context.Context, artifactType string) (*verify.Signer, error) {
+	found, err := s.client.Referrers(ctx, s.remote, s.artifact.Descriptor.Digest, artifactType)
+	if err != nil {
+		return nil, fmt.Errorf("look for signatures: %w", err)
+	}
+	for _, attached := range found {
+		signer, err := s.attached(ctx, attached.Digest)
+		if signer != nil || errors.Is(err, errEnough) || ctx.Err() != nil {
+			return signer, err
+		}
+		if err != nil {
+			s.seen++
+			s.complaints = append(s.complaints, err)
+		}
+	}
+	return nil, nil
+}
+
+// tagged tries the signatures under cosign's tag for the artifact's digest.
+func (s *search) tagged(ctx context.Context) (*verify.Signer, error) {
+	d := s.artifact.Descriptor.Digest
+	found, err := s.client.Resolve(ctx, s.remote, d.Algorithm().String()+"-"+d.Encoded()+".sig")
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for signatures: %w", err)
+	}
+	return s.attached(ctx, found.Digest)
+}
+
+// attached tries the signatures in one manifest.
+func (s *search) attached(ctx context.Context, d digest.Digest) (*verify.Signer, error) {
+	document, err := s.client.Manifest(ctx, s.remote, d)
+	if err != nil {
+		return nil, fmt.Errorf("get signature manifest %s: %w", d, err)
+	}
+	if document.Manifest == nil {
+		return nil, fmt.Errorf("signature manifest %s is an index", d)
+	}
+	for _, layer := range document.Manifest.Layers {
+		if s.seen++; s.seen > maxSignatures {
+			return nil, errEnough
+		}
+		signer, err := s.layer(ctx, layer)
+		if err == nil {
+			return &signer, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		s.complaints = append(s.complaints, err)
+	}
+	return nil, nil
+}
+
+// layer checks one signature.
+func (s *search) layer(ctx context.Context, layer ocispec.Descriptor) (verify.Signer, error) {
+	if layer.Size > verify.MaxSignatureBytes {
+		return verify.Signer{}, fmt.Errorf("signature %s of %d bytes is larger than %d", layer.Digest, layer.Size, verify.MaxSignatureBytes)
+	}
+	blob, err := s.client.Blob(ctx, s.remote, layer)
+	if err != nil {
+		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
+	}
+	defer func() { _ = blob.Close() }()
+	content, err := io.ReadAll(blob) // It ends at layer.Size, which is bounded above.
+	if err != nil {
+		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
+	}
+	return s.verifier.Verify(ctx, s.artifact, verify.Signature{
+		MediaType: layer.MediaType, Content: content, Annotations: layer.Annotations,
+	})
+}
