@@ -21,6 +21,16 @@ const maxResumes = 2
 // or io.ErrUnexpectedEOF, when size or digest are not those of the descriptor: what was read before is worth nothing
 // then. A connection that breaks is continued where it broke, twice at most. The context bounds the whole stream.
 func (c *Client) Blob(ctx context.Context, r Repository, d ocispec.Descriptor) (io.ReadCloser, error) {
+	return c.blob(ctx, r, d, true)
+}
+
+// Unverified is Blob for a caller that hashes what it makes of the bytes: their number is checked here, their digest is
+// left to the caller.
+func (c *Client) Unverified(ctx context.Context, r Repository, d ocispec.Descriptor) (io.ReadCloser, error) {
+	return c.blob(ctx, r, d, false)
+}
+
+func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (io.ReadCloser, error) {
 	e, err := c.begin(r)
 	if err != nil {
 		return nil, e.conclude(ctx, "get blob", "", err)
@@ -28,8 +38,9 @@ func (c *Client) Blob(ctx context.Context, r Repository, d ocispec.Descriptor) (
 	if err := checkDescriptor("descriptor", d, c.options.bounds().blob); err != nil {
 		return nil, e.conclude(ctx, "get blob", "", err)
 	}
-	b := &blob{
-		ctx: ctx, exchange: e, descriptor: d, digest: d.Digest.Algorithm().Hash(), missing: d.Size, resumes: maxResumes,
+	b := &blob{ctx: ctx, exchange: e, descriptor: d, missing: d.Size, resumes: maxResumes}
+	if hashed {
+		b.digest = d.Digest.Algorithm().Hash()
 	}
 	if b.body, err = b.open(); err != nil {
 		return nil, b.conclude(err)
@@ -44,7 +55,7 @@ type blob struct {
 	exchange   *exchange
 	descriptor ocispec.Descriptor
 	body       io.ReadCloser
-	digest     hash.Hash
+	digest     hash.Hash // nil when the caller hashes
 	missing    int64
 	resumes    int
 	ended      error
@@ -77,7 +88,9 @@ func (b *blob) Read(p []byte) (int, error) {
 			break
 		}
 		n, err := b.body.Read(p[:min(int64(len(p)), b.missing)])
-		b.digest.Write(p[:n]) // A hash never fails to write.
+		if b.digest != nil {
+			b.digest.Write(p[:n]) // A hash never fails to write.
+		}
 		b.missing -= int64(n)
 		if err != nil && b.missing > 0 {
 			if err := b.resume(err); err != nil {
@@ -108,6 +121,9 @@ func (b *blob) finish() error {
 	var more [1]byte
 	if n, _ := io.ReadFull(b.body, more[:]); n > 0 {
 		return fmt.Errorf("%w: registry sends more than the %d bytes that were promised", ErrDigest, b.descriptor.Size)
+	}
+	if b.digest == nil {
+		return nil
 	}
 	if got := fmt.Sprintf("%x", b.digest.Sum(nil)); got != b.descriptor.Digest.Encoded() {
 		return fmt.Errorf("%w: registry sends bytes with digest %s:%s", ErrDigest, b.descriptor.Digest.Algorithm(), got)
@@ -173,8 +189,9 @@ func (b *blob) Close() error {
 	return b.body.Close()
 }
 
-// isAnswer tells errors that a server answered with from those of the connection.
+// isAnswer tells errors that a server answered with from those of the connection. A redirect that is not followed is one.
 func isAnswer(err error) bool {
 	_, ok := errors.AsType[*StatusError](err)
-	return ok || errors.Is(err, ErrRealm) || errors.Is(err, ErrAuthentication)
+	return ok || errors.Is(err, ErrRealm) || errors.Is(err, ErrAuthentication) ||
+		errors.Is(err, transport.ErrRedirect) || errors.Is(err, transport.ErrDenied)
 }

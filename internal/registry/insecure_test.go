@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/tests/upstream"
 	fixture "sluice.dev/sluice/tests/upstream/registry"
 )
@@ -89,5 +91,23 @@ func TestARememberedSchemeIsForgotten(t *testing.T) {
 		if step.works != (err == nil) || seen.count("https://") != step.tls {
 			t.Errorf("%s: %v, %d with TLS", step.reason, err, seen.count("https://"))
 		}
+	}
+}
+
+func TestARefusedRedirectIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	site := fixture.ForTest(t, fixture.Options{})
+	site.Repository(name).PushORAS("v1", layer("x"))
+	client, seen := newClient(t, nil)
+	r := Repository{Host: site.Host(), Name: name, Insecure: true}
+	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	site.Always(fixture.RedirectLoop().On(fixture.ManifestHEAD))
+	if _, err := client.Resolve(t.Context(), r, "v1"); !errors.Is(err, transport.ErrRedirect) {
+		t.Errorf("the redirect is hidden: %v", err)
+	}
+	if tried := seen.count("https://"); tried != 1 {
+		t.Errorf("TLS was tried %d times: %v", tried, seen.sent)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/archive"
@@ -192,10 +193,7 @@ func upToDate(record storage.Record, selected Selection) bool {
 // stage writes the content aside.
 func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, error) {
 	if content.Tree == nil {
-		return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
-			_, err := io.Copy(w, content.Blob)
-			return err
-		})
+		return p.stageBlob(ctx, content)
 	}
 	rules, err := archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
 	if err != nil {
@@ -204,6 +202,35 @@ func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, 
 	return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
 		return archive.Write(ctx, w, content.Tree, rules, p.Limits)
 	})
+}
+
+// stageBlob writes a blob aside, if it is what its digest says. The store hashes what it writes: where it does so with the
+// algorithm of the blob's digest, one hash is both the artifact's name and the proof.
+func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Staged, error) {
+	blob, want := content.Blob, content.Digest
+	if err := want.Validate(); err != nil && want != "" {
+		return storage.Staged{}, at(StageFetch, fmt.Errorf("digest %q of the content: %w", want, err))
+	}
+	var verifier digest.Verifier
+	if want != "" && !p.hashesWith(want.Algorithm()) {
+		verifier = want.Verifier()
+		blob = io.TeeReader(blob, verifier)
+	}
+	staged, err := p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
+		_, err := io.Copy(w, blob)
+		return err
+	})
+	if err != nil || want == "" || staged.Digest == want || verifier != nil && verifier.Verified() {
+		return staged, err
+	}
+	discard := p.Store.Discard(context.WithoutCancel(ctx), staged)
+	return storage.Staged{}, errors.Join(at(StageFetch, fmt.Errorf("%w %s", ErrDigest, want)), at(StageStore, discard))
+}
+
+// hashesWith tells whether what is staged gets a digest of the algorithm.
+func (p *Pipeline) hashesWith(algorithm digest.Algorithm) bool {
+	store, ok := p.Store.(interface{ Algorithm() digest.Algorithm })
+	return ok && store.Algorithm() == algorithm
 }
 
 // publish makes the staged body the object's current artifact.

@@ -4,13 +4,19 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"time"
 
+	"github.com/opencontainers/go-digest"
+
 	"sluice.dev/sluice/storage"
 )
+
+// ErrDigest says that a blob has other bytes than its digest promised.
+var ErrDigest = errors.New("content does not match its digest")
 
 // Stage names the step of the pipeline that an error comes from.
 type Stage string
@@ -87,6 +93,9 @@ type Content struct {
 	Ignore *string
 	// Blob is stored as it is. It is read only when Tree is nil.
 	Blob io.Reader
+	// Digest is what the blob has to hash to, else it is not stored (ErrDigest). Nobody else needs to hash it on its way.
+	// Empty where there is nothing to compare with.
+	Digest digest.Digest
 	// Key names what the content is and how it is archived, so that equal keys mean equal artifacts; empty where that
 	// cannot be told.
 	Key string

@@ -78,6 +78,9 @@ func Open(dir string, options Options) (*Store, error) {
 	return &Store{options: options, disk: newDisk(root)}, nil
 }
 
+// Algorithm is what Stage hashes bodies with.
+func (s *Store) Algorithm() digest.Algorithm { return s.options.Algorithm }
+
 // Close lets other processes write. Bodies that are open stay readable; the store is not usable any more.
 func (s *Store) Close() error {
 	return errors.Join(s.lock.release(), s.disk.root.Close())

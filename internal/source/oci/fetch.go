@@ -42,12 +42,16 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 	if content.Key == have {
 		return content, nil
 	}
-	blob, err := s.opener.Client.Blob(ctx, remote, layer)
+	pull, copied := s.opener.Client.Blob, s.object.GetLayerOperation() == sourcev1.OCILayerCopy
+	if copied {
+		pull = s.opener.Client.Unverified // It is stored as it is, and hashed there.
+	}
+	blob, err := pull(ctx, remote, layer)
 	if err != nil {
 		return source.Content{}, explain(sourcev1.OCIPullFailedReason, fmt.Errorf("pull layer %s: %w", layer.Digest, err))
 	}
-	if s.object.GetLayerOperation() == sourcev1.OCILayerCopy {
-		content.Blob, content.Close = &pulled{blob: blob, layer: layer}, blob.Close
+	if copied {
+		content.Blob, content.Digest, content.Close = &pulled{blob: blob, layer: layer}, layer.Digest, blob.Close
 		return content, nil
 	}
 	tree, err := s.extract(ctx, blob, layer)
