@@ -3,8 +3,10 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,7 @@ import (
 
 // TestMain lets the test binary be the worker that the bench starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-work" {
+	if len(os.Args) > 1 && os.Args[1] == "-job" {
 		os.Exit(run())
 	}
 	os.Exit(m.Run())
@@ -20,33 +22,78 @@ func TestMain(m *testing.M) {
 
 func TestBenchMeasuresBothSides(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	if err := compare(t.Context(), &out, plan{files: 120, mib: 1, rounds: 2, polls: 3}); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
+	const none, some = false, true
+	for name, tc := range map[string]struct {
+		// received and artifact say of each kind of work which ratios it has beside CPU, wall clock and memory.
+		received, artifact map[string]bool
+		side               string
+	}{
+		"git": {
+			side:     "sluice : git",
+			received: map[string]bool{cold: some, commit: some, noop: some, polling: some},
+			artifact: map[string]bool{cold: some, commit: some, noop: none, polling: none},
+		},
+		"oci": {
+			side:     "sluice : ",
+			received: map[string]bool{pull: some, moved: some, movedWarm: some, ociNoop: some, ociPolling: some, pullExtract: some},
+			artifact: map[string]bool{pull: some, moved: some, movedWarm: some, ociNoop: none, ociPolling: none, pullExtract: some},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if err := compare(t.Context(), &out, plan{only: name, files: 120, mib: 1, layer: 1, rounds: 2, polls: 3}); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			rows := ratios(out.String(), tc.side, slices.Collect(maps.Keys(tc.artifact)))
+			for work, artifact := range tc.artifact {
+				got := rows[work]
+				if len(got) != 5 {
+					t.Errorf("%s: ratios %q, want five\n%s", work, got, out.String())
+					continue
+				}
+				if got[2] == "-" || (got[3] != "-") != tc.received[work] || (got[4] != "-") != artifact {
+					t.Errorf("%s: memory, bytes and artifact are %q", work, got[2:])
+				}
+			}
+		})
 	}
-	rows := map[string][]string{}
-	work := ""
-	for line := range strings.SplitSeq(out.String(), "\n") {
-		for _, name := range []string{cold, commit, noop, polling} {
+}
+
+// ratios are the figures in the lines of a table that compare the sides, by kind of work.
+func ratios(table, side string, works []string) map[string][]string {
+	rows, work := map[string][]string{}, ""
+	for line := range strings.SplitSeq(table, "\n") {
+		for _, name := range works {
 			if strings.HasPrefix(line, name+"  ") {
 				work = name
 			}
 		}
-		if fields := strings.Fields(line); work != "" && strings.Contains(line, "sluice : git") {
+		if fields := strings.Fields(line); work != "" && strings.Contains(line, side) {
 			rows[work] = fields[3:]
 		}
 	}
-	for work, artifact := range map[string]bool{cold: true, commit: true, noop: false, polling: false} {
-		ratios := rows[work]
-		if len(ratios) != 5 {
-			t.Errorf("%s: ratios %q, want five\n%s", work, ratios, out.String())
-			continue
+	return rows
+}
+
+func TestAMovedTagWithTheSameLayerBringsNoLayer(t *testing.T) {
+	t.Parallel()
+	s, stop, err := setUpOCI(t.Context(), t.TempDir(), plan{layer: 1, polls: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
-		if (ratios[4] != "-") != artifact {
-			t.Errorf("%s: ratio of the artifacts is %q", work, ratios[4])
-		}
-		if ratios[2] == "-" || ratios[3] == "-" {
-			t.Errorf("%s: memory and bytes are %q, want figures", work, ratios[2:4])
+	}()
+	samples := map[string][]sample{}
+	if err := s.round(0, samples); err != nil {
+		t.Fatal(err)
+	}
+	for work, least := range map[string]bool{pull: true, moved: false, movedWarm: false} {
+		if received := samples[work][0].ours.received; received >= s.layer.Size != least {
+			t.Errorf("%s: received %d bytes, the layer has %d", work, received, s.layer.Size)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,26 +13,12 @@ import (
 	"sluice.dev/sluice/internal/source"
 )
 
-// describe prints what the figures depend on.
-func describe(out io.Writer, s *stand, p plan) error {
-	counts, err := s.repository.Raw("count-objects", "-v")
-	if err != nil {
-		return err
-	}
-	pack := "?"
-	for line := range strings.SplitSeq(counts, "\n") {
-		if kib, found := strings.CutPrefix(line, "size-pack: "); found {
-			pack = kib
-		}
-	}
-	version, err := exec.CommandContext(s.ctx, "git", "version").Output()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%d files, %d MiB, packed %s KiB, served by git http-backend on loopback\n", p.files, p.mib, pack)
-	fmt.Fprintf(out, "%s, %s, %d CPUs%s; medians of %d rounds, sides in turn\n",
-		strings.TrimSpace(string(version)), runtime.Version(), runtime.NumCPU(), load(), p.rounds)
-	return nil
+// row is a kind of work in a table, what it is measured against, and that in one word.
+type row struct{ work, against, side string }
+
+// machine says what the figures depend on beside the upstream.
+func machine(p plan) string {
+	return fmt.Sprintf("%s, %d CPUs%s; medians of %d rounds, sides in turn", runtime.Version(), runtime.NumCPU(), load(), p.rounds)
 }
 
 // load says how busy the machine is, where that can be asked.
@@ -46,48 +31,30 @@ func load() string {
 	return ", load average " + minute
 }
 
-// commands are what each kind of work is measured against.
-func commands(work string) string {
-	switch work {
-	case cold:
-		return "git clone --bare --depth 1; git archive | gzip -6"
-	case commit:
-		return "git fetch --depth 1; git archive | gzip -6"
-	default:
-		return "git ls-remote URL refs/heads/main"
-	}
-}
-
-func printTable(out io.Writer, samples map[string][]sample) error {
+func printTable(out io.Writer, rows []row, samples map[string][]sample) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORK\tSIDE\tCPU\tWALL\tPEAK MEMORY\tRECEIVED\tARTIFACT\t")
-	for _, work := range []string{cold, commit, noop, polling} {
-		ours := medians(samples[work], func(s sample) usage { return s.ours })
-		theirs := medians(samples[work], func(s sample) usage { return s.theirs })
-		printUsage(w, work+"\tsluice", ours)
-		printUsage(w, "\t"+commands(work), theirs)
-		fmt.Fprintf(w, "\tsluice : git\t%s\t%s\t%s\t%s\t%s\t\n", ratio(int64(ours.cpu), int64(theirs.cpu)),
+	for _, r := range rows {
+		ours := medians(samples[r.work], func(s sample) usage { return s.ours })
+		theirs := medians(samples[r.work], func(s sample) usage { return s.theirs })
+		printUsage(w, r.work+"\tsluice", ours)
+		if r.against == "" {
+			continue
+		}
+		printUsage(w, "\t"+r.against, theirs)
+		fmt.Fprintf(w, "\tsluice : %s\t%s\t%s\t%s\t%s\t%s\t\n", r.side, ratio(int64(ours.cpu), int64(theirs.cpu)),
 			ratio(int64(ours.wall), int64(theirs.wall)), ratio(ours.peak, theirs.peak),
 			ratio(ours.received, theirs.received), ratio(ours.artifact, theirs.artifact))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	for _, work := range []string{cold, commit} {
-		fmt.Fprintf(out, "%s, by step: %s\n", work, split(samples[work]))
-	}
-	fmt.Fprint(out, notes)
-	return nil
+	return w.Flush()
 }
 
-const notes = `
-CPU is user and system time of the measured processes, not of the server. Peak memory is that of the largest
-process. Received is all that the server sent, HTTP included. Sluice's artifact is flushed to disk and hashed;
-git's is neither. A new process of sluice also hashes the stored artifact before it believes it; "running" is
-one poll in a process that has done so, as in the manager, where git has to start anew. The one-line commit is
-what sluice does today: it fetches the commit whole again. The artifacts of both sides held the same files.
-`
+// printSteps says where each kind of work spent its time.
+func printSteps(out io.Writer, samples map[string][]sample, works ...string) {
+	for _, work := range works {
+		fmt.Fprintf(out, "%s, by step: %s\n", work, split(samples[work]))
+	}
+}
 
 func printUsage(w io.Writer, head string, u usage) {
 	artifact := "-"

@@ -92,8 +92,10 @@ func serveUntilStopped(ctx context.Context, state string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop(), os.RemoveAll(state)) }()
-	if err := d.commitBecomesArtifact(ctx); err != nil {
-		return err
+	for _, appear := range []func(context.Context) error{d.commitBecomesArtifact, d.releaseBecomesArtifact} {
+		if err := appear(ctx); err != nil {
+			return err
+		}
 	}
 	kubeconfig := filepath.Join(state, "kubeconfig")
 	content, err := os.ReadFile(d.env.Kubeconfig)
@@ -114,10 +116,16 @@ It is running. To use it:
   kubectl -n %[3]s patch gitrepository app --type=merge -p '{"spec":{"ignore":"docs/"}}'
   git clone %[4]s
 
-Repositories: %[5]s
-Log of sluice: %[6]s
+  kubectl -n %[3]s get ocirepositories -w
+  kubectl -n %[3]s describe ocirepository module
+  kubectl -n %[3]s patch ocirepository module --type=merge -p '{"spec":{"verify":null}}'
+  curl http://%[5]s/v2/%[6]s/tags/list
+
+Repositories: %[7]s
+Registry: %[5]s (plain HTTP; anybody may push)
+Log of sluice: %[8]s
 make down stops it.`, kubeconfig, filepath.Join(d.assets, "kubectl"), namespace, d.server.URL("app"),
-		filepath.Join(d.dir, "git"), filepath.Join(d.dir, "sluice.log"))
+		d.registry.Host(), modules, filepath.Join(d.dir, "git"), filepath.Join(d.dir, "sluice.log"))
 	if err := os.WriteFile(filepath.Join(state, "ready"), nil, 0o600); err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}

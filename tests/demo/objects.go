@@ -56,24 +56,41 @@ spec:
 `, name, d.server.URL(repository), spec)
 }
 
-func (d *demo) get(ctx context.Context, name string) (*sourcev1.GitRepository, error) {
-	obj := &sourcev1.GitRepository{}
-	err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
-	return obj, err
+// app is the GitRepository that most steps are about.
+func (d *demo) app(ctx context.Context) (*sourcev1.GitRepository, error) {
+	return get[sourcev1.GitRepository](ctx, d, "app")
 }
 
 // wait returns the object as soon as it is Ready and the condition holds.
 func (d *demo) wait(ctx context.Context, name, what string, condition func(*meta.Artifact) bool) (*sourcev1.GitRepository, error) {
-	var obj *sourcev1.GitRepository
-	err := eventually(ctx, fmt.Sprintf("%s %s", name, what), func(ctx context.Context) (ok bool, err error) {
-		obj, err = d.get(ctx, name)
-		if err != nil {
+	return waitFor[sourcev1.GitRepository](ctx, d, name, what, condition)
+}
+
+// sourceObject is what the kinds have in common; T is the kind's struct.
+type sourceObject[T any] interface {
+	*T
+	client.Object
+	conditions.Getter
+	GetArtifact() *meta.Artifact
+}
+
+func get[T any, O sourceObject[T]](ctx context.Context, d *demo, name string) (O, error) {
+	obj := O(new(T))
+	err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	return obj, err
+}
+
+func waitFor[T any, O sourceObject[T]](
+	ctx context.Context, d *demo, name, what string, condition func(*meta.Artifact) bool,
+) (obj O, err error) {
+	err = eventually(ctx, fmt.Sprintf("%s %s", name, what), func(ctx context.Context) (ok bool, err error) {
+		if obj, err = get[T, O](ctx, d, name); err != nil {
 			return false, err
 		}
-		return conditions.IsReady(obj) && obj.Status.Artifact != nil && condition(obj.Status.Artifact), nil
+		return conditions.IsReady(obj) && obj.GetArtifact() != nil && condition(obj.GetArtifact()), nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w; its status is %+v", err, obj.Status)
+		return nil, fmt.Errorf("%w; its artifact is %+v, its conditions are %+v", err, obj.GetArtifact(), obj.GetConditions())
 	}
 	return obj, nil
 }

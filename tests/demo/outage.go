@@ -13,14 +13,14 @@ import (
 // outage shows that a failing upstream is told, that the last good artifact stays served meanwhile, and that the
 // object heals by itself.
 func (d *demo) outage(ctx context.Context) error {
-	before, err := d.get(ctx, "app")
+	before, err := d.app(ctx)
 	if err != nil {
 		return err
 	}
 	d.server.Always(upstream.Status(http.StatusServiceUnavailable))
 	d.say("the Git server answers 503 from now on")
 	if err := eventually(ctx, "the outage is told", func(ctx context.Context) (bool, error) {
-		obj, err := d.get(ctx, "app")
+		obj, err := d.app(ctx)
 		return err == nil && conditions.IsFalse(obj, meta.ReadyCondition), err
 	}); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // skipped shows that a poll without news costs one small request upstream, and nothing else.
 func (d *demo) skipped(ctx context.Context) error {
-	before, err := d.get(ctx, "app")
+	before, err := d.app(ctx)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (d *demo) skipped(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	after, err := d.get(ctx, "app")
+	after, err := d.app(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (d *demo) skippedUnderFluxCRD(ctx context.Context) error {
 		return err
 	}
 	if err := eventually(ctx, "the API server prunes the field", func(ctx context.Context) (bool, error) {
-		obj, err := d.get(ctx, "app")
+		obj, err := d.app(ctx)
 		return err == nil && obj.Status.LastHandledReconcileAt == "under-flux" && obj.Status.ContentConfigChecksum == "", err
 	}); err != nil {
 		return err

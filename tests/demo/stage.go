@@ -15,6 +15,7 @@ import (
 
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
+	"sluice.dev/sluice/tests/upstream/registry"
 )
 
 // namespace is where the demo's objects live.
@@ -22,18 +23,21 @@ const namespace = "demo"
 
 // demo is everything that runs, and how to take it down.
 type demo struct {
-	out     io.Writer
-	dir     string
-	assets  string
-	env     *testenv.Env
-	repos   map[string]*upstream.Repository
-	server  *upstream.GitHTTP
-	manager *testenv.Manager
-	began   time.Time
-	cleanup []func() error
+	out    io.Writer
+	dir    string
+	assets string
+	env    *testenv.Env
+	repos  map[string]*upstream.Repository
+	server *upstream.GitHTTP
+	// registry and the signer of what is released in it.
+	registry *registry.Registry
+	signer   *signer
+	manager  *testenv.Manager
+	began    time.Time
+	cleanup  []func() error
 }
 
-// start builds and starts the control plane, the Git server and the program, and installs the kinds.
+// start builds and starts the control plane, the upstreams and the program, and installs the kinds.
 func start(ctx context.Context, out io.Writer) (d *demo, err error) {
 	d = &demo{out: out, began: time.Now(), repos: map[string]*upstream.Repository{}}
 	defer func() {
@@ -55,6 +59,7 @@ func start(ctx context.Context, out io.Writer) (d *demo, err error) {
 		{"build sluice", d.buildSluice},
 		{"start the control plane", d.startControlPlane},
 		{"start a Git server (git http-backend) with two repositories", d.startGit},
+		{"start a registry (CNCF Distribution)", d.startRegistry},
 		{"start sluice manager", d.startManager},
 	}
 	for _, step := range steps {
@@ -120,6 +125,17 @@ func (d *demo) startGit(ctx context.Context) (err error) {
 		return err
 	}
 	d.cleanup = append(d.cleanup, d.server.Close)
+	return nil
+}
+
+func (d *demo) startRegistry(ctx context.Context) (err error) {
+	if d.signer, err = newSigner(); err != nil {
+		return err
+	}
+	if d.registry, err = registry.New(context.WithoutCancel(ctx), registry.Options{}); err != nil {
+		return err
+	}
+	d.cleanup = append(d.cleanup, d.registry.Close)
 	return nil
 }
 

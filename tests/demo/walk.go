@@ -21,6 +21,10 @@ func (d *demo) walk(ctx context.Context) error {
 		{"One repository includes another, and follows it", d.include},
 		{"A changed ignore rule rebuilds the artifact at the same revision", d.ignore},
 		{"Upstream fails, and comes back", d.outage},
+		{"A signed release in a registry becomes an artifact", d.releaseBecomesArtifact},
+		{"The next release is refused until it is signed", d.nextRelease},
+		{"A poll of a tag without news is one HEAD", d.oneHead},
+		{"The tag moves to another manifest of the same layer: no layer is pulled", d.sameLayer},
 	}
 	for i, step := range steps {
 		d.say("\n--- %d. %s", i+1, step.title)
@@ -45,7 +49,7 @@ func (d *demo) commitBecomesArtifact(ctx context.Context) error {
 }
 
 func (d *demo) download(ctx context.Context) error {
-	obj, err := d.get(ctx, "app")
+	obj, err := d.app(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (d *demo) include(ctx context.Context) error {
 }
 
 func (d *demo) ignore(ctx context.Context) error {
-	before, err := d.get(ctx, "app")
+	before, err := d.app(ctx)
 	if err != nil {
 		return err
 	}
