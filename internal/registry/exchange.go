@@ -57,6 +57,7 @@ type ask struct {
 // send returns an answer of any status. Its body is guarded and counted, and has to be closed.
 func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
 	schemes := e.client.schemesFor(e.host, e.repository)
+	var plainly error // what went wrong over plain http, where that worked before
 	for i, scheme := range schemes {
 		response, err := e.sendBy(ctx, scheme, what)
 		last := i == len(schemes)-1
@@ -66,6 +67,10 @@ func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
 			return response, nil
 		case last || ctx.Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
 			e.forget()
+			if plainly != nil && speaksPlainly(err, e.host) {
+				// The server speaks plain http still; what it said there counts.
+				err = plainly
+			}
 			return nil, plain(err)
 		case scheme == "http":
 			// What worked the last time does not any more; the server may speak TLS by now.
@@ -73,6 +78,7 @@ func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
 			if isAnswer(err) {
 				return nil, plain(err)
 			}
+			plainly = err
 		}
 	}
 	return nil, protocolErrorf("no scheme to speak")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -109,5 +110,22 @@ func TestARefusedRedirectIsTheAnswer(t *testing.T) {
 	}
 	if tried := seen.count("https://"); tried != 1 {
 		t.Errorf("TLS was tried %d times: %v", tried, seen.sent)
+	}
+}
+
+func TestARedirectToNowhereIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	site := fixture.ForTest(t, fixture.Options{})
+	site.Repository(name).PushORAS("v1", layer("x"))
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	client, _ := newClient(t, nil)
+	r := Repository{Host: site.Host(), Name: name, Insecure: true}
+	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	site.Always(fixture.Redirect(http.StatusTemporaryRedirect, gone.URL).On(fixture.ManifestHEAD))
+	if _, err := client.Resolve(t.Context(), r, "v1"); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -255,6 +255,10 @@ func (p *Pipeline) publish(
 		next.BaseChecksum = baseChecksum(subject, selected, staged)
 	}
 	next.Current.Path = path.Join(subject.Object.Dir(), fileName(before, next, selected, staged))
+	if next.Current.Path == before.Current.Path && staged.Digest == before.Current.Digest {
+		// Proven by other keys, say. What is stored has been there since then.
+		next.Current.StoredAt = before.Current.StoredAt
+	}
 	stored, err := p.Store.Publish(ctx, subject.Object, staged, next)
 	if errors.Is(err, storage.ErrPathTaken) {
 		next.Current.Path = path.Join(subject.Object.Dir(), contentName(selected, staged))

@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"errors"
+	"time"
 
 	"sluice.dev/sluice/internal/source"
 )
@@ -124,9 +125,11 @@ func rotated(r *rig) {
 	first := r.run().Record
 	fetches := r.upstream.Fetches()
 	r.prover().Rotate()
+	r.clock.SetTime(r.clock.Now().Add(time.Hour))
 	outcome := r.run()
 	second := outcome.Record
-	if !outcome.Changed || second.ConfigChecksum == first.ConfigChecksum || second.Current.Path != first.Current.Path {
+	if !outcome.Changed || second.ConfigChecksum == first.ConfigChecksum || second.Current.Path != first.Current.Path ||
+		!second.Current.StoredAt.Equal(first.Current.StoredAt) {
 		r.t.Errorf("first %+v, second %+v", first, second)
 	}
 	if r.upstream.Fetches() != fetches {

@@ -49,6 +49,7 @@ type rig struct {
 	upstream  Upstream
 	store     *memory.Store
 	pipeline  *source.Pipeline
+	clock     *clocktesting.FakePassiveClock
 	announced []source.Change
 }
 
@@ -73,8 +74,9 @@ func Run(t *testing.T, open func(t *testing.T) Upstream) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := memory.New(memory.Options{})
-			fact(&rig{t: t, upstream: open(t), store: store, pipeline: &source.Pipeline{
-				Store: store, Clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)), Observer: Silent{},
+			clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
+			fact(&rig{t: t, upstream: open(t), store: store, clock: clock, pipeline: &source.Pipeline{
+				Store: store, Clock: clock, Observer: Silent{},
 			}})
 		})
 	}
