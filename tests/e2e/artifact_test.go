@@ -69,7 +69,7 @@ func (s *scene) holds(artifact *meta.Artifact, want upstream.Files) {
 		s.t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Errorf("artifact of %s differs from what git holds (-want +got):\n%s", artifact.Revision, diff)
+		s.t.Errorf("artifact of %s differs from what upstream holds (-want +got):\n%s", artifact.Revision, diff)
 	}
 }
 

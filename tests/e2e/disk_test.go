@@ -17,8 +17,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// published is the form of the names that artifacts of commits are served under.
-var published = regexp.MustCompile(`^gitrepository/[^/]+/[^/]+/[0-9a-f]{40}(-[0-9a-f]{12})?\.tar\.gz$`)
+// published is the form of the names that artifacts of commits and of manifests are served under.
+var published = regexp.MustCompile(
+	`^(gitrepository/[^/]+/[^/]+/[0-9a-f]{40}|ocirepository/[^/]+/[^/]+/sha256:[0-9a-f]{64})(-[0-9a-f]{12})?\.tar\.gz$`)
 
 // disk is what lies in a storage folder, as an outsider sees it.
 type disk struct {

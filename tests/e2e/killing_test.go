@@ -129,10 +129,10 @@ func (k *killing) intact(point string) {
 }
 
 // clean waits until nothing is left behind by the process that was killed.
-func (k *killing) clean(point string) {
-	k.t.Helper()
-	k.eventually("no strays after "+point, func(context.Context) (bool, string) {
-		found, wrong := readDisk(k.storage)
+func (s *scene) clean(point string) {
+	s.t.Helper()
+	s.eventually("no strays after "+point, func(context.Context) (bool, string) {
+		found, wrong := readDisk(s.storage)
 		left := append(found.strays(), wrong...)
 		return len(left) == 0, strings.Join(left, "\n")
 	})

@@ -69,7 +69,7 @@ func (s *scene) secret(name string, data map[string]string) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, StringData: data}
 	for key, value := range data {
 		switch key {
-		case "ca.crt", "tls.crt", "known_hosts", "username":
+		case "ca.crt", "tls.crt", "known_hosts", "username", "address", "cosign.pub", "trusted_root.json", "trustpolicy.json":
 		default:
 			s.hide(name+"/"+key, value)
 		}

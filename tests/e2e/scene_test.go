@@ -130,8 +130,9 @@ func (s *scene) finish() {
 // keepsSecrets fails when a canary stands anywhere that people may read.
 func (s *scene) keepsSecrets(log string) {
 	var events corev1.EventList
-	var objects sourcev1.GitRepositoryList
-	for _, list := range []client.ObjectList{&events, &objects} {
+	var gits sourcev1.GitRepositoryList
+	var ocis sourcev1.OCIRepositoryList
+	for _, list := range []client.ObjectList{&events, &gits, &ocis} {
 		if err := env.Client.List(context.Background(), list, client.InNamespace(s.namespace)); err != nil {
 			s.t.Errorf("look for secrets: %v", err)
 		}
@@ -140,8 +141,11 @@ func (s *scene) keepsSecrets(log string) {
 	for _, event := range events.Items {
 		told["event "+event.Name] = asJSON(event)
 	}
-	for _, object := range objects.Items {
+	for _, object := range gits.Items {
 		told["status of "+object.Name] = asJSON(object.Status)
+	}
+	for _, object := range ocis.Items {
+		told["status of the OCIRepository "+object.Name] = asJSON(object.Status)
 	}
 	for canary, name := range s.canaries {
 		for where, text := range told {
