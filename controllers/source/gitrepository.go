@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -34,32 +35,14 @@ const GitRepositoryDir = "gitrepository"
 // includesIndex finds the GitRepository objects that include a given one.
 const includesIndex = "spec.include.repository"
 
-// gitTable says how a GitRepository reports what happened. The order of its summary is Flux's.
+// gitTable says how a GitRepository reports what happened.
 func gitTable() status.Table {
-	fetch := status.Failure{Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason}
-	stored := status.Failure{Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason}
-	return status.Table{
-		Stages: map[string]status.Failure{
-			string(source.StageOpen):    fetch,
-			string(source.StageResolve): fetch,
-			string(source.StageFetch):   fetch,
-			string(source.StageInclude): {Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason},
-			string(source.StageArchive): stored,
-			string(source.StageStore):   stored,
-		},
-		Stored:   sourcev1.ArtifactInStorageCondition,
-		Outdated: sourcev1.ArtifactOutdatedCondition,
-		Verified: sourcev1.SourceVerifiedCondition,
-		Summary: []string{
-			sourcev1.StorageOperationFailedCondition,
-			sourcev1.FetchFailedCondition,
-			sourcev1.IncludeUnavailableCondition,
-			sourcev1.ArtifactOutdatedCondition,
-			sourcev1.ArtifactInStorageCondition,
-			meta.StalledCondition,
-			meta.ReconcilingCondition,
-		},
+	table := newTable(sourcev1.GitOperationFailedReason, sourcev1.GitOperationFailedReason)
+	table.Stages[string(source.StageInclude)] = status.Failure{
+		Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason,
 	}
+	table.Summary = slices.Insert(table.Summary, slices.Index(table.Summary, sourcev1.FetchFailedCondition)+1, sourcev1.IncludeUnavailableCondition)
+	return table
 }
 
 // NewGitRepositoryReconciler returns the reconciler of GitRepository objects.

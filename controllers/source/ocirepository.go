@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/predicates"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,32 +28,13 @@ import (
 // OCIRepositoryDir is the folder of the kind's artifacts, as paths and URLs spell it.
 const OCIRepositoryDir = "ocirepository"
 
-// ociTable says how an OCIRepository reports what happened. The order of its summary is Flux's.
+// ociTable says how an OCIRepository reports what happened.
 func ociTable() status.Table {
-	stored := status.Failure{Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason}
-	read := status.Failure{Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.ReadOperationFailedReason}
-	return status.Table{
-		Stages: map[string]status.Failure{
-			string(source.StageOpen):    read,
-			string(source.StageResolve): read,
-			string(source.StageVerify):  {Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason},
-			string(source.StageFetch):   {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.OCIPullFailedReason},
-			string(source.StageArchive): stored,
-			string(source.StageStore):   stored,
-		},
-		Stored:   sourcev1.ArtifactInStorageCondition,
-		Outdated: sourcev1.ArtifactOutdatedCondition,
-		Verified: sourcev1.SourceVerifiedCondition,
-		Summary: []string{
-			sourcev1.StorageOperationFailedCondition,
-			sourcev1.FetchFailedCondition,
-			sourcev1.ArtifactOutdatedCondition,
-			sourcev1.ArtifactInStorageCondition,
-			sourcev1.SourceVerifiedCondition,
-			meta.StalledCondition,
-			meta.ReconcilingCondition,
-		},
+	table := newTable(sourcev1.ReadOperationFailedReason, sourcev1.OCIPullFailedReason)
+	table.Stages[string(source.StageVerify)] = status.Failure{
+		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
 	}
+	return table
 }
 
 // NewOCIRepositoryReconciler returns the reconciler of OCIRepository objects.

@@ -15,6 +15,9 @@ const (
 	// maxKeptTagBytes bounds a list that is kept beside its ETag.
 	maxKeptTagBytes = 128 << 10
 	maxETag         = 256
+	// roundPage divides every usual size of a page. A page that is just full keeps its bytes, and so its ETag, when the
+	// next tag opens a second page.
+	roundPage = 10
 )
 
 // tagList is a complete list of tags, and the ETag that the registry knows it by.
@@ -115,7 +118,7 @@ func (e *exchange) tagPage(ctx context.Context, list *tagReader, query, etag str
 }
 
 func (e *exchange) keep(key string, list tagList, bytes int64) {
-	if list.etag == "" || len(list.etag) > maxETag || bytes > maxKeptTagBytes {
+	if list.etag == "" || len(list.etag) > maxETag || bytes > maxKeptTagBytes || len(list.tags)%roundPage == 0 {
 		e.client.lists.Remove(key)
 		return
 	}

@@ -180,3 +180,38 @@ func linked(link string) func(http.ResponseWriter, *http.Request, int) {
 		respond(w, 200, "application/json", `{"tags":["v1"]}`)
 	}
 }
+
+// TestFullPageIsNotKept: a page that is just full keeps its bytes, and so its ETag, when a second page begins.
+func TestFullPageIsNotKept(t *testing.T) {
+	t.Parallel()
+	const full = 50
+	first := make([]string, 0, full+1)
+	for i := range full {
+		first = append(first, fmt.Sprintf("1.0.%d", i))
+	}
+	body := `{"tags":["` + strings.Join(first, `","`) + `"]}`
+	more := false
+	r := serve(t, func(w http.ResponseWriter, request *http.Request) {
+		switch {
+		case request.URL.Query().Has("last"):
+			respond(w, http.StatusOK, "application/json", `{"tags":["1.0.50"]}`)
+			return
+		case request.Header.Get("If-None-Match") == `"page-1"`:
+			w.WriteHeader(http.StatusNotModified)
+			return
+		case more:
+			w.Header().Set("Link", `</v2/`+name+`/tags/list?last=1.0.49>; rel="next"`)
+		}
+		w.Header().Set("Etag", `"page-1"`)
+		respond(w, http.StatusOK, "application/json", body)
+	})
+	client, _ := newClient(t, nil)
+	if tags, err := client.Tags(t.Context(), r); err != nil || !cmp.Equal(first, tags) {
+		t.Fatalf("%v %s", err, cmp.Diff(first, tags))
+	}
+	more = true
+	want := append(first, "1.0.50")
+	if tags, err := client.Tags(t.Context(), r); err != nil || !cmp.Equal(want, tags) {
+		t.Errorf("%v %s", err, cmp.Diff(want, tags))
+	}
+}

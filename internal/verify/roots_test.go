@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,6 +221,44 @@ func TestRootsKeepTheCallersDeadline(t *testing.T) {
 	close(release)
 	if _, err := roots.Root(t.Context()); err != nil {
 		t.Errorf("Root of the next caller: %v", err)
+	}
+}
+
+// TestHangingMirrorIsBridged: as long as there are good roots, a mirror that takes the request and says nothing costs a
+// bounded time once, and not all that the caller has.
+func TestHangingMirrorIsBridged(t *testing.T) {
+	t.Parallel()
+	r := newRooted(t)
+	var hang atomic.Bool
+	var asked atomic.Int32
+	client := func(*url.URL) (*http.Client, error) {
+		return &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+			if !hang.Load() {
+				return http.DefaultTransport.RoundTrip(request)
+			}
+			asked.Add(1)
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		})}, nil
+	}
+	roots, err := verify.NewTUFRoots(verify.TUFOptions{
+		Client: client, Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock, RefreshTimeout: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatalf("NewTUFRoots: %v", err)
+	}
+	if _, err := roots.Root(t.Context()); err != nil {
+		t.Fatalf("Root: %v", err)
+	}
+	hang.Store(true)
+	r.later(25 * time.Hour)
+	for range 3 {
+		if _, err := roots.Root(t.Context()); err != nil {
+			t.Errorf("Root by the last good roots: %v", err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the hanging mirror was asked %d times, want 1", n)
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	DefaultTUFMirror = tuf.DefaultMirror
 
 	defaultRefresh = 24 * time.Hour
+	// defaultRefreshTimeout keeps a mirror that hangs from taking all of the caller's time.
+	defaultRefreshTimeout = 10 * time.Second
 	// retryPause is how long a failed refresh is not tried again.
 	retryPause = time.Minute
 )
@@ -40,6 +42,9 @@ type TUFOptions struct {
 	Clock clock.PassiveClock
 	// Refresh is how old roots may be before they are fetched again; 0 means 24 hours.
 	Refresh time.Duration
+	// RefreshTimeout bounds a refresh while there are good roots; 0 means 10 seconds. The first fetch has the caller's
+	// time.
+	RefreshTimeout time.Duration
 }
 
 // TUFRoots keeps trust roots from a TUF repository in memory, fresh. It is safe for concurrent use: one caller
@@ -80,6 +85,9 @@ func NewTUFRoots(options TUFOptions) (*TUFRoots, error) {
 	if options.Refresh <= 0 {
 		options.Refresh = defaultRefresh
 	}
+	if options.RefreshTimeout <= 0 {
+		options.RefreshTimeout = defaultRefreshTimeout
+	}
 	return &TUFRoots{options: options, mirror: mirror, turn: make(chan struct{}, 1)}, nil
 }
 
@@ -113,7 +121,13 @@ func (r *TUFRoots) refresh(ctx context.Context, now time.Time) error {
 	if r.failed != nil && now.Before(r.failedAt.Add(retryPause)) {
 		return r.failed
 	}
-	fetched, err := r.fetch(ctx, now)
+	bounded := ctx
+	if r.good != nil && now.Before(r.good.expires) {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, r.options.RefreshTimeout)
+		defer cancel()
+	}
+	fetched, err := r.fetch(bounded, now)
 	if err == nil {
 		err = fetched.notOlderThan(r.good)
 	}

@@ -9,6 +9,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
@@ -41,6 +42,17 @@ func TestOCIPollsWithoutNewsAreOneHEADAndWriteNothing(t *testing.T) {
 	}
 	if now := s.eventNames("module"); now != events {
 		t.Errorf("polls told events: %s became %s", events, now)
+	}
+
+	// Flux's own CRD knows no contentConfigChecksum: the API server prunes it. That alone is no reason to write.
+	s.editStatus("module", func(status *sourcev1.OCIRepositoryStatus) { status.ContentConfigChecksum = "" })
+	before = s.get("module")
+	r.Reset()
+	s.eventually("the registry is polled ten times more", func(context.Context) (bool, string) {
+		return r.Count(registry.ManifestHEAD) >= 10, fmt.Sprint(r.Count())
+	})
+	if after := s.get("module"); before.ResourceVersion != after.ResourceVersion {
+		t.Errorf("polls wrote to the API server: %s became %s", asJSON(before), asJSON(after))
 	}
 
 	// A reconcile that is asked for is answered in status, and changes nothing else there.

@@ -25,7 +25,7 @@ type Credentials interface {
 	Data(ctx context.Context, namespace, secretName, field string) (map[string][]byte, error)
 }
 
-// Options are what an Opener works with. All are required but Limits and TempDir.
+// Options are what an Opener works with. All are required but Limits, MaxSignatures and TempDir.
 type Options struct {
 	Client      *registry.Client
 	Credentials Credentials
@@ -33,6 +33,8 @@ type Options struct {
 	Trust Trust
 	// Limits bound the layers that are unpacked.
 	Limits archive.Limits
+	// MaxSignatures is how many signatures of one artifact are looked at. Default 50.
+	MaxSignatures int
 	// TempDir holds layers while they are archived; empty means the system's.
 	TempDir string
 }
@@ -41,7 +43,12 @@ type Options struct {
 type Opener struct{ Options }
 
 // NewOpener returns an Opener.
-func NewOpener(options Options) *Opener { return &Opener{options} }
+func NewOpener(options Options) *Opener {
+	if options.MaxSignatures == 0 {
+		options.MaxSignatures = 50
+	}
+	return &Opener{options}
+}
 
 // Open checks the spec and reads what is trusted. Credentials are read when the registry has to be asked.
 func (o *Opener) Open(ctx context.Context, obj *sourcev1.OCIRepository) (source.Session, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -20,19 +21,20 @@ import (
 // its bundle.
 const notationType = "application/vnd.cncf.notary.signature"
 
-const (
-	// maxSignatures is how many signatures of one artifact are looked at.
-	maxSignatures = 50
-	// maxComplaints is how many of those that prove nothing an error tells about.
-	maxComplaints = 3
-)
+// maxComplaints is how many of the signatures that prove nothing an error tells about.
+const maxComplaints = 3
 
-var errEnough = fmt.Errorf("more than %d signatures: remove those that are of no use", maxSignatures)
+// errEnough says that an artifact has more signatures than are looked at.
+var errEnough = errors.New("more signatures")
 
 // Verify implements source.Verifier: somebody who is trusted must have signed the selected digest.
 func (s *session) Verify(ctx context.Context, selection source.Selection) (string, error) {
 	if s.verifier == nil {
 		return "", nil
+	}
+	// What is wrong with a credential says nothing about a signature.
+	if _, err := s.remote(ctx); err != nil {
+		return "", &source.StageError{Stage: source.StageOpen, Err: err}
 	}
 	signer, err := s.signer(ctx, selection)
 	if err != nil {
@@ -61,6 +63,7 @@ func (s *session) signer(ctx context.Context, selection source.Selection) (strin
 	search := &search{
 		client: s.opener.Client, remote: remote, verifier: s.verifier,
 		artifact: verify.Artifact{Repository: repository, Descriptor: document.Descriptor},
+		most:     s.opener.MaxSignatures,
 	}
 	return search.run(ctx, s.object.Spec.Verify.Provider)
 }
@@ -71,9 +74,12 @@ type search struct {
 	remote   registry.Repository
 	verifier verify.Verifier
 	artifact verify.Artifact
+	most     int // signatures that are looked at
 
 	seen       int
 	complaints []error
+	// tolerated is a signature that the policy lets pass without trusting it.
+	tolerated bool
 }
 
 // run tries the places where a provider's signatures are, the newest way first. A place that fails does not hide the
@@ -92,7 +98,7 @@ func (s *search) run(ctx context.Context, provider string) (string, error) {
 	for _, place := range places {
 		signer, err := place(ctx)
 		if signer != nil {
-			return proof(*signer), nil
+			return signer.Name, nil
 		}
 		failed = errors.Join(failed, err)
 		if ctx.Err() != nil {
@@ -100,6 +106,10 @@ func (s *search) run(ctx context.Context, provider string) (string, error) {
 		}
 	}
 	switch {
+	case s.tolerated:
+		return "", ctx.Err()
+	case failed != nil && len(s.complaints) > 0:
+		return "", fmt.Errorf("%w; none of %d signatures looked at is by a trusted signer: %w", failed, len(s.complaints), complaints(s.complaints))
 	case failed != nil:
 		return "", failed
 	case s.seen == 0:
@@ -107,14 +117,6 @@ func (s *search) run(ctx context.Context, provider string) (string, error) {
 	default:
 		return "", fmt.Errorf("none of %d signatures is by a trusted signer: %w", s.seen, complaints(s.complaints))
 	}
-}
-
-// proof is what a signer amounts to: nothing, where the policy only wants to be told of bad signatures.
-func proof(signer verify.Signer) string {
-	if !signer.Enforced {
-		return ""
-	}
-	return signer.Name
 }
 
 // complaints tell why signatures prove nothing, of the first few only.
@@ -172,17 +174,21 @@ func (s *search) attached(ctx context.Context, d digest.Digest) (*verify.Signer,
 		return nil, fmt.Errorf("signature manifest %s is an index", d)
 	}
 	for _, layer := range document.Manifest.Layers {
-		if s.seen++; s.seen > maxSignatures {
-			return nil, errEnough
+		if s.seen++; s.seen > s.most {
+			return nil, fmt.Errorf("%w than %d: remove those that are of no use", errEnough, s.most)
 		}
 		signer, err := s.layer(ctx, layer)
-		if err == nil {
+		switch {
+		case err == nil && signer.Enforced:
 			return &signer, nil
-		}
-		if ctx.Err() != nil {
+		case err == nil:
+			// There may be one beside it that is trusted.
+			s.tolerated = true
+		case ctx.Err() != nil:
 			return nil, err
+		default:
+			s.complaints = append(s.complaints, err)
 		}
-		s.complaints = append(s.complaints, err)
 	}
 	return nil, nil
 }
@@ -201,7 +207,12 @@ func (s *search) layer(ctx context.Context, layer ocispec.Descriptor) (verify.Si
 	if err != nil {
 		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
 	}
-	return s.verifier.Verify(ctx, s.artifact, verify.Signature{
+	signer, err := s.verifier.Verify(ctx, s.artifact, verify.Signature{
 		MediaType: layer.MediaType, Content: content, Annotations: layer.Annotations,
 	})
+	if err == nil && signer.Logged != "" {
+		logr.FromContextOrDiscard(ctx).Info("a signature failed checks that its policy only logs",
+			"signature", layer.Digest.String(), "signer", signer.Name, "failed", signer.Logged)
+	}
+	return signer, err
 }
