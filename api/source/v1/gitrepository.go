@@ -5,16 +5,17 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/api/decode"
 )
 
 // UnmarshalJSON decodes an object so that no value in it can fail the list it is part of. A spec that cannot be decoded
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *GitRepository) UnmarshalJSON(data []byte) error {
 	type plain GitRepository
-	return decodeObject(data, (*plain)(in), parts[GitRepositorySpec, GitRepositoryStatus]{
-		typeMeta: &in.TypeMeta, objectMeta: &in.ObjectMeta, spec: &in.Spec, status: &in.Status,
-		undecodable: &in.Undecodable, unreadableStatus: &in.UnreadableStatus,
-	}, GitRepositoryStatus{ObservedGeneration: -1})
+	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+		decode.Spec("spec", &in.Spec, &in.Undecodable),
+		decode.Status(&in.Status, GitRepositoryStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }
 
 // GetConditions returns the conditions of the object. The slice is the object's own.

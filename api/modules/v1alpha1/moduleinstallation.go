@@ -1,0 +1,139 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/api/decode"
+)
+
+// UnmarshalJSON decodes an object so that no value in it can fail the list it is part of. A spec that cannot be decoded
+// is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
+func (in *ModuleInstallation) UnmarshalJSON(data []byte) error {
+	type plain ModuleInstallation
+	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+		decode.Spec("spec", &in.Spec, &in.Undecodable),
+		decode.Status(&in.Status, ModuleInstallationStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
+}
+
+// GetConditions returns the conditions of the object. The slice is the object's own.
+func (in *ModuleInstallation) GetConditions() []metav1.Condition { return in.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (in *ModuleInstallation) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// GetRequeueAfter returns the time between two rounds: DefaultInterval when none is set.
+func (in *ModuleInstallation) GetRequeueAfter() time.Duration {
+	return orDefault(in.Spec.Interval, DefaultInterval)
+}
+
+// GetRetryInterval returns the time until a failed round is tried again: DefaultRetryInterval when none is set.
+func (in *ModuleInstallationSpec) GetRetryInterval() time.Duration {
+	return orDefault(in.RetryInterval, DefaultRetryInterval)
+}
+
+// GetTimeout returns how long the objects may take to become healthy: DefaultTimeout when none is set.
+func (in *ModuleInstallationSpec) GetTimeout() time.Duration {
+	return orDefault(in.Timeout, DefaultTimeout)
+}
+
+// GetManagement returns whether the objects are acted on: ManagementManaged when nothing is set.
+func (in *ModuleInstallationSpec) GetManagement() Management {
+	if in.Management == "" {
+		return ManagementManaged
+	}
+	return in.Management
+}
+
+// GetDeletionMode returns what becomes of the module when the object is deleted, or "" when the template's mode counts.
+func (in *ModuleInstallationSpec) GetDeletionMode() DeletionMode {
+	if in.Deletion == nil {
+		return ""
+	}
+	return in.Deletion.Mode
+}
+
+// GetUpgradeMode returns when other releases are taken: UpgradeAutomatic when nothing is set.
+func (in *ModuleInstallationSpec) GetUpgradeMode() UpgradeMode {
+	if in.Upgrade == nil || in.Upgrade.Mode == "" {
+		return UpgradeAutomatic
+	}
+	return in.Upgrade.Mode
+}
+
+// GetMaxStep returns the largest step that is taken at once: StepMajor when nothing is set.
+func (in *ModuleInstallationSpec) GetMaxStep() UpgradeStep {
+	if in.Upgrade == nil || in.Upgrade.MaxStep == "" {
+		return StepMajor
+	}
+	return in.Upgrade.MaxStep
+}
+
+// GetAllowDowngradeTo returns the version that may be gone back to, or "" when none may.
+func (in *ModuleInstallationSpec) GetAllowDowngradeTo() string {
+	if in.Upgrade == nil {
+		return ""
+	}
+	return in.Upgrade.AllowDowngradeTo
+}
+
+// GetApprove returns the digest of the plan that may be carried out, or "" when none may.
+func (in *ModuleInstallationSpec) GetApprove() string {
+	if in.Upgrade == nil {
+		return ""
+	}
+	return in.Upgrade.Approve
+}
+
+// PruneEnabled says whether objects that are no longer needed are removed: yes when nothing is set.
+func (in *ModuleInstallationSpec) PruneEnabled() bool {
+	return in.Prune == nil || in.Prune.Enabled == nil || *in.Prune.Enabled
+}
+
+// GetPruneMaxPercent returns the largest part of the objects that may be removed at once, in percent:
+// DefaultPruneMaxPercent when nothing is set.
+func (in *ModuleInstallationSpec) GetPruneMaxPercent() int32 {
+	if in.Prune == nil || in.Prune.MaxPercent == nil {
+		return DefaultPruneMaxPercent
+	}
+	return *in.Prune.MaxPercent
+}
+
+// CreatesDefaultConfig says whether the release's default configuration is created: yes when nothing is set.
+func (in *ModuleInstallationSpec) CreatesDefaultConfig() bool {
+	return in.Config == nil || in.Config.DefaultConfig != DefaultConfigIgnore
+}
+
+// GetCatalog returns where releases are looked for: CatalogAuto when nothing is set.
+func (in *ModuleRequest) GetCatalog() Catalog {
+	if in.Catalog == "" {
+		return CatalogAuto
+	}
+	return in.Catalog
+}
+
+// GetPrereleasePolicy returns which prereleases range and latest may choose: PrereleasesExclude when nothing is set.
+func (in *ModuleRequest) GetPrereleasePolicy() PrereleasePolicy {
+	if in.Prereleases == nil || in.Prereleases.Policy == "" {
+		return PrereleasesExclude
+	}
+	return in.Prereleases.Policy
+}
+
+// GetPrereleaseIdentifiers returns what prereleases may begin with under PrereleasesListed.
+func (in *ModuleRequest) GetPrereleaseIdentifiers() []string {
+	if in.Prereleases == nil {
+		return nil
+	}
+	return in.Prereleases.Identifiers
+}
+
+func orDefault(set *metav1.Duration, otherwise time.Duration) time.Duration {
+	if set == nil {
+		return otherwise
+	}
+	return set.Duration
+}

@@ -1,0 +1,398 @@
+package v1alpha1
+
+import (
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ModuleTemplateKind is the kind of a ModuleTemplate as it stands in manifests.
+const ModuleTemplateKind = "ModuleTemplate"
+
+// SupportState says how far the authors of a release stand by it.
+type SupportState string
+
+const (
+	// SupportSupported is a release without reservations. It is meant when no state is set.
+	SupportSupported SupportState = "Supported"
+	// SupportDeprecated is a release to move away from. Where a range or 'latest' leaves a choice, another one is
+	// preferred; installations of it say so in a condition.
+	SupportDeprecated SupportState = "Deprecated"
+	// SupportWithdrawn is a release that is installed nowhere anew. Where it runs, it is kept.
+	SupportWithdrawn SupportState = "Withdrawn"
+)
+
+// ModuleTemplateSpec describes one release of a module.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.moduleName) || oldSelf.moduleName == "" || (has(self.moduleName) && self.moduleName == oldSelf.moduleName)`,message="moduleName is immutable",fieldPath=.moduleName
+// +kubebuilder:validation:XValidation:rule=`(has(self.channel) && self.channel != 'none' ? self.channel : "") == (has(oldSelf.channel) && oldSelf.channel != 'none' ? oldSelf.channel : "")`,message="channel is immutable",fieldPath=.channel
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || (has(self.version) && self.version != "")`,message="version cannot be taken back",fieldPath=.version
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || !has(self.version) || self.version == oldSelf.version || !isSemver(self.version) || semver(self.version).isGreaterThan(semver(oldSelf.version))`,message="version may only become higher, by the precedence of SemVer 2.0",fieldPath=.version
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || !has(self.version) || self.version == oldSelf.version || self.artifact != oldSelf.artifact`,message="a higher version needs its own artifact",fieldPath=.version
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || self.artifact == oldSelf.artifact || (has(self.version) && self.version != oldSelf.version)`,message="the artifact of a version is immutable: change it together with a higher version",fieldPath=.artifact
+// +kubebuilder:validation:XValidation:rule=`(has(oldSelf.version) && oldSelf.version != "") || self.artifact == oldSelf.artifact || (isSemver((has(self.version) && self.version != "" ? self.version : has(self.artifact.oci) && has(self.artifact.oci.tag) ? self.artifact.oci.tag : "")) && (!(has(oldSelf.artifact.oci) && has(oldSelf.artifact.oci.tag) && isSemver(oldSelf.artifact.oci.tag)) || semver((has(self.version) && self.version != "" ? self.version : has(self.artifact.oci) && has(self.artifact.oci.tag) ? self.artifact.oci.tag : "")).isGreaterThan(semver(oldSelf.artifact.oci.tag))))`,message="the artifact may only change together with a higher version: set version",fieldPath=.artifact
+type ModuleTemplateSpec struct {
+	// ModuleName is the module that this is a release of. Immutable once set. An old template may leave it empty and
+	// say it with the label 'operator.kyma-project.io/module-name'.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	// +optional
+	ModuleName string `json:"moduleName,omitempty"`
+
+	// Version of the release: SemVer 2.0 in full, without a leading 'v'. It may be raised, together with the artifact;
+	// then this template stands for the new release. An old template may leave it empty: the version is taken from
+	// the annotation 'operator.kyma-project.io/module-version', else from artifact.oci.tag, else from the artifact's
+	// metadata. A release whose version stays unknown can be chosen by channel or by the template's name only.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^((0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?)?$`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || isSemver(self)`,message="not a semantic version: its numbers have to fit 64 bits"
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Channel that the release claims, such as 'regular'; 'none' or empty claims no channel. A release in a channel is
+	// chosen by that channel or by the template's name; for a version, range or 'latest' to find it as well, another
+	// template publishes it without a channel. Two claims of one channel cancel each other, and where a Module lists
+	// the channel, the Module decides. Immutable.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	// +optional
+	Channel string `json:"channel,omitempty"`
+
+	// Artifact says where the release's manifests are. It belongs to the version: it changes with it, and only with it.
+	// +required
+	Artifact TemplateArtifact `json:"artifact"`
+
+	// ManagedResources are the kinds whose objects are the data of the module's users. While there are any, an
+	// installation in deletion mode Block is not removed.
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=version
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	ManagedResources []GroupVersionKind `json:"managedResources,omitempty"`
+
+	// Deletion says what becomes of the module when an installation that does not say it itself is deleted.
+	// +optional
+	Deletion *TemplateDeletion `json:"deletion,omitempty"`
+
+	// DefaultConfig is an object that is created once for each installation, after the rest of the release. It is the
+	// user's from then on: neither overwritten, nor healed, nor created again.
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	DefaultConfig *runtime.RawExtension `json:"defaultConfig,omitempty"`
+
+	// Health says how the health of kinds is told that do not follow the usual conventions of status.
+	// +optional
+	Health *TemplateHealth `json:"health,omitempty"`
+
+	// Support says how far the authors of the release stand by it. It may be changed at any time.
+	// +optional
+	Support *TemplateSupport `json:"support,omitempty"`
+}
+
+// TemplateArtifact says where a release's manifests are: in a registry, in Git, or in a source object's artifact.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.git), has(self.sourceRef)].filter(x, x).size() == 1",message="exactly one of oci, git and sourceRef has to be set"
+type TemplateArtifact struct {
+	// OCI is an artifact in a registry. An OCIRepository is made for it in the template's namespace while the release
+	// is wanted.
+	// +optional
+	OCI *OCIArtifact `json:"oci,omitempty"`
+
+	// Git is a commit. A GitRepository is made for it in the template's namespace while the release is wanted.
+	// +optional
+	Git *GitArtifact `json:"git,omitempty"`
+
+	// SourceRef names an object with an artifact in the template's namespace, say an OCIRepository. It has to be
+	// pinned: select by digest or commit, so that it cannot move.
+	// +optional
+	SourceRef *SourceReference `json:"sourceRef,omitempty"`
+
+	// Path of the folder in the artifact that is installed, relative to its root, which is meant when nothing is set.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",message="path has to stay inside the artifact: relative, and without '..'"
+	// +optional
+	Path string `json:"path,omitempty"`
+}
+
+// OCIArtifact is an artifact in a registry, and how to reach it.
+type OCIArtifact struct {
+	// Repository is 'oci://', the registry's host, and the repository's name, without a tag or digest.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^oci://[^/?#@\s]+/[^:?#@\s]+$`
+	// +required
+	Repository string `json:"repository"`
+
+	// Digest of the manifest: the algorithm, a colon, and hexadecimal digits.
+	// +kubebuilder:validation:MaxLength=135
+	// +kubebuilder:validation:Pattern=`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`
+	// +required
+	Digest string `json:"digest"`
+
+	// Tag that the digest had when the release was made. It is not followed; where the template has no version, a tag
+	// that is a semantic version gives it.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`
+	// +optional
+	Tag string `json:"tag,omitempty"`
+
+	// LayerSelector says which layer of the manifest holds the release. Without it, the first one does.
+	// +optional
+	LayerSelector *LayerSelector `json:"layerSelector,omitempty"`
+
+	// Provider says where credentials come from: Secrets for 'generic', which is meant when nothing is set, else a
+	// cloud's own identity.
+	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
+	// +optional
+	Provider string `json:"provider,omitempty"`
+
+	// SecretRef names the Secret with the credentials for the registry, of type 'kubernetes.io/dockerconfigjson'.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// CertSecretRef names the Secret with what TLS to the registry needs: 'ca.crt', 'tls.crt' and 'tls.key'.
+	// +optional
+	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
+
+	// ProxySecretRef names the Secret with the proxy to use: 'address', 'username' and 'password'.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
+
+	// ServiceAccountName names the ServiceAccount whose pull secrets are used towards the registry, or whose identity
+	// is used towards the provider.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// Insecure allows a registry that speaks plain HTTP, or, without certSecretRef, one whose certificate nobody
+	// vouches for.
+	// +optional
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// LayerSelector selects a layer of a manifest.
+type LayerSelector struct {
+	// MediaType of the layer; the first one that has it is taken.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +required
+	MediaType string `json:"mediaType"`
+}
+
+// GitArtifact is a commit in a Git repository, and how to reach it.
+type GitArtifact struct {
+	// URL of the repository, over HTTP, HTTPS or SSH.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^(http|https|ssh)://[^\s]+$`
+	// +required
+	URL string `json:"url"`
+
+	// Commit is the full name of the commit: 40 hexadecimal digits, or 64 where the repository uses SHA-256.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}|[0-9a-f]{64})$`
+	// +required
+	Commit string `json:"commit"`
+
+	// Tag that the commit had when the release was made. It is not followed.
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Tag string `json:"tag,omitempty"`
+
+	// SecretRef names the Secret with the credentials for the repository, as a GitRepository takes them.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+}
+
+// TemplateDeletion says what becomes of the module when an installation is deleted.
+type TemplateDeletion struct {
+	// Mode is 'Block', which removes the module and waits until its users' data is gone, or 'Orphan', which leaves
+	// everything in place.
+	// +kubebuilder:validation:Enum=Block;Orphan
+	// +kubebuilder:default=Block
+	// +optional
+	Mode DeletionMode `json:"mode,omitempty"`
+}
+
+// TemplateHealth says how the health of some kinds is told.
+type TemplateHealth struct {
+	// Expressions for kinds that do not follow the usual conventions of status. The objects of all other kinds are
+	// healthy by these conventions.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Expressions []HealthExpression `json:"expressions,omitempty"`
+}
+
+// HealthExpression tells the health of one kind's objects with CEL, over the object's own fields: 'status.phase', say.
+// Failed is asked first, then InProgress, then Current; an object of which none holds is in progress.
+type HealthExpression struct {
+	// APIVersion of the kind: its group and version.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// Kind that the expressions are for.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// Current holds when the object is healthy.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +required
+	Current string `json:"current"`
+
+	// InProgress holds while the object is on its way.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	InProgress string `json:"inProgress,omitempty"`
+
+	// Failed holds when the object will not become healthy by waiting.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	Failed string `json:"failed,omitempty"`
+}
+
+// TemplateSupport says how far the authors of a release stand by it.
+type TemplateSupport struct {
+	// State is 'Supported', 'Deprecated', which other releases are preferred to, or 'Withdrawn', which is installed
+	// nowhere anew.
+	// +kubebuilder:validation:Enum=Supported;Deprecated;Withdrawn
+	// +kubebuilder:default=Supported
+	// +optional
+	State SupportState `json:"state,omitempty"`
+
+	// Message tells users why, and what to do.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Until is the last day of support, as in '2027-06-30', by UTC. From the next day on, a supported release counts as
+	// deprecated.
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Format=date
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +optional
+	Until string `json:"until,omitempty"`
+
+	// ReplacedBy is the version to move to.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`
+	// +optional
+	ReplacedBy string `json:"replacedBy,omitempty"`
+}
+
+// ModuleTemplateStatus is what was last seen of a ModuleTemplate.
+type ModuleTemplateStatus struct {
+	// ObservedGeneration is the generation of the spec that the conditions speak about; -1 before the first one.
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions holds the state of the object. Its types and reasons are documented with their constants.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ModuleName is the module as it was found: from spec, or from the label.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ModuleName string `json:"moduleName,omitempty"`
+
+	// Version as it was found: from spec, the annotation, the tag or the artifact's metadata. Empty while unknown.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Channel that points at the release by this template's claim. Empty without a claim, and while it is overridden
+	// or contested.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Channel string `json:"channel,omitempty"`
+
+	// SourceRef is the object that the release's artifact comes from, while the release is wanted.
+	// +optional
+	SourceRef *SourceReference `json:"sourceRef,omitempty"`
+
+	// Revision of the artifact, such as '1.4.2@sha256:…'.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// Digest of the artifact: that of the archive which is installed once it was fetched, and before that the digest or
+	// commit that the artifact is pinned to.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Content names what this version was first seen to install: the pin of the artifact, and what of it is used. Equal
+	// contents have equal names, and other contents under the same version are not used.
+	// +kubebuilder:validation:MaxLength=1536
+	// +optional
+	Content string `json:"content,omitempty"`
+
+	// Since is when the template first stated this version: when it was created, or the version raised. Of two
+	// templates with one version and different contents, the older one is in its right.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:Pattern=`^[^a-z]+$`
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// UsedBy is the number of installations that run the release, are about to, or ran it before.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +optional
+	UsedBy int32 `json:"usedBy,omitempty"`
+
+	meta.ReconcileRequestStatus `json:",inline"`
+}
+
+// ModuleTemplate is one release of a module.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mt,categories={sluice,sluice-modules}
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Module",type=string,JSONPath=`.status.moduleName`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=`.spec.channel`
+// +kubebuilder:printcolumn:name="Support",type=string,JSONPath=`.spec.support.state`
+// +kubebuilder:printcolumn:name="Used",type=integer,JSONPath=`.status.usedBy`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Digest",type=string,JSONPath=`.status.digest`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ModuleTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec ModuleTemplateSpec `json:"spec"`
+	// +kubebuilder:default={"observedGeneration":-1}
+	// +optional
+	Status ModuleTemplateStatus `json:"status,omitempty"`
+
+	// Undecodable says what in the spec could not be decoded; the spec is empty then. See UnmarshalJSON.
+	Undecodable string `json:"-"`
+
+	// UnreadableStatus says that the status could not be decoded; it is empty then.
+	UnreadableStatus bool `json:"-"`
+}
+
+// ModuleTemplateList is a list of ModuleTemplates.
+//
+// +kubebuilder:object:root=true
+type ModuleTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ModuleTemplate `json:"items"`
+}

@@ -1,0 +1,22 @@
+package v1alpha1
+
+const (
+	// InUseFinalizer keeps a ModuleTemplate from being deleted while an installation runs its release, is about to,
+	// or may have to go back to it.
+	InUseFinalizer = "modules.sluice.dev/in-use"
+
+	// InstallationFinalizer keeps a ModuleInstallation until what it installed is removed or let go of.
+	InstallationFinalizer = "modules.sluice.dev/installation"
+)
+
+// Where a ModuleTemplate of before spec.moduleName and spec.version says the same. The fields win where they are set.
+const (
+	// ModuleNameLabel holds the module's name.
+	ModuleNameLabel = "operator.kyma-project.io/module-name"
+
+	// ModuleVersionAnnotation holds the release's version.
+	ModuleVersionAnnotation = "operator.kyma-project.io/module-version"
+)
+
+// NoChannel in spec.channel of a ModuleTemplate says, like an empty channel, that the release claims none.
+const NoChannel = "none"
