@@ -1,0 +1,73 @@
+package catalog
+
+import "time"
+
+// Decision is the answer to a request. Either Target or Hold is set.
+type Decision struct {
+	// Catalog and Namespace are where was looked; empty when no catalogue has the module.
+	Catalog   Catalog
+	Namespace string
+	Module    string
+	// SelectedBy is how the release was selected: as the request says, or as the module's default says for it.
+	SelectedBy Selection
+	// Target is the release to run. Changed says that something else, or nothing, runs now.
+	Target  *Release
+	Changed bool
+	// Hold says why nothing moves. What is installed stays and is kept healthy.
+	Hold *Hold
+	// Trace is the way to the choice: how many releases each rule left.
+	Trace []Rule
+	// Upgrades are the newer releases, newest first, and MaxUpgrades at most. None are listed before the first install.
+	Upgrades []Available
+	// Warnings are about what runs once the decision is carried out.
+	Warnings []Finding
+	// NextCheck is when the answer changes although nothing is edited: when support ends. Zero means never.
+	NextCheck time.Time
+}
+
+// MaxUpgrades is how many available upgrades a decision lists.
+const MaxUpgrades = 20
+
+// Channel is the channel that the release was selected by; empty when it was selected otherwise.
+func (d Decision) Channel() string {
+	if d.SelectedBy.By == ByChannel {
+		return d.SelectedBy.Value
+	}
+	return ""
+}
+
+// Hold says why nothing moves.
+type Hold struct {
+	Reason Reason
+	// Message says it in a sentence, and how to go on where that is known.
+	Message string
+	// Candidate is the release that would have been moved to; nil when none was found.
+	Candidate *Release
+	// Stalled says that the request leads nowhere: nothing is installed that could be kept, or the request cannot be
+	// answered as it is written.
+	Stalled bool
+}
+
+// Rule is a rule of the choice and what it left.
+type Rule struct {
+	Name string
+	// Kept is how many releases were left after the rule.
+	Kept int
+	// Note says what the rule found, where the count does not.
+	Note string
+}
+
+// Available is a release newer than what is installed.
+type Available struct {
+	Version  string
+	Template string
+	// Allowed says whether the request as it stands moves there. If not, Reason says why.
+	Allowed bool
+	Reason  Reason
+}
+
+// Finding is something to know about a release or a channel.
+type Finding struct {
+	Reason  Reason
+	Message string
+}

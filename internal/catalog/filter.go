@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// filter is a rule that leaves some releases, and what is said when it leaves none.
+type filter struct {
+	rule  string
+	keeps func(*release) bool
+	// spares says that the rule asks whether a release can be had. What is installed passes then, because keeping it needs
+	// nothing, unless a twin passes in its own right.
+	spares bool
+	reason Reason
+	says   func(*release) string
+}
+
+// filter applies the rules in order.
+func (r *resolution) filter(candidates []*release) ([]*release, *Hold) {
+	for _, f := range r.filters() {
+		kept := keep(candidates, f.keeps)
+		if f.spares && !slices.ContainsFunc(kept, r.isCurrent) {
+			kept = append(kept, keep(candidates, r.isCurrent)...)
+		}
+		r.note(f.rule, len(kept), "")
+		if len(kept) == 0 {
+			if f.reason == NoMatchingRelease {
+				return nil, &Hold{Reason: f.reason, Message: r.funnel()}
+			}
+			return nil, r.holdOne(f.reason, f.says(preferred(candidates, r.now, r.installed.Current)), candidates)
+		}
+		candidates = kept
+	}
+	return candidates, nil
+}
+
+func (r *resolution) filters() []filter {
+	admitted := r.admitted()
+	filters := []filter{
+		{rule: "unique", spares: true, reason: Conflict, keeps: func(c *release) bool { return !c.conflict }, says: func(c *release) string {
+			return c.title() + " shares its version with other content; publish it under a new version"
+		}},
+		{rule: "ready", spares: true, reason: ReleaseNotReady, keeps: (*release).isChoosable, says: func(c *release) string {
+			return c.title() + " is not ready" + because(c.Message)
+		}},
+		{rule: "notWithdrawn", spares: true, reason: ReleaseWithdrawn, keeps: func(c *release) bool {
+			return c.state(r.now) != Withdrawn && !c.Deleting
+		}, says: func(c *release) string {
+			if c.Deleting {
+				return c.title() + " is being deleted"
+			}
+			return c.title() + " is withdrawn" + c.Support.advice()
+		}},
+		{rule: "consumers", reason: ConsumerNotAllowed, keeps: func(*release) bool { return admitted }, says: func(*release) string {
+			return fmt.Sprintf("Module %s does not admit namespace %s", r.entry.name, r.request.Namespace)
+		}},
+	}
+	if r.selection.followsReleases() {
+		filters = append(filters, filter{rule: "prereleases", keeps: r.admitsPrerelease, reason: NoMatchingRelease})
+	}
+	if r.selection.By == ByRange {
+		filters = append(filters, filter{rule: "range", keeps: r.inRange, reason: NoMatchingRelease})
+	}
+	return filters
+}
+
+// admitted says whether the installation may use the module. In its own namespace it always may.
+func (r *resolution) admitted() bool {
+	if r.catalog != System || r.request.Namespace == r.catalogue.namespace || r.entry.object == nil || r.entry.object.Admits == nil {
+		return true
+	}
+	return r.entry.object.Admits(r.request.Namespace)
+}
+
+func (r *resolution) admitsPrerelease(c *release) bool {
+	prerelease := c.version.Prerelease()
+	if prerelease == "" || r.request.Prereleases.Include {
+		return true
+	}
+	first, _, _ := strings.Cut(prerelease, ".")
+	return slices.Contains(r.request.Prereleases.Identifiers, first)
+}
+
+func (r *resolution) inRange(c *release) bool {
+	return r.selection.By != ByRange || r.versions.Contains(c.version)
+}
+
+// isCurrent says whether the release is what is installed, in whatever template.
+func (r *resolution) isCurrent(c *release) bool {
+	return r.installed.Current != nil && r.compare(c) == same
+}
+
+// funnel tells the trace in a sentence.
+func (r *resolution) funnel() string {
+	var steps []string
+	for _, rule := range r.trace {
+		steps = append(steps, fmt.Sprintf("%s %d", rule.Name, rule.Kept))
+	}
+	return fmt.Sprintf("No release of module %s is selected by %s: %s", r.entry.name, r.selection, strings.Join(steps, ", "))
+}
+
+// preferred is the best of the releases: supported before deprecated, then the highest version. Of templates that
+// state the same one, the installed one comes first, then those that everyone may choose, then the oldest.
+func preferred(releases []*release, now time.Time, current *Choice) *release {
+	rank := func(r *release) int {
+		switch r.state(now) {
+		case Supported:
+			return 0
+		case Deprecated:
+			return 1
+		default:
+			return 2
+		}
+	}
+	return slices.MinFunc(releases, func(a, b *release) int {
+		order := 0
+		if a.known && b.known {
+			order = b.version.Compare(a.version)
+		}
+		return cmp.Or(
+			rank(a)-rank(b), order, first(current.is(a), current.is(b)), first(!a.Claims(), !b.Claims()), byPrecedence(a, b),
+		)
+	})
+}
+
+// is says whether the choice was made from that template.
+func (c *Choice) is(r *release) bool { return c != nil && c.Template == r.Template }
+
+// first orders what is so before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,196 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/revision"
+)
+
+// Index is what can be chosen from. In the system's own namespace, both catalogues are the same one.
+type Index struct {
+	// Local and System may be nil, which is empty.
+	Local  *Catalogue
+	System *Catalogue
+}
+
+func (i Index) at(name Catalog) *Catalogue {
+	catalogue := i.Local
+	if name == System {
+		catalogue = i.System
+	}
+	if catalogue == nil {
+		return &Catalogue{}
+	}
+	return catalogue
+}
+
+// Catalogue is what one namespace offers. It never changes, so that many may read it at once.
+type Catalogue struct {
+	namespace string
+	modules   map[string]*entry
+	templates map[string]*release
+}
+
+// entry is a module with its releases, the highest precedence first and unknown versions last.
+type entry struct {
+	name     string
+	object   *Module
+	releases []*release
+	claims   map[string][]*release
+}
+
+// release is a Release with its version read and its findings made.
+type release struct {
+	Release
+	version  revision.Version
+	known    bool
+	conflict bool
+	findings []Finding
+}
+
+// New reads a namespace's catalogue. The order of the lists has no say; names are unique in each.
+func New(namespace string, releases []Release, modules []Module) *Catalogue {
+	c := &Catalogue{namespace: namespace, modules: map[string]*entry{}, templates: map[string]*release{}}
+	for _, module := range modules {
+		c.entry(module.Name).object = &module
+	}
+	for _, stated := range releases {
+		r := &release{Release: stated}
+		c.templates[r.Template] = r
+		r.read()
+		if r.Module == "" {
+			r.find(ModuleUnknown, "The template does not say which module it is a release of")
+			continue
+		}
+		entry := c.entry(r.Module)
+		entry.releases = append(entry.releases, r)
+		if r.Claims() && !r.Deleting {
+			entry.claims[r.Channel] = append(entry.claims[r.Channel], r)
+		}
+	}
+	for _, entry := range c.modules {
+		slices.SortFunc(entry.releases, byPrecedence)
+		entry.findUnknown()
+		entry.findEqual()
+		entry.findClaims()
+	}
+	return c
+}
+
+// Namespace is where the catalogue is.
+func (c *Catalogue) Namespace() string { return c.namespace }
+
+// Modules are the names of the modules that the catalogue knows, in order.
+func (c *Catalogue) Modules() []string { return slices.Sorted(maps.Keys(c.modules)) }
+
+// Findings are what is to be said about a template: Alias, Conflict, ChannelConflict, ChannelOverridden,
+// VersionUnknown and ModuleUnknown. None for one that the catalogue does not have.
+func (c *Catalogue) Findings(template string) []Finding {
+	if r := c.templates[template]; r != nil {
+		return slices.Clone(r.findings)
+	}
+	return nil
+}
+
+// Releases are all the module's releases, the highest precedence first and unknown versions last.
+func (c *Catalogue) Releases(module string) []Release {
+	var releases []Release
+	if entry := c.modules[module]; entry != nil {
+		for _, r := range entry.releases {
+			releases = append(releases, r.Release)
+		}
+	}
+	return releases
+}
+
+// Latest is the highest release that is supported, ready or idle, offered to everyone, and no prerelease.
+func (c *Catalogue) Latest(module string, now time.Time) (latest Release, found bool) {
+	entry := c.modules[module]
+	if entry == nil {
+		return Release{}, false
+	}
+	var offered []*release
+	for _, r := range entry.offered() {
+		if r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == Supported {
+			offered = append(offered, r)
+		}
+	}
+	if len(offered) == 0 {
+		return Release{}, false
+	}
+	return preferred(offered, now, nil).Release, true
+}
+
+func (c *Catalogue) entry(module string) *entry {
+	if c.modules[module] == nil {
+		c.modules[module] = &entry{name: module, claims: map[string][]*release{}}
+	}
+	return c.modules[module]
+}
+
+// shadows says whether the catalogue has the module in its own right, so that the system's is not looked at.
+func (c *Catalogue) shadows(module string) bool { return c.shadowsWithout(module, "") }
+
+// shadowsWithout says whether it would do so without that template.
+func (c *Catalogue) shadowsWithout(module, template string) bool {
+	entry := c.modules[module]
+	return entry != nil && (entry.object != nil || slices.ContainsFunc(entry.releases, func(r *release) bool {
+		return r.isChoosable() && !r.Deleting && r.Template != template
+	}))
+}
+
+// offered are the releases that everyone may choose by version: those in no channel.
+func (e *entry) offered() []*release {
+	var offered []*release
+	for _, r := range e.releases {
+		if r.known && !r.Claims() {
+			offered = append(offered, r)
+		}
+	}
+	return offered
+}
+
+// channels are the names of the module's channels, listed or claimed, in order.
+func (e *entry) channels() []string {
+	names := slices.Collect(maps.Keys(e.claims))
+	if e.object != nil {
+		for _, channel := range e.object.Channels {
+			names = append(names, channel.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func byPrecedence(a, b *release) int {
+	if a.known && b.known {
+		if order := b.version.Compare(a.version); order != 0 {
+			return order
+		}
+	}
+	if a.known != b.known {
+		if a.known {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Template, b.Template))
+}
+
+// isChoosable says whether the release can be had.
+func (r *release) isChoosable() bool { return r.Readiness == Ready || r.Readiness == Idle }
+
+// read reads the version.
+func (r *release) read() {
+	if version, err := revision.ParseStrict(r.Version); err == nil {
+		r.version, r.known = version, true
+	}
+}
+
+func (r *release) find(reason Reason, message string) {
+	r.findings = append(r.findings, Finding{Reason: reason, Message: message})
+}

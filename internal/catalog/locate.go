@@ -1,0 +1,111 @@
+package catalog
+
+import "fmt"
+
+// locate finds the catalogue and the module in it.
+func (r *resolution) locate() *Hold {
+	r.catalog = r.whichCatalog()
+	r.catalogue = r.index.at(r.catalog)
+	name := r.request.Name
+	if r.selection.By == ByTemplate {
+		template, hold := r.template()
+		if hold != nil {
+			return hold
+		}
+		name = template.Module
+	}
+	if current := r.installed.Current; current != nil && r.installed.Module != "" && r.installed.Module != name {
+		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
+			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, name)}
+	}
+	r.entry = r.catalogue.modules[name]
+	if r.entry == nil {
+		return &Hold{Reason: ModuleNotFound, Message: fmt.Sprintf("There is no module %s%s%s", name, in(r.catalogue), r.elsewhere(
+			func(other *Catalogue) bool { return other.modules[name] != nil }))}
+	}
+	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.catalogue))
+	return nil
+}
+
+// whichCatalog is the catalogue that the request names, else the one that was chosen before for this module, else the
+// local one where that has the module at all: releases of two catalogues are never mixed.
+func (r *resolution) whichCatalog() Catalog {
+	if r.request.Catalog == Local || r.request.Catalog == System {
+		return r.request.Catalog
+	}
+	if r.keepsCatalog() {
+		return r.installed.Catalog
+	}
+	local := r.index.at(Local)
+	if r.request.Name != "" {
+		if local.shadows(r.request.Name) {
+			return Local
+		}
+		return System
+	}
+	if local.templates[r.request.Template] != nil {
+		return Local
+	}
+	system := r.index.at(System).templates[r.request.Template]
+	if system != nil && local.shadows(system.Module) {
+		return Local
+	}
+	return System
+}
+
+// keepsCatalog says whether the earlier choice of a catalogue holds. It was made for one module.
+func (r *resolution) keepsCatalog() bool {
+	if r.installed.Catalog != Local && r.installed.Catalog != System {
+		return false
+	}
+	if r.installed.Current != nil {
+		return true
+	}
+	if r.request.Name != "" {
+		return r.request.Name == r.installed.Module
+	}
+	for _, catalog := range []Catalog{r.installed.Catalog, Local, System} {
+		if template := r.index.at(catalog).templates[r.request.Template]; template != nil {
+			return template.Module == r.installed.Module
+		}
+	}
+	return true
+}
+
+// template is the template that the request names.
+func (r *resolution) template() (*release, *Hold) {
+	name := r.request.Template
+	template := r.catalogue.templates[name]
+	switch {
+	case template == nil:
+		return nil, &Hold{Reason: TemplateNotFound, Message: fmt.Sprintf("There is no template %s%s%s", name, in(r.catalogue), r.elsewhere(
+			func(other *Catalogue) bool { return other.templates[name] != nil }))}
+	case template.Module == "":
+		return nil, &Hold{Reason: ModuleUnknown, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
+	case r.request.Name != "" && template.Module != r.request.Name:
+		return nil, &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
+			"Template %s is a release of module %s, not of %s", name, template.Module, r.request.Name)}
+	default:
+		return template, nil
+	}
+}
+
+// elsewhere is a hint at the other catalogue, where that has what is missing here.
+func (r *resolution) elsewhere(has func(*Catalogue) bool) string {
+	other := System
+	if r.catalog == System {
+		other = Local
+	}
+	if !has(r.index.at(other)) {
+		return ""
+	}
+	return fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", other)
+}
+
+// in says where a catalogue is.
+func in(c *Catalogue) string {
+	if c.namespace == "" {
+		return ""
+	}
+	return " in namespace " + c.namespace
+}

@@ -1,0 +1,199 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/internal/catalog"
+)
+
+func TestDirectionIsFullPrecedence(t *testing.T) {
+	t.Parallel()
+	shelf := system(everyone("0.9.0", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-rc.1", "1.0.0-rc.2", "1.0.0-rc.10", "1.0.0", "1.0.1", "1.9.0", "1.10.0", "2.0.0"))
+	move, blocked := func(v string) string { return "move foo-" + v }, func(v string) string { return "hold DowngradeBlocked at foo-" + v }
+	cases := map[string]example{}
+	for _, row := range []struct {
+		reason, runs, asks string
+		blocked            bool
+	}{
+		{"a patch up", "1.0.0", "1.0.1", false},
+		{"a patch down", "1.0.1", "1.0.0", true},
+		{"a minor up, not as text", "1.9.0", "1.10.0", false},
+		{"a minor down, not as text", "1.10.0", "1.9.0", true},
+		{"a major up", "1.10.0", "2.0.0", false},
+		{"a major down with a higher minor", "2.0.0", "1.10.0", true},
+		{"a release after its prerelease", "1.0.0-rc.1", "1.0.0", false},
+		{"a prerelease after its release", "1.0.0", "1.0.0-rc.1", true},
+		{"a prerelease of a lower release", "1.0.1", "1.0.0-rc.10", true},
+		{"a prerelease above a lower release", "0.9.0", "1.0.0-alpha", false},
+		{"a later prerelease", "1.0.0-rc.1", "1.0.0-rc.2", false},
+		{"an earlier prerelease", "1.0.0-rc.2", "1.0.0-rc.1", true},
+		{"prerelease numbers are numbers", "1.0.0-rc.2", "1.0.0-rc.10", false},
+		{"prerelease numbers are numbers", "1.0.0-rc.10", "1.0.0-rc.2", true},
+		{"more identifiers are higher", "1.0.0-alpha", "1.0.0-alpha.1", false},
+		{"fewer identifiers are lower", "1.0.0-alpha.1", "1.0.0-alpha", true},
+		{"words are in order", "1.0.0-rc.1", "1.0.0-alpha.1", true},
+	} {
+		want := move(row.asks)
+		if row.blocked {
+			want = blocked(row.asks)
+		}
+		cases[row.runs+" to "+row.asks] = example{row.reason, version(row.asks), runs(row.runs), shelf, want}
+		cases[row.runs+" to "+row.asks+" by template"] = example{row.reason, template("foo-" + row.asks), runs(row.runs), shelf, want}
+		if row.blocked {
+			cases[row.runs+" to "+row.asks+" with consent"] = example{
+				row.reason + ", and consented to", version(row.asks, allow(row.asks)), runs(row.runs), shelf, move(row.asks),
+			}
+		}
+	}
+	run(t, cases)
+}
+
+func TestConsentIsExact(t *testing.T) {
+	t.Parallel()
+	shelf := everyone("1.0.0", "1.1.0", "1.2.0", "2.0.0+b7")
+	pointed := system(shelf, foo("stable=1.1.0"))
+	untold := func(digest string) []catalog.Release {
+		return list(in("regular", "1.0.0", unversioned, content(digest)), of("2.0.0"))
+	}
+	run(t, map[string]example{
+		"named version":     {"the version that is named", version("1.0.0", allow("1.0.0")), runs("1.2.0"), pointed, "move foo-1.0.0"},
+		"other version":     {"and no other", version("1.0.0", allow("1.1.0")), runs("1.2.0"), pointed, "hold DowngradeBlocked at foo-1.0.0"},
+		"by channel":        {"by whichever way", channel("stable", allow("1.1.0")), runs("1.2.0"), pointed, "move foo-1.1.0"},
+		"channel elsewhere": {"where the channel points now", channel("stable", allow("1.0.0")), runs("1.2.0"), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"by range":          {"by a range too", within("<1.2.0", allow("1.1.0")), runs("1.2.0"), pointed, "move foo-1.1.0"},
+		"range elsewhere":   {"the highest of the range is the target", within("<1.2.0", allow("1.0.0")), runs("1.2.0"), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"not the target":    {"consent chooses nothing by itself", latest(allow("1.0.0")), runs("1.2.0"), system(everyone("1.0.0", "1.2.0")), "keep foo-1.2.0"},
+		"not twice":         {"once there, it has no more effect", version("1.0.0", allow("1.0.0")), runs("1.0.0", after("1.2.0")), pointed, "keep foo-1.0.0"},
+		"metadata differs":  {"exact means exact", version("2.0.0", allow("2.0.0")), runs("3.0.0"), pointed, "hold DowngradeBlocked at foo-2.0.0+b7"},
+		"metadata":          {"with its metadata", version("2.0.0", allow("2.0.0+b7")), runs("3.0.0"), pointed, "move foo-2.0.0+b7"},
+		"upward":            {"it takes nothing away from upgrades", version("1.2.0", allow("1.0.0")), runs("1.1.0"), pointed, "move foo-1.2.0"},
+		"clash":             {"it does not help against other content", version("1.1.0", allow("1.1.0")), runs("1.1.0", holding("sha256:mine")), pointed, "hold Conflict at foo-1.1.0"},
+		"release is gone":   {"what runs and is gone from the catalogue is newer still", latest(), runs("3.0.0"), pointed, "hold DowngradeBlocked at foo-2.0.0+b7"},
+		"range moved down":  {"a range that moves down moves nobody", within("1.1.x"), runs("1.2.0"), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"clash by channel":  {"a version stands for one content", channel("stable"), runs("1.1.0", holding("sha256:mine")), pointed, "hold Conflict at foo-1.1.0"},
+		"clash by latest":   {"by latest too", latest(), runs("1.2.0", holding("sha256:mine")), system(everyone("1.0.0", "1.2.0")), "hold Conflict at foo-1.2.0"},
+		"clash, and newer":  {"a newer release leads out of it", latest(), runs("1.1.0", holding("sha256:mine")), system(everyone("1.1.0", "1.2.0")), "move foo-1.2.0"},
+		"retagged up":       {"the same content under a higher version is an upgrade", version("1.2.0"), runs("1.1.0", holding("sha256:1.2.0")), pointed, "move foo-1.2.0"},
+		"metadata, same":    {"equal precedence and content is the same", version("2.0.0"), runs("2.0.0", holding("sha256:2.0.0+b7")), pointed, "keep foo-2.0.0+b7"},
+
+		"back":             {"what ran before can be gone back to", version("1.0.0"), runs("1.2.0", after("1.0.0")), pointed, "move foo-1.0.0"},
+		"back by template": {"by name too", template("foo-1.0.0"), runs("1.2.0", after("1.0.0")), pointed, "move foo-1.0.0"},
+		"further back":     {"and nothing else that is older", version("1.1.0"), runs("1.2.0", after("1.0.0")), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"back by channel":  {"only where the request names it", channel("stable"), runs("1.2.0", after("1.1.0")), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"back by range":    {"which a range does not", within("<1.2.0"), runs("1.2.0", after("1.1.0")), pointed, "hold DowngradeBlocked at foo-1.1.0"},
+		"back, other content": {
+			"what ran is content, not a number", version("1.0.0"), edit(runs("1.2.0", after("1.0.0")), func(i *catalog.Installed) { i.Previous.Digest = "sha256:mine" }), pointed,
+			"hold DowngradeBlocked at foo-1.0.0",
+		},
+		"back, other version": {
+			"and not content under another number", version("1.0.0"), edit(runs("1.2.0", after("1.0.0")), func(i *catalog.Installed) { i.Previous.Version = "0.9.0" }),
+			pointed, "hold DowngradeBlocked at foo-1.0.0",
+		},
+		"back, never":  {"a mode of never is never", version("1.0.0", mode(catalog.Never)), runs("1.2.0", after("1.0.0")), pointed, "hold UpgradesNever at foo-1.0.0"},
+		"back, manual": {"a change is approved in either direction", version("1.0.0", mode(catalog.Manual)), runs("1.2.0", after("1.0.0")), pointed, "hold AwaitingApproval at foo-1.0.0"},
+		"back, far":    {"the largest step is one of upgrades", version("1.0.0", step(catalog.Patch)), runs("1.2.0", after("1.0.0")), pointed, "move foo-1.0.0"},
+		"forth":        {"and then on again", version("1.2.0"), runs("1.0.0", after("1.2.0")), pointed, "move foo-1.2.0"},
+
+		"unknown, same":      {"the same content needs no version", channel("regular"), unversionedRuns("sha256:a"), system(untold("sha256:a")), "keep foo-regular"},
+		"unknown, other":     {"nothing says which is newer", channel("regular"), unversionedRuns("sha256:b"), system(untold("sha256:a")), "hold VersionUnknown at foo-regular"},
+		"unknown to known":   {"neither from an unknown version", version("2.0.0"), unversionedRuns("sha256:a"), system(untold("sha256:a")), "hold VersionUnknown at foo-2.0.0"},
+		"unknown, consented": {"unless the version is named", version("2.0.0", allow("2.0.0")), unversionedRuns("sha256:a"), system(untold("sha256:a")), "move foo-2.0.0"},
+		"known to unknown":   {"nor to one", channel("regular"), runs("2.0.0"), system(untold("sha256:a")), "hold VersionUnknown at foo-regular"},
+		"unknown, latest":    {"nor by latest", latest(), unversionedRuns("sha256:a"), system(untold("sha256:a")), "hold VersionUnknown at foo-2.0.0"},
+		"back to unknown": {"what ran before ran, version or not", template("foo-regular"), edit(runs("2.0.0"), func(i *catalog.Installed) {
+			i.Previous = &catalog.Choice{Template: "foo-regular", Digest: "sha256:a"}
+		}), system(untold("sha256:a")), "move foo-regular"},
+		"named since": {"a version that was given later changes nothing", channel("regular"), unversionedRuns("sha256:1.0.0"), system(list(in("regular", "1.0.0"))), "keep foo-regular"},
+		"no content":  {"content that is not known is not the same", channel("regular"), unversionedRuns(""), system(untold("")), "hold VersionUnknown at foo-regular"},
+	})
+}
+
+func TestStepsAndModesLimitUpgrades(t *testing.T) {
+	t.Parallel()
+	shelf := system(everyone("1.0.0", "1.0.5", "1.4.0", "2.0.0", "2.0.0-rc.1"), foo("fast=2.0.0", "stable=1.4.0"))
+	plan := func(v, digest string) catalog.Installed { return runs("1.0.0", planned(v, digest)) }
+	run(t, map[string]example{
+		"patch, latest":      {"the highest within the step", latest(step(catalog.Patch)), runs("1.0.0"), shelf, "move foo-1.0.5"},
+		"minor, latest":      {"the highest within the step", latest(step(catalog.Minor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
+		"major, latest":      {"no limit", latest(step(catalog.Major)), runs("1.0.0"), shelf, "move foo-2.0.0"},
+		"no step, latest":    {"no limit", latest(), runs("1.0.0"), shelf, "move foo-2.0.0"},
+		"minor, nothing":     {"what is beyond the step is no reason to hold", latest(step(catalog.Minor)), runs("1.4.0"), shelf, "keep foo-1.4.0"},
+		"minor, only beyond": {"unless what runs is out of the range", within(">=2.0.0", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, version":     {"a named version is held at", version("2.0.0", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, prerelease":  {"a prerelease of the next major is in that major", version("2.0.0-rc.1", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0-rc.1"},
+		"minor, channel":     {"a channel is held at", channel("fast", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, in step":     {"or followed", channel("stable", step(catalog.Minor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
+		"patch, template":    {"a template is held at", template("foo-1.4.0", step(catalog.Patch)), runs("1.0.0"), shelf, "hold UpgradeBlocked at foo-1.4.0"},
+		"patch, prerelease":  {"from a prerelease to its release is a patch", version("2.0.0", step(catalog.Patch)), runs("2.0.0-rc.1"), shelf, "move foo-2.0.0"},
+		"patch, first":       {"the first install is no step", latest(step(catalog.Patch)), nothing, shelf, "install foo-2.0.0"},
+		"patch, down":        {"a downgrade with consent is no upgrade", version("1.0.0", step(catalog.Patch), allow("1.0.0")), runs("2.0.0"), shelf, "move foo-1.0.0"},
+		"consent to upgrade": {"consent to go back is none to go far", version("2.0.0", step(catalog.Minor), allow("2.0.0")), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+
+		"never, first":     {"the first install is made", latest(mode(catalog.Never)), nothing, shelf, "install foo-2.0.0"},
+		"never, upgrade":   {"and nothing after", latest(mode(catalog.Never)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-2.0.0"},
+		"never, there":     {"what is there is there", latest(mode(catalog.Never)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
+		"never, downgrade": {"the direction is told first", version("1.0.0", mode(catalog.Never)), runs("2.0.0"), shelf, "hold DowngradeBlocked at foo-1.0.0"},
+		"never, edited":    {"not even by an edit", version("1.4.0", mode(catalog.Never)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-1.4.0"},
+		"automatic":        {"said or not", latest(mode(catalog.Automatic)), runs("1.0.0"), shelf, "move foo-2.0.0"},
+
+		"manual, first":         {"the first install is automatic", latest(mode(catalog.Manual)), nothing, shelf, "install foo-2.0.0"},
+		"manual, no plan":       {"a change waits", latest(mode(catalog.Manual)), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, plan":          {"for the plan's digest", latest(mode(catalog.Manual)), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, approved":      {"which approves it", latest(mode(catalog.Manual), approve("sha256:plan")), plan("2.0.0", "sha256:plan"), shelf, "move foo-2.0.0"},
+		"manual, other plan":    {"and no other", latest(mode(catalog.Manual), approve("sha256:old")), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, other release": {"nor the plan of another release", latest(mode(catalog.Manual), approve("sha256:plan")), plan("1.4.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, other content": {
+			"nor the plan of other content", latest(mode(catalog.Manual), approve("sha256:plan")),
+			edit(plan("2.0.0", "sha256:plan"), func(i *catalog.Installed) { i.Plan.Content = "sha256:other" }), shelf, "hold AwaitingApproval at foo-2.0.0",
+		},
+		"manual, no digests":     {"nothing approves nothing", latest(mode(catalog.Manual)), plan("2.0.0", ""), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, approved ahead": {"an approval without a plan approves nothing", latest(mode(catalog.Manual), approve("sha256:plan")), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, there":          {"what is there needs no approval", latest(mode(catalog.Manual)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
+		"manual, downgrade":      {"approval is no consent to go back", version("1.0.0", mode(catalog.Manual), approve("sha256:plan")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "hold DowngradeBlocked at foo-1.0.0"},
+		"manual, both":           {"both together are", version("1.0.0", mode(catalog.Manual), approve("sha256:plan"), allow("1.0.0")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "move foo-1.0.0"},
+		"approve, automatic":     {"an approval that nothing waits for has no effect", latest(approve("sha256:old")), runs("1.0.0"), shelf, "move foo-2.0.0"},
+	})
+}
+
+func TestOneWayChannelsAreLeftWithConsent(t *testing.T) {
+	t.Parallel()
+	releases := everyone("1.0.0", "1.5.0", "2.0.0")
+	shelf := system(releases, edit(foo("stable=1.0.0", "fast=2.0.0", "experimental=1.5.0"), oneWay("experimental")))
+	open := system(releases, foo("stable=1.0.0", "fast=2.0.0", "experimental=1.5.0"))
+	gone := system(releases, foo("stable=1.0.0", "fast=2.0.0"))
+	there := runs("1.5.0", via("experimental"))
+	run(t, map[string]example{
+		"stays":             {"who stays is not asked", channel("experimental"), there, shelf, "keep foo-1.5.0"},
+		"enters":            {"nor who enters", channel("experimental"), runs("1.0.0", via("stable")), shelf, "move foo-1.5.0"},
+		"moves with it":     {"nor who moves with it", channel("experimental"), runs("1.0.0", via("experimental")), shelf, "move foo-1.5.0"},
+		"to a newer":        {"another channel needs consent though it is newer", channel("fast"), there, shelf, "hold OneWayChannel at foo-2.0.0"},
+		"to an older":       {"that it is older comes first", channel("stable"), there, shelf, "hold DowngradeBlocked at foo-1.0.0"},
+		"with consent":      {"consent names the version", channel("fast", allow("2.0.0")), there, shelf, "move foo-2.0.0"},
+		"back with consent": {"one consent is enough for both", channel("stable", allow("1.0.0")), there, shelf, "move foo-1.0.0"},
+		"wrong consent":     {"exactly", channel("fast", allow("1.5.0")), there, shelf, "hold OneWayChannel at foo-2.0.0"},
+		"to a version":      {"a version is another way", version("2.0.0"), there, shelf, "hold OneWayChannel at foo-2.0.0"},
+		"to the same":       {"even to the same content", version("1.5.0"), there, shelf, "hold OneWayChannel at foo-1.5.0"},
+		"same, consented":   {"which consent allows", version("1.5.0", allow("1.5.0")), there, shelf, "keep foo-1.5.0"},
+		"to latest":         {"latest is another way", latest(), there, shelf, "hold OneWayChannel at foo-2.0.0"},
+		"to a template":     {"so is a template", template("foo-2.0.0"), there, shelf, "hold OneWayChannel at foo-2.0.0"},
+		"back to previous":  {"so is what ran before", version("1.0.0"), edit(there, after("1.0.0")), shelf, "hold OneWayChannel at foo-1.0.0"},
+		"by default": {
+			"a default that leads there is the same way", ask(), there,
+			system(releases, edit(foo("experimental=1.5.0"), oneWay("experimental"), byDefault("experimental"))), "keep foo-1.5.0",
+		},
+		"by other default": {
+			"one that does not is not", ask(), there,
+			system(releases, edit(foo("experimental=1.5.0", "fast=2.0.0"), oneWay("experimental"), byDefault("fast"))), "hold OneWayChannel at foo-2.0.0",
+		},
+		"not one-way": {"other channels are left freely", channel("fast"), there, open, "move foo-2.0.0"},
+		"gone":        {"a channel that is no more holds nobody", channel("fast"), there, gone, "move foo-2.0.0"},
+		"to another catalogue": {"the channel's own catalogue says", latest(from(catalog.Local)), there, catalog.Index{
+			Local:  catalog.New(localNamespace, everyone("3.0.0"), nil),
+			System: catalog.New(systemNamespace, releases, []catalog.Module{edit(foo("experimental=1.5.0"), oneWay("experimental"))}),
+		}, "hold OneWayChannel at foo-3.0.0 locally"},
+		"no version to name": {
+			"without a version there is nothing to consent to", template("foo-odd"), there,
+			system(append(releases, of("1.5.0", named("foo-odd"), unversioned)), edit(foo("experimental=1.5.0"), oneWay("experimental"))), "hold OneWayChannel at foo-odd",
+		},
+	})
+}

@@ -1,0 +1,356 @@
+package catalog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/revision"
+)
+
+// worlds is how many questions each property is asked; every one has its own seed, which a failure names.
+const worlds = 4000
+
+// world is a question made up from a seed: few versions, contents and channels, so that much coincides.
+type world struct {
+	*rand.Rand
+	request   catalog.Request
+	installed catalog.Installed
+	local     shelf
+	system    shelf
+}
+
+type shelf struct {
+	namespace string
+	releases  []catalog.Release
+	modules   []catalog.Module
+}
+
+func (s shelf) catalogue() *catalog.Catalogue { return catalog.New(s.namespace, s.releases, s.modules) }
+
+func (w *world) index() catalog.Index {
+	return catalog.Index{Local: w.local.catalogue(), System: w.system.catalogue()}
+}
+
+func (w *world) resolve() catalog.Decision {
+	return catalog.Resolve(w.request, w.installed, w.index(), now)
+}
+
+func (w *world) outcome() string { return outcome(w.installed, w.resolve()) }
+
+var (
+	someVersions = []string{"0.9.0", "1.0.0-rc.1", "1.0.0", "1.0.0+b1", "1.0.1", "1.2.0-beta.1", "1.2.0", "2.0.0-rc.1", "2.0.0", "v3.0.0", ""}
+	someChannels = []string{"stable", "fast", "none", ""}
+	someModules  = []string{"foo", "foo", "foo", "bar"}
+	someRanges   = []string{"*", "1.x", ">=1.0.0 <2.0.0", "<1.0.0 || >=2.0.0", "~1.0.0", "1.2"}
+)
+
+func pick[T any](w *world, of []T) T { return of[w.IntN(len(of))] }
+
+// oneIn is true once in n times.
+func (w *world) oneIn(n int) bool { return w.IntN(n) == 0 }
+
+func makeWorld(seed uint64) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 1))}
+	w.system = w.shelf(systemNamespace, 1+w.IntN(10))
+	w.local = w.shelf(localNamespace, max(0, w.IntN(6)-3))
+	w.request = w.someRequest()
+	if w.oneIn(4) {
+		return w
+	}
+	w.installed = catalog.Installed{Module: pick(w, someModules), Catalog: pick(w, []catalog.Catalog{catalog.System, catalog.System, catalog.Local})}
+	if w.oneIn(6) {
+		return w
+	}
+	w.installed.Current = w.choice()
+	if w.oneIn(2) {
+		w.installed.Previous = w.choice()
+	}
+	if w.oneIn(2) {
+		version := pick(w, someVersions)
+		w.installed.Plan = &catalog.Plan{Version: version, Content: w.content(version), Digest: "plan"}
+	}
+	return w
+}
+
+func (w *world) shelf(namespace string, size int) shelf {
+	s := shelf{namespace: namespace}
+	for i := range size {
+		s.releases = append(s.releases, w.release(fmt.Sprintf("t%d", i)))
+	}
+	if w.oneIn(2) {
+		s.modules = append(s.modules, w.module())
+	}
+	return s
+}
+
+func (w *world) content(version string) string {
+	if w.oneIn(8) {
+		return "sha256:other"
+	}
+	return "sha256:" + version
+}
+
+func (w *world) release(template string) catalog.Release {
+	version := pick(w, someVersions)
+	return catalog.Release{
+		Template: template, Module: pick(w, someModules), Version: version, Digest: w.content(version), Channel: pick(w, someChannels),
+		Readiness: pick(w, []catalog.Readiness{catalog.Ready, catalog.Ready, catalog.Idle, catalog.NotReady}),
+		Since:     now.Add(-time.Duration(w.IntN(4)) * time.Hour), Deleting: w.oneIn(12),
+		Support: catalog.Support{
+			State: pick(w, []catalog.State{catalog.Supported, catalog.Supported, catalog.Supported, catalog.Deprecated, catalog.Withdrawn}),
+			Until: pick(w, []time.Time{{}, {}, now.Add(-time.Hour), now.Add(time.Hour), now.Add(2 * time.Hour)}),
+		},
+	}
+}
+
+func (w *world) module() catalog.Module {
+	m := catalog.Module{Name: "foo", DefaultChannel: pick(w, []string{"", "stable", "fast"})}
+	for _, name := range []string{"stable", "fast"} {
+		if w.oneIn(2) {
+			m.Channels = append(m.Channels, catalog.Channel{Name: name, Version: pick(w, someVersions), Suspended: w.oneIn(4), OneWay: w.oneIn(4)})
+		}
+	}
+	if w.oneIn(6) {
+		m.Admits = func(string) bool { return false }
+	}
+	return m
+}
+
+func (w *world) choice() *catalog.Choice {
+	version := pick(w, someVersions)
+	return &catalog.Choice{Template: fmt.Sprintf("t%d", w.IntN(6)), Version: version, Digest: w.content(version), Channel: pick(w, []string{"", "stable", "fast"})}
+}
+
+func (w *world) someRequest() catalog.Request {
+	r := catalog.Request{
+		Namespace: localNamespace, Name: "foo", Catalog: pick(w, []catalog.Catalog{"", catalog.Auto, catalog.Local, catalog.System}),
+		Prereleases: pick(w, []catalog.Prereleases{{}, {}, {Include: true}, {Identifiers: []string{"rc"}}}),
+		Upgrade: catalog.Upgrade{
+			Mode:             pick(w, []catalog.Mode{"", "", catalog.Automatic, catalog.Manual, catalog.Never}),
+			MaxStep:          pick(w, []catalog.Size{"", "", catalog.Patch, catalog.Minor, catalog.Major}),
+			AllowDowngradeTo: pick(w, []string{"", "", "1.0.0", "0.9.0", "1.0.0-rc.1"}),
+			Approve:          pick(w, []string{"", "plan"}),
+		},
+	}
+	switch w.IntN(7) {
+	case 0:
+		r.Channel = pick(w, []string{"stable", "fast"})
+	case 1:
+		r.Version = pick(w, someVersions[:9])
+	case 2:
+		r.Range = pick(w, someRanges)
+	case 3:
+		r.Latest = true
+	case 4:
+		r.Template = fmt.Sprintf("t%d", w.IntN(6))
+	case 5:
+		r.Name, r.Template = "", fmt.Sprintf("t%d", w.IntN(6))
+	}
+	return r
+}
+
+// everywhere asks the property of every world and counts how often it said something.
+func everywhere(t *testing.T, holds func(t *testing.T, w *world) (said bool)) {
+	t.Helper()
+	t.Parallel()
+	said := 0
+	for seed := range uint64(worlds) {
+		if holds(t, makeWorld(seed)) {
+			said++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if said < worlds/100 {
+		t.Errorf("the property said something in %d of %d worlds only", said, worlds)
+	}
+}
+
+func TestEveryDecisionIsSound(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		d := w.resolve()
+		checkSound(t, w.installed, d)
+		if d.Target == nil {
+			return false
+		}
+		home := w.system
+		if d.Catalog == catalog.Local {
+			home = w.local
+		}
+		at := slices.IndexFunc(home.releases, func(r catalog.Release) bool { return r.Template == d.Target.Template })
+		if at < 0 || !cmp.Equal(home.releases[at], *d.Target) || d.Namespace != home.namespace || d.Module != d.Target.Module {
+			t.Errorf("the target is not from the chosen catalogue: %+v", d)
+		}
+		if d.Changed && (d.Target.Deleting || d.Target.Support.State == catalog.Withdrawn || d.Target.Readiness == catalog.NotReady) {
+			t.Errorf("moved to what cannot be chosen: %+v", d.Target)
+		}
+		return true
+	})
+}
+
+func TestOneInputHasOneAnswer(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		if diff := cmp.Diff(w.resolve(), w.resolve()); diff != "" {
+			t.Error(diff)
+		}
+		return true
+	})
+}
+
+func TestOrderOfTheIndexIsIrrelevant(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		want := w.resolve()
+		wantChannels := w.system.catalogue().Channels("foo", now)
+		for _, releases := range [][]catalog.Release{w.local.releases, w.system.releases} {
+			w.Shuffle(len(releases), func(i, j int) { releases[i], releases[j] = releases[j], releases[i] })
+		}
+		for _, module := range w.system.modules {
+			slices.Reverse(module.Channels)
+		}
+		if diff := cmp.Diff(want, w.resolve()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(wantChannels, w.system.catalogue().Channels("foo", now)); diff != "" {
+			t.Error(diff)
+		}
+		return true
+	})
+}
+
+func TestUnrelatedReleaseChangesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		want := w.resolve()
+		for _, s := range []*shelf{&w.system, &w.local} {
+			stranger := w.release("stranger")
+			stranger.Module = "stranger"
+			s.releases = append(s.releases, stranger)
+			s.modules = append(s.modules, catalog.Module{Name: "stranger"})
+		}
+		if diff := cmp.Diff(want, w.resolve()); diff != "" {
+			t.Error(diff)
+		}
+		return true
+	})
+}
+
+func TestOtherVersionsDoNotMovePins(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		if w.request.Version == "" {
+			return false
+		}
+		want := w.resolve()
+		w.system.releases = append(w.system.releases, of("7.7.7", named("stranger")))
+		got := w.resolve()
+		if diff := cmp.Diff([]any{want.Target, want.Hold, want.Warnings, want.NextCheck}, []any{got.Target, got.Hold, got.Warnings, got.NextCheck}); diff != "" && want.Module != "" {
+			t.Error(diff)
+		}
+		return true
+	})
+}
+
+func TestNothingGoesBackWithoutConsent(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		d := w.resolve()
+		if d.Target == nil || !d.Changed || w.installed.Current == nil {
+			return false
+		}
+		from, fromErr := revision.ParseStrict(w.installed.Current.Version)
+		to, toErr := revision.ParseStrict(d.Target.Version)
+		if fromErr == nil && toErr == nil && to.Compare(from) > 0 {
+			return true
+		}
+		if fromErr == nil && toErr == nil && to.Compare(from) == 0 {
+			t.Errorf("other content under the installed version: %+v", d.Target)
+		}
+		previous := w.installed.Previous
+		returns := previous != nil && (w.request.Version != "" || w.request.Template != "") && previous.Digest == d.Target.Digest && previous.Version == d.Target.Version
+		if w.request.Upgrade.AllowDowngradeTo != d.Target.Version && !returns {
+			t.Errorf("from %+v to %+v without consent", w.installed.Current, d.Target)
+		}
+		return true
+	})
+}
+
+func TestHoldChangesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		var current, previous catalog.Choice
+		if w.installed.Current != nil {
+			current = *w.installed.Current
+		}
+		if w.installed.Previous != nil {
+			previous = *w.installed.Previous
+		}
+		d := w.resolve()
+		if w.installed.Current != nil && *w.installed.Current != current || w.installed.Previous != nil && *w.installed.Previous != previous {
+			t.Error("what is installed was written to")
+		}
+		if d.Hold != nil && (d.Target != nil || d.Changed) {
+			t.Errorf("a hold moves: %+v", d)
+		}
+		return d.Hold != nil
+	})
+}
+
+func TestOneMoveIsEnough(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		d := w.resolve()
+		if d.Target == nil || !d.Changed {
+			return false
+		}
+		w.installed = catalog.Installed{Module: d.Module, Catalog: d.Catalog, Previous: w.installed.Current, Current: &catalog.Choice{
+			Template: d.Target.Template, Version: d.Target.Version, Digest: d.Target.Digest, Channel: d.Channel(),
+		}}
+		if again := w.resolve(); again.Target == nil || again.Changed || again.Target.Template != d.Target.Template || again.Catalog != d.Catalog {
+			t.Errorf("after %s comes %s", d.Target.Template, w.outcome())
+		}
+		return true
+	})
+}
+
+func TestAnswerHoldsUntilTheNextCheck(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		want := w.resolve()
+		then := want.NextCheck.Add(-time.Nanosecond)
+		if want.NextCheck.IsZero() {
+			then = now.AddDate(10, 0, 0)
+		}
+		got := catalog.Resolve(w.request, w.installed, w.index(), then)
+		if diff := cmp.Diff(outcome(w.installed, want), outcome(w.installed, got)); diff != "" {
+			t.Errorf("at %s: %s", then, diff)
+		}
+		return true
+	})
+}
+
+func TestLocalModuleShadowsCompletely(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		if w.request.Catalog == catalog.System || w.request.Catalog == catalog.Local || w.installed.Catalog != "" || len(w.local.releases) == 0 {
+			return false
+		}
+		d := w.resolve()
+		has := slices.ContainsFunc(w.local.releases, func(r catalog.Release) bool {
+			return r.Module == d.Module && r.Readiness != catalog.NotReady && !r.Deleting
+		})
+		if has && d.Catalog != catalog.Local {
+			t.Errorf("a local module is passed over: %+v", d)
+		}
+		return has
+	})
+}

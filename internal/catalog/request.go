@@ -1,0 +1,149 @@
+package catalog
+
+import "slices"
+
+// Request is what an installation asks for.
+type Request struct {
+	// Namespace is the installation's own, by which a module of the system catalogue admits it.
+	Namespace string
+	// Name is the module; Template the name of one template. At least one is given, and both must agree.
+	Name     string
+	Template string
+	// Catalog is where to look; empty means Auto.
+	Catalog Catalog
+	// At most one of Channel, Version, Range and Latest is given, and none beside Template. Without any, the module's
+	// default channel is meant, and the latest release where there is none.
+	Channel string
+	Version string
+	Range   string
+	Latest  bool
+	// Prereleases has a say for Range and Latest alone.
+	Prereleases Prereleases
+	Upgrade     Upgrade
+}
+
+// Prereleases says which prereleases may be chosen. The zero value excludes them all.
+type Prereleases struct {
+	// Include admits every prerelease.
+	Include bool
+	// Identifiers admits those whose first identifier is listed: rc admits 2.0.0-rc.1, and not 2.0.0-rc1.
+	Identifiers []string
+}
+
+// Mode says when an installation changes.
+type Mode string
+
+const (
+	// Automatic changes as soon as there is something to change to. The empty value means the same.
+	Automatic Mode = "Automatic"
+	// Manual installs, and changes with approval from then on.
+	Manual Mode = "Manual"
+	// Never installs, and changes no more.
+	Never Mode = "Never"
+)
+
+// Size is how far apart two versions are, by the first of their three numbers that differs.
+type Size string
+
+const (
+	// Patch changes the third number or the prerelease.
+	Patch Size = "Patch"
+	// Minor changes the second number.
+	Minor Size = "Minor"
+	// Major changes the first number. As a limit, the empty value means the same: no limit.
+	Major Size = "Major"
+)
+
+// Upgrade is the consent that a request gives to changes.
+type Upgrade struct {
+	Mode    Mode
+	MaxStep Size
+	// AllowDowngradeTo is the exact version, build metadata included, that may be moved to although it is older, or
+	// although a one-way channel is left for it.
+	AllowDowngradeTo string
+	// Approve is the digest of the plan that may be carried out in Manual mode.
+	Approve string
+}
+
+// Installed is what the installation is known to run. The zero value is a first install.
+type Installed struct {
+	// Module and Catalog are what the earlier choice was made from. Record them from a Decision that has a Target.
+	Module  string
+	Catalog Catalog
+	// Current is what was really applied, and nil before anything was; an attempt that failed does not count. Previous is
+	// what was applied before it.
+	Current  *Choice
+	Previous *Choice
+	// Plan is what the caller has computed for the pending change, where it has.
+	Plan *Plan
+}
+
+// Choice is a release as it is recorded, so that it outlives its template.
+type Choice struct {
+	Template string
+	// Version is empty when it was unknown.
+	Version string
+	Digest  string
+	// Channel is the channel that it was chosen by; empty when it was chosen otherwise.
+	Channel string
+}
+
+// Plan is the change to one release, spelt out and digested.
+type Plan struct {
+	// Version and Content are the release's version and digest.
+	Version string
+	Content string
+	// Digest is the digest of the plan itself, which an approval names.
+	Digest string
+}
+
+// Selector is the way by which a request selects.
+type Selector string
+
+const (
+	// ByTemplate selects one template by its name.
+	ByTemplate Selector = "template"
+	// ByChannel selects what a channel points to.
+	ByChannel Selector = "channel"
+	// ByVersion selects one version.
+	ByVersion Selector = "version"
+	// ByRange selects the highest version in a range.
+	ByRange Selector = "range"
+	// ByLatest selects the highest version.
+	ByLatest Selector = "latest"
+	// ByDefault leaves the way to the module.
+	ByDefault Selector = "default"
+)
+
+// Selection is a way to select and its value, where it has one.
+type Selection struct {
+	By    Selector
+	Value string
+}
+
+// String is the selection as status shows it: channel/stable, latest.
+func (s Selection) String() string {
+	if s.Value == "" {
+		return string(s.By)
+	}
+	return string(s.By) + "/" + s.Value
+}
+
+// followsReleases says whether the highest release is meant, so that a new one may change the answer.
+func (s Selection) followsReleases() bool { return s.By == ByRange || s.By == ByLatest }
+
+// namesRelease says whether the request itself names the release, so that it consents to that very one.
+func (s Selection) namesRelease() bool { return s.By == ByVersion || s.By == ByTemplate }
+
+// selections are the selections that the request makes: one when it is well formed.
+func (r Request) selections() []Selection {
+	all := []Selection{{ByTemplate, r.Template}, {ByChannel, r.Channel}, {ByVersion, r.Version}, {ByRange, r.Range}}
+	given := slices.DeleteFunc(all, func(s Selection) bool { return s.Value == "" })
+	if r.Latest {
+		given = append(given, Selection{By: ByLatest})
+	}
+	if len(given) == 0 {
+		given = append(given, Selection{By: ByDefault})
+	}
+	return given
+}
