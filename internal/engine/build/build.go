@@ -1,0 +1,238 @@
+// Package build turns the tree of an artifact into Kubernetes objects: plain YAML as it is, kustomizations in a confined
+// process of their own, variables replaced inside scalars. The same request gives the same objects in the same order.
+// It does not know where a tree came from, what a cluster holds, or what becomes of the objects.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+var (
+	// ErrEmpty says that there is no object at the path. It is never to be taken for a wish to remove everything.
+	ErrEmpty = errors.New("nothing to apply")
+	// ErrPath says that the path is not a folder of the artifact.
+	ErrPath = errors.New("path is not a folder of the artifact")
+	// ErrDocument says that a file of the artifact, or an object made from it, cannot be applied.
+	ErrDocument = errors.New("not an object that can be applied")
+	// ErrLimit says that the artifact asks for more than a build may take.
+	ErrLimit = errors.New("build exceeds a limit")
+	// ErrForbidden says that a kustomization asks for what no build does: remote bases, files outside the artifact,
+	// plugins, Helm charts.
+	ErrForbidden = errors.New("kustomization asks for what is not allowed")
+	// ErrKustomize says that kustomize cannot build what is there.
+	ErrKustomize = errors.New("kustomize build")
+	// ErrVariable says that a variable has no value or no valid name, or that its use is not valid.
+	ErrVariable = errors.New("variable substitution")
+	// ErrWorker says that the process which builds could not start, crashed, or ran into one of its limits.
+	ErrWorker = errors.New("build process")
+)
+
+// Request is what to build. All that is not content of the tree comes from the one who installs it.
+type Request struct {
+	// Tree is the artifact.
+	Tree fs.FS
+	// Path is a folder of the tree, "" for its root.
+	Path string
+	// Substitute are the variables. Without any, nothing is substituted.
+	Substitute map[string]string
+	// Patches are strategic merge or JSON patches.
+	Patches []Patch
+	// Images are replaced wherever kustomize looks for them. One of the same name in the artifact's kustomization gives way.
+	Images []Image
+	// TargetNamespace is set on every object that kustomize takes for namespaced.
+	TargetNamespace string
+	// Labels and Annotations are set on every object itself, over those that it has.
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+// Patch changes the objects that the target selects, or without a target the one that it names.
+type Patch struct {
+	Patch  string `json:"patch"`
+	Target Target `json:"target,omitzero"`
+}
+
+// Target selects objects. Group, Version, Kind, Name and Namespace are anchored regular expressions; empty means any.
+type Target struct {
+	Group              string `json:"group,omitempty"`
+	Version            string `json:"version,omitempty"`
+	Kind               string `json:"kind,omitempty"`
+	Name               string `json:"name,omitempty"`
+	Namespace          string `json:"namespace,omitempty"`
+	LabelSelector      string `json:"labelSelector,omitempty"`
+	AnnotationSelector string `json:"annotationSelector,omitempty"`
+}
+
+// Image replaces an image's name, tag or digest.
+type Image struct {
+	Name    string `json:"name"`
+	NewName string `json:"newName,omitempty"`
+	NewTag  string `json:"newTag,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+}
+
+// Subcommand is the argument with which the default worker is started.
+const Subcommand = "build-worker"
+
+// Options tune a Builder. Zero values mean the defaults.
+type Options struct {
+	// Worker is the command that calls ServeWorker with its standard input and output. It is started with an empty
+	// environment. Default: this program with the argument Subcommand.
+	Worker []string
+	// Workers is how many worker processes run at once. Default 2.
+	Workers int
+	// Memory bounds what a worker may allocate, in bytes. Default 256 MiB.
+	Memory int64
+	// CPU bounds the processor time of a worker, to the second. Default 30 s.
+	CPU time.Duration
+	// Wall bounds a worker from its start to its end. Default 60 s.
+	Wall time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Worker) == 0 {
+		// Not by name: the file may have been replaced since.
+		o.Worker = []string{"/proc/self/exe", Subcommand}
+	}
+	if o.Workers <= 0 {
+		o.Workers = 2
+	}
+	if o.Memory <= 0 {
+		o.Memory = 256 << 20
+	}
+	if o.CPU <= 0 {
+		o.CPU = 30 * time.Second
+	}
+	if o.Wall <= 0 {
+		o.Wall = 60 * time.Second
+	}
+	return o
+}
+
+// The limits of every build.
+const (
+	maxInput     = 64 << 20  // bytes read from the artifact
+	maxDocument  = 5 << 20   // bytes of a document
+	maxDocuments = 10_000    // documents, and objects
+	maxDepth     = 200       // collections inside each other
+	maxAliases   = 1_000     // aliases in a document
+	maxValues    = 1_000_000 // scalars and collections of all objects, aliases followed
+	maxText      = 64 << 20  // bytes of all scalars, aliases followed and variables replaced
+	maxObject    = 8 << 20   // bytes of an object as JSON, twice what an API server stores at most
+)
+
+// Builder builds. It is safe for concurrent use.
+type Builder struct {
+	options Options
+	slots   chan struct{}
+}
+
+// New returns a Builder. No process is started before it is needed.
+func New(options Options) *Builder {
+	options = options.withDefaults()
+	return &Builder{options: options, slots: make(chan struct{}, options.Workers)}
+}
+
+// Build gives the objects at the path, in the order of the files and of the documents in them.
+//
+// Without a kustomization file these are the documents of all .yaml, .yml and .json files at and beneath the path, in
+// lexical order; a folder beneath that has a kustomization file stands for what that builds. Lists are taken apart and
+// empty documents skipped, as are objects annotated as local configuration of kustomize. Files are never read by
+// following a link. Whatever needs kustomize, or much memory, happens in a worker process.
+//
+// Every object is complete (API version, kind, name), the only one of its group, kind, namespace and name, and passed
+// Normalise. Apart from ErrWorker and the context's, errors are about the artifact or the request, and come again for the same.
+func (b *Builder) Build(ctx context.Context, r Request) ([]*unstructured.Unstructured, error) {
+	work, err := plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var made []rendered
+	if !work.heavy() {
+		made, err = work.plain(&treeSource{tree: r.Tree}, true)
+	}
+	if work.heavy() || errors.Is(err, errHeavy) {
+		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
+	}
+	objects, err := finish(made, r)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
+	}
+	return objects, nil
+}
+
+// job is a request as a worker gets it, with what was found at its path.
+type job struct {
+	Path       string            `json:"path"`
+	Substitute map[string]string `json:"substitute,omitempty"`
+	Patches    []Patch           `json:"patches,omitempty"`
+	Images     []Image           `json:"images,omitempty"`
+	Namespace  string            `json:"namespace,omitempty"`
+
+	// Own says that the path has a kustomization file. Otherwise Files and Folders, in the order of Files, are to be built.
+	Own     bool    `json:"own,omitempty"`
+	Found   []found `json:"found,omitempty"`
+	Large   bool    `json:"large,omitempty"`
+	Folders bool    `json:"folders,omitempty"`
+
+	Memory int64 `json:"memory,omitempty"`
+	CPU    int64 `json:"cpu,omitempty"`  // seconds
+	Wall   int64 `json:"wall,omitempty"` // seconds
+}
+
+// heavy says whether the job is for a worker.
+func (j *job) heavy() bool { return j.Large || j.kustomized() }
+
+// kustomized says whether kustomize has a part in it.
+func (j *job) kustomized() bool {
+	return j.Own || j.Folders || len(j.Patches) > 0 || len(j.Images) > 0 || j.Namespace != ""
+}
+
+// plan looks at what is there.
+func plan(ctx context.Context, r Request) (*job, error) {
+	folder, err := cleanPath(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(r.Substitute); err != nil {
+		return nil, err
+	}
+	work := &job{
+		Path: folder, Substitute: r.Substitute, Patches: slices.Clone(r.Patches), Images: slices.Clone(r.Images), Namespace: r.TargetNamespace,
+	}
+	if err := work.survey(ctx, r.Tree); err != nil {
+		return nil, err
+	}
+	return work, nil
+}
+
+// cleanPath makes "", "./a/" and "/a" names of an fs.FS.
+func cleanPath(given string) (string, error) {
+	for part := range strings.SplitSeq(given, "/") {
+		if part == ".." {
+			return "", fmt.Errorf("%w: %s has a part %q", ErrPath, transport.PrintableQuoted(given), part)
+		}
+	}
+	cleaned := strings.TrimPrefix(path.Clean("/"+given), "/")
+	if cleaned == "" {
+		return ".", nil
+	}
+	if !fs.ValidPath(cleaned) {
+		return "", fmt.Errorf("%w: %s", ErrPath, transport.PrintableQuoted(given))
+	}
+	return cleaned, nil
+}

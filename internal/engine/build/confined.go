@@ -1,0 +1,174 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// Where things are in the file system that kustomize sees. Paths that lead out of the artifact end above it, where there is
+// nothing, so that they are not taken for others inside.
+const (
+	artifactRoot  = "/artifact"
+	generatedRoot = "/generated"
+)
+
+// errReadOnly answers to all that would change something.
+var errReadOnly = errors.New("the artifact is read-only")
+
+// confined is a read-only file system of the artifact and of generated files, and of nothing else.
+type confined struct {
+	from    source
+	overlay map[string][]byte // by path
+	refusal error             // the first thing that was asked for and is not allowed
+}
+
+var _ filesys.FileSystem = (*confined)(nil)
+
+// inside is the name in the artifact that a path stands for.
+func inside(file string) (string, bool) {
+	cleaned := path.Clean(file)
+	if cleaned == artifactRoot {
+		return ".", true
+	}
+	return strings.CutPrefix(cleaned, artifactRoot+"/")
+}
+
+func (c *confined) refuse(err error) error {
+	if c.refusal == nil {
+		c.refusal = err
+	}
+	return err
+}
+
+func (c *confined) kind(file string) kind {
+	cleaned := path.Clean(file)
+	if _, ok := c.overlay[cleaned]; ok {
+		return isFile
+	}
+	if cleaned == generatedRoot {
+		return isFolder
+	}
+	name, ok := inside(cleaned)
+	if !ok {
+		return isNothing
+	}
+	found, err := c.from.kind(name)
+	if err != nil {
+		_ = c.refuse(err) // Reported in the place of what kustomize makes of it.
+		return isNothing
+	}
+	return found
+}
+
+// CleanedAbs splits a path into folder and file.
+func (c *confined) CleanedAbs(file string) (filesys.ConfirmedDir, string, error) {
+	cleaned := path.Clean(file)
+	switch c.kind(cleaned) {
+	case isFolder:
+		return filesys.ConfirmedDir(cleaned), "", nil
+	case isFile:
+		return filesys.ConfirmedDir(path.Dir(cleaned)), path.Base(cleaned), nil
+	default:
+		return "", "", c.missing(cleaned)
+	}
+}
+
+func (c *confined) missing(file string) error {
+	name, ok := inside(file)
+	if !ok {
+		return c.refuse(fmt.Errorf("%w: a path that leads out of the artifact, to %s", ErrForbidden, transport.PrintableQuoted(file)))
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadFile reads a file. A kustomization is read only if it asks for nothing that is not allowed.
+func (c *confined) ReadFile(file string) ([]byte, error) {
+	cleaned := path.Clean(file)
+	if content, ok := c.overlay[cleaned]; ok {
+		return content, nil
+	}
+	if c.kind(cleaned) != isFile {
+		return nil, c.missing(cleaned)
+	}
+	name, _ := inside(cleaned)
+	content, err := c.from.read(name)
+	if err != nil {
+		return nil, c.refuse(err)
+	}
+	if isKustomization(name) {
+		if err := c.checkKustomization(name, content); err != nil {
+			return nil, c.refuse(err)
+		}
+	}
+	return content, nil
+}
+
+// ReadDir lists a folder.
+func (c *confined) ReadDir(file string) ([]string, error) {
+	name, ok := inside(file)
+	if !ok {
+		return nil, c.missing(file)
+	}
+	return c.from.list(name)
+}
+
+// IsDir tells folders.
+func (c *confined) IsDir(file string) bool { return c.kind(file) == isFolder }
+
+// Exists tells files and folders that are there.
+func (c *confined) Exists(file string) bool { return c.kind(file) != isNothing }
+
+// Glob matches in one folder, which is all that kustomize asks for: its last name alone may be a pattern.
+func (c *confined) Glob(pattern string) ([]string, error) {
+	folder, last := path.Split(pattern)
+	folder = path.Clean(folder)
+	if strings.ContainsAny(folder, `*?[\`) || c.kind(folder) != isFolder {
+		return nil, nil
+	}
+	names, err := c.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var matched []string
+	for _, name := range names {
+		ok, err := path.Match(last, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			matched = append(matched, path.Join(folder, name))
+		}
+	}
+	slices.Sort(matched)
+	return matched, nil
+}
+
+// Open is not needed to build.
+func (c *confined) Open(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Walk is not needed to build.
+func (c *confined) Walk(string, filepath.WalkFunc) error { return errReadOnly }
+
+// Create changes nothing.
+func (c *confined) Create(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Mkdir changes nothing.
+func (c *confined) Mkdir(string) error { return errReadOnly }
+
+// MkdirAll changes nothing.
+func (c *confined) MkdirAll(string) error { return errReadOnly }
+
+// RemoveAll changes nothing.
+func (c *confined) RemoveAll(string) error { return errReadOnly }
+
+// WriteFile changes nothing.
+func (c *confined) WriteFile(string, []byte) error { return errReadOnly }

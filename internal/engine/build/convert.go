@@ -1,0 +1,256 @@
+package build
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// converter makes values of YAML trees, strictly and within the budget of one build.
+type converter struct {
+	vars    *substitution
+	simple  bool // leave to a worker what takes much memory
+	values  int
+	text    int64
+	aliases int // in the current document
+	replace bool
+}
+
+func newConverter(vars map[string]string, simple bool) *converter {
+	return &converter{vars: newSubstitution(vars, simple), simple: simple}
+}
+
+// The label or annotation that keeps variables of an object as they are, as Flux spells it.
+const (
+	substituteKey      = "kustomize.toolkit.fluxcd.io/substitute"
+	substituteDisabled = "disabled"
+)
+
+// object makes a document's object, with its variables replaced unless it says otherwise.
+func (c *converter) object(d document) (map[string]any, error) {
+	object, err := c.convert(d, false)
+	if err != nil || c.vars == nil || keepsVariables(object) {
+		return object, err
+	}
+	return c.convert(d, true)
+}
+
+func keepsVariables(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return labels[substituteKey] == substituteDisabled || annotations[substituteKey] == substituteDisabled
+}
+
+func (c *converter) convert(d document, replace bool) (map[string]any, error) {
+	c.aliases, c.replace = 0, replace
+	made, err := c.value(d.node, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.origin, err)
+	}
+	object, ok := made.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: it is no mapping", d.origin, ErrDocument)
+	}
+	return object, nil
+}
+
+func (c *converter) value(node *yaml.Node, depth int) (any, error) {
+	if c.values++; c.values > 2*maxValues {
+		// Twice, since objects with variables are read twice.
+		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxValues)
+	}
+	if c.simple && c.values > maxSeparators {
+		return nil, errHeavy
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%w: line %d: nested deeper than %d", ErrLimit, node.Line, maxDepth)
+	}
+	switch node.Kind {
+	case yaml.DocumentNode:
+		if len(node.Content) == 1 {
+			return c.value(node.Content[0], depth)
+		}
+	case yaml.AliasNode:
+		if c.aliases++; c.aliases > maxAliases {
+			return nil, fmt.Errorf("%w: more than %d aliases", ErrLimit, maxAliases)
+		}
+		return c.value(node.Alias, depth+1)
+	case yaml.MappingNode:
+		return c.mapping(node, depth)
+	case yaml.SequenceNode:
+		return c.sequence(node, depth)
+	case yaml.ScalarNode:
+		return c.scalar(node)
+	default:
+	}
+	return nil, fmt.Errorf("%w: line %d: not YAML", ErrDocument, node.Line)
+}
+
+func (c *converter) sequence(node *yaml.Node, depth int) (any, error) {
+	if tag := node.ShortTag(); tag != yaml.NodeTagSeq {
+		return nil, unknownTag(node, tag)
+	}
+	made := make([]any, 0, len(node.Content))
+	for _, item := range node.Content {
+		value, err := c.value(item, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, value)
+	}
+	return made, nil
+}
+
+func (c *converter) mapping(node *yaml.Node, depth int) (any, error) {
+	if tag := node.ShortTag(); tag != yaml.NodeTagMap {
+		return nil, unknownTag(node, tag)
+	}
+	made := make(map[string]any, len(node.Content)/2)
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind == yaml.ScalarNode && key.ShortTag() == yaml.MergeTag {
+			merges = append(merges, value)
+			continue
+		}
+		name, err := c.key(key)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := made[name]; twice {
+			return nil, fmt.Errorf("%w: line %d: key %s twice", ErrDocument, key.Line, transport.PrintableQuoted(name))
+		}
+		if made[name], err = c.value(value, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	for _, from := range merges {
+		if err := c.merge(made, from, depth); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// key is the text of a key, as it is written: numbers and booleans are keys like others.
+func (c *converter) key(node *yaml.Node) (string, error) {
+	if node.Kind == yaml.AliasNode {
+		if c.aliases++; c.aliases > maxAliases {
+			return "", fmt.Errorf("%w: more than %d aliases", ErrLimit, maxAliases)
+		}
+		node = node.Alias
+	}
+	if node.Kind != yaml.ScalarNode {
+		return "", fmt.Errorf("%w: line %d: a key is no scalar", ErrDocument, node.Line)
+	}
+	text, _, err := c.content(node)
+	return text, err
+}
+
+// merge adds what "<<" brings: a mapping, or several of which the first wins, and never over a key that is there.
+func (c *converter) merge(into map[string]any, from *yaml.Node, depth int) error {
+	value, err := c.value(from, depth+1)
+	if err != nil {
+		return err
+	}
+	sources, several := value.([]any)
+	if !several {
+		sources = []any{value}
+	}
+	for _, one := range sources {
+		fields, ok := one.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%w: line %d: only mappings can be merged", ErrDocument, from.Line)
+		}
+		for name, field := range fields {
+			if _, there := into[name]; !there {
+				into[name] = field
+			}
+		}
+	}
+	return nil
+}
+
+// content is a scalar's text, variables replaced, and whether any were.
+func (c *converter) content(node *yaml.Node) (text string, replaced bool, err error) {
+	text = node.Value
+	if c.replace && strings.Contains(text, "$") {
+		if text, err = c.vars.expand(text); err != nil {
+			return "", false, fmt.Errorf("line %d: %w", node.Line, err)
+		}
+		replaced = text != node.Value
+	}
+	if c.text += int64(len(text)); c.text > 2*maxText {
+		return "", false, fmt.Errorf("%w: more than %d bytes of text", ErrLimit, maxText)
+	}
+	return text, replaced, nil
+}
+
+func (c *converter) scalar(node *yaml.Node) (any, error) {
+	text, replaced, err := c.content(node)
+	if err != nil {
+		return nil, err
+	}
+	tag := node.ShortTag()
+	const written = yaml.Style(0)
+	if replaced && node.Style == written && tag == yaml.NodeTagString {
+		// Neither quoted nor tagged: what the variables made of it is read like any text at its place, but is one scalar.
+		tag = (&yaml.Node{Kind: yaml.ScalarNode, Value: text}).ShortTag()
+	}
+	switch tag {
+	case yaml.NodeTagString, "!!timestamp":
+		return text, nil
+	case yaml.NodeTagNull:
+		return nil, nil //nolint:nilnil // That is what null is.
+	case yaml.NodeTagBool:
+		return boolean(node, text)
+	case yaml.NodeTagInt:
+		return integer(node, text)
+	case yaml.NodeTagFloat:
+		return float(node, text)
+	case yaml.MergeTag:
+		return text, nil
+	}
+	return nil, unknownTag(node, tag)
+}
+
+func unknownTag(node *yaml.Node, tag string) error {
+	return fmt.Errorf("%w: line %d: tag %s", ErrDocument, node.Line, transport.PrintableQuoted(tag))
+}
+
+func boolean(node *yaml.Node, text string) (any, error) {
+	switch strings.ToLower(text) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return nil, fmt.Errorf("%w: line %d: %s is neither true nor false", ErrDocument, node.Line, transport.PrintableQuoted(text))
+}
+
+func integer(node *yaml.Node, text string) (any, error) {
+	number, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: line %d: number %s has no room in 64 bits; quote it if it is text", ErrDocument, node.Line, transport.PrintableQuoted(text))
+	}
+	return number, nil
+}
+
+func float(node *yaml.Node, text string) (any, error) {
+	plain := strings.ReplaceAll(text, "_", "")
+	if !strings.ContainsAny(plain, ".eE") {
+		// YAML reads integers without bounds; rounding one would make another of it.
+		return integer(node, text)
+	}
+	number, err := strconv.ParseFloat(plain, 64)
+	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
+		return nil, fmt.Errorf("%w: line %d: number %s does not exist in JSON; quote it if it is text", ErrDocument, node.Line, transport.PrintableQuoted(text))
+	}
+	return number, nil
+}

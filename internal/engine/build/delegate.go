@@ -1,0 +1,161 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec" //nolint:depguard // It starts this very program and nothing else, to do there what must not harm it here.
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// delegate lets a worker do the job.
+func (b *Builder) delegate(ctx context.Context, work *job, from source) ([]rendered, error) {
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	work.Memory, work.CPU, work.Wall = b.options.Memory, seconds(b.options.CPU), seconds(b.options.Wall)
+	content, err := json.Marshal(work)
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxJob {
+		return nil, fmt.Errorf("%w: variables and patches of more than %d bytes", ErrLimit, maxJob)
+	}
+	limited, cancel := context.WithTimeout(ctx, b.options.Wall)
+	defer cancel()
+	w, err := start(limited, b.options.Worker)
+	if err != nil {
+		return nil, err
+	}
+	made, talking := w.talk(content, from)
+	ending := w.end(talking)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case talking == nil:
+		return made, nil
+	case !errors.Is(talking, errBroken):
+		return nil, talking
+	}
+	return nil, b.diagnose(limited, w, talking, ending)
+}
+
+func seconds(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/time.Second)) }
+
+// worker is a process that does one job.
+type worker struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     io.ReadCloser
+	said    *words // on its standard error
+}
+
+func start(ctx context.Context, command []string) (*worker, error) {
+	process := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // The operator's own program.
+	// The runtime says in one line why it ends, and starts few threads.
+	process.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
+	process.Dir = "/"
+	process.WaitDelay = 5 * time.Second
+	w := &worker{process: process, said: &words{}}
+	process.Stderr = w.said
+	var err error
+	if w.in, err = process.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
+	}
+	if w.out, err = process.StdoutPipe(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
+	}
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("%w: start it: %w", ErrWorker, err)
+	}
+	return w, nil
+}
+
+// end waits for the process, which has nothing more to say.
+func (w *worker) end(talking error) error {
+	if talking != nil {
+		_ = w.process.Process.Kill() // It may have ended already.
+	}
+	_ = w.in.Close() // Likewise.
+	return w.process.Wait()
+}
+
+// talk gives the job, answers calls and collects objects. Errors of the job are told, all others are errBroken.
+func (w *worker) talk(job []byte, from source) ([]rendered, error) {
+	if err := writeFrame(w.in, frameJob, job); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(w.out, 64<<10)
+	var made []rendered
+	total := 0
+	for {
+		tag, content, err := readFrame(in, maxObject+4096)
+		if err != nil {
+			return nil, err
+		}
+		switch tag {
+		case frameKind, frameRead, frameList:
+			if err := w.reply(tag, string(content), from); err != nil {
+				return nil, err
+			}
+		case frameObject:
+			if total += len(content); total > maxText+maxDocuments*4096 || len(made) == maxDocuments {
+				return nil, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
+			}
+			one, err := decodeObject(content)
+			if err != nil {
+				return nil, err
+			}
+			made = append(made, one)
+		case frameRefuse:
+			return nil, decodeError(content)
+		case frameEnd:
+			return made, nil
+		default:
+			return nil, errBroken
+		}
+	}
+}
+
+func decodeObject(content []byte) (rendered, error) {
+	origin, raw, _ := bytes.Cut(content, []byte{0})
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return rendered{}, fmt.Errorf("%s: %w: %w", origin, ErrDocument, transport.SafeError(err))
+	}
+	return rendered{origin: string(origin), object: object.Object}, nil
+}
+
+// reply answers a call. What the artifact does not have is no reason to stop talking.
+func (w *worker) reply(tag byte, name string, from source) error {
+	var content []byte
+	var err error
+	switch tag {
+	case frameKind:
+		var found kind
+		found, err = from.kind(name)
+		content = []byte{byte(found)}
+	case frameRead:
+		content, err = from.read(name)
+	case frameList:
+		var names []string
+		names, err = from.list(name)
+		content = []byte(strings.Join(names, "\x00"))
+	}
+	if err != nil {
+		return writeFrame(w.in, frameRefuse, encodeError(err))
+	}
+	return writeFrame(w.in, frameAnswer, content)
+}

@@ -1,0 +1,187 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// render does the job where nothing it does can harm others.
+func (j *job) render(from source) ([]rendered, error) {
+	if !j.kustomized() {
+		return j.plain(from, false)
+	}
+	tree := &confined{from: from, overlay: map[string][]byte{}}
+	at, err := j.prepare(tree)
+	if err != nil {
+		return nil, tree.explain(err)
+	}
+	built, err := kustomize(tree, at)
+	if err != nil {
+		return nil, tree.explain(err)
+	}
+	c := newConverter(j.Substitute, false)
+	made := make([]rendered, 0, built.Size())
+	for _, resource := range built.Resources() {
+		origin := "built by kustomize: " + transport.Printable(resource.GetKind()+" "+resource.GetName())
+		object, err := c.object(document{origin: origin, node: resource.YNode()})
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, rendered{origin: origin, object: object})
+	}
+	return made, nil
+}
+
+// kustomize calls the library, which panics on some of what people write.
+func kustomize(tree *confined, at string) (built resmap.ResMap, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("it cannot cope with what is there: %v", panicked)
+		}
+	}()
+	return krusty.MakeKustomizer(&krusty.Options{
+		Reorder: krusty.ReorderOptionNone,
+		// The tree itself is the restriction: a base may stand anywhere in the artifact.
+		LoadRestrictions: types.LoadRestrictionsNone,
+		PluginConfig:     types.DisabledPluginConfig(),
+	}).Run(tree, at)
+}
+
+// prepare lays a kustomization with the wishes of the request over the artifact, and says where it is.
+func (j *job) prepare(tree *confined) (string, error) {
+	if j.Own {
+		return j.extend(tree)
+	}
+	// kustomize is more lenient than we are, so read first what it is going to read.
+	files := *j
+	files.Substitute, files.Found = nil, nil
+	k := j.wishes()
+	for _, f := range j.Found {
+		if f.Folder {
+			k.Resources = append(k.Resources, relative(f.Name))
+			continue
+		}
+		files.Found = []found{f}
+		objects, err := files.plain(tree.from, false)
+		if err != nil {
+			return "", err
+		}
+		// A file of comments alone is an error to kustomize.
+		if len(objects) > 0 {
+			k.Resources = append(k.Resources, relative(f.Name))
+		}
+	}
+	if len(k.Resources) == 0 {
+		return "", ErrEmpty
+	}
+	return generatedRoot, tree.generate(path.Join(generatedRoot, kustomizationNames()[0]), k)
+}
+
+// relative leads from the generated folder to a name of the artifact.
+func relative(name string) string { return ".." + path.Join(artifactRoot, name) }
+
+// wishes are what the request adds to a kustomization.
+func (j *job) wishes() *types.Kustomization {
+	k := &types.Kustomization{Namespace: j.Namespace}
+	k.Kind, k.APIVersion = types.KustomizationKind, types.KustomizationVersion
+	for _, p := range j.Patches {
+		patch := types.Patch{Patch: p.Patch}
+		if p.Target != (Target{}) {
+			patch.Target = p.Target.selector()
+		}
+		k.Patches = append(k.Patches, patch)
+	}
+	for _, image := range j.Images {
+		k.Images = append(k.Images, types.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
+	}
+	return k
+}
+
+func (t Target) selector() *types.Selector {
+	return &types.Selector{
+		ResId: resid.ResId{
+			Gvk: resid.Gvk{Group: t.Group, Version: t.Version, Kind: t.Kind}, Name: t.Name, Namespace: t.Namespace,
+		},
+		LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
+	}
+}
+
+// extend puts the wishes into the artifact's own kustomization, where kustomize applies them along with what is there.
+func (j *job) extend(tree *confined) (string, error) {
+	at := path.Join(artifactRoot, j.Path)
+	wishes := j.wishes()
+	if wishes.Namespace == "" && len(wishes.Patches) == 0 && len(wishes.Images) == 0 {
+		return at, nil
+	}
+	for _, name := range kustomizationNames() {
+		file := path.Join(at, name)
+		if !tree.Exists(file) || tree.IsDir(file) {
+			continue
+		}
+		content, err := tree.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		k := &types.Kustomization{}
+		if err := k.Unmarshal(content); err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrKustomize, transport.PrintableQuoted(name), transport.SafeError(err))
+		}
+		if wishes.Namespace != "" {
+			k.Namespace = wishes.Namespace
+		}
+		k.Patches = append(k.Patches, wishes.Patches...)
+		k.FixKustomization() // Images may be under an older name.
+		k.Images = replaceImages(k.Images, wishes.Images)
+		return at, tree.generate(file, k)
+	}
+	return at, nil
+}
+
+// replaceImages lets the wish for an image take the place of what the artifact says of the same one.
+func replaceImages(have, wishes []types.Image) []types.Image {
+	for _, wish := range wishes {
+		replaced := false
+		for i := range have {
+			if have[i].Name == wish.Name {
+				have[i], replaced = wish, true
+			}
+		}
+		if !replaced {
+			have = append(have, wish)
+		}
+	}
+	return have
+}
+
+func (c *confined) generate(name string, k *types.Kustomization) error {
+	content, err := yaml.Marshal(k)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrKustomize, err)
+	}
+	c.overlay[name] = content
+	return nil
+}
+
+// explain puts in front what was refused, since kustomize hides why a file could not be read.
+func (c *confined) explain(err error) error {
+	if c.refusal != nil {
+		return c.refusal
+	}
+	for _, ours := range []error{ErrEmpty, ErrLimit, ErrDocument, ErrForbidden, ErrVariable, ErrKustomize, errBroken} {
+		if errors.Is(err, ours) {
+			return err
+		}
+	}
+	text := strings.NewReplacer(artifactRoot+"/", "", artifactRoot, ".", generatedRoot, "(generated)").Replace(err.Error())
+	return fmt.Errorf("%w: %w", ErrKustomize, transport.SafeError(errors.New(text)))
+}

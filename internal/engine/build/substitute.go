@@ -1,0 +1,134 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/envsubst"
+	"github.com/fluxcd/pkg/envsubst/parse"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// errHeavy says that a build is better done by a worker.
+var errHeavy = errors.New("too heavy to be done here")
+
+// variableName is what Flux takes for the name of a variable.
+var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+
+func checkNames(vars map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if !variableName.MatchString(name) {
+			return fmt.Errorf("%w: %s is no name: letters, digits and underscores, no digit first", ErrVariable, transport.PrintableQuoted(name))
+		}
+	}
+	return nil
+}
+
+// What a scalar may hold of variables.
+const (
+	maxReferences = 10_000
+	maxNesting    = 32
+	maxSimple     = 8 << 20 // bytes made of scalars with variables, before a worker is asked to go on
+)
+
+// substitution replaces variables in one scalar after another.
+type substitution struct {
+	vars   map[string]string
+	simple bool  // only expressions whose cost shows beforehand
+	left   int64 // bytes that may still be made
+}
+
+func newSubstitution(vars map[string]string, simple bool) *substitution {
+	if len(vars) == 0 {
+		return nil
+	}
+	s := &substitution{vars: vars, simple: simple, left: maxText}
+	if simple {
+		s.left = maxSimple
+	}
+	return s
+}
+
+// expand replaces ${name} and the other forms that Flux knows. Values are taken as they are: what looks like a variable
+// in one stays. A variable without value is an error unless the expression says what stands for it.
+func (s *substitution) expand(text string) (string, error) {
+	if err := checkShape(text); err != nil {
+		return "", err
+	}
+	tree, err := parse.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w in %s", ErrVariable, err, transport.PrintableQuoted(text))
+	}
+	size, simple := s.estimate(tree.Root)
+	if s.simple && (!simple || size > s.left) {
+		return "", errHeavy
+	}
+	if size > s.left {
+		return "", fmt.Errorf("%w: variables make more than %d bytes of text", ErrLimit, maxText)
+	}
+	missing := ""
+	made, err := envsubst.Eval(text, func(name string) (string, bool) {
+		value, ok := s.vars[name]
+		if !ok {
+			missing = name
+		}
+		return value, ok
+	})
+	if err != nil {
+		// The last one that was looked for in vain, since defaults follow what they stand for.
+		return "", fmt.Errorf("%w: there is no value for %s, and no default", ErrVariable, transport.PrintableQuoted(missing))
+	}
+	if s.left -= int64(len(made)); s.left < 0 {
+		return "", fmt.Errorf("%w: variables make more than %d bytes of text", ErrLimit, maxText)
+	}
+	return made, nil
+}
+
+// checkShape bounds the recursion of the parser.
+func checkShape(text string) error {
+	if strings.Count(text, "$") > maxReferences {
+		return fmt.Errorf("%w: more than %d variables in a scalar", ErrLimit, maxReferences)
+	}
+	depth := 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '}':
+			depth = max(depth-1, 0)
+		case text[i] == '$' && i+1 < len(text) && text[i+1] == '{' && (i == 0 || text[i-1] != '$'):
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("%w: variables in variables, deeper than %d", ErrLimit, maxNesting)
+			}
+		}
+	}
+	return nil
+}
+
+// estimate is the most that an expression can make, and whether it consists of values, texts and defaults only. Others
+// may compare a value with a pattern for long, or replace each letter of it.
+func (s *substitution) estimate(node parse.Node) (size int64, simple bool) {
+	switch node := node.(type) {
+	case *parse.TextNode:
+		return int64(len(node.Value)), true
+	case *parse.ListNode:
+		return s.estimateAll(node.Nodes)
+	case *parse.FuncNode:
+		size, simple = s.estimateAll(node.Args)
+		known := slices.Contains([]string{"", ":-", "-", ":=", "=", ":+", "+", ":?", "?"}, node.Name)
+		return size + int64(len(s.vars[node.Param])), simple && known
+	}
+	return 0, false
+}
+
+func (s *substitution) estimateAll(nodes []parse.Node) (size int64, simple bool) {
+	simple = true
+	for _, node := range nodes {
+		more, plain := s.estimate(node)
+		size, simple = size+more, simple && plain
+	}
+	return size, simple
+}

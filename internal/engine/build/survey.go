@@ -1,0 +1,169 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// found is a file of manifests, or a folder to be built by its own kustomization.
+type found struct {
+	Name   string `json:"name"`
+	Folder bool   `json:"folder,omitempty"`
+}
+
+// largeInput is from how many bytes on manifests are parsed in a worker: a hostile byte becomes a hundred in memory.
+const largeInput = 2 << 20
+
+// kustomizationNames are the names by which kustomize finds its file.
+func kustomizationNames() []string {
+	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+}
+
+func isKustomization(name string) bool { return slices.Contains(kustomizationNames(), path.Base(name)) }
+
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// survey finds what is to be built at the path.
+func (j *job) survey(ctx context.Context, tree fs.FS) error {
+	info, err := fs.Stat(tree, j.Path)
+	if err != nil || !info.IsDir() {
+		return fmt.Errorf("%w: there is no folder %s", ErrPath, transport.PrintableQuoted(j.Path))
+	}
+	if j.Own, err = hasKustomization(tree, j.Path); err != nil || j.Own {
+		return err
+	}
+	total := int64(0)
+	return fs.WalkDir(tree, j.Path, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return j.folder(tree, name)
+		case !isManifest(name):
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%w: %s is no plain file", ErrDocument, transport.PrintableQuoted(name))
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		total += info.Size()
+		j.Large = total > largeInput
+		return j.add(found{Name: name})
+	})
+}
+
+func (j *job) folder(tree fs.FS, name string) error {
+	if name == j.Path {
+		return nil
+	}
+	own, err := hasKustomization(tree, name)
+	if err != nil || !own {
+		return err
+	}
+	j.Folders = true
+	if err := j.add(found{Name: name, Folder: true}); err != nil {
+		return err
+	}
+	return fs.SkipDir
+}
+
+func (j *job) add(f found) error {
+	j.Found = append(j.Found, f)
+	if len(j.Found) > maxDocuments {
+		return fmt.Errorf("%w: more than %d files", ErrLimit, maxDocuments)
+	}
+	return nil
+}
+
+func hasKustomization(tree fs.FS, folder string) (bool, error) {
+	for _, name := range kustomizationNames() {
+		info, err := fs.Stat(tree, path.Join(folder, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return false, err
+		case !info.IsDir():
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// source is the artifact, as far as a build looks into it.
+type source interface {
+	// kind says whether the name is a folder, a file or neither.
+	kind(name string) (kind, error)
+	// read gives the content of a file.
+	read(name string) ([]byte, error)
+	// list gives the names in a folder.
+	list(name string) ([]string, error)
+}
+
+// kind is what a name stands for.
+type kind byte
+
+const (
+	isNothing kind = '-'
+	isFile    kind = 'f'
+	isFolder  kind = 'd'
+)
+
+// treeSource reads a tree within the limits of one build.
+type treeSource struct {
+	tree fs.FS
+	used int64
+}
+
+func (s *treeSource) kind(name string) (kind, error) {
+	info, err := fs.Stat(s.tree, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+		return isNothing, nil
+	case err != nil:
+		return isNothing, err
+	case info.IsDir():
+		return isFolder, nil
+	case info.Mode().IsRegular():
+		return isFile, nil
+	}
+	return isNothing, nil
+}
+
+func (s *treeSource) read(name string) (content []byte, err error) {
+	file, err := s.tree.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", transport.PrintableQuoted(name), err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	content, err = io.ReadAll(io.LimitReader(file, maxInput-s.used+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", transport.PrintableQuoted(name), err)
+	}
+	if s.used += int64(len(content)); s.used > maxInput {
+		return nil, fmt.Errorf("%w: with %s more than %d bytes are read", ErrLimit, transport.PrintableQuoted(name), maxInput)
+	}
+	return content, nil
+}
+
+func (s *treeSource) list(name string) ([]string, error) {
+	entries, err := fs.ReadDir(s.tree, name)
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, err
+}

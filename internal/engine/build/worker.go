@@ -1,0 +1,156 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// maxJob bounds a job as JSON, in bytes: what an API server stores of an installation, its variables, and ten thousand names.
+const maxJob = 48 << 20
+
+// ServeWorker does one job that a Builder writes to its standard input, and ends. It is to be the only thing that its
+// process does: it takes from it the right to open files, to connect and to start programs, and limits its memory and
+// its processor time. The error says that the conversation broke; errors of the job are told to the Builder.
+func ServeWorker(stdin io.Reader, stdout io.Writer) error {
+	tag, content, err := readFrame(stdin, maxJob)
+	if err != nil {
+		return err
+	}
+	var work job
+	if err := json.Unmarshal(content, &work); tag != frameJob || err != nil {
+		return errors.Join(errBroken, err)
+	}
+	prepareProcess(&work)
+	if err := confine(work.Memory, work.CPU); err != nil {
+		return writeFrame(stdout, frameRefuse, encodeError(fmt.Errorf("confine the build process: %w", err)))
+	}
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	from := &callSource{in: bufio.NewReaderSize(stdin, 64<<10), out: out}
+	if err := answer(&work, from, out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// prepareProcess makes it end early rather than late.
+func prepareProcess(work *job) {
+	const maxStack = 64 << 20
+	debug.SetMaxStack(maxStack)
+	// Collect hard before the limit is hit.
+	debug.SetMemoryLimit(work.Memory * 3 / 4)
+	// Whatever library finds a way to fetch something finds this.
+	http.DefaultTransport = noTransport{}
+	// A worker whose builder is gone must not go on for long.
+	time.AfterFunc(time.Duration(work.Wall)*time.Second, func() { panic("build takes too long") })
+}
+
+type noTransport struct{}
+
+func (noTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return nil, fmt.Errorf("%w: nothing is loaded from elsewhere", ErrForbidden)
+}
+
+func answer(work *job, from source, out io.Writer) error {
+	made, err := work.render(from)
+	if err != nil {
+		return writeFrame(out, frameRefuse, encodeError(err))
+	}
+	total := 0
+	for _, one := range made {
+		raw, err := json.Marshal(one.object)
+		if err == nil && len(raw) > maxObject {
+			err = fmt.Errorf("%w: %s: more than %d bytes", ErrLimit, one.origin, maxObject)
+		}
+		if total += len(raw); err == nil && total > maxText {
+			err = fmt.Errorf("%w: the objects have more than %d bytes", ErrLimit, maxText)
+		}
+		if err != nil {
+			return writeFrame(out, frameRefuse, encodeError(err))
+		}
+		content := append(append([]byte(one.origin), 0), raw...)
+		if err := writeFrame(out, frameObject, content); err != nil {
+			return err
+		}
+	}
+	return writeFrame(out, frameEnd, nil)
+}
+
+// callSource asks the builder for what is in the artifact.
+type callSource struct {
+	in    io.Reader
+	out   *bufio.Writer
+	kinds map[string]kind
+}
+
+func (s *callSource) call(tag byte, name string) ([]byte, error) {
+	if err := writeFrame(s.out, tag, []byte(name)); err != nil {
+		return nil, err
+	}
+	if err := s.out.Flush(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	tag, content, err := readFrame(s.in, maxInput)
+	switch {
+	case err != nil:
+		return nil, err
+	case tag == frameAnswer:
+		return content, nil
+	case tag == frameRefuse:
+		return nil, decodeError(content)
+	}
+	return nil, errBroken
+}
+
+func (s *callSource) kind(name string) (kind, error) {
+	if known, ok := s.kinds[name]; ok {
+		return known, nil
+	}
+	content, err := s.call(frameKind, name)
+	if err != nil {
+		return isNothing, err
+	}
+	if len(content) != 1 {
+		return isNothing, errBroken
+	}
+	if s.kinds == nil {
+		s.kinds = map[string]kind{}
+	}
+	s.kinds[name] = kind(content[0])
+	return kind(content[0]), nil
+}
+
+func (s *callSource) read(name string) ([]byte, error) { return s.call(frameRead, name) }
+
+func (s *callSource) list(name string) ([]string, error) {
+	content, err := s.call(frameList, name)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for part := range bytes.SplitSeq(content, []byte{0}) {
+		if len(part) > 0 {
+			names = append(names, string(part))
+		}
+	}
+	return names, nil
+}
+
+// Main is what a program does when it is started as a worker: it gives the exit status.
+func Main() int {
+	if err := ServeWorker(os.Stdin, os.Stdout); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err) // There is nobody else to tell.
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,154 @@
+package fetch
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// retryable marks an error that another attempt may mend, not before a delay if the server asked for one.
+type retryable struct {
+	err   error
+	after time.Duration
+}
+
+func (e *retryable) Error() string { return e.err.Error() }
+func (e *retryable) Unwrap() error { return e.err }
+
+// download asks once. It gives the number of bytes of the body that were read, whatever else happened.
+func (c *Cache) download(ctx context.Context, a Artifact, want sum) (*archive.Tree, int64, error) {
+	from, err := url.Parse(a.URL)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
+	}
+	client, err := c.clients.HTTP(from, credential.TLS{}, credential.Proxy{})
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrArtifact, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
+	}
+	// The digest is that of the bytes as they are stored; nothing may be packed once more or unpacked on the way.
+	request.Header.Set("Accept-Encoding", "identity")
+	response, err := client.Do(request) //nolint:bodyclose // The guarded stream closes it.
+	if err != nil {
+		return nil, 0, unreachable(err)
+	}
+	stream := c.clients.Body(response.Body)
+	defer stream.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, 0, refused(response)
+	}
+	limit := c.options.MaxDownload
+	if a.Size > 0 {
+		limit = min(limit, a.Size)
+	}
+	if response.ContentLength > limit {
+		return nil, 0, tooLarge(a, limit)
+	}
+	body := &verified{src: stream, hash: want.make(), left: limit}
+	tree, err := c.unpack(ctx, a, want, body, limit)
+	return tree, body.count, err
+}
+
+// unpack reads the whole body, so that the digest has the last word even on an archive that is damaged.
+func (c *Cache) unpack(ctx context.Context, a Artifact, want sum, body *verified, limit int64) (*archive.Tree, error) {
+	tree, err := archive.Open(ctx, body, c.options.Dir, c.options.Limits)
+	if isVerdict(err) && body.err == nil {
+		_, _ = io.Copy(io.Discard, body) // Its error is in body.err.
+	}
+	switch got := hex.EncodeToString(body.hash.Sum(nil)); {
+	case errors.Is(body.err, errMore):
+		err = tooLarge(a, limit)
+	case body.err != nil && !errors.Is(body.err, io.EOF):
+		err = unreachable(body.err)
+	case err != nil && !isVerdict(err):
+		// Our own disk, or the context.
+		err = &retryable{err: fmt.Errorf("%w: %w", ErrUnavailable, err)}
+	case subtle.ConstantTimeCompare([]byte(got), []byte(want.hex)) == 0:
+		err = fmt.Errorf("%w %s: got %s; look at the source's status and at what serves its artifacts", ErrDigest, a.Digest, got)
+	}
+	if err != nil && tree != nil {
+		(&entry{tree: tree}).drop()
+		tree = nil
+	}
+	return tree, err
+}
+
+// unreachable is the error of a request or of a body that stopped.
+func unreachable(err error) error {
+	safe := transport.SafeError(err)
+	if errors.Is(err, transport.ErrDenied) || errors.Is(err, transport.ErrRedirect) {
+		return fmt.Errorf("%w: %w", ErrStatus, safe)
+	}
+	return &retryable{err: fmt.Errorf("%w: %w; is the source's controller running and reachable from here?", ErrUnavailable, safe)}
+}
+
+// refused is the error of any status but 200.
+func refused(response *http.Response) error {
+	status := strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
+	switch code := response.StatusCode; {
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return &retryable{err: fmt.Errorf(
+			"%w: the server answers %s: the source may be storing it anew; if this lasts, look at the source's Ready condition", ErrUnavailable, status)}
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // A date or nothing is no delay.
+		return &retryable{
+			err:   fmt.Errorf("%w: the server answers %s", ErrUnavailable, status),
+			after: time.Duration(min(max(seconds, 0), 3600)) * time.Second,
+		}
+	default:
+		return fmt.Errorf("%w: it answers %s; does the source's status name the right url?", ErrStatus, status)
+	}
+}
+
+func tooLarge(a Artifact, limit int64) error {
+	if a.Size > 0 && limit == a.Size {
+		return fmt.Errorf("%w: more than the %d bytes that the source announced", ErrTooLarge, limit)
+	}
+	return fmt.Errorf("%w: more than %d bytes are never downloaded", ErrTooLarge, limit)
+}
+
+// errMore says that a body goes on beyond its limit.
+var errMore = errors.New("body is longer than its limit")
+
+// verified hashes and counts what is read from a body, and ends it at a limit.
+type verified struct {
+	src   io.Reader
+	hash  hash.Hash
+	left  int64
+	count int64
+	err   error // what ended the body
+}
+
+func (v *verified) Read(p []byte) (int, error) {
+	if v.err != nil {
+		return 0, v.err
+	}
+	// One byte more than is allowed tells a body that goes on from one that ends.
+	if int64(len(p)) > v.left+1 {
+		p = p[:v.left+1]
+	}
+	n, err := v.src.Read(p)
+	v.count += int64(n)
+	if int64(n) > v.left {
+		n, err = int(v.left), errMore
+	}
+	v.left -= int64(n)
+	v.hash.Write(p[:n])
+	v.err = err
+	return n, err
+}

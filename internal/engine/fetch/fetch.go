@@ -1,0 +1,181 @@
+// Package fetch downloads artifacts of sources for their consumers: each digest once, verified, unpacked and kept in a
+// bounded cache that all consumers share.
+// It does not know what is in an artifact, who asks for it, or that Kubernetes exists.
+package fetch
+
+import (
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/transport"
+)
+
+var (
+	// ErrDigest says that what the server gave is not what the source announced.
+	ErrDigest = errors.New("content does not have the announced digest")
+	// ErrTooLarge says that the server gave more than the source announced, or more than is ever downloaded.
+	ErrTooLarge = errors.New("content is too large")
+	// ErrStatus says that the server answered with a status that waiting does not change.
+	ErrStatus = errors.New("server refuses the download")
+	// ErrUnavailable says that the server could not be reached, did not have the artifact, or stopped sending.
+	ErrUnavailable = errors.New("artifact is not available")
+	// ErrArtifact says that the description of the artifact makes no sense.
+	ErrArtifact = errors.New("artifact is not described well enough to fetch it")
+	// ErrClosed says that the cache was closed.
+	ErrClosed = errors.New("artifact cache is closed")
+)
+
+// The reasons of the failures that Acquire returns. All of them are retried: the source may publish anew at any time.
+const (
+	// ReasonUnavailable goes with ErrUnavailable and ErrStatus.
+	ReasonUnavailable = "ArtifactUnavailable"
+	// ReasonMismatch goes with ErrDigest.
+	ReasonMismatch = "ArtifactDigestMismatch"
+	// ReasonInvalid goes with ErrTooLarge, ErrArtifact and the errors of package archive.
+	ReasonInvalid = "ArtifactInvalid"
+)
+
+// Artifact is what a source announces in its status.
+type Artifact struct {
+	// URL is where the tar.gz is served, over http or https.
+	URL string
+	// Digest is algorithm:hex of the tar.gz: sha256, sha384 or sha512.
+	Digest string
+	// Size is the length of the tar.gz in bytes; 0 is unknown.
+	Size int64
+	// Revision is what people call it. It appears in errors only.
+	Revision string
+}
+
+// Observer learns what the cache does. Its methods are called with no lock held, from many goroutines.
+type Observer interface {
+	// Hit says that nobody had to download for an Acquire: the artifact was there, or on its way.
+	Hit()
+	// Downloaded says that an attempt ended, after so many bytes of the body, and how.
+	Downloaded(bytes int64, err error)
+	// Held says how many artifacts the cache holds, and their weight in bytes.
+	Held(count int, bytes int64)
+}
+
+// Options tune a Cache. Zero values mean the defaults.
+type Options struct {
+	// Dir is where bodies are kept, in files without a name. Default: the system's folder for temporary files.
+	Dir string
+	// MaxBytes bounds the unpacked artifacts that are kept while nobody uses them. Default 2 GiB.
+	MaxBytes int64
+	// MaxCount bounds how many artifacts are kept while nobody uses them. Default 256.
+	MaxCount int
+	// MaxDownload bounds one tar.gz in bytes. Default 256 MiB.
+	MaxDownload int64
+	// Limits bound one unpacked artifact.
+	Limits archive.Limits
+	// Parallel is how many artifacts are downloaded at once. Default 8.
+	Parallel int
+	// Attempt bounds one download from request to last byte. Default 2 minutes.
+	Attempt time.Duration
+	// Patience is how long a source that rebuilds is waited for, whatever the callers' deadlines. Default 2 minutes.
+	Patience time.Duration
+	// Clock is the time that passes between attempts. Default: the real one.
+	Clock clock.Clock
+	// Observer may be nil.
+	Observer Observer
+}
+
+func (o Options) withDefaults() Options {
+	defaultTo(&o.MaxBytes, 2<<30)
+	defaultTo(&o.MaxCount, 256)
+	defaultTo(&o.MaxDownload, 256<<20)
+	defaultTo(&o.Parallel, 8)
+	defaultTo(&o.Attempt, 2*time.Minute)
+	defaultTo(&o.Patience, 2*time.Minute)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Observer == nil {
+		o.Observer = blind{}
+	}
+	return o
+}
+
+func defaultTo[T int | int64 | time.Duration](value *T, fallback T) {
+	if *value <= 0 {
+		*value = fallback
+	}
+}
+
+// blind observes nothing.
+type blind struct{}
+
+func (blind) Hit()                    {}
+func (blind) Downloaded(int64, error) {}
+func (blind) Held(int, int64)         {}
+
+// Clients gives the HTTP client for an origin, and watches over bodies. A transport.Factory is one.
+type Clients interface {
+	HTTP(origin *url.URL, identity credential.TLS, proxy credential.Proxy) (*http.Client, error)
+	Body(body io.ReadCloser) io.ReadCloser
+}
+
+var _ Clients = (*transport.Factory)(nil)
+
+// sum is a parsed digest.
+type sum struct {
+	make func() hash.Hash
+	hex  string
+}
+
+func parseDigest(digest string) (sum, error) {
+	algorithm, text, _ := strings.Cut(digest, ":")
+	var made sum
+	switch algorithm {
+	case "sha256":
+		made.make = sha256.New
+	case "sha384":
+		made.make = sha512.New384
+	case "sha512":
+		made.make = sha512.New
+	default:
+		return sum{}, fmt.Errorf("%w: digest %s is none of sha256, sha384 and sha512", ErrArtifact, transport.PrintableQuoted(digest))
+	}
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != made.make().Size() || text != strings.ToLower(text) {
+		return sum{}, fmt.Errorf("%w: digest %s is not whole", ErrArtifact, transport.PrintableQuoted(digest))
+	}
+	made.hex = text
+	return made, nil
+}
+
+// explain gives an error of a download its reason.
+func explain(a Artifact, err error) error {
+	reason := ReasonUnavailable
+	switch {
+	case errors.Is(err, ErrDigest):
+		reason = ReasonMismatch
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrArtifact), isVerdict(err):
+		reason = ReasonInvalid
+	}
+	name := ""
+	if a.Revision != "" {
+		name = " of revision " + transport.PrintableQuoted(a.Revision)
+	}
+	return failure.Retry(reason, fmt.Errorf("fetch artifact%s from %s: %w", name, transport.PrintableQuoted(credential.CleanURL(a.URL)), err))
+}
+
+// isVerdict tells errors that say something about the archive itself, whoever serves it.
+func isVerdict(err error) bool {
+	return errors.Is(err, archive.ErrLimit) || errors.Is(err, archive.ErrUnsafe) || errors.Is(err, archive.ErrCorrupt)
+}
