@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/watch"
+)
+
+// apply applies the members that the attempt is to change, stage by stage, and writes down what came of it: in one
+// write, however many they were. A stage begins once all of the one before was taken, and its gates are open.
+func (r *round) apply(ctx context.Context) (bool, error) {
+	made, err := r.objects(ctx, r.aim)
+	if err != nil {
+		return false, err
+	}
+	if made.digest != r.record.Data.Attempt.RenderDigest {
+		// A kind that was unknown when the attempt began turned out to have no namespace: what is claimed has other names.
+		return true, nil
+	}
+	r.session.resume(r.attemptName())
+	failed, shut, err := r.applyStages(ctx, r.toApply(made))
+	if err != nil {
+		return false, errors.Join(err, r.saveProgress(ctx))
+	}
+	if shut && len(failed) == 0 {
+		failed = r.overdue()
+	}
+	if len(failed) > 0 || shut {
+		return false, errors.Join(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.saveProgress(ctx))
+	}
+	if err := r.applied(ctx, made); err != nil {
+		return false, err
+	}
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	if len(r.engine.parts.Watcher.Problems(r.key())) > 0 {
+		// A kind may have come with what was just applied.
+		r.engine.parts.Watcher.Retry(r.key())
+	}
+	return true, nil
+}
+
+// toApply are the objects that are not known to be as the attempt has them.
+func (r *round) toApply(made *render) []object {
+	known := index(r.record.Data.Members)
+	var todo []object
+	for _, o := range made.objects {
+		if m := known[o.key]; m != nil && wanted(m) && m.RenderHash == o.hash {
+			continue
+		}
+		if r.session.progress[o.key].hash == o.hash {
+			continue
+		}
+		todo = append(todo, o)
+	}
+	return todo
+}
+
+// applyStages applies objects until a stage fails. Shut says that it stopped in front of a gate.
+func (r *round) applyStages(ctx context.Context, todo []object) (failed []memberError, shut bool, err error) {
+	slices.SortStableFunc(todo, func(a, b object) int { return cmp.Compare(a.stage, b.stage) })
+	for len(todo) > 0 {
+		stage := todo[0].stage
+		if shut, err := r.gates(ctx, todo); shut || err != nil {
+			return nil, shut, err
+		}
+		end := slices.IndexFunc(todo, func(o object) bool { return o.stage != stage })
+		if end < 0 {
+			end = len(todo)
+		}
+		for _, one := range r.applyAll(ctx, todo[:end]) {
+			switch {
+			case errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind().GroupKind()):
+				shut = true
+				r.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
+				r.again(gateAgain)
+				r.engine.parts.Connector.Refresh()
+			case one.err != nil:
+				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
+			default:
+				r.session.progress[one.object.key] = progress{one.object.hash, one.applied}
+				r.session.shutBehind(one.object)
+				r.out.Applied++
+			}
+		}
+		if len(failed) > 0 || shut {
+			return failed, shut, nil
+		}
+		todo = todo[end:]
+	}
+	return nil, false, nil
+}
+
+// result is what became of an object that was applied.
+type result struct {
+	object  object
+	applied cluster.Applied
+	notes   []Note
+	err     error
+}
+
+// applyAll applies objects in parallel, and tells the watcher and the notes.
+func (r *round) applyAll(ctx context.Context, objects []object) []result {
+	known := index(r.record.Data.Members)
+	results := each(ctx, r.engine.options.Parallel, objects, func(o object) result {
+		return r.applyOne(ctx, o, known[o.key])
+	}, func(o object, err error) result { return result{object: o, err: err} })
+	for _, one := range results {
+		r.out.Notes = append(r.out.Notes, one.notes...)
+		if one.err == nil {
+			r.wrote(one.object, one.applied)
+		}
+	}
+	r.out.Notes = fewer(r.out.Notes)
+	return results
+}
+
+// wrote tells the watcher what the API server answered, so that the event of the write is no news.
+func (r *round) wrote(o object, applied cluster.Applied) {
+	r.engine.parts.Watcher.Wrote(r.key(), watched(refOfObject(o.Unstructured)), watch.Written{
+		UID: applied.UID, ResourceVersion: applied.ResourceVersion, Generation: applied.Generation,
+		Manager: r.manager(), Fingerprint: applied.Fingerprint,
+	})
+}
+
+// saveProgress writes down what was applied, if anything was.
+func (r *round) saveProgress(ctx context.Context) error {
+	if len(r.session.progress) == 0 {
+		return nil
+	}
+	done := r.session.progress
+	if err := r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, done) }); err != nil {
+		return err
+	}
+	r.session.progress = map[key]progress{}
+	return nil
+}
+
+// applied writes down that all of the attempt's objects were applied: its release is the current one from now on. What
+// is not part of it loses its hash, which makes it a leftover.
+func (r *round) applied(ctx context.Context, made *render) error {
+	now := metav1.NewTime(r.engine.clock.Now())
+	done := r.session.progress
+	err := r.save(ctx, func(data *modulesv1.InventoryData) {
+		fold(data, done)
+		for i := range data.Members {
+			if m := &data.Members[i]; !made.keys[keyOf(m)] {
+				m.RenderHash, m.Fingerprint = "", ""
+			}
+		}
+		release := *data.Attempt.Release.DeepCopy()
+		release.AppliedAt, release.HealthyAt = &now, nil
+		if data.Current != nil && !sameRelease(*data.Current, release) {
+			data.Previous = data.Current
+		}
+		data.Current, data.RenderDigest = &release, data.Attempt.RenderDigest
+		data.Attempt.Stage, data.Attempt.AppliedAt = modulesv1.StageWaiting, &now
+		r.intendDefaultConfig(data)
+	})
+	if err != nil {
+		return err
+	}
+	r.session.begin()
+	r.session.unhealthySince = time.Time{}
+	r.session.blindAt = now.Add(r.in.interval())
+	return nil
+}
+
+// fold takes what was applied into the members.
+func fold(data *modulesv1.InventoryData, done map[key]progress) {
+	for i := range data.Members {
+		m := &data.Members[i]
+		one, found := done[keyOf(m)]
+		if !found {
+			continue
+		}
+		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
+		m.State = modulesv1.MemberApplied
+	}
+}
+
+// attemptName tells attempts apart.
+func (r *round) attemptName() string {
+	attempt := r.record.Data.Attempt
+	return fmt.Sprint(attempt.RenderDigest, attempt.StartedAt.Unix(), attempt.Release.Digest)
+}
+
+// begin forgets what an earlier attempt had applied.
+func (s *session) begin() { s.attempt, s.progress = "", map[key]progress{} }
+
+// resume keeps what this attempt has applied already, and nothing else.
+func (s *session) resume(attempt string) {
+	if s.attempt != attempt || s.progress == nil {
+		s.attempt, s.progress = attempt, map[key]progress{}
+	}
+}
+
+// watch asks for the watches that the members need.
+func (r *round) watch() {
+	set := map[watch.Subject]bool{}
+	for i := range r.record.Data.Members {
+		m := &r.record.Data.Members[i]
+		set[watch.Subject{Identity: watch.Identity(r.in.Identity), GVK: kindOf(m), Namespace: m.Namespace}] = true
+	}
+	subjects := slices.SortedFunc(maps.Keys(set), bySubject)
+	if slices.Equal(subjects, r.session.subjects) {
+		return
+	}
+	r.engine.parts.Watcher.Want(r.key(), subjects)
+	r.session.subjects = subjects
+}
+
+func bySubject(a, b watch.Subject) int {
+	return cmp.Or(
+		cmp.Compare(a.GVK.Group, b.GVK.Group), cmp.Compare(a.GVK.Kind, b.GVK.Kind),
+		cmp.Compare(a.GVK.Version, b.GVK.Version), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Identity.Namespace, b.Identity.Namespace),
+		cmp.Compare(a.Identity.ServiceAccount, b.Identity.ServiceAccount),
+	)
+}
+
+// maxNotes is how many notes of one reason a round gives.
+const maxNotes = 5
+
+// fewer keeps the first notes of each reason.
+func fewer(notes []Note) []Note {
+	seen := map[string]int{}
+	return slices.DeleteFunc(notes, func(n Note) bool {
+		seen[n.Reason]++
+		return seen[n.Reason] > maxNotes
+	})
+}

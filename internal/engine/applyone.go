@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+)
+
+// applyOne applies an object: without force first, so that it is known whom something is taken from.
+func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) result {
+	options := cluster.ApplyOptions{Manager: r.manager()}
+	if m != nil {
+		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
+	}
+	done := result{object: o}
+	done.applied, done.err = r.client.Apply(ctx, o.Unstructured, options)
+	if conflict, ok := errors.AsType[*cluster.ConflictError](done.err); ok {
+		if conflict.Owner != "" {
+			done.notes, done.err = r.handOver(ctx, o, m, conflict)
+		} else {
+			done.notes, done.err = []Note{taken(conflict)}, nil
+		}
+		if done.err != nil {
+			return done
+		}
+		options.Force = true
+		done.applied, done.err = r.client.Apply(ctx, o.Unstructured, options)
+	}
+	if errors.Is(done.err, cluster.ErrImmutable) && r.in.Spec.Force {
+		done.applied, done.err = r.recreate(ctx, o, m, options, done.err)
+	}
+	if done.err == nil && done.applied.Deleting {
+		done.err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
+	}
+	return done
+}
+
+// taken tells who had set the fields that are now taken over.
+func taken(conflict *cluster.ConflictError) Note {
+	var managers, paths []string
+	for _, field := range conflict.Fields {
+		if !slices.Contains(managers, field.Manager) {
+			managers = append(managers, field.Manager)
+		}
+		if len(paths) < maxNamed {
+			paths = append(paths, field.Path)
+		}
+	}
+	return Note{Reason: modulesv1.OwnershipTakenReason, Warning: true, Message: bounded(fmt.Sprintf(
+		"took over fields of %s that %s had set: %s", describe(conflict.Ref), strings.Join(managers, ", "), strings.Join(paths, ", ")))}
+}
+
+// recreate deletes an object that cannot be changed in place, and applies it again. What may hold data, and whatever
+// is not provably this installation's, is not deleted: the answer stays as it was.
+func (r *round) recreate(
+	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
+) (cluster.Applied, error) {
+	if holdsData(o.GroupVersionKind().GroupKind()) {
+		return cluster.Applied{}, answer
+	}
+	ref := refOfObject(o.Unstructured)
+	live, err := r.client.Metadata(ctx, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+	case err != nil:
+		return cluster.Applied{}, err
+	case !r.owns(live, m):
+		return cluster.Applied{}, answer
+	default:
+		ref.UID = live.UID
+		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
+		if err != nil {
+			return cluster.Applied{}, err
+		}
+		if !gone {
+			if _, err := r.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
+				return cluster.Applied{}, fmt.Errorf("%w; it is being deleted, to be created again: %w", errGoing, answer)
+			}
+		}
+	}
+	options.Before = cluster.Applied{}
+	return r.client.Apply(ctx, o.Unstructured, options)
+}
+
+// errGoing says that an object is on its way out, which will not take long.
+var errGoing = errors.New("object is being deleted")
+
+const (
+	// goingAgain is how soon an object that is on its way out is looked at again.
+	goingAgain = 2 * time.Second
+	// watchedAgain is the same where the watch tells its end.
+	watchedAgain = time.Minute
+)
+
+// holdsData says that deleting an object of the kind takes with it what this engine cannot bring back.
+func holdsData(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"},
+		schema.GroupKind{Kind: "Namespace"},
+		schema.GroupKind{Group: crdGroup, Kind: crdKind}:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// block counts users' data: objects of the release's managed resources, apart from its members and from the default
+// configuration. While there are any, or while that cannot be found out, nothing is removed; it is asked in every
+// round, because new ones can come until the CRDs are gone.
+func (r *round) block(ctx context.Context) (bool, error) {
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	exclude := r.notUserData()
+	for i := range r.record.Data.Members {
+		ref := refOf(&r.record.Data.Members[i])
+		ref.UID = ""
+		exclude = append(exclude, ref)
+	}
+	asked := map[schema.GroupKind]bool{}
+	for _, kind := range r.managed() {
+		if asked[kind] {
+			continue
+		}
+		asked[kind] = true
+		found, err := r.client.Instances(ctx, kind.Group, kind.Kind, exclude...)
+		switch {
+		case err != nil:
+			r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{Group: kind.Group, Kind: kind.Kind, Message: bounded(err.Error())})
+		case found.Count > 0:
+			r.out.Blocked = append(r.out.Blocked, blocker(kind, found))
+		}
+	}
+	switch {
+	case len(r.out.Blocked) > 0:
+		first := r.out.Blocked[0]
+		return false, at(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
+			"there are objects of %d kinds that are users' data, such as %s %s; delete them, or set deletion.mode to Orphan",
+			len(r.out.Blocked), first.Kind, first.Examples[0])))
+	case len(r.out.Unknown) > 0:
+		first := r.out.Unknown[0]
+		return false, at(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
+			"it is not known whether there are users' data of kind %s: %s", first.Kind, first.Message)))
+	}
+	r.unblocked = true
+	return true, nil
+}
+
+// managed are the kinds whose objects are users' data.
+func (r *round) managed() []schema.GroupKind {
+	if r.record.Data.Deletion == nil {
+		return nil
+	}
+	var kinds []schema.GroupKind
+	for _, kind := range r.record.Data.Deletion.ManagedResources {
+		kinds = append(kinds, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
+	}
+	return kinds
+}
+
+func blocker(kind schema.GroupKind, found cluster.Instances) modulesv1.DeletionBlocker {
+	told := modulesv1.DeletionBlocker{Group: kind.Group, Kind: kind.Kind, Count: int32(min(found.Count, 1<<31-1))} //nolint:gosec // It is bounded right here.
+	for _, example := range found.Examples {
+		name := example.Name
+		if example.Namespace != "" {
+			name = example.Namespace + "/" + name
+		}
+		told.Examples = append(told.Examples, name)
+	}
+	return told
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// claim begins an attempt: it writes down every object that is about to be applied, before the first request that
+// could create or change one. Members that will change lose their hash, so that after a crash at any point it is known
+// which have to be applied again: the API server would not show that the same manager had begun to.
+func (r *round) claim(ctx context.Context) (bool, error) {
+	if err := r.depend(ctx); err != nil {
+		if r.record == nil {
+			return false, err
+		}
+		r.held, r.stopped = err, true
+		return true, nil
+	}
+	made, err := r.objects(ctx, r.aim)
+	if err != nil {
+		return false, err
+	}
+	var members []modulesv1.Member
+	if r.record != nil {
+		members = r.record.Data.Members
+	}
+	union := claimed(members, made)
+	if len(union) > modulesv1.MaxMembers {
+		return false, at(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, fmt.Errorf(
+			"the release and what is installed are %d objects together, and there may be %d", len(union), modulesv1.MaxMembers)))
+	}
+	attempt := &modulesv1.Attempt{
+		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
+		StartedAt: metav1.NewTime(r.engine.clock.Now()),
+	}
+	r.session.begin()
+	if r.record == nil {
+		return true, r.create(ctx, attempt, union)
+	}
+	return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+		r.overtake(data)
+		data.Attempt, data.Members = attempt, union
+		data.Phase = modulesv1.PhaseUpgrading
+		if data.Current == nil {
+			data.Phase = modulesv1.PhaseInstalling
+		}
+		data.Deletion = deletionOf(r.aim.target, data.Deletion)
+	})
+}
+
+// create makes the Inventory of a first installation.
+func (r *round) create(ctx context.Context, attempt *modulesv1.Attempt, members []modulesv1.Member) error {
+	record := &modulesv1.Inventory{
+		TypeMeta:   metav1.TypeMeta{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.InventoryKind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
+		Data: modulesv1.InventoryData{
+			InstallationUID: r.in.UID, Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
+			Attempt: attempt, Members: members, Deletion: deletionOf(r.aim.target, nil),
+		},
+	}
+	if err := r.engine.parts.Records.Create(ctx, record); err != nil {
+		r.session.lost()
+		return at(StageRecord, fmt.Errorf("write the inventory: %w", err))
+	}
+	r.record = record
+	r.session.wrote(record, "", r.engine.clock.Now())
+	return nil
+}
+
+// claimed are the members and the objects together. A member that is to change has no hash and is not known to be as
+// its fingerprint says any more; one that stays as it is keeps both.
+func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
+	union := slices.Clone(members)
+	known := index(union)
+	for _, o := range made.objects {
+		gvk := o.GroupVersionKind()
+		m := known[o.key]
+		if m == nil {
+			union = append(union, modulesv1.Member{
+				Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+				State: modulesv1.MemberPending,
+			})
+			continue
+		}
+		if m.State == modulesv1.MemberDeleting {
+			m.State = modulesv1.MemberPending
+		}
+		if m.RenderHash != o.hash || m.State != modulesv1.MemberApplied {
+			m.Version, m.RenderHash, m.Fingerprint = gvk.Version, "", ""
+		}
+	}
+	return union
+}
+
+// overtake ends an attempt that did not come to its end.
+func (r *round) overtake(data *modulesv1.InventoryData) {
+	if data.Attempt == nil {
+		return
+	}
+	remember(data, data.Attempt.Release, modulesv1.OutcomeFailed, r.engine.clock.Now(), "overtaken by another choice")
+}
+
+// deletionOf is what a deletion has to know while the target is being applied: what it brings, and what was there
+// before and may still be.
+func deletionOf(target *Target, before *modulesv1.RecordedDeletion) *modulesv1.RecordedDeletion {
+	recorded := &modulesv1.RecordedDeletion{Mode: target.Deletion}
+	if recorded.Mode == "" {
+		recorded.Mode = modulesv1.DeletionBlock
+	}
+	recorded.ManagedResources = slices.Clone(target.ManagedResources)
+	if before == nil {
+		return recorded
+	}
+	for _, kind := range before.ManagedResources {
+		if !slices.Contains(recorded.ManagedResources, kind) && len(recorded.ManagedResources) < maxManaged {
+			recorded.ManagedResources = append(recorded.ManagedResources, kind)
+		}
+	}
+	return recorded
+}
+
+// maxManaged is how many managed resources an Inventory takes.
+const maxManaged = 64

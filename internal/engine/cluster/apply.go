@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ApplyOptions say how an object is applied.
+type ApplyOptions struct {
+	// Manager is the field manager, unique to the owner: under a shared one the API server lets owners overwrite each
+	// other without a word.
+	Manager string
+	// Force takes over fields that other managers hold; otherwise they are a *ConflictError.
+	Force bool
+	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
+	Before Applied
+}
+
+// Applied is what the API server holds after an apply or a create.
+type Applied struct {
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	// Fingerprint is that of the manager; see Fingerprint.
+	Fingerprint string
+	// Created says that the object was not there before.
+	Created bool
+	// Changed is false only where Before proves that nothing changed.
+	Changed bool
+	// Deleting says that the object is being deleted, and will go whatever is applied to it.
+	Deleting bool
+}
+
+// Apply applies the object in one call, with neither a read nor a dry run before it. An object of a kind that lives in
+// namespaces has to name one, any other must not; see Namespaced. A uid in the object pins it to that life of the name.
+func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, options ApplyOptions) (Applied, error) {
+	ref := refOf(object)
+	segments, body, err := c.prepare("apply", object, options.Manager)
+	if err != nil {
+		return Applied{}, err
+	}
+	request := c.rest.Patch(types.ApplyPatchType).AbsPath(segments...).Body(body).
+		Param("fieldManager", options.Manager).Param("force", strconv.FormatBool(options.Force))
+	answer, status, err := c.send(ctx, "apply", ref, request)
+	if err != nil {
+		return Applied{}, err
+	}
+	applied := appliedOf(answer, options.Manager)
+	applied.Created = status == http.StatusCreated
+	applied.Changed = applied.Created || !applied.same(options.Before)
+	return applied, nil
+}
+
+// Create makes the object in one call, and never touches one that is there already, which is ErrExists. It leaves no
+// fingerprint: only what is applied has one.
+func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, manager string) (Applied, error) {
+	ref := refOf(object)
+	segments, body, err := c.prepare("create", object, manager)
+	if err != nil {
+		return Applied{}, err
+	}
+	request := c.rest.Post().AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).
+		Param("fieldManager", manager)
+	answer, _, err := c.send(ctx, "create", ref, request)
+	if err != nil {
+		return Applied{}, err
+	}
+	applied := appliedOf(answer, manager)
+	applied.Created, applied.Changed = true, true
+	return applied, nil
+}
+
+// prepare finds where the object belongs, and encodes it.
+func (c *Client) prepare(verb string, object *unstructured.Unstructured, manager string) ([]string, []byte, error) {
+	ref := refOf(object)
+	segments, err := c.segments(verb, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if manager == "" {
+		return nil, nil, c.invalid(verb, ref, "no field manager is given")
+	}
+	body, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, nil, c.invalid(verb, ref, err.Error())
+	}
+	return segments, body, nil
+}
+
+func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
+	return Applied{
+		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
+		Fingerprint: Fingerprint(answer, manager), Deleting: answer.DeletionTimestamp != nil,
+	}
+}
+
+// same says whether nothing of ours changed: an equal version proves it; another version may be due to a status, which
+// moves neither the generation nor the fingerprint.
+func (a Applied) same(before Applied) bool {
+	if a.UID != before.UID || a.Fingerprint == "" {
+		return false
+	}
+	return a.ResourceVersion == before.ResourceVersion ||
+		a.Fingerprint == before.Fingerprint && a.Generation == before.Generation
+}

@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// acceptMetadata asks for an object's metadata alone; a server that cannot do so answers with the whole object, which
+// begins alike.
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// maxRetries bounds how often a busy API server is asked again: whoever waits here does nothing else.
+const maxRetries = 2
+
+// Client reads and writes objects as one identity. It is safe for concurrent use. Its errors wrap one of this
+// package's, and their texts are fit for conditions.
+type Client struct {
+	identity Identity
+	mapper   *mapper
+	rest     rest.Interface
+	metadata metadata.Interface
+	// system is the controller's own client: what kinds there are is nobody's content.
+	system *Client
+}
+
+// Namespaced says whether objects of the kind live in namespaces. It costs no call when the kind is known, and is
+// ErrNoKind when it is not.
+func (c *Client) Namespaced(gvk schema.GroupVersionKind) (bool, error) {
+	mapping, err := c.mapping("look up", Ref{GVK: gvk})
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+func (c *Client) mapping(verb string, ref Ref) (*meta.RESTMapping, error) {
+	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
+	if meta.IsNoMatchError(err) {
+		detail := fmt.Sprintf("the API server does not serve %s in version %s, or not yet", ref.GVK.GroupKind(), ref.GVK.Version)
+		return nil, &AnswerError{Reason: ErrNoKind, Verb: verb, Ref: ref, Identity: c.identity, Detail: detail}
+	}
+	if err != nil {
+		return nil, c.explain(verb, ref, err)
+	}
+	return mapping, nil
+}
+
+// segments are the parts of an object's path. A reference that does not fit its kind's scope, or that would lead to
+// another path, is ErrInvalid.
+func (c *Client) segments(verb string, ref Ref) ([]string, error) {
+	mapping, err := c.mapping(verb, ref)
+	if err != nil {
+		return nil, err
+	}
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	detail := ""
+	switch {
+	case ref.Name == "":
+		detail = "it has no name"
+	case len(content.IsPathSegmentName(ref.Name)) > 0, len(content.IsPathSegmentName(ref.Namespace)) > 0:
+		detail = "its name or its namespace cannot stand in a path"
+	case namespaced && ref.Namespace == "":
+		detail = "the kind lives in namespaces, and the object names none"
+	case !namespaced && ref.Namespace != "":
+		detail = "the kind lives outside namespaces, and the object names one"
+	}
+	if detail != "" {
+		return nil, c.invalid(verb, ref, detail)
+	}
+	segments := groupSegments(mapping.Resource.GroupVersion())
+	if namespaced {
+		segments = append(segments, "namespaces", ref.Namespace)
+	}
+	return append(segments, mapping.Resource.Resource, ref.Name), nil
+}
+
+func groupSegments(version schema.GroupVersion) []string {
+	if version.Group == "" {
+		return []string{"api", version.Version}
+	}
+	return []string{"apis", version.Group, version.Version}
+}
+
+func (c *Client) invalid(verb string, ref Ref, detail string) error {
+	return &AnswerError{Reason: ErrInvalid, Verb: verb, Ref: ref, Identity: c.identity, Detail: detail}
+}
+
+// send sends a request for one object and reads the metadata that it is answered with. An API server that is busy is
+// asked again when it says so, maxRetries times.
+func (c *Client) send(ctx context.Context, verb string, ref Ref, request *rest.Request) (*metav1.PartialObjectMetadata, int, error) {
+	status := 0
+	result := request.MaxRetries(maxRetries).SetHeader("Accept", acceptMetadata).Do(ctx).StatusCode(&status)
+	if err := result.Error(); err != nil {
+		return nil, status, c.explain(verb, ref, err)
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, status, c.explain(verb, ref, err)
+	}
+	answer := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, status, c.explain(verb, ref, fmt.Errorf("read the answer: %w", err))
+	}
+	return answer, status, nil
+}
+
+func refOf(object *unstructured.Unstructured) Ref {
+	return Ref{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// DeleteOptions say how an object is deleted.
+type DeleteOptions struct {
+	// ResourceVersion is the only version that may be deleted; "" means any of the same uid.
+	ResourceVersion string
+	// Propagation is what becomes of dependents; "" means in the background.
+	Propagation metav1.DeletionPropagation
+}
+
+// Delete deletes the object of the reference's uid, which is required, in one call. Gone says that it is no longer
+// there; false without an error means that it is being deleted and waits for finalizers or dependents. An object with
+// another uid or version is a *ChangedError. An object whose kind has been deleted is gone too.
+func (c *Client) Delete(ctx context.Context, ref Ref, options DeleteOptions) (gone bool, err error) {
+	if ref.UID == "" {
+		return false, c.invalid("delete", ref, "no uid is given, so that it could be somebody else's object")
+	}
+	answer, err := c.delete(ctx, ref, options)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return true, nil
+	case errors.Is(err, ErrNoKind):
+		if c.confirmDeleted(ctx, ref.GVK.GroupKind()) == nil {
+			return true, nil
+		}
+		return false, err
+	case err != nil:
+		return false, err
+	}
+	// What is gone is answered with a Status, what is still there with the object.
+	return answer.Kind == "Status", nil
+}
+
+func (c *Client) delete(ctx context.Context, ref Ref, options DeleteOptions) (*metav1.PartialObjectMetadata, error) {
+	segments, err := c.segments("delete", ref)
+	if err != nil {
+		return nil, err
+	}
+	if options.Propagation == "" {
+		options.Propagation = metav1.DeletePropagationBackground
+	}
+	body := metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		PropagationPolicy: &options.Propagation,
+		Preconditions:     &metav1.Preconditions{UID: &ref.UID},
+	}
+	if options.ResourceVersion != "" {
+		body.Preconditions.ResourceVersion = &options.ResourceVersion
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, c.invalid("delete", ref, err.Error())
+	}
+	request := c.rest.Delete().AbsPath(segments...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(encoded)
+	answer, _, err := c.send(ctx, "delete", ref, request)
+	return answer, err
+}

@@ -1,0 +1,106 @@
+package cluster_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/engine/cluster"
+)
+
+func TestDeleteIsOneCallForOneLife(t *testing.T) {
+	t.Parallel()
+	subject, count := admin(t)
+	manifest := configMap(t, env.NewNamespace(t), "me", "1")
+	applied := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager})
+	ref := refTo(manifest, applied)
+	stranger, nameless := ref, ref
+	stranger.UID, nameless.UID = "00000000-0000-0000-0000-000000000000", ""
+	cases := []struct {
+		reason  string
+		ref     cluster.Ref
+		options cluster.DeleteOptions
+		want    error
+		gone    bool
+		calls   map[string]int
+	}{
+		{"without a uid it could be somebody else's", nameless, cluster.DeleteOptions{}, cluster.ErrInvalid, false, map[string]int{}},
+		{"another life of the name", stranger, cluster.DeleteOptions{}, cluster.ErrChanged, false, map[string]int{"delete": 1}},
+		{"another version", ref, cluster.DeleteOptions{ResourceVersion: "1"}, cluster.ErrChanged, false, map[string]int{"delete": 1}},
+		{"the very object", ref, cluster.DeleteOptions{ResourceVersion: applied.ResourceVersion}, nil, true, map[string]int{"delete": 1}},
+		{"it is gone already", ref, cluster.DeleteOptions{}, nil, true, map[string]int{"delete": 1}},
+	}
+	for _, tc := range cases {
+		count.wantCalls(t, tc.calls, func() {
+			gone, err := subject.Delete(t.Context(), tc.ref, tc.options)
+			if gone != tc.gone || !errors.Is(err, tc.want) {
+				t.Errorf("%s: gone %t, %v; want gone %t, %v", tc.reason, gone, err, tc.gone, tc.want)
+			}
+		})
+	}
+}
+
+func TestDeleteWaitsForFinalizers(t *testing.T) {
+	t.Parallel()
+	subject, _ := admin(t)
+	manifest := configMap(t, env.NewNamespace(t), "me", "1")
+	manifest.SetFinalizers([]string{"example.com/hold"})
+	ref := refTo(manifest, apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager}))
+	for range 2 {
+		if gone, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{Propagation: metav1.DeletePropagationForeground}); gone || err != nil {
+			t.Errorf("want it held, got gone %t, %v", gone, err)
+		}
+	}
+	if again := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager}); !again.Deleting {
+		t.Errorf("an object on its way out is not said to be: %+v", again)
+	}
+}
+
+func TestReleaseStripsLabelsOfTheVersionSeen(t *testing.T) {
+	t.Parallel()
+	subject, count := admin(t)
+	manifest := configMap(t, env.NewNamespace(t), "me", "1")
+	manifest.SetLabels(map[string]string{cluster.PartOf: "me", "keep": "this"})
+	before := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager})
+	ref := refTo(manifest, before)
+	live := manifest.DeepCopy()
+	if err := env.Client.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"x"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	labels := []string{cluster.PartOf, "not/there"}
+	stranger := ref
+	stranger.UID = "00000000-0000-0000-0000-000000000000"
+	absent := ref
+	absent.Name = "absent"
+	count.wantCalls(t, map[string]int{"patch": 4}, func() {
+		if err := subject.Release(t.Context(), ref, before.ResourceVersion, labels); !errors.Is(err, cluster.ErrChanged) {
+			t.Errorf("a stale version: want ErrChanged, got %v", err)
+		}
+		if err := subject.Release(t.Context(), stranger, live.GetResourceVersion(), labels); !errors.Is(err, cluster.ErrChanged) {
+			t.Errorf("another life: want ErrChanged, got %v", err)
+		}
+		if err := subject.Release(t.Context(), absent, live.GetResourceVersion(), labels); !errors.Is(err, cluster.ErrNotFound) {
+			t.Errorf("an object that is not there: want ErrNotFound, got %v", err)
+		}
+		if err := subject.Release(t.Context(), ref, live.GetResourceVersion(), labels); err != nil {
+			t.Errorf("the version seen: %v", err)
+		}
+	})
+	if err := subject.Release(t.Context(), ref, "", labels); !errors.Is(err, cluster.ErrInvalid) {
+		t.Errorf("no version: want ErrInvalid, got %v", err)
+	}
+	after, err := subject.Get(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"keep": "this"}, after.GetLabels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"key": "1", "theirs": "x"}, after.Object["data"]); diff != "" {
+		t.Errorf("data (-want +got):\n%s", diff)
+	}
+}

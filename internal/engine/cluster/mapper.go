@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+// refreshBurst is how many looks at the API server's kinds may follow each other at once.
+const refreshBurst = 3
+
+// mapper knows the API server's kinds. It looks again when a kind is not known, or when a known one has turned out to
+// be gone, but not more often than its tokens allow: what is missing is often missing for long.
+type mapper struct {
+	kinds  discovery.DiscoveryInterface
+	tokens flowcontrol.PassiveRateLimiter
+
+	// looking is held while the API server is asked, so that many who miss a kind ask once.
+	looking sync.Mutex
+
+	mu       sync.RWMutex
+	known    *known // nil before the first look
+	expected bool   // a new kind has been announced
+	outdated bool   // a known kind is gone
+}
+
+// known is what one look has found.
+type known struct{ meta.RESTMapper }
+
+func newMapper(kinds discovery.DiscoveryInterface, now clock.PassiveClock, every time.Duration) *mapper {
+	rate := float32(time.Second) / float32(every)
+	return &mapper{kinds: kinds, tokens: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rate, refreshBurst, now)}
+}
+
+// expect lets the next look happen whatever the tokens say.
+func (m *mapper) expect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expected = true
+}
+
+// doubt says that a known kind was not there.
+func (m *mapper) doubt() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.outdated = true
+}
+
+// find asks the known kinds, and once more after a look when they do not have the answer.
+func find[T any](m *mapper, ask func(*known) (T, error)) (T, error) {
+	seen, outdated := m.current()
+	if seen != nil && !outdated {
+		found, err := ask(seen)
+		if !meta.IsNoMatchError(err) {
+			return found, err
+		}
+	}
+	fresh, err := m.look(seen)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return ask(fresh)
+}
+
+func (m *mapper) current() (seen *known, outdated bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.known, m.outdated
+}
+
+// look asks the API server for its kinds, unless somebody did since seen was read or the tokens are spent.
+func (m *mapper) look(seen *known) (*known, error) {
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	if !m.due(seen) {
+		fresh, _ := m.current()
+		return fresh, nil
+	}
+	// A group whose own server is down is left out without an error: its kinds are not known meanwhile.
+	groups, err := restmapper.GetAPIGroupResources(m.kinds)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	fresh := &known{RESTMapper: restmapper.NewDiscoveryRESTMapper(groups)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = fresh
+	return fresh, nil
+}
+
+// due says whether the API server is to be asked, and takes a token if so.
+func (m *mapper) due(seen *known) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known != seen {
+		return false
+	}
+	if m.known != nil && !m.expected && !m.tokens.TryAccept() {
+		return false
+	}
+	// Cleared before the look, so that what is said during it counts for the next one.
+	m.expected, m.outdated = false, false
+	return true
+}

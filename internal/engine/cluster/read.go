@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+)
+
+// pageSize is how many objects are listed in one call.
+const pageSize = 500
+
+// Metadata reads an object's metadata. An object that is not there is ErrNotFound; whether its uid is the reference's
+// is for the caller to see.
+func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	segments, err := c.segments("get", ref)
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := c.send(ctx, "get", ref, c.rest.Get().AbsPath(segments...))
+	return answer, err
+}
+
+// Get reads a whole object. An object that is not there is ErrNotFound; whether its uid is the reference's is for the
+// caller to see.
+func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	segments, err := c.segments("get", ref)
+	if err != nil {
+		return nil, err
+	}
+	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, c.explain("get", ref, err)
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, c.explain("get", ref, err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return nil, c.explain("get", ref, fmt.Errorf("read the answer: %w", err))
+	}
+	return object, nil
+}
+
+// List reads the metadata of the kind's objects, page by page, in the API server's order, which is by name. An empty
+// namespace means all of them, an empty selector everything. An error leaves no partial list.
+func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, labelSelector string) ([]metav1.PartialObjectMetadata, error) {
+	ref := Ref{GVK: gvk, Namespace: namespace}
+	mapping, err := c.mapping("list", ref)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		namespace = ""
+	}
+	var items []metav1.PartialObjectMetadata
+	err = each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) {
+		items = append(items, *item)
+	})
+	if err != nil {
+		return nil, c.explain("list", ref, err)
+	}
+	return items, nil
+}
+
+// each calls visit for every object of a collection, page by page. Pages that the API server has forgotten meanwhile
+// are an error, for what was visited may not be all.
+func each(ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata)) error {
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	for {
+		page, err := from.List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// definitions is the kind of CRDs.
+func definitions() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+}
+
+// served asks the API server afresh in which versions it serves the kind; none when it does not. A version whose server
+// does not answer is an error.
+func (c *Client) served(ctx context.Context, kind schema.GroupKind) ([]schema.GroupVersionResource, error) {
+	versions, err := c.versions(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	var found []schema.GroupVersionResource
+	for _, version := range versions {
+		resources := &metav1.APIResourceList{}
+		if err := c.discover(ctx, kind.WithVersion(version.Version), resources, groupSegments(version)); err != nil {
+			return nil, err
+		}
+		for _, resource := range resources.APIResources {
+			if resource.Kind == kind.Kind && !strings.Contains(resource.Name, "/") {
+				found = append(found, version.WithResource(resource.Name))
+			}
+		}
+	}
+	return found, nil
+}
+
+// versions are those in which the API server serves anything of the group.
+func (c *Client) versions(ctx context.Context, kind schema.GroupKind) ([]schema.GroupVersion, error) {
+	if kind.Group == "" {
+		return []schema.GroupVersion{{Version: "v1"}}, nil
+	}
+	group := &metav1.APIGroup{}
+	err := c.discover(ctx, kind.WithVersion(""), group, []string{"apis", kind.Group})
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrNoKind) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	versions := make([]schema.GroupVersion, 0, len(group.Versions))
+	for _, version := range group.Versions {
+		versions = append(versions, schema.GroupVersion{Group: kind.Group, Version: version.Version})
+	}
+	return versions, nil
+}
+
+func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into any, segments []string) error {
+	ref := Ref{GVK: gvk}
+	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	if err := result.Error(); err != nil {
+		return c.explain("look up", ref, err)
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return c.explain("look up", ref, err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return c.explain("look up", ref, fmt.Errorf("read the answer: %w", err))
+	}
+	return nil
+}
+
+// confirmDeleted is nil when the kind is not served and has no CRD either: its objects went with it. A CRD that serves
+// no version, or not yet, may keep objects that nobody sees. What kinds there are is asked as the controller itself.
+func (c *Client) confirmDeleted(ctx context.Context, kind schema.GroupKind) error {
+	all, err := c.system.List(ctx, definitions(), "", "")
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		// A CRD is named for its resource and its group.
+		if !strings.HasSuffix(all[i].Name, "."+kind.Group) {
+			continue
+		}
+		definition, err := c.system.Get(ctx, Ref{GVK: definitions(), Name: all[i].Name})
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if name, _, err := unstructured.NestedString(definition.Object, "spec", "names", "kind"); err != nil || name == kind.Kind {
+			return c.answer(ErrUnavailable, "look up", Ref{GVK: kind.WithVersion("")}, "its CRD is there, but no version of it is served", err)
+		}
+	}
+	versions, err := c.system.served(ctx, kind)
+	if err != nil {
+		return err
+	}
+	if len(versions) > 0 {
+		return c.answer(ErrUnavailable, "look up", Ref{GVK: kind.WithVersion("")}, "it is served after all", nil)
+	}
+	return nil
+}

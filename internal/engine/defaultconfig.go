@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// DefaultConfigAnnotation is on an object that was created from a release's default configuration, with the UID of the
+// installation: the proof that nobody else made it, should its creation not have been written down.
+const DefaultConfigAnnotation = "modules.sluice.dev/default-config-of"
+
+// lacksDefaultConfig says that the release has a default configuration that was not created yet.
+func (r *round) lacksDefaultConfig() bool {
+	intended := r.record.Data.DefaultConfigCreated
+	return r.wantsDefaultConfig() && intended != nil && intended.UID == ""
+}
+
+func (r *round) wantsDefaultConfig() bool {
+	return r.aim != nil && r.aim.target.DefaultConfig != nil && r.in.Spec.CreatesDefaultConfig()
+}
+
+// intendDefaultConfig writes down what is going to be created, unless something was before: it is created once.
+func (r *round) intendDefaultConfig(data *modulesv1.InventoryData) {
+	if !r.wantsDefaultConfig() || data.DefaultConfigCreated != nil {
+		return
+	}
+	o := r.defaultObject()
+	gvk := o.GroupVersionKind()
+	data.DefaultConfigCreated = &modulesv1.CreatedObject{
+		GroupVersionKind: modulesv1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Namespace:        o.GetNamespace(), Name: o.GetName(),
+	}
+}
+
+// defaultObject is the default configuration in the installation's namespace, if it names none and its kind has them.
+func (r *round) defaultObject() *unstructured.Unstructured {
+	o := r.aim.target.DefaultConfig.DeepCopy()
+	namespaced, err := r.client.Namespaced(o.GroupVersionKind())
+	switch {
+	case err == nil && !namespaced:
+		o.SetNamespace("")
+	case o.GetNamespace() == "":
+		o.SetNamespace(r.in.Namespace)
+	}
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[DefaultConfigAnnotation] = r.in.UID
+	o.SetAnnotations(annotations)
+	return o
+}
+
+// defaultConfig creates the default configuration. What is there already stays as it is, and the user's.
+func (r *round) defaultConfig(ctx context.Context) (bool, error) {
+	o := r.defaultObject()
+	ref := refOfObject(o)
+	made, err := r.client.Create(ctx, o, r.manager())
+	uid := string(made.UID)
+	switch {
+	case errors.Is(err, cluster.ErrExists):
+		live, err := r.client.Metadata(ctx, ref)
+		if err != nil {
+			return false, at(StageApply, failure.Retry(modulesv1.ApplyFailedReason, err))
+		}
+		if live.Annotations[DefaultConfigAnnotation] != r.in.UID {
+			return true, nil
+		}
+		uid = string(live.UID)
+	case errors.Is(err, cluster.ErrNoKind):
+		r.waitFor(ref, "its kind is not served yet")
+		r.again(gateAgain)
+		return false, nil
+	case err != nil:
+		return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
+	}
+	return true, r.save(ctx, func(data *modulesv1.InventoryData) { data.DefaultConfigCreated.UID = uid })
+}
+
+// notUserData are the objects that are not users' data: the default configuration that was created.
+func (r *round) notUserData() []cluster.Ref {
+	made := r.record.Data.DefaultConfigCreated
+	if made == nil || made.UID == "" {
+		return nil
+	}
+	return []cluster.Ref{refOfCreated(made)}
+}
+
+func refOfCreated(made *modulesv1.CreatedObject) cluster.Ref {
+	return cluster.Ref{
+		GVK:       schema.GroupVersionKind{Group: made.Group, Version: made.Version, Kind: made.Kind},
+		Namespace: made.Namespace, Name: made.Name, UID: types.UID(made.UID),
+	}
+}

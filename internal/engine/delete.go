@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+)
+
+// chooseDeletion chooses for an installation that is to go. It goes by what the record says, not by the release's
+// template, which may be gone.
+func (r *round) chooseDeletion() action {
+	if r.record == nil {
+		return r.once(&r.judged, action{"done", r.done})
+	}
+	data := &r.record.Data
+	r.out.Mode = r.mode()
+	switch {
+	case r.out.Mode == modulesv1.DeletionOrphan && data.Phase != modulesv1.PhaseOrphaning:
+		return action{"orphan-begin", r.enter(modulesv1.PhaseOrphaning)}
+	case r.out.Mode == modulesv1.DeletionOrphan && len(r.remaining()) > 0:
+		return action{"orphan", r.orphan}
+	case r.out.Mode == modulesv1.DeletionOrphan:
+		return action{"forget", r.forgetRecord}
+	case !r.unblocked:
+		return action{"block", r.block}
+	case data.Phase != modulesv1.PhaseDeleting:
+		return action{"delete-begin", r.enter(modulesv1.PhaseDeleting)}
+	case data.DefaultConfigCreated != nil && !r.defaulted:
+		return r.once(&r.defaulted, action{"delete-default-config", r.deleteDefaultConfig})
+	case len(r.remaining()) > 0:
+		return action{"delete", r.delete}
+	}
+	return action{"forget", r.forgetRecord}
+}
+
+// mode is the installation's own, else the recorded one of its release.
+func (r *round) mode() modulesv1.DeletionMode {
+	if own := r.in.Spec.GetDeletionMode(); own != "" {
+		return own
+	}
+	if recorded := r.record.Data.Deletion; recorded != nil && recorded.Mode != "" {
+		return recorded.Mode
+	}
+	return modulesv1.DeletionBlock
+}
+
+// remaining are the members that are not known to be gone.
+func (r *round) remaining() []modulesv1.Member {
+	var found []modulesv1.Member
+	for _, m := range r.record.Data.Members {
+		if !r.removed[keyOf(&m)] {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// enter writes down that the end has begun, before anything is taken away.
+func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+			data.Phase, data.Attempt = phase, nil
+			if phase != modulesv1.PhaseDeleting {
+				return
+			}
+			for i := range data.Members {
+				data.Members[i].State = modulesv1.MemberDeleting
+			}
+		})
+	}
+}
+
+// delete removes the members, the last stage first, and each stage only once the one after it is gone.
+func (r *round) delete(ctx context.Context) (bool, error) {
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, r.remaining())
+}
+
+// deleteDefaultConfig removes the default configuration while what acts on it is still there. One that somebody made
+// anew in its place is not it.
+func (r *round) deleteDefaultConfig(ctx context.Context) (bool, error) {
+	made := r.record.Data.DefaultConfigCreated
+	ref := refOfCreated(made)
+	ref.UID = ""
+	live, err := r.client.Metadata(ctx, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return true, nil
+	case errors.Is(err, cluster.ErrNoKind):
+		return true, at(StageDelete, r.kindIsGone(ctx, &modulesv1.Member{Group: made.Group, Kind: made.Kind}, err))
+	case err != nil:
+		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
+	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
+		return true, nil
+	}
+	gone := false
+	if live.DeletionTimestamp == nil {
+		gone, err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
+	}
+	if err != nil && !errors.Is(err, cluster.ErrChanged) {
+		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
+	}
+	if !gone {
+		r.waitFor(ref, "is being deleted")
+		r.again(goingAgain)
+	}
+	return gone, nil
+}
+
+// forgetRecord removes the Inventory, once nothing in it is left.
+func (r *round) forgetRecord(ctx context.Context) (bool, error) {
+	mode, count := r.out.Mode, len(r.record.Data.Members)
+	if err := r.engine.parts.Records.Delete(ctx, r.record); err != nil {
+		r.session.lost()
+		return false, at(StageRecord, err)
+	}
+	r.record = nil
+	if mode == modulesv1.DeletionOrphan {
+		r.note(modulesv1.OrphanedReason, "let go of %d objects", count)
+	} else {
+		r.note(modulesv1.UninstalledReason, "removed all objects")
+	}
+	return true, nil
+}
+
+// done ends it: nothing is remembered of the installation any more.
+func (r *round) done(context.Context) (bool, error) {
+	r.out.Done = true
+	r.engine.Forget(r.key()) //nolint:contextcheck // Nothing is asked of the API server.
+	return false, nil
+}

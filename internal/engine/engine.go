@@ -1,0 +1,128 @@
+// Package engine brings a cluster to what a release holds, and keeps it there: it determines the state, chooses the
+// next action, does it, and looks again. It does not know how a release is chosen, what a condition is, or who calls.
+package engine
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/fetch"
+)
+
+// Installation is what a round works on: what is wanted, and as whom.
+type Installation struct {
+	Name, Namespace, UID string
+	// Spec is the ModuleInstallation's. Module and Upgrade are not read: whoever calls has chosen.
+	Spec modulesv1.ModuleInstallationSpec
+	// Self is the whole object, for the expressions in dependsOn. It may be nil where there are none.
+	Self *unstructured.Unstructured
+	// Identity is as whom members, and objects in dependsOn, are read and written.
+	Identity cluster.Identity
+	// Deleting says that the installation is to go. Neither Target nor Current is needed then.
+	Deleting bool
+	// Target is the release to install; nil holds what is recorded.
+	Target *Target
+	// Current is how to get the release that the Inventory records: that of its attempt if it has one, else its current
+	// one. It heals, and goes on with an attempt, while Target is nil; nil means that this cannot be done now.
+	Current *Target
+	// Variables are all values for substitution: those of substituteFrom, and over them spec.config.substitute.
+	Variables map[string]string
+	// Choice is recorded in the Inventory with the next write; nil leaves what is recorded. A change of it alone is
+	// written at once.
+	Choice *modulesv1.CatalogChoice
+	// Verify asks for a full verification in this round: every member is applied once.
+	Verify bool
+}
+
+// Key names the installation to the watcher: namespace/name.
+func (in Installation) Key() string { return in.Namespace + "/" + in.Name }
+
+// interval is the time between two rounds.
+func (in Installation) interval() time.Duration {
+	if in.Spec.Interval == nil {
+		return modulesv1.DefaultInterval
+	}
+	return in.Spec.Interval.Duration
+}
+
+// Target is a release, and all that is needed to install it.
+type Target struct {
+	// Release is what is recorded. Its Digest is the artifact's; AppliedAt and HealthyAt are the engine's to set.
+	Release  modulesv1.Release
+	Artifact fetch.Artifact
+	// Path is the folder in the artifact; "" is its root.
+	Path string
+	// Deletion is the template's mode; "" means Block.
+	Deletion         modulesv1.DeletionMode
+	ManagedResources []modulesv1.GroupVersionKind
+	// DefaultConfig may be nil. Without a namespace it goes to the installation's, if its kind has namespaces.
+	DefaultConfig *unstructured.Unstructured
+	Health        []modulesv1.HealthExpression
+}
+
+// Records keeps Inventories, as the controller. They are all that the engine does not do as the installation's identity.
+type Records interface {
+	// Load gives the Inventory, which is not changed here, or nil without an error when there is none. It may come from
+	// a cache that is behind.
+	Load(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
+	// Create stores a new one, and fills in its resourceVersion. Labels and owner are the implementation's to set.
+	Create(ctx context.Context, inventory *modulesv1.Inventory) error
+	// Update replaces it if its resourceVersion still is the stored one, and fills in the new one.
+	Update(ctx context.Context, inventory *modulesv1.Inventory) error
+	// Delete removes it; that it is gone already is no error.
+	Delete(ctx context.Context, inventory *modulesv1.Inventory) error
+}
+
+// Outcome is what a round found and did. It is filled in beside an error as well, as far as the round came.
+type Outcome struct {
+	// Inventory is the record after the round; nil when there is none, or none any more. It must not be changed.
+	Inventory *modulesv1.Inventory
+	Phase     modulesv1.Phase
+	// Applied, Healed and Pruned count members: applied for an attempt, brought back to what they were, removed.
+	Applied, Healed, Pruned int
+	// Settled says that no attempt is under way: the target, or what is held, is applied in full.
+	Settled bool
+	// Verified says that every member was applied once in this round, because it was asked for or its time had come.
+	Verified bool
+	// Healthy says that all members of the release that was applied last are known to be healthy.
+	Healthy bool
+	// Waiting are members that are not healthy yet, or not gone yet.
+	Waiting []Problem
+	// Drifted are members that are not as they were applied, while nothing is done about it.
+	Drifted []Problem
+	// Unwatched are kinds, without a name, whose members cannot be watched: they are looked at less often.
+	Unwatched []Problem
+	// Contested are members that somebody else changes back again and again.
+	Contested []Problem
+	// Mode, Blocked and Unknown are what a deletion found.
+	Mode    modulesv1.DeletionMode
+	Blocked []modulesv1.DeletionBlocker
+	Unknown []modulesv1.UnknownResource
+	// Notes are events to report.
+	Notes []Note
+	// Depends are the objects that spec.dependsOn names, while a new attempt waits for them or just began: a change of one
+	// is a reason for another round.
+	Depends []cluster.Ref
+	// Again is when another round is worth while even if nothing is heard; 0 leaves it to the caller's interval.
+	Again time.Duration
+	// Done says that a deletion is over: members and Inventory are gone, the finalizer may go.
+	Done bool
+}
+
+// Problem is what keeps an object from where it should be.
+type Problem struct {
+	Ref     cluster.Ref
+	Message string
+}
+
+// Note is something that happened.
+type Note struct {
+	// Reason is one of the reasons for events in package modulesv1.
+	Reason  string
+	Message string
+	Warning bool
+}

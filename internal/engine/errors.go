@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// Stage is the part of the work that an error comes from.
+type Stage string
+
+// The stages, in their order.
+const (
+	StageRecord Stage = "record"
+	StageDepend Stage = "depend"
+	StageFetch  Stage = "fetch"
+	StageBuild  Stage = "build"
+	StageApply  Stage = "apply"
+	StageHealth Stage = "health"
+	StagePrune  Stage = "prune"
+	StageDelete Stage = "delete"
+)
+
+// StageError is an error together with the stage it comes from.
+type StageError struct {
+	Stage Stage
+	Err   error
+}
+
+// Error is the text of the wrapped error: the condition that reports it names the stage.
+func (e *StageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the wrapped error.
+func (e *StageError) Unwrap() error { return e.Err }
+
+// StageName is the stage as status tables spell it.
+func (e *StageError) StageName() string { return string(e.Stage) }
+
+// at gives an error its stage, unless it has one.
+func at(stage Stage, err error) error {
+	var staged *StageError
+	if err == nil || errors.As(err, &staged) {
+		return err
+	}
+	return &StageError{Stage: stage, Err: err}
+}
+
+// maxNamed is how many members an error or a note names, and maxText how long it gets.
+const (
+	maxNamed = 5
+	maxText  = 900
+)
+
+// memberError is what went wrong with one member.
+type memberError struct {
+	ref cluster.Ref
+	err error
+}
+
+// joined is the failure that stands for what went wrong with members: one reason, the most telling one, and a text
+// that names the first few. Nil for none.
+func joined(stage Stage, otherwise string, all []memberError) error {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b memberError) int {
+		return strings.Compare(describe(a.ref), describe(b.ref))
+	})
+	reason, after := otherwise, time.Duration(0)
+	lines, errs := make([]string, 0, maxNamed), make([]error, 0, len(all))
+	for i, one := range all {
+		if telling := reasonOf(one.err); telling != "" && (reason == otherwise || weight(telling) > weight(reason)) {
+			reason = telling
+		}
+		if answer, ok := errors.AsType[*cluster.AnswerError](one.err); ok {
+			after = max(after, answer.After)
+		}
+		if i < maxNamed {
+			lines = append(lines, one.err.Error())
+		}
+		errs = append(errs, one.err)
+	}
+	text := strings.Join(lines, "; ")
+	if more := len(all) - len(lines); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return at(stage, failure.RetryAfter(reason, after, &severalError{text: bounded(text), errs: errs}))
+}
+
+// severalError is several errors with one bounded text.
+type severalError struct {
+	text string
+	errs []error
+}
+
+func (e *severalError) Error() string   { return e.text }
+func (e *severalError) Unwrap() []error { return e.errs }
+
+// errOwned says that an object belongs to somebody else.
+var errOwned = errors.New("belongs to another installation")
+
+// reasonOf is the condition's reason for what the API server answered; "" for none in particular.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, errOwned):
+		return modulesv1.OwnershipConflictReason
+	case errors.Is(err, cluster.ErrForbidden):
+		return modulesv1.ForbiddenReason
+	case errors.Is(err, cluster.ErrImmutable):
+		return modulesv1.ImmutableFieldReason
+	}
+	return ""
+}
+
+// weight orders reasons by how much they say about what has to be done.
+func weight(reason string) int {
+	return slices.Index([]string{
+		modulesv1.ImmutableFieldReason, modulesv1.ForbiddenReason, modulesv1.OwnershipConflictReason,
+	}, reason)
+}
+
+func bounded(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}

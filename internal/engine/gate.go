@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/health"
+)
+
+// gateAgain is how soon a gate is tried again if no event tells that it opened.
+const gateAgain = 500 * time.Millisecond
+
+// gates says whether objects that were applied, and that some of what is left to apply needs to work, do not yet: CRDs
+// that are not Established. Nobody waits for them here. A Namespace is Active as soon as it is there, and one that is
+// on its way out is an error when it is applied.
+func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error) {
+	for k, gate := range r.session.gates {
+		if !needed(gate, todo) {
+			continue
+		}
+		live, err := r.client.Get(ctx, gate.ref)
+		switch {
+		case errors.Is(err, cluster.ErrNotFound):
+			shut = true
+			r.waitFor(gate.ref, "is gone again")
+			continue
+		case err != nil:
+			return false, at(StageApply, err)
+		}
+		if status, message := r.engine.conventions.Check(live); status != health.Current {
+			shut = true
+			r.waitFor(gate.ref, message)
+			continue
+		}
+		delete(r.session.gates, k)
+		r.engine.parts.Connector.Refresh()
+	}
+	if shut {
+		r.again(gateAgain)
+	}
+	return shut, nil
+}
+
+// overdue are the gates that should have opened by now.
+func (r *round) overdue() []memberError {
+	if r.engine.clock.Now().Sub(r.record.Data.Attempt.StartedAt.Time) < r.in.Spec.GetTimeout() {
+		return nil
+	}
+	var late []memberError
+	for _, problem := range r.out.Waiting {
+		late = append(late, memberError{problem.Ref, fmt.Errorf("%s, which others need, is not ready: %s", describe(problem.Ref), problem.Message)})
+	}
+	return late
+}
+
+// gate is a CRD that was applied, and the kind that it defines.
+type gate struct {
+	ref     cluster.Ref
+	defines schema.GroupKind
+}
+
+// shutBehind notes that an object was applied that others may have to wait for.
+func (s *session) shutBehind(o object) {
+	if kind, ok := defined(o.Unstructured); ok {
+		if s.gates == nil {
+			s.gates = map[key]gate{}
+		}
+		s.gates[o.key] = gate{refOfObject(o.Unstructured), kind}
+	}
+}
+
+// defined is the kind that a CRD defines.
+func defined(o *unstructured.Unstructured) (schema.GroupKind, bool) {
+	if gvk := o.GroupVersionKind(); gvk.Kind != crdKind || !cluster.Gate(gvk) {
+		return schema.GroupKind{}, false
+	}
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}, true
+}
+
+func needed(g gate, todo []object) bool {
+	for _, o := range todo {
+		if o.GroupVersionKind().GroupKind() == g.defines {
+			return true
+		}
+	}
+	return false
+}
+
+// definedByAim says that the kind is one of a CRD in the release, so that it is served before long.
+func (r *round) definedByAim(kind schema.GroupKind) bool {
+	for _, o := range r.aim.render.objects {
+		if found, ok := defined(o.Unstructured); ok && found == kind {
+			return true
+		}
+	}
+	return false
+}

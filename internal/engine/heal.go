@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
+
+// heal applies again the members that are not as they were applied, each with one call, and no others. Nothing is
+// rendered, and nothing asked of the API server, while all are.
+func (r *round) heal(ctx context.Context) (bool, error) {
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	drifted := r.drifted()
+	if len(drifted) == 0 {
+		return true, r.settleTakings(ctx)
+	}
+	made, err := r.objects(ctx, r.kept)
+	if err != nil {
+		return false, err
+	}
+	var todo []object
+	for _, o := range made.objects {
+		if drifted[o.key] {
+			todo = append(todo, o)
+		}
+	}
+	return true, r.restore(ctx, todo, true)
+}
+
+// drifted are the members of the release on record that the watch sees otherwise than they were applied, without
+// those that somebody is fought over, until their time comes.
+func (r *round) drifted() map[key]bool {
+	var drifted map[key]bool
+	for i := range r.record.Data.Members {
+		m := &r.record.Data.Members[i]
+		if !wanted(m) || !r.hasDrifted(m) {
+			continue
+		}
+		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), r.engine.clock.Now()); wait > 0 {
+			r.contested(m, wait)
+			continue
+		}
+		if drifted == nil {
+			drifted = map[key]bool{}
+		}
+		drifted[keyOf(m)] = true
+	}
+	return drifted
+}
+
+// hasDrifted says that the watch sees a member otherwise than it was applied. What it does not see yet has not.
+func (r *round) hasDrifted(m *modulesv1.Member) bool {
+	meta, known := r.state(m)
+	switch {
+	case !known:
+		return false
+	case meta == nil:
+		return true
+	case meta.Deleting:
+		// It goes whatever is applied to it. Its end is another event.
+		return false
+	case string(meta.UID) != m.UID, meta.PartOf != r.id(), meta.Fingerprint(r.manager()) != m.Fingerprint:
+		return true
+	}
+	// Somebody who writes through another version of the kind can drop fields unseen.
+	return meta.Others(r.manager()) != r.session.others[keyOf(m)]
+}
+
+// restore applies members again and writes down what came of it, if that is anything new.
+func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
+	others := r.foreign(todo)
+	before := index(r.record.Data.Members)
+	var failed []memberError
+	news := map[key]progress{}
+	for _, one := range r.applyAll(ctx, todo) {
+		k, ref := one.object.key, refOfObject(one.object.Unstructured)
+		if one.err != nil {
+			failed = append(failed, memberError{ref, one.err})
+			continue
+		}
+		r.session.others[k] = others[k]
+		m := before[k]
+		if m == nil {
+			continue
+		}
+		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
+		if changed {
+			news[k] = progress{one.object.hash, one.applied}
+		}
+		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
+		if !drift && !changed && len(one.notes) == 0 {
+			continue
+		}
+		r.out.Healed++
+		verb := "restored"
+		if one.applied.Created {
+			verb = "created again"
+		}
+		r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(ref))
+		fighting, wait := r.engine.fights.Healed(r.key(), watched(ref), r.engine.clock.Now())
+		if fighting {
+			r.contested(m, wait)
+		}
+	}
+	r.out.Notes = fewer(r.out.Notes)
+	err := joined(StageApply, modulesv1.ApplyFailedReason, failed)
+	if len(news) > 0 {
+		err = errors.Join(err, r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, news) }))
+	}
+	return err
+}
+
+// foreign is what other managers have written in other versions of the members.
+func (r *round) foreign(objects []object) map[key]string {
+	if r.session.others == nil {
+		r.session.others = map[key]string{}
+	}
+	found := map[key]string{}
+	known := index(r.record.Data.Members)
+	for _, o := range objects {
+		m := known[o.key]
+		if m == nil {
+			continue
+		}
+		if meta, seen := r.state(m); seen && meta != nil {
+			found[o.key] = meta.Others(r.manager())
+		}
+	}
+	return found
+}
+
+func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
+	r.again(wait)
+	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: fmt.Sprintf(
+		"somebody changes %s back again and again; it is healed less often meanwhile", describe(refOf(m)))})
+}

@@ -1,0 +1,199 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+const (
+	// maxLength of an expression, in bytes.
+	maxLength = 4096
+	// maxCost bounds one evaluation, in CEL's units of work: what Kubernetes allows one expression
+	// (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
+	maxCost = 1_000_000
+	// maxVariables is how many names an expression may use.
+	maxVariables = 64
+)
+
+var (
+	errEmpty = errors.New("the expression is empty")
+	// errBool is an expression that cannot be true or false.
+	errBool = errors.New("the expression must be true or false")
+)
+
+// scope says which names an expression may use.
+type scope int
+
+const (
+	// ofObject are the fields of the object, whatever they are.
+	ofObject scope = iota
+	// ofDependency are dep and self.
+	ofDependency
+)
+
+// Library compiles expressions and remembers them, so that all installations of a release share the work. Its methods
+// may be called concurrently.
+type Library struct {
+	base     *cel.Env
+	programs *lru.Cache[source, *program]
+}
+
+// source is what a program is compiled from.
+type source struct {
+	text  string
+	scope scope
+}
+
+// program is a compiled expression.
+type program struct {
+	text string
+	// names are the variables it uses.
+	names   []string
+	program cel.Program
+}
+
+// answer is what an evaluation found.
+type answer struct {
+	holds bool
+	// missing says that the error is a field that is not there.
+	missing bool
+	err     error
+}
+
+// NewLibrary makes a Library that remembers up to size expressions; 0 means 1,024. Expressions have CEL's standard
+// functions and macros, optional fields (status.?phase), and the functions for sets.
+func NewLibrary(size int) (*Library, error) {
+	if size <= 0 {
+		size = 1024
+	}
+	base, err := cel.NewEnv(
+		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
+		cel.ParserRecursionLimit(64), cel.ParserExpressionSizeLimit(maxLength),
+		// Other extensions of CEL make strings and lists of any size before their cost is counted.
+		ext.Sets(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("prepare CEL: %w", err)
+	}
+	programs, err := lru.New[source, *program](size)
+	if err != nil {
+		return nil, fmt.Errorf("remember expressions: %w", err)
+	}
+	return &Library{base: base, programs: programs}, nil
+}
+
+// compile compiles the expression, or remembers that it did.
+func (l *Library) compile(text string, scope scope) (*program, error) {
+	if known, ok := l.programs.Get(source{text, scope}); ok {
+		return known, nil
+	}
+	if len(text) > maxLength {
+		return nil, fmt.Errorf("the expression has %d bytes; at most %d are allowed", len(text), maxLength)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, errEmpty
+	}
+	parsed, issues := l.base.Parse(text)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("parse %q: %s", shorten(text), transport.Printable(err.Error()))
+	}
+	names := []string{"dep", "self"}
+	if scope == ofObject {
+		names = variables(parsed)
+	}
+	if len(names) > maxVariables {
+		return nil, fmt.Errorf("the expression uses %d names; at most %d are allowed", len(names), maxVariables)
+	}
+	declared := make([]cel.EnvOption, 0, len(names))
+	for _, name := range names {
+		declared = append(declared, cel.Variable(name, cel.DynType))
+	}
+	env, err := l.base.Extend(declared...)
+	if err != nil {
+		return nil, fmt.Errorf("compile %q: %s", shorten(text), transport.Printable(err.Error()))
+	}
+	checked, issues := env.Check(parsed)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("compile %q: %s", shorten(text), transport.Printable(err.Error()))
+	}
+	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("compile %q: %w, not %s", shorten(text), errBool, kind)
+	}
+	compiled, err := env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(maxCost))
+	if err != nil {
+		return nil, fmt.Errorf("compile %q: %s", shorten(text), transport.Printable(err.Error()))
+	}
+	made := &program{text: shorten(text), names: names, program: compiled}
+	l.programs.Add(source{text, scope}, made)
+	return made, nil
+}
+
+// variables are the names that the expression uses, so that each can be declared: an object's fields are not known
+// beforehand, but functions and operators can be checked all the same. Names that a macro binds are among them, and
+// hide what is declared here.
+func variables(parsed *cel.Ast) []string {
+	var names []string
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(expression ast.Expr) {
+		if expression.Kind() == ast.IdentKind {
+			names = append(names, expression.AsIdent())
+		}
+	}))
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return name == "" || strings.ContainsAny(name[:1], "@.") || strings.HasPrefix(name, "__") || slices.Contains(reserved(), name)
+	})
+}
+
+// reserved are names that are types in CEL.
+func reserved() []string {
+	return []string{"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "duration", "type", "uint", "optional_type"}
+}
+
+// holds evaluates the expression. A name that the values lack is a field that is not there.
+func (p *program) holds(values map[string]any) answer {
+	given := make(map[string]any, len(p.names))
+	for _, name := range p.names {
+		value, there := values[name]
+		if !there {
+			// An empty object in its place makes has() false and an access fail, as for any other field.
+			value = map[string]any{}
+		}
+		given[name] = value
+	}
+	result, _, err := p.program.Eval(given)
+	if err != nil {
+		return answer{missing: missing(err), err: err}
+	}
+	holds, ok := result.(types.Bool)
+	if !ok {
+		return answer{err: errBool}
+	}
+	return answer{holds: bool(holds)}
+}
+
+// missing says whether the error is a field that is not there. CEL has no type for it, only these words.
+func missing(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "no such key") || strings.Contains(text, "no such attribute")
+}
+
+// shorten makes an expression fit for a message.
+func shorten(text string) string {
+	const most = 120
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/utils/clock"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/build"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/fetch"
+	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/engine/watch"
+)
+
+// Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
+// ManagerPrefix and cluster.Fingerprint.
+type Parts struct {
+	Connector *cluster.Connector
+	Watcher   *watch.Watcher
+	Cache     *fetch.Cache
+	Builder   *build.Builder
+	Records   Records
+}
+
+// Observer learns what the engine does. Its methods are called from many goroutines.
+type Observer interface {
+	// Did says that an action of a round ended, such as apply or heal, after how long, and how.
+	Did(action string, took time.Duration, err error)
+	// Rendered says that a release was rendered, rather than known from before.
+	Rendered(took time.Duration, err error)
+}
+
+// Options tune an Engine. Zero values mean the defaults.
+type Options struct {
+	// Clock is the time that attempts, verification and back-off go by. Default: the real one.
+	Clock clock.PassiveClock
+	// Parallel is how many members of one installation are worked on at once. Default 8.
+	Parallel int
+	// VerifyEvery is the time between two full verifications; each installation has its own moment in it. Default 24 h.
+	VerifyEvery time.Duration
+	// Renders is how many digests of renders are remembered. Default 4096.
+	Renders int
+	// Fights tune when healing backs off.
+	Fights watch.FightOptions
+	// Observer may be nil.
+	Observer Observer
+}
+
+// Engine installs releases and keeps them. It is safe for concurrent use; rounds of one installation follow each other.
+type Engine struct {
+	parts   Parts
+	options Options
+	clock   clock.PassiveClock
+	library *health.Library
+	// conventions judges by the conventions of status alone.
+	conventions *health.Checker
+	fights      *watch.Fights
+	renders     *lru.Cache[string, string]
+	sessions    sync.Map
+}
+
+// New returns an Engine. The error says which part is missing.
+func New(parts Parts, options Options) (*Engine, error) {
+	if parts.Connector == nil || parts.Watcher == nil || parts.Cache == nil || parts.Builder == nil || parts.Records == nil {
+		return nil, errors.New("an engine needs a connector, a watcher, a cache, a builder and records")
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	options.Parallel = orDefault(options.Parallel, 8)
+	options.VerifyEvery = orDefault(options.VerifyEvery, 24*time.Hour)
+	options.Renders = orDefault(options.Renders, 4096)
+	renders, err := lru.New[string, string](options.Renders)
+	if err != nil {
+		return nil, err
+	}
+	library, err := health.NewLibrary(0)
+	if err != nil {
+		return nil, err
+	}
+	conventions, err := library.Checker(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		parts: parts, options: options, clock: options.Clock,
+		library: library, conventions: conventions, fights: watch.NewFights(options.Fights), renders: renders,
+	}, nil
+}
+
+// Reconcile does one bounded round for the installation, and never waits for what takes its time: it says so in the
+// outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
+// of modulesv1's reasons; the outcome beside one is what was reached.
+func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
+	s := e.session(in)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := e.round(in, s)
+	err := r.run(ctx)
+	return r.conclude(), err
+}
+
+// Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
+// objects and those that would go.
+func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
+	s := e.session(in)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := e.round(in, s)
+	return r.plan(ctx)
+}
+
+// Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
+// installations that are gone without a deletion, or belong to another process now.
+func (e *Engine) Forget(key string) {
+	e.parts.Watcher.Want(key, nil)
+	e.fights.Forget(key)
+	e.sessions.Delete(key)
+}
+
+func orDefault[T comparable](set, otherwise T) T {
+	var zero T
+	if set == zero {
+		return otherwise
+	}
+	return set
+}

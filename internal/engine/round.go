@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// maxActions bounds a round. The longest way, a first installation, takes seven.
+const maxActions = 24
+
+// round is one look at an installation, and what follows from it.
+type round struct {
+	engine  *Engine
+	in      Installation
+	session *session
+	client  *cluster.Client
+	record  *modulesv1.Inventory
+	out     Outcome
+	// name, label and fields are the installation's key, InstallationID and Manager.
+	name, label, fields string
+
+	// aim is the release that the round works for, found once; nil is none.
+	aim   *aim
+	aimed bool
+	// failing says that a member has failed, so that waiting does not help it.
+	failing bool
+	// kept is the release on record, where that is not the aim.
+	kept     *aim
+	keptSeen bool
+	// held is why the round does not get on to what is wanted. It is the round's error, after what can be done all the
+	// same was done.
+	held error
+	// stopped says that no new attempt is begun in this round.
+	stopped bool
+	// taking lets one member at a time change the record while members are applied.
+	taking sync.Mutex
+	// removed are members that are gone, and still in the record.
+	removed map[key]bool
+	// Once a round each.
+	healed, verified, judged, defaulted, relabelled, unblocked bool
+}
+
+func (e *Engine) round(in Installation, s *session) *round {
+	return &round{
+		engine: e, in: in, session: s,
+		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
+	}
+}
+
+// run chooses an action and does it, until there is none, or one has to wait.
+func (r *round) run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	for range maxActions {
+		next, err := r.choose(ctx)
+		if err != nil {
+			return err
+		}
+		if next.do == nil {
+			return r.held
+		}
+		began := r.engine.clock.Now()
+		more, err := next.do(ctx)
+		if observer := r.engine.options.Observer; observer != nil {
+			observer.Did(next.name, r.engine.clock.Now().Sub(began), err)
+		}
+		if err != nil {
+			return err
+		}
+		if !more {
+			return r.held
+		}
+	}
+	r.again(time.Second)
+	return r.held
+}
+
+// open loads the record and gets the client.
+func (r *round) open(ctx context.Context) error {
+	loaded, err := r.engine.parts.Records.Load(ctx, r.in.Namespace, r.in.Name)
+	if err != nil {
+		return at(StageRecord, fmt.Errorf("load the inventory: %w", err))
+	}
+	r.record = r.session.newest(loaded, r.engine.clock.Now())
+	r.session.record = r.record
+	if r.record != nil && r.record.Data.InstallationUID != r.in.UID {
+		if !r.in.Deleting {
+			return at(StageRecord, failure.Wait(modulesv1.OwnershipConflictReason, 0, fmt.Errorf(
+				"the Inventory %s/%s is that of an earlier installation of the same name: it has to go first",
+				r.in.Namespace, r.in.Name)))
+		}
+		// It is not ours to delete by, and nothing else says that this installation ever had anything.
+		r.record = nil
+	}
+	r.client, err = r.engine.parts.Connector.As(r.in.Identity)
+	if err != nil {
+		return at(StageApply, failure.Retry(modulesv1.FailedReason, err))
+	}
+	return nil
+}
+
+// save writes the record as the change leaves it. Only then is it the record.
+func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData)) error {
+	next := r.record.DeepCopy()
+	change(&next.Data)
+	if r.in.Choice != nil {
+		next.Data.Choice = r.in.Choice.DeepCopy()
+	}
+	older := next.ResourceVersion
+	if err := r.engine.parts.Records.Update(ctx, next); err != nil {
+		r.session.lost()
+		return at(StageRecord, fmt.Errorf("write the inventory: %w", err))
+	}
+	r.record = next
+	r.session.wrote(next, older, r.engine.clock.Now())
+	return nil
+}
+
+// again asks for another round in the given time, or sooner if somebody else asked for that.
+func (r *round) again(after time.Duration) {
+	if r.out.Again == 0 || after < r.out.Again {
+		r.out.Again = after
+	}
+}
+
+func (r *round) note(reason, format string, args ...any) {
+	r.out.Notes = append(r.out.Notes, Note{Reason: reason, Message: bounded(fmt.Sprintf(format, args...))})
+}
+
+func (r *round) waitFor(ref cluster.Ref, message string) {
+	r.out.Waiting = append(r.out.Waiting, Problem{Ref: ref, Message: message})
+}
+
+// conclude fills in what the record says.
+func (r *round) conclude() Outcome {
+	r.out.Inventory = r.record
+	if r.record != nil {
+		r.out.Phase = r.record.Data.Phase
+		r.out.Settled = r.record.Data.Attempt == nil && r.record.Data.Phase == modulesv1.PhaseInstalled
+	}
+	r.out.Unwatched = r.unwatched()
+	slices.SortStableFunc(r.out.Waiting, byRef)
+	slices.SortStableFunc(r.out.Contested, byRef)
+	return r.out
+}
+
+func (r *round) key() string     { return r.name }
+func (r *round) id() string      { return r.label }
+func (r *round) manager() string { return r.fields }
+
+func byRef(a, b Problem) int {
+	x, y := describe(a.Ref), describe(b.Ref)
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/engine/watch"
+)
+
+const (
+	// maxSuperseded is how many of its own older versions of an Inventory a session recognises.
+	maxSuperseded = 8
+	// cacheLag is how long a cache may take to see an Inventory that was created.
+	cacheLag = 10 * time.Second
+)
+
+// session is what is remembered of an installation between rounds. All of it can be lost: it only saves work.
+type session struct {
+	mu  sync.Mutex
+	uid string
+	// record is the Inventory as it was written last, and superseded what it was before: a cache may still give those.
+	record     *modulesv1.Inventory
+	superseded []string
+	wroteAt    time.Time
+	// progress are members that were applied and are not in the record yet, and for which attempt.
+	progress map[key]progress
+	attempt  string
+	// gates are CRDs that were applied and not seen to work yet.
+	gates map[key]gate
+	// checked is what is known of members' health.
+	checked map[key]checked
+	// checker judges for the expressions whose fingerprint it goes with.
+	checker  *health.Checker
+	judgesBy string
+	// others is what other managers had written in other versions when a member was applied last.
+	others map[key]string
+	// unhealthySince is when members that had been healthy were first seen not to be.
+	unhealthySince time.Time
+	// verifyAt is when all members are applied once again.
+	verifyAt time.Time
+	// blindAt is when members that cannot be watched are applied once again.
+	blindAt time.Time
+	// unneeded is since when objects of other installations have been seen not to be needed there.
+	unneeded map[key]time.Time
+	subjects []watch.Subject
+}
+
+// progress is a member that was applied.
+type progress struct {
+	hash    string
+	applied cluster.Applied
+}
+
+// checked is what was found of a member's health, and at which resourceVersions: the watch's and the answer's.
+type checked struct {
+	seen, got string
+	at        time.Time
+	status    health.Status
+	message   string
+}
+
+func (e *Engine) session(in Installation) *session {
+	fresh := &session{uid: in.UID, verifyAt: e.firstVerification(in.UID)}
+	known, loaded := e.sessions.LoadOrStore(in.Key(), fresh)
+	s, _ := known.(*session)
+	if !loaded || s.uid == in.UID {
+		return s
+	}
+	// Another installation of the same name: nothing that is remembered is about it.
+	e.fights.Forget(in.Key())
+	e.sessions.Store(in.Key(), fresh)
+	return fresh
+}
+
+// firstVerification spreads the installations over the interval, by their UIDs: the same after each restart.
+func (e *Engine) firstVerification(uid string) time.Time {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(uid))
+	every := e.options.VerifyEvery
+	offset := time.Duration(sum.Sum64() % uint64(every)) //nolint:gosec // VerifyEvery is positive, and so is what is left.
+	now := e.clock.Now()
+	at := now.Truncate(every).Add(offset)
+	if !at.After(now) {
+		at = at.Add(every)
+	}
+	return at
+}
+
+// newest is the record to go by: what Load gave, unless that is older than what this session wrote.
+func (s *session) newest(loaded *modulesv1.Inventory, now time.Time) *modulesv1.Inventory {
+	switch {
+	case s.record == nil:
+		return loaded
+	case loaded == nil && now.Sub(s.wroteAt) < cacheLag:
+		// Should the object have been removed rather than not been seen yet, the next write says so.
+		return s.record
+	case loaded != nil && slices.Contains(s.superseded, loaded.ResourceVersion):
+		return s.record
+	}
+	return loaded
+}
+
+// wrote remembers the record that was written, in place of the one that had the older resourceVersion.
+func (s *session) wrote(record *modulesv1.Inventory, older string, now time.Time) {
+	if older != "" {
+		s.superseded = append(s.superseded, older)
+		if len(s.superseded) > maxSuperseded {
+			s.superseded = s.superseded[1:]
+		}
+	}
+	s.record, s.wroteAt = record, now
+}
+
+// lost forgets the record: somebody else wrote it, or it is gone.
+func (s *session) lost() { s.record, s.superseded = nil, nil }

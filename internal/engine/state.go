@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
+
+// action is one thing to do. It says whether it is worth looking again right away.
+type action struct {
+	name string
+	do   func(context.Context) (more bool, err error)
+}
+
+// choose determines the state, and the one action that follows from it. An action without anything to do ends the
+// round.
+func (r *round) choose(ctx context.Context) (action, error) {
+	if r.in.Deleting {
+		return r.chooseDeletion(), nil
+	}
+	if r.in.Spec.GetManagement() == modulesv1.ManagementPaused {
+		return r.once(&r.judged, action{"hold", r.hold}), nil
+	}
+	if err := r.takeAim(ctx); err != nil {
+		return action{}, err
+	}
+	switch {
+	case r.aim == nil && r.record == nil:
+		return action{}, nil
+	case r.aim != nil && !r.under(r.aim) && !r.stopped:
+		return action{"claim", r.claim}, nil
+	case r.record == nil:
+		return action{}, nil
+	case r.applying() && r.aim != nil && r.under(r.aim):
+		return action{"apply", r.apply}, nil
+	case r.applying():
+		// What is there is between two releases, and neither can be got.
+		return r.once(&r.judged, action{"hold", r.hold}), nil
+	}
+	return r.chooseKeeping(ctx), nil
+}
+
+// chooseKeeping is for a release that is applied in full: it is kept as it is, and its attempt brought to its end.
+func (r *round) chooseKeeping(ctx context.Context) action {
+	if kept := r.keepable(ctx); kept == nil {
+		return r.once(&r.judged, action{"hold", r.hold})
+	}
+	switch {
+	case !r.healed:
+		return r.once(&r.healed, action{"heal", r.heal})
+	case !r.verified && r.verifiable():
+		return r.once(&r.verified, action{"verify", r.verify})
+	case !r.judged:
+		return r.once(&r.judged, action{"wait", r.wait})
+	}
+	attempt := r.record.Data.Attempt
+	mine := r.aim != nil && r.under(r.aim)
+	switch {
+	case attempt == nil && mine && !r.relabelled && r.mislabelled():
+		return r.once(&r.relabelled, action{"relabel", r.relabel})
+	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.prunable():
+		// The spec has changed its mind about what is no longer needed: that goes as it would have gone then.
+		return action{"claim", r.claim}
+	case attempt == nil || !mine || !r.out.Healthy:
+		return action{}
+	case !r.defaulted && r.lacksDefaultConfig():
+		return r.once(&r.defaulted, action{"default-config", r.defaultConfig})
+	case r.prunable():
+		return action{"prune", r.prune}
+	}
+	return action{"finish", r.finish}
+}
+
+// once is an action that is done at most once a round.
+func (r *round) once(done *bool, a action) action {
+	if *done {
+		return action{}
+	}
+	do := a.do
+	a.do = func(ctx context.Context) (bool, error) {
+		*done = true
+		return do(ctx)
+	}
+	return a
+}
+
+// takeAim finds what the round works for: the target, or without one what is on record. A target that cannot be
+// rendered holds, so that what is on record is kept all the same; without a record there is nothing to be kept.
+func (r *round) takeAim(ctx context.Context) error {
+	if r.aimed {
+		return nil
+	}
+	r.aimed = true
+	target := r.in.Target
+	if target == nil {
+		target = r.in.Current
+	}
+	if target == nil {
+		return nil
+	}
+	found, err := r.aimAt(ctx, target)
+	switch {
+	case err == nil:
+		r.aim = found
+	case r.record == nil:
+		return err
+	default:
+		r.held, r.stopped = err, true
+		r.aim = r.underway(ctx)
+	}
+	return nil
+}
+
+// underway is the release on record if an attempt at it can go on.
+func (r *round) underway(ctx context.Context) *aim {
+	if r.in.Target == nil || r.in.Current == nil {
+		return nil
+	}
+	found, err := r.aimAt(ctx, r.in.Current)
+	if err != nil || !r.under(found) {
+		return nil
+	}
+	return found
+}
+
+// keepable is the release on record, if there is a way to get its objects; found once a round.
+func (r *round) keepable(ctx context.Context) *aim {
+	if r.keptSeen {
+		return r.kept
+	}
+	r.keptSeen = true
+	switch {
+	case r.aim != nil && r.recorded(r.aim):
+		r.kept = r.aim
+	case r.in.Current != nil && r.in.Target != nil:
+		if found, err := r.aimAt(ctx, r.in.Current); err == nil && r.recorded(found) {
+			r.kept = found
+		}
+	}
+	return r.kept
+}
+
+// applying says that an attempt has not applied all of its objects yet.
+func (r *round) applying() bool {
+	attempt := r.record.Data.Attempt
+	return attempt != nil && attempt.Stage == modulesv1.StageApplying
+}
+
+// under says that the aim is what is being attempted, or what is installed if nothing is.
+func (r *round) under(a *aim) bool {
+	if r.record == nil {
+		return false
+	}
+	if attempt := r.record.Data.Attempt; attempt != nil {
+		return attempt.RenderDigest == a.digest && sameRelease(attempt.Release, a.target.Release)
+	}
+	return r.recorded(a)
+}
+
+// recorded says that the aim is what was applied last, in full.
+func (r *round) recorded(a *aim) bool {
+	current := r.record.Data.Current
+	return current != nil && r.record.Data.RenderDigest == a.digest && sameRelease(*current, a.target.Release)
+}
+
+// sameRelease says that two are the same release; how it was chosen makes no difference.
+func sameRelease(a, b modulesv1.Release) bool {
+	return a.Version == b.Version && a.Digest == b.Digest && a.Path == b.Path
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
+
+// verifiable says that all members are to be applied once again: it was asked for, its time has come, or some cannot
+// be watched, so that nothing else tells how they are.
+func (r *round) verifiable() bool {
+	now := r.engine.clock.Now()
+	return r.in.Verify || !now.Before(r.session.verifyAt) || !now.Before(r.session.blindAt) && len(r.blind()) > 0
+}
+
+// verify applies all members once; where only some cannot be watched, and it is for their sake, these alone. It finds
+// what fingerprints cannot show.
+func (r *round) verify(ctx context.Context) (bool, error) {
+	made, err := r.objects(ctx, r.kept)
+	if err != nil {
+		return false, err
+	}
+	now := r.engine.clock.Now()
+	todo := made.objects
+	if full := r.in.Verify || !now.Before(r.session.verifyAt); full {
+		for !r.session.verifyAt.After(now) {
+			r.session.verifyAt = r.session.verifyAt.Add(r.engine.options.VerifyEvery)
+		}
+		r.out.Verified = true
+	} else {
+		blind := r.blind()
+		todo = slices.DeleteFunc(slices.Clone(todo), func(o object) bool { return !blind[o.key] })
+	}
+	r.session.blindAt = now.Add(r.in.interval())
+	waiting := index(r.record.Data.Members)
+	todo = slices.DeleteFunc(slices.Clone(todo), func(o object) bool {
+		m := waiting[o.key]
+		return m == nil || r.engine.fights.Wait(r.key(), watched(refOf(m)), now) > 0
+	})
+	return true, r.restore(ctx, todo, false)
+}
+
+// blind are the members whose watch cannot be opened. Those whose watch is only not ready yet are not among them.
+func (r *round) blind() map[key]bool {
+	problems := r.engine.parts.Watcher.Problems(r.key())
+	if len(problems) == 0 {
+		return nil
+	}
+	blind := map[key]bool{}
+	for i := range r.record.Data.Members {
+		m := &r.record.Data.Members[i]
+		for _, problem := range problems {
+			if problem.Subject.GVK == kindOf(m) && problem.Subject.Namespace == m.Namespace && wanted(m) {
+				blind[keyOf(m)] = true
+			}
+		}
+	}
+	return blind
+}
+
+// unwatched tells why members cannot be watched.
+func (r *round) unwatched() []Problem {
+	var told []Problem
+	for _, problem := range r.engine.parts.Watcher.Problems(r.key()) {
+		told = append(told, Problem{Ref: refOf(&modulesv1.Member{
+			Group: problem.Subject.GVK.Group, Version: problem.Subject.GVK.Version, Kind: problem.Subject.GVK.Kind,
+			Namespace: problem.Subject.Namespace,
+		}), Message: problem.Message})
+	}
+	return told
+}

@@ -1,0 +1,140 @@
+package watch
+
+import "strings"
+
+// join adds an owner. It is known at once what the owner has, unless objects of its were seen and not kept.
+func (s *subjectWatch) join(owner, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, already := s.owners[value]; already {
+		return
+	}
+	s.owners[value] = owner
+	if _, missed := s.missed[value]; missed && s.synced {
+		s.waiting[value] = struct{}{}
+		select {
+		case s.again <- struct{}{}:
+		default:
+		}
+	}
+	s.recount()
+}
+
+// leave removes an owner, closes the watch if that was the last one, and says whether it did.
+func (s *subjectWatch) leave(value string) (closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.owners, value)
+	delete(s.waiting, value)
+	if len(s.owners) > 0 {
+		s.recount()
+		return false
+	}
+	s.closed = true
+	s.cancel()
+	s.watcher.spare.Add(-int64(s.spare))
+	s.objects, s.missed, s.spare = nil, nil, 0
+	return true
+}
+
+// wanted says whether an owner here has the object.
+func (s *subjectWatch) wanted(object *Meta) bool {
+	_, wanted := s.owners[object.PartOf]
+	return wanted || s.subject.Name != ""
+}
+
+// recount brings the count of spare objects up to date when the owners changed.
+func (s *subjectWatch) recount() {
+	spare := 0
+	for _, object := range s.objects {
+		if !s.wanted(object) {
+			spare++
+		}
+	}
+	s.watcher.spare.Add(int64(spare - s.spare))
+	s.spare = spare
+	for name, object := range s.objects {
+		if !s.wanted(object) && s.watcher.spare.Load() > int64(s.watcher.options.Spare) {
+			s.miss(object)
+			s.drop(name)
+		}
+	}
+}
+
+// replace keeps what is known now of the object, and gives who is to hear of it.
+func (s *subjectWatch) replace(name string, now *Meta) []notice {
+	old := s.objects[name]
+	if s.keep(name, now); old == nil {
+		return s.notices(name, now, Added)
+	}
+	if s.subject.Name == "" && old.PartOf != now.PartOf {
+		return append(s.notices(name, old, Deleted), s.notices(name, now, Added)...)
+	}
+	switch {
+	case old.ResourceVersion == now.ResourceVersion:
+		// It is our own write, or a list told it already.
+		return nil
+	case now.differs(old):
+		return s.notices(name, now, Modified)
+	default:
+		return s.notices(name, now, Touched)
+	}
+}
+
+// remove forgets the object, and gives who is to hear of it.
+func (s *subjectWatch) remove(name string) []notice {
+	old := s.objects[name]
+	if old == nil {
+		return nil
+	}
+	s.drop(name)
+	return s.notices(name, old, Deleted)
+}
+
+func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice {
+	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}
+	if s.subject.Name == "" {
+		owner, wants := s.owners[object.PartOf]
+		if !wants {
+			return nil
+		}
+		return []notice{{owner, ref, event}}
+	}
+	notices := make([]notice, 0, len(s.owners))
+	for _, owner := range s.owners {
+		notices = append(notices, notice{owner, ref, event})
+	}
+	return notices
+}
+
+// keep remembers the object, unless it is spare and there are too many of these.
+func (s *subjectWatch) keep(name string, object *Meta) {
+	s.drop(name)
+	if !s.wanted(object) {
+		if s.watcher.spare.Add(1) > int64(s.watcher.options.Spare) {
+			s.watcher.spare.Add(-1)
+			s.miss(object)
+			return
+		}
+		s.spare++
+	}
+	s.objects[name] = object
+}
+
+func (s *subjectWatch) drop(name string) {
+	object := s.objects[name]
+	if object == nil {
+		return
+	}
+	delete(s.objects, name)
+	if !s.wanted(object) {
+		s.spare--
+		s.watcher.spare.Add(-1)
+	}
+}
+
+func (s *subjectWatch) miss(object *Meta) {
+	if _, known := s.missed[object.PartOf]; !known {
+		s.missed[strings.Clone(object.PartOf)] = struct{}{}
+	}
+}

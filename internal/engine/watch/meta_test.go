@@ -1,0 +1,121 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const mine = "sluice-1"
+
+// remembering is a Watcher that reads objects and has no API server.
+func remembering(t *testing.T) *Watcher {
+	t.Helper()
+	options := Options{Label: "part-of", ManagerPrefix: "sluice-", Fingerprint: func(object metav1.Object, manager string) string {
+		return string(object.GetUID()) + manager
+	}}
+	options.setDefaults()
+	return &Watcher{options: options, root: t.Context(), owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{}}
+}
+
+func entry(manager, version, subresource string, operation metav1.ManagedFieldsOperationType, at int64) metav1.ManagedFieldsEntry {
+	when := metav1.NewTime(time.Unix(at, 0))
+	return metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, Subresource: subresource, Operation: operation, Time: &when}
+}
+
+func partial(version string, entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", UID: "uid", ResourceVersion: version, Labels: map[string]string{"part-of": "one"}, ManagedFields: entries,
+	}}
+}
+
+func TestOnlyOurOwnEntriesAreFingerprinted(t *testing.T) {
+	t.Parallel()
+	remembered := remembering(t).remember(partial("1",
+		entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1), entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply, 1),
+		entry("sluice-3", "v1", "", metav1.ManagedFieldsOperationUpdate, 1), entry("kubectl", "v1", "", metav1.ManagedFieldsOperationApply, 1),
+	))
+	if got := remembered.Fingerprint(mine); got != "uid"+mine {
+		t.Errorf("our entry is fingerprinted, got %q", got)
+	}
+	for _, other := range []string{"sluice-2", "sluice-3", "kubectl", ""} {
+		if got := remembered.Fingerprint(other); got != "" {
+			t.Errorf("%q applied no fields of the object, got %q", other, got)
+		}
+	}
+}
+
+func TestWritesThroughOtherVersionsAreSeen(t *testing.T) {
+	t.Parallel()
+	own := entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply, 1)
+	of := func(others ...metav1.ManagedFieldsEntry) string {
+		return remembering(t).remember(partial("1", append(others, own)...)).Others(mine)
+	}
+	if got := of(entry("kubectl", "a/v1", "", metav1.ManagedFieldsOperationUpdate, 1)); got != "" {
+		t.Errorf("a write through the same version hides nothing, got %q", got)
+	}
+	once := of(entry("kubectl", "a/v2", "", metav1.ManagedFieldsOperationUpdate, 1))
+	again := of(entry("kubectl", "a/v2", "", metav1.ManagedFieldsOperationUpdate, 2))
+	if len(once) != 22 || once == again {
+		t.Errorf("each write through another version is another hash: %q, %q", once, again)
+	}
+}
+
+func TestOwnWritesWakeNobody(t *testing.T) {
+	t.Parallel()
+	watcher := remembering(t)
+	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
+	watch.join("one", "one")
+	watch.commit(nil, "5")
+	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns", ""}: watch}}
+	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
+	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1)
+
+	watcher.Wrote("one", ref, Written{UID: "uid", ResourceVersion: "10", Manager: mine, Fingerprint: "uid" + mine})
+	steps := []struct {
+		reason string
+		object *metav1.PartialObjectMetadata
+		gone   bool
+		want   []Event
+	}{
+		{"the event before our write is old", partial("9"), false, nil},
+		{"the event of our write is no news", partial("10", own), false, nil},
+		{"the next is, but touches nothing of ours", partial("11", own), false, []Event{Touched}},
+		{"a deletion before another life is old", partial("8"), true, nil},
+		{"our fields changed", partial("12"), false, []Event{Modified}},
+		{"the object is gone", partial("13"), true, []Event{Deleted}},
+		{"it is made anew", partial("14", own), false, []Event{Added}},
+	}
+	for _, step := range steps {
+		got := watch.change(step.object, step.gone)
+		if len(got) != len(step.want) || len(got) == 1 && (got[0].event != step.want[0] || got[0].owner != "one" || got[0].ref.Name != "a") {
+			t.Errorf("%s: want %v, got %v", step.reason, step.want, got)
+		}
+	}
+	// A list of an older version than our write knows nothing of it.
+	watcher.Wrote("one", Ref{GVK: ref.GVK, Namespace: "ns", Name: "b"}, Written{UID: "b", ResourceVersion: "20", Manager: mine})
+	if got := watch.commit(nil, "19"); len(got) != 1 || got[0].event != Deleted || got[0].ref.Name != "a" {
+		t.Errorf("want a deleted and b kept, got %v", got)
+	}
+}
+
+func TestVersionsAreCompared(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		a, b string
+		want bool
+	}{
+		"Newer": {"10", "9", true}, "Older": {"9", "10", false}, "Same": {"9", "9", false},
+		"Opaque": {"b", "a", false}, "Half": {"9", "a", false}, "Huge": {"18446744073709551615", "1", true}, "Empty": {"", "", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := newer(test.a, test.b); got != test.want {
+				t.Errorf("newer(%q, %q) is %v", test.a, test.b, got)
+			}
+		})
+	}
+}

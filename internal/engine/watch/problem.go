@@ -1,0 +1,106 @@
+package watch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// Reason is a class of problems.
+type Reason string
+
+const (
+	// Forbidden is a subject that the identity may not list or watch.
+	Forbidden Reason = "Forbidden"
+	// Absent is a kind that the API server does not know, or not yet.
+	Absent Reason = "Absent"
+	// Unsupported is a kind that cannot be watched, or not in that scope.
+	Unsupported Reason = "Unsupported"
+	// Unreachable is anything else, such as an API server that does not answer.
+	Unreachable Reason = "Unreachable"
+)
+
+// Problem is a subject that cannot be watched. It is tried again by itself.
+type Problem struct {
+	Subject Subject
+	Reason  Reason
+	// Message is one printable, bounded line. It says what helps where something does.
+	Message string
+}
+
+// Problems are the subjects that the owner wants and cannot be watched, in a stable order. A watch that is interrupted
+// for a while is none: State goes on telling what was last seen.
+func (w *Watcher) Problems(owner string) []Problem {
+	var problems []Problem
+	for _, watch := range w.wants(owner) {
+		if problem := watch.trouble(); problem != nil {
+			problems = append(problems, *problem)
+		}
+	}
+	slices.SortFunc(problems, func(a, b Problem) int {
+		x, y := a.Subject, b.Subject
+		return cmp.Or(cmp.Compare(x.GVK.Group, y.GVK.Group), cmp.Compare(x.GVK.Kind, y.GVK.Kind),
+			cmp.Compare(x.GVK.Version, y.GVK.Version), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return problems
+}
+
+// errScope is a namespace for a kind that has none, or none for a kind that has.
+var errScope = errors.New("wrong scope")
+
+// reasonOf classifies the error of an attempt to list or watch.
+func reasonOf(err error) Reason {
+	switch {
+	case apierrors.IsForbidden(err):
+		return Forbidden
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return Absent
+	case apierrors.IsMethodNotSupported(err), errors.Is(err, errScope):
+		return Unsupported
+	default:
+		return Unreachable
+	}
+}
+
+// expired says that the API server no longer knows what happened since the version that was asked for.
+func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+func problemOf(subject Subject, err error) *Problem {
+	problem := &Problem{Subject: subject, Reason: reasonOf(err), Message: transport.Printable(err.Error())}
+	switch problem.Reason {
+	case Forbidden:
+		problem.Message = fmt.Sprintf("%s; allow %s to list and watch them", problem.Message, subject.Identity)
+	case Absent:
+		problem.Message = fmt.Sprintf("kind %q is not there: %s", subject.GVK.GroupKind(), problem.Message)
+	case Unsupported, Unreachable:
+	}
+	return problem
+}
+
+// String is the name under which RBAC knows the identity.
+func (i Identity) String() string {
+	if i == (Identity{}) {
+		return "the controller's own account"
+	}
+	return "system:serviceaccount:" + i.Namespace + ":" + i.ServiceAccount
+}
+
+// delay is how long to wait after so many failures in a row.
+func (r Reason) delay(failures int) time.Duration {
+	first, most := 500*time.Millisecond, 30*time.Second
+	switch r {
+	case Absent:
+		first, most = time.Second, time.Minute
+	case Forbidden, Unsupported:
+		first, most = 5*time.Second, 5*time.Minute
+	case Unreachable:
+	}
+	return min(most, first<<min(max(failures-1, 0), 16))
+}

@@ -1,0 +1,254 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// subjectWatch is one watch and what it has seen.
+type subjectWatch struct {
+	watcher *Watcher
+	subject Subject
+	cancel  context.CancelFunc
+	// wake ends a pause, again asks for another list. Both hold one signal.
+	wake, again chan struct{}
+	// paged is the watch's own: whether lists are asked for in pages.
+	paged bool
+
+	mu     sync.Mutex
+	closed bool
+	synced bool
+	// problem is why the subject cannot be watched.
+	problem *Problem
+	// owners are those that want the subject, by the value of their label; waiting are those of them that need another
+	// list first.
+	owners  map[string]string
+	waiting map[string]struct{}
+	objects map[string]*Meta
+	// spare counts the objects that no owner here has. missed are the values of the label of those that were not kept.
+	spare  int
+	missed map[string]struct{}
+}
+
+// notice is a call of Options.Notify.
+type notice struct {
+	owner string
+	ref   Ref
+	event Event
+}
+
+func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
+	return &subjectWatch{
+		watcher: watcher, subject: subject, paged: true,
+		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
+		owners: map[string]string{}, waiting: map[string]struct{}{},
+		objects: map[string]*Meta{}, missed: map[string]struct{}{},
+	}
+}
+
+// State is what is known of an object that the owner wants watched, without a request. It is not known until the
+// subject has been listed, nor while it cannot be watched. nil, true says that no object of that name is there, or that
+// it does not carry the owner's label.
+func (w *Watcher) State(owner string, ref Ref) (found *Meta, known bool) {
+	members, one, value := w.find(owner, ref)
+	if members != nil {
+		if found, known = members.state(value, ref.Name); found != nil || one == nil {
+			return found, known
+		}
+	}
+	if one != nil {
+		return one.state(value, ref.Name)
+	}
+	return nil, false
+}
+
+// find gives the watches that see the object for the owner: that of members, and that of the one object.
+func (w *Watcher) find(name string, ref Ref) (members, one *subjectWatch, value string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	owner := w.owners[name]
+	if owner == nil {
+		return nil, nil, ""
+	}
+	return owner.places[place{ref.GVK, ref.Namespace, ""}], owner.places[place{ref.GVK, ref.Namespace, ref.Name}], owner.value
+}
+
+func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, waits := s.waiting[value]; !s.synced || waits {
+		return nil, false
+	}
+	found = s.objects[name]
+	if found != nil && s.subject.Name == "" && found.PartOf != value {
+		return nil, true
+	}
+	return found, true
+}
+
+// Written is what the API server answered to a write.
+type Written struct {
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	Deleting        bool
+	// Manager wrote, and Fingerprint is of its fields afterwards.
+	Manager, Fingerprint string
+}
+
+// Wrote remembers the answer to a write of a member, so that State does not lag behind it, and the event of the write
+// itself wakes nobody. It does nothing when something newer is known, or nothing at all.
+func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
+	members, _, value := w.find(owner, ref)
+	if members == nil {
+		return
+	}
+	members.mu.Lock()
+	defer members.mu.Unlock()
+	old := members.objects[ref.Name]
+	if !members.synced || members.closed || old != nil && !newer(written.ResourceVersion, old.ResourceVersion) {
+		return
+	}
+	now := &Meta{
+		UID: written.UID, ResourceVersion: written.ResourceVersion, Generation: written.Generation,
+		PartOf: value, Deleting: written.Deleting,
+		prints: []imprint{{manager: unique.Make(written.Manager), value: written.Fingerprint}},
+	}
+	if old != nil && old.UID == now.UID {
+		now.prints[0].others = old.Others(written.Manager)
+		for _, one := range old.prints {
+			if one.manager != now.prints[0].manager {
+				now.prints = append(now.prints, one)
+			}
+		}
+	}
+	members.keep(ref.Name, now)
+}
+
+// change takes an event of the stream.
+func (s *subjectWatch) change(object *metav1.PartialObjectMetadata, gone bool) []notice {
+	now := s.watcher.remember(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.objects[object.Name]
+	if s.closed || old != nil && newer(old.ResourceVersion, now.ResourceVersion) {
+		return nil
+	}
+	if gone {
+		return s.remove(object.Name)
+	}
+	return s.replace(object.Name, now)
+}
+
+// commit takes a list, and the version it is of.
+func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	fresh := s.waiting
+	if !s.synced {
+		fresh = make(map[string]struct{}, len(s.owners))
+		for value := range s.owners {
+			fresh[value] = struct{}{}
+		}
+	}
+	s.missed, s.waiting = map[string]struct{}{}, map[string]struct{}{}
+	var notices []notice
+	for name, old := range s.objects {
+		if listed[name] == nil && !newer(old.ResourceVersion, version) {
+			notices = append(notices, s.remove(name)...)
+		}
+	}
+	for name, now := range listed {
+		if old := s.objects[name]; old == nil || !newer(old.ResourceVersion, now.ResourceVersion) {
+			notices = append(notices, s.replace(name, now)...)
+		}
+	}
+	s.synced, s.problem = true, nil
+	return append(s.without(notices, fresh), s.announce(Synced, fresh)...)
+}
+
+// without drops the notices of owners that hear of the whole subject instead.
+func (s *subjectWatch) without(notices []notice, fresh map[string]struct{}) []notice {
+	owners := make(map[string]struct{}, len(fresh))
+	for value := range fresh {
+		owners[s.owners[value]] = struct{}{}
+	}
+	kept := notices[:0]
+	for _, one := range notices {
+		if _, whole := owners[one.owner]; !whole {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// fail takes an error that leaves the subject unknown, or as it was seen last if the API server is merely away.
+func (s *subjectWatch) fail(err error) {
+	problem := problemOf(s.subject, err)
+	s.mu.Lock()
+	if s.closed || s.synced && problem.Reason == Unreachable {
+		s.mu.Unlock()
+		return
+	}
+	news := s.problem == nil || s.problem.Reason != problem.Reason
+	s.problem, s.synced = problem, false
+	clear(s.waiting)
+	clear(s.missed)
+	for name := range s.objects {
+		s.drop(name)
+	}
+	var notices []notice
+	if news {
+		everyone := make(map[string]struct{}, len(s.owners))
+		for value := range s.owners {
+			everyone[value] = struct{}{}
+		}
+		notices = s.announce(Lost, everyone)
+	}
+	s.mu.Unlock()
+	if news {
+		s.watcher.options.Log.Info("watch cannot be opened", "kind", s.subject.GVK.String(), "namespace", s.subject.Namespace,
+			"identity", s.subject.Identity.String(), "reason", problem.Reason, "message", problem.Message)
+	}
+	s.tell(notices)
+}
+
+func (s *subjectWatch) announce(event Event, values map[string]struct{}) []notice {
+	notices := make([]notice, 0, len(values))
+	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: s.subject.Name}
+	for value := range values {
+		if owner, wants := s.owners[value]; wants {
+			notices = append(notices, notice{owner, ref, event})
+		}
+	}
+	return notices
+}
+
+// tell calls Notify. The lock must not be held.
+func (s *subjectWatch) tell(notices []notice) {
+	for _, one := range notices {
+		if s.watcher.root.Err() != nil {
+			return
+		}
+		s.watcher.options.Notify(one.owner, one.ref, one.event)
+	}
+}
+
+func (s *subjectWatch) trouble() *Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+func (s *subjectWatch) count() (objects int, failing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.objects), s.problem != nil
+}

@@ -1,0 +1,267 @@
+// Package watch keeps what the API server says about the members of installations, and tells when it changes.
+// It does not know what a member should look like, nor what is done about a change.
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+)
+
+// Identity is the ServiceAccount that a watch reads as; the zero value is the program's own identity.
+type Identity struct{ Namespace, ServiceAccount string }
+
+// Subject is what one watch sees. Owners that want the same subject share the watch.
+type Subject struct {
+	Identity Identity
+	GVK      schema.GroupVersionKind
+	// Namespace is empty for kinds that live in none, and for those only.
+	Namespace string
+	// Name is empty for the members of installations, which are found by their label. With a name it is that one
+	// object, whatever its labels, and every owner that wants it hears of it: what an installation depends on.
+	Name string
+}
+
+// Ref names an object. UID is filled in by what comes from here and is not read by State and Wrote.
+type Ref struct {
+	GVK             schema.GroupVersionKind
+	Namespace, Name string
+	UID             types.UID
+}
+
+// Event says what became of an object.
+type Event int
+
+const (
+	// Added is an object that was not there before, or did not carry the owner's label.
+	Added Event = iota + 1
+	// Modified is an object of which the UID, the generation, a fingerprint or the deletion changed.
+	Modified
+	// Touched is an object of which only something else changed, such as its status.
+	Touched
+	// Deleted is an object that is gone, or carries the owner's label no more.
+	Deleted
+	// Synced says that State knows the subject from now on. The reference has the name of the subject, if any.
+	Synced
+	// Lost says that the subject cannot be watched, as Problems tells. The reference is that of Synced.
+	Lost
+)
+
+// Options configure a Watcher.
+type Options struct {
+	// Connect opens the API server for an identity. It is asked again at each attempt and should keep what it makes.
+	// Required.
+	Connect func(Identity) (metadata.Interface, meta.RESTMapper, error)
+	// Label is the label by which members are found; its value names one owner. Required.
+	Label string
+	// LabelValue is the value of the label for an owner; nil means the owner's own name.
+	LabelValue func(owner string) string
+	// ManagerPrefix begins the names of the field managers of which fingerprints are kept. Required.
+	ManagerPrefix string
+	// Fingerprint is a hash of what the API server keeps of a manager's fields; "" when it keeps none. Required.
+	Fingerprint func(object metav1.Object, manager string) string
+	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
+	// nor call Close. nil means that nobody listens.
+	Notify func(owner string, ref Ref, event Event)
+	// Clock times retries; nil means the real one.
+	Clock clock.Clock
+	// Jitter spreads a delay, so that many watches do not come back at once; nil leaves it as it is.
+	Jitter func(time.Duration) time.Duration
+	// Log hears of watches that cannot be opened. The zero value is silent.
+	Log logr.Logger
+	// Renew is how long the API server is asked to keep a watch open; 0 means 30 minutes. A right that was taken
+	// away is noticed then at the latest.
+	Renew time.Duration
+	// Lists is how many lists run at once; 0 means 8.
+	Lists int
+	// Spare is how many objects of owners that do not want them are kept in all, so that such an owner can join
+	// without another list; 0 means 20,000, less than 0 none.
+	Spare int
+}
+
+// Watcher watches what owners want watched. Its methods may be called concurrently, and none of them waits for the API
+// server, except Close.
+type Watcher struct {
+	options Options
+	// lists holds a token for each list that runs.
+	lists chan struct{}
+	spare atomic.Int64
+
+	root context.Context
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu      sync.Mutex
+	owners  map[string]*owner
+	watches map[Subject]*subjectWatch
+}
+
+// owner is what one installation wants.
+type owner struct {
+	value  string
+	wants  map[Subject]*subjectWatch
+	places map[place]*subjectWatch
+}
+
+// place is a subject without the identity, of which an owner has one.
+type place struct {
+	gvk             schema.GroupVersionKind
+	namespace, name string
+}
+
+// New makes a Watcher that watches nothing yet. Close ends it.
+func New(options Options) (*Watcher, error) {
+	if options.Connect == nil || options.Fingerprint == nil || options.Label == "" || options.ManagerPrefix == "" {
+		return nil, errors.New("watch: Connect, Fingerprint, Label and ManagerPrefix are required")
+	}
+	options.setDefaults()
+	root, stop := context.WithCancel(context.Background())
+	return &Watcher{
+		options: options, root: root, stop: stop,
+		lists:  make(chan struct{}, options.Lists),
+		owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{},
+	}, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.LabelValue == nil {
+		o.LabelValue = func(owner string) string { return owner }
+	}
+	if o.Notify == nil {
+		o.Notify = func(string, Ref, Event) {}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(delay time.Duration) time.Duration { return delay }
+	}
+	if o.Renew <= 0 {
+		o.Renew = 30 * time.Minute
+	}
+	if o.Lists <= 0 {
+		o.Lists = 8
+	}
+	if o.Spare == 0 {
+		o.Spare = 20_000
+	}
+}
+
+// Close ends every watch and waits until they are closed. Nobody is notified afterwards.
+func (w *Watcher) Close() {
+	w.mu.Lock()
+	w.stop()
+	w.mu.Unlock()
+	w.done.Wait()
+}
+
+// Want replaces what the owner wants watched; an empty set means that the owner is gone. A subject is opened when the
+// first owner wants it, and closed when nobody does. What State already knows afterwards is not announced by Synced.
+func (w *Watcher) Want(name string, set []Subject) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.root.Err() != nil {
+		return
+	}
+	had := w.owners[name]
+	if had == nil {
+		had = &owner{value: w.options.LabelValue(name)}
+	}
+	now := &owner{
+		value: had.value,
+		wants: make(map[Subject]*subjectWatch, len(set)), places: make(map[place]*subjectWatch, len(set)),
+	}
+	for _, subject := range set {
+		watch := w.open(subject, name, now.value)
+		now.wants[subject] = watch
+		now.places[place{subject.GVK, subject.Namespace, subject.Name}] = watch
+	}
+	for subject, watch := range had.wants {
+		if _, kept := now.wants[subject]; !kept && watch.leave(now.value) {
+			delete(w.watches, subject)
+		}
+	}
+	delete(w.owners, name)
+	if len(now.wants) > 0 {
+		w.owners[name] = now
+	}
+}
+
+// open lets the owner join the subject's watch, and opens that if need be.
+func (w *Watcher) open(subject Subject, name, value string) *subjectWatch {
+	watch := w.watches[subject]
+	if watch == nil {
+		var ctx context.Context
+		watch = newSubjectWatch(w, subject)
+		ctx, watch.cancel = context.WithCancel(w.root)
+		w.watches[subject] = watch
+		watch.join(name, value)
+		w.done.Go(func() { watch.run(ctx) })
+		return watch
+	}
+	watch.join(name, value)
+	return watch
+}
+
+// Retry tries again now what the owner wants and cannot be watched, but each subject at most once a second: call it
+// when a CRD or a right was added.
+func (w *Watcher) Retry(owner string) {
+	for _, watch := range w.wants(owner) {
+		select {
+		case watch.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wants is a copy of what the owner wants.
+func (w *Watcher) wants(name string) []*subjectWatch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	owner := w.owners[name]
+	if owner == nil {
+		return nil
+	}
+	watches := make([]*subjectWatch, 0, len(owner.wants))
+	for _, watch := range owner.wants {
+		watches = append(watches, watch)
+	}
+	return watches
+}
+
+// Stats count what is held.
+type Stats struct {
+	// Watches are the open ones, Failing those of them that have a problem.
+	Watches, Failing int
+	// Objects are remembered in all.
+	Objects int
+}
+
+// Stats counts what is held now.
+func (w *Watcher) Stats() Stats {
+	w.mu.Lock()
+	watches := make([]*subjectWatch, 0, len(w.watches))
+	for _, watch := range w.watches {
+		watches = append(watches, watch)
+	}
+	w.mu.Unlock()
+	stats := Stats{Watches: len(watches)}
+	for _, watch := range watches {
+		objects, failing := watch.count()
+		stats.Objects += objects
+		if failing {
+			stats.Failing++
+		}
+	}
+	return stats
+}
