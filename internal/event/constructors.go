@@ -45,6 +45,16 @@ func Waiting(s Subject, reason string, err error, revision string) Event {
 	return e
 }
 
+// Happened tells that something was done. An empty revision is left out.
+func Happened(s Subject, reason, message, revision string) Event {
+	return s.event(Normal, reason, message, Artifact{Revision: revision}.metadata())
+}
+
+// Warned tells that something needs somebody's attention, though nothing failed. An empty revision is left out.
+func Warned(s Subject, reason, message, revision string) Event {
+	return s.event(Warning, reason, message, Artifact{Revision: revision}.metadata())
+}
+
 // ArtifactVerificationFailed tells that a stored artifact no longer has the bytes its digest promises.
 func ArtifactVerificationFailed(s Subject, artifact Artifact, err error) Event {
 	return s.event(Warning, sourcev1.ArtifactVerificationFailedReason, err.Error(), artifact.metadata())

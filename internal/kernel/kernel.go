@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,8 @@ type View struct {
 	Suspended bool
 	// Interval is the time between two runs that find nothing wrong.
 	Interval time.Duration
+	// RetryInterval is the time until a run that failed is repeated; zero means growing delays.
+	RetryInterval time.Duration
 	// Unreadable says that the status could not be decoded: it is replaced as a whole.
 	Unreadable bool
 	// ObservedGeneration and LastHandledReconcileAt point into the object's status.
@@ -46,6 +49,13 @@ type Report struct {
 	Message string
 	// Proof says what was verified; empty when the spec asks for no proof.
 	Proof string
+	// Facts are the conditions that the kind states of itself, after a failure too.
+	Facts []status.Fact
+	// Progress says what is still going on after a run that did not fail; empty when it is finished.
+	Progress string
+	// Again is when the object has to be looked at again, if that is sooner than its interval, or although it is stalled;
+	// zero means that it has not.
+	Again time.Duration
 }
 
 // Kind is what one kind of object brings. R is what its work ends with.
@@ -69,6 +79,25 @@ type Kind[O Object, R any] interface {
 	Finalize(ctx context.Context, obj O) error
 }
 
+// Dismantler is a kind whose objects own what takes more than one run to remove. A run is reported as one of Work is.
+type Dismantler[O Object, R any] interface {
+	// Dismantle removes what obj owns, and leaves obj alone. Its error says why something is left, and when it is called
+	// again; without one, Finalize follows and the object goes.
+	Dismantle(ctx context.Context, obj O) (R, error)
+}
+
+// Keeper is a kind whose objects need the finalizer only at times.
+type Keeper[O Object] interface {
+	// Keep says whether obj has to stay if it is deleted now. It leaves obj alone.
+	Keep(ctx context.Context, obj O) (bool, error)
+}
+
+// Forgetter is a kind that keeps something in memory for each object.
+type Forgetter interface {
+	// Forget drops it. It is called for every object that is gone, however it went.
+	Forget(key client.ObjectKey)
+}
+
 // Emitter takes events without ever blocking.
 type Emitter interface {
 	Emit(e event.Event)
@@ -84,7 +113,7 @@ type Durations interface {
 type Kernel[O Object, R any] struct {
 	Kind   Kind[O, R]
 	Client client.Client
-	// Finalizer is put on every object before any work is done for it.
+	// Finalizer is put on every object before any work is done for it, unless the kind is a Keeper; empty, on none.
 	Finalizer string
 	// FieldOwner is the field manager of all writes.
 	FieldOwner string
@@ -109,6 +138,9 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		obj.SetNamespace(req.Namespace)
 		obj.SetName(req.Name)
 		k.Durations.Forget(obj)
+		if forgetter, ok := k.Kind.(Forgetter); ok && apierrors.IsNotFound(err) {
+			forgetter.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -38,26 +39,44 @@ func (k *Kernel[O, R]) run(ctx context.Context, req ctrl.Request, obj O) (ctrl.R
 		return nil
 	}
 
-	result, err := k.work(ctx, obj, announce)
+	result, err := k.work(ctx, func() (R, error) { return k.Kind.Work(ctx, obj, announce) })
+	return k.finish(ctx, req, attempt[O, R]{before: before, stored: stored, obj: obj, result: result, err: err})
+}
+
+// attempt is one that has ended: the object as it was, as the API server has it now, and as it is to be reported.
+type attempt[O Object, R any] struct {
+	before, stored, obj O
+	result              R
+	err                 error
+}
+
+// finish reports an attempt in one write, and decides what follows.
+func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O, R]) (ctrl.Result, error) {
 	if ctx.Err() != nil {
 		// The process is being stopped; what happened now says nothing about the object.
 		return ctrl.Result{}, nil //nolint:nilerr // The next process takes the object up from the start.
 	}
-	if apierrors.IsConflict(err) {
+	if isOwnConflict(r.err) {
+		return k.afterWrite(ctx, req, r.err)
+	}
+	report := k.report(r.obj, r.result, r.err)
+	if err := k.writeStatus(ctx, r.stored, r.obj); err != nil {
 		return k.afterWrite(ctx, req, err)
 	}
-
-	k.report(obj, result, err)
-	if writeErr := k.writeStatus(ctx, stored, obj); writeErr != nil {
-		return k.afterWrite(ctx, req, writeErr)
-	}
-	for _, e := range k.Kind.Events(before, obj, result, err) {
+	for _, e := range k.Kind.Events(r.before, r.obj, r.result, r.err) {
 		k.Events.Emit(e)
 	}
-	if settleErr := k.Kind.Settle(ctx, obj); settleErr != nil {
-		ctrl.LoggerFrom(ctx).Error(settleErr, "cleaning up after the reconcile failed; it is repeated with the next one")
+	if err := k.Kind.Settle(ctx, r.obj); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cleaning up after the reconcile failed; it is repeated with the next one")
 	}
-	return k.comeBack(ctx, req, obj, err)
+	return k.comeBack(ctx, req, r.obj, report, r.err)
+}
+
+// isOwnConflict tells whether a write to the object itself, or to what is kept for it, came too late. A conflict that
+// somebody has judged is a failure like others.
+func isOwnConflict(err error) bool {
+	_, judged := errors.AsType[*failure.Error](err)
+	return !judged && apierrors.IsConflict(err)
 }
 
 // failedBefore tells whether the object is False about this very generation.
@@ -66,31 +85,36 @@ func failedBefore(obj Object) bool {
 	return conditions.IsFalse(obj, meta.ReadyCondition) && ready.ObservedGeneration == obj.GetGeneration()
 }
 
-// work runs the kind's work. A panic ends this run of this object, and nothing else.
-func (k *Kernel[O, R]) work(ctx context.Context, obj O, announce Announce) (result R, err error) {
+// work runs a kind's work. A panic ends this run of this object, and nothing else.
+func (k *Kernel[O, R]) work(ctx context.Context, do func() (R, error)) (result R, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v", cause), "reconcile panicked", "stack", string(debug.Stack()))
 			err = fmt.Errorf("the controller panicked; this is a bug in it, see its log: %v", cause)
 		}
 	}()
-	return k.Kind.Work(ctx, obj, announce)
+	return do()
 }
 
 // report puts the outcome of a run into the object's status.
-func (k *Kernel[O, R]) report(obj O, result R, err error) {
+func (k *Kernel[O, R]) report(obj O, result R, err error) Report {
 	table, view := k.Kind.Table(), k.Kind.View(obj)
 	report := k.Kind.Report(obj, result, err)
-	if err == nil {
-		table.Succeeded(obj, report.Message, report.Proof)
-	} else {
+	table.State(obj, report.Facts)
+	switch {
+	case err != nil:
 		table.Failed(obj, err, report.Standing)
+	case report.Progress != "":
+		table.Progressing(obj, status.Progress{Message: report.Progress})
+	default:
+		table.Succeeded(obj, report.Message, report.Proof)
 	}
 	// A failure that is going to be retried has not dealt with the generation yet.
 	if err == nil || failure.Of(err).Disposition == failure.Stalls {
 		*view.ObservedGeneration = obj.GetGeneration()
 	}
 	handled(obj, view)
+	return report
 }
 
 // suspend leaves an object alone. It still answers a reconcile request, as Flux does.
@@ -117,15 +141,19 @@ func handled(obj client.Object, view View) {
 }
 
 // comeBack decides when the object is looked at again.
-func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, err error) (ctrl.Result, error) {
-	log := ctrl.LoggerFrom(ctx)
+func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, report Report, err error) (ctrl.Result, error) {
+	log, view := ctrl.LoggerFrom(ctx), k.Kind.View(obj)
 	if err == nil {
-		return ctrl.Result{RequeueAfter: k.Jitter(max(k.Kind.View(obj).Interval, minInterval))}, nil
+		after := k.Jitter(max(view.Interval, minInterval))
+		if report.Again > 0 {
+			after = min(after, report.Again)
+		}
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	switch f := failure.Of(err); f.Disposition {
 	case failure.Stalls:
 		log.Error(err, "reconciliation stalled: only an edit of the object helps", "reason", f.Reason)
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: report.Again}, nil
 	case failure.Waits:
 		after := f.After
 		if after == 0 {
@@ -137,6 +165,10 @@ func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, er
 		if f.After > 0 {
 			log.Error(err, "reconciliation failed; upstream asks for time", "reason", f.Reason, "retryAfter", f.After.String())
 			return k.notBefore(req, f.After), nil
+		}
+		if view.RetryInterval > 0 {
+			log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", view.RetryInterval.String())
+			return ctrl.Result{RequeueAfter: k.Jitter(max(view.RetryInterval, minInterval))}, nil
 		}
 	}
 	return ctrl.Result{}, err

@@ -36,13 +36,26 @@ func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
 	return nil
 }
 
-// ensureFinalizer puts the finalizer on an object that lacks it.
+// ensureFinalizer puts the finalizer on an object that needs it and lacks it, and takes it off one that has no more need.
 func (k *Kernel[O, R]) ensureFinalizer(ctx context.Context, obj O) error {
-	before := clone(obj)
-	if !controllerutil.AddFinalizer(obj, k.Finalizer) {
+	if k.Finalizer == "" {
 		return nil
 	}
-	return k.writeMeta(ctx, before, obj, "add finalizer")
+	before := clone(obj)
+	keep := true
+	if keeper, ok := k.Kind.(Keeper[O]); ok {
+		var err error
+		if keep, err = keeper.Keep(ctx, obj); err != nil {
+			return err
+		}
+	}
+	switch {
+	case keep && controllerutil.AddFinalizer(obj, k.Finalizer):
+		return k.writeMeta(ctx, before, obj, "add finalizer")
+	case !keep && controllerutil.RemoveFinalizer(obj, k.Finalizer):
+		return k.writeMeta(ctx, before, obj, "remove finalizer")
+	}
+	return nil
 }
 
 // finalize removes what a deleted object owns, then lets it go.
@@ -51,12 +64,31 @@ func (k *Kernel[O, R]) finalize(ctx context.Context, req ctrl.Request, obj O) (c
 	if !slices.Contains(obj.GetFinalizers(), k.Finalizer) {
 		return ctrl.Result{}, nil
 	}
+	if dismantler, ok := k.Kind.(Dismantler[O, R]); ok {
+		if result, left, err := k.dismantle(ctx, req, obj, dismantler); left {
+			return result, err
+		}
+	}
 	if err := k.Kind.Finalize(ctx, obj); err != nil {
 		return ctrl.Result{}, fmt.Errorf("finalize: %w", err)
 	}
 	before := clone(obj)
 	controllerutil.RemoveFinalizer(obj, k.Finalizer)
 	return k.afterWrite(ctx, req, client.IgnoreNotFound(k.writeMeta(ctx, before, obj, "remove finalizer")))
+}
+
+// dismantle removes what a deleted object owns, and reports it as a run for as long as something is left.
+func (k *Kernel[O, R]) dismantle(ctx context.Context, req ctrl.Request, obj O, dismantler Dismantler[O, R]) (_ ctrl.Result, left bool, _ error) {
+	before := clone(obj)
+	result, err := k.work(ctx, func() (R, error) { return dismantler.Dismantle(ctx, obj) })
+	if err == nil {
+		for _, e := range k.Kind.Events(before, obj, result, nil) {
+			k.Events.Emit(e)
+		}
+		return ctrl.Result{}, false, nil
+	}
+	answer, err := k.finish(ctx, req, attempt[O, R]{before: before, stored: before, obj: obj, result: result, err: err})
+	return answer, true, err
 }
 
 func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what string) error {

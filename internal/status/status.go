@@ -27,7 +27,8 @@ type Failure struct {
 type Table struct {
 	// Stages maps the stage an error comes from to the condition that reports it: a negative one, or Verified.
 	Stages map[string]Failure
-	// Stored is the positive condition that is True while the kind's product is in place.
+	// Stored is the positive condition that is True while the kind's product is in place. A kind without one has neither
+	// Outdated nor a Summary: its last report alone makes Ready.
 	Stored string
 	// Outdated is the negative condition that is True from the sight of a new revision until it is stored.
 	Outdated string
@@ -36,6 +37,29 @@ type Table struct {
 	// Verified is the bipolar condition that says whether the product is proven. It is there only where a proof was asked
 	// for, or was left by another controller; while it is False, so is Ready.
 	Verified string
+	// Facts lists the conditions that the kind states of itself with every report, whatever it ended with. They have no
+	// influence on Ready: what has, is an error.
+	Facts []string
+}
+
+// Fact is a condition that a kind states of itself.
+type Fact struct {
+	Type, Reason, Message string
+	Status                metav1.ConditionStatus
+}
+
+// State sets the conditions that the kind states, and takes away those of Facts that it no longer does.
+func (t Table) State(obj conditions.Setter, facts []Fact) {
+	for _, condition := range t.Facts {
+		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Type == condition }) {
+			conditions.Delete(obj, condition)
+		}
+	}
+	for _, f := range facts {
+		conditions.Set(obj, &metav1.Condition{
+			Type: f.Type, Status: f.Status, Reason: f.Reason, Message: f.Message, ObservedGeneration: obj.GetGeneration(),
+		})
+	}
 }
 
 // Staged is an error that knows the stage it comes from.
@@ -90,6 +114,10 @@ func (t Table) Succeeded(obj conditions.Setter, message, proof string) {
 		conditions.Delete(obj, t.Verified)
 	} else {
 		conditions.MarkTrue(obj, t.Verified, meta.SucceededReason, "%s", proof)
+	}
+	if t.Stored == "" {
+		conditions.MarkTrue(obj, meta.ReadyCondition, meta.SucceededReason, "%s", message)
+		return
 	}
 	conditions.MarkTrue(obj, t.Stored, meta.SucceededReason, "%s", message)
 	t.summarise(obj)
