@@ -1,0 +1,179 @@
+package modules
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/revision"
+)
+
+// lastDay is how support.until is written.
+const lastDay = time.DateOnly
+
+// releaseOf is a template as the catalogue reads it: from the object alone.
+func releaseOf(t *modulesv1.ModuleTemplate) catalog.Release {
+	release := catalog.Release{
+		Template: t.Name,
+		Module:   t.GetModuleName(),
+		Version:  versionOf(t),
+		Channel:  t.Spec.GetChannel(),
+		Digest:   templateContent(t),
+		Support:  supportOf(t.Spec),
+		Since:    sinceOf(t),
+		Deleting: !t.DeletionTimestamp.IsZero(),
+	}
+	release.Readiness, release.Message = readiness(t)
+	return release
+}
+
+// versionOf is the release's version: that of the spec, or else the first semantic version in the places where old
+// templates have it. If there is none, what the annotation says is returned, for people to see.
+func versionOf(t *modulesv1.ModuleTemplate) string {
+	if t.Spec.Version != "" {
+		return t.Spec.Version
+	}
+	stated := t.Annotations[modulesv1.ModuleVersionAnnotation]
+	candidates := []string{stated}
+	if t.Spec.Artifact.OCI != nil {
+		candidates = append(candidates, t.Spec.Artifact.OCI.Tag)
+	}
+	// The artifact's own word is in the status: the artifact of a template without a version never changes.
+	candidates = append(candidates, t.Status.Version)
+	for _, candidate := range candidates {
+		if _, err := revision.ParseStrict(candidate); err == nil {
+			return candidate
+		}
+	}
+	return stated
+}
+
+// templateContent names what the release installs: the pin of its artifact, and what of it is used. What a source object pins
+// is known once that was looked at.
+func templateContent(t *modulesv1.ModuleTemplate) string {
+	if pin := inlinePin(t.Spec.Artifact); pin != "" {
+		return content(pin, layerOf(t.Spec.Artifact), t.Spec.Artifact.Path)
+	}
+	if !statusIsCurrent(t) {
+		return ""
+	}
+	return t.Status.Content
+}
+
+// inlinePin is what the template itself pins its artifact to: a manifest's digest, or a commit as revisions write it.
+func inlinePin(artifact modulesv1.TemplateArtifact) string {
+	switch {
+	case artifact.OCI != nil:
+		return artifact.OCI.Digest
+	case artifact.Git != nil:
+		return commitPin(artifact.Git.Commit)
+	default:
+		return ""
+	}
+}
+
+// commitPin is a commit as it ends a revision.
+func commitPin(commit string) string {
+	if len(commit) == 64 {
+		return "sha256:" + commit
+	}
+	return "sha1:" + commit
+}
+
+func layerOf(artifact modulesv1.TemplateArtifact) string {
+	if artifact.OCI == nil || artifact.OCI.LayerSelector == nil {
+		return ""
+	}
+	return artifact.OCI.LayerSelector.MediaType
+}
+
+// content joins a pin with what of the artifact is used: the layer's media type, and the folder.
+func content(pin, part, folder string) string {
+	name := pin
+	if part != "" {
+		name += "#" + part
+	}
+	if folder = folderOf(folder); folder != "" {
+		name += "//" + folder
+	}
+	return name
+}
+
+// folderOf is the folder in one spelling; empty for the root.
+func folderOf(folder string) string {
+	if folder = path.Clean("/" + folder); folder != "/" {
+		return folder[1:]
+	}
+	return ""
+}
+
+// pinOf is the pin that a content's name begins with.
+func pinOf(content string) string {
+	pin, _, _ := strings.Cut(content, "//")
+	pin, _, _ = strings.Cut(pin, "#")
+	return pin
+}
+
+// statusIsCurrent says whether status speaks about the version that the spec states. Only a raised version brings
+// another artifact.
+func statusIsCurrent(t *modulesv1.ModuleTemplate) bool {
+	return t.Spec.Version == "" || t.Spec.Version == t.Status.Version
+}
+
+// sinceOf is when the template first stated its version. A raise that was not recorded yet is younger than all that were.
+func sinceOf(t *modulesv1.ModuleTemplate) time.Time {
+	switch {
+	case t.Status.Since != nil && statusIsCurrent(t):
+		return t.Status.Since.Time
+	case t.Status.Since != nil:
+		return time.Unix(1<<40, 0)
+	default:
+		return t.CreationTimestamp.Time
+	}
+}
+
+func supportOf(spec modulesv1.ModuleTemplateSpec) catalog.Support {
+	support := catalog.Support{State: catalog.State(spec.GetSupportState())}
+	if spec.Support == nil {
+		return support
+	}
+	support.Message, support.ReplacedBy = spec.Support.Message, spec.Support.ReplacedBy
+	if day, err := time.Parse(lastDay, spec.Support.Until); err == nil {
+		support.Until = day.AddDate(0, 0, 1)
+	}
+	return support
+}
+
+// readiness says whether the release can be chosen. What the template pins itself and nobody wanted so far is idle; what
+// could not be had stays out, until its source brings it.
+func readiness(t *modulesv1.ModuleTemplate) (catalog.Readiness, string) {
+	if t.Undecodable != "" {
+		return catalog.NotReady, t.Undecodable
+	}
+	verified := conditions.Get(t, modulesv1.ArtifactVerifiedCondition)
+	switch {
+	case verified != nil && statusIsCurrent(t) && verified.Status == metav1.ConditionTrue:
+		return catalog.Ready, ""
+	case verified != nil && statusIsCurrent(t) && verified.Status == metav1.ConditionFalse:
+		return catalog.NotReady, verified.Message
+	case t.Spec.Artifact.SourceRef != nil:
+		return catalog.NotReady, "The source has no artifact yet"
+	default:
+		return catalog.Idle, ""
+	}
+}
+
+// sameVersion says whether two releases have a version, and the same one by precedence.
+func sameVersion(a, b catalog.Release) bool {
+	first, err := revision.ParseStrict(a.Version)
+	if err != nil {
+		return false
+	}
+	second, err := revision.ParseStrict(b.Version)
+	return err == nil && first.Compare(second) == 0
+}

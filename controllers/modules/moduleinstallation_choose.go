@@ -1,0 +1,136 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// planner says what installing a release would do.
+type planner func(*engine.Target) (modulesv1.Plan, error)
+
+// choose decides which release the installation should run, and how to get it. Without a target, what is installed is
+// kept, and the round says why.
+func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstallation, r *round, plan planner) (*engine.Target, error) {
+	if obj.Undecodable != "" {
+		return nil, failure.Stall(modulesv1.InvalidRequestReason, errors.New(obj.Undecodable))
+	}
+	index, err := k.shared.Catalogue.Index(ctx, obj.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	request, installed := requestOf(obj), installedOf(obj, r.inventory)
+	decide := func() { r.decision = catalog.Resolve(request, installed, index, k.shared.Clock.Now()) }
+	decide()
+	r.chosen = true
+	if hold := r.decision.Hold; hold != nil && hold.Reason == catalog.AwaitingApproval && isUnderWay(r, hold.Candidate) {
+		// It was approved before it was begun, and its plan is another one with every object that is applied.
+		request.Upgrade.Approve = underWay
+		installed.Plan = &catalog.Plan{Version: hold.Candidate.Version, Content: hold.Candidate.Digest, Digest: underWay}
+		decide()
+	}
+	chosen := r.decision.Target
+	if hold := r.decision.Hold; hold != nil {
+		chosen = hold.Candidate
+	}
+	if chosen == nil {
+		k.explainHold(r)
+		return nil, nil
+	}
+	target, waiting, err := k.target(ctx, r, chosen)
+	if err != nil {
+		return nil, err
+	}
+	r.desired = &target.Release
+	if hold := r.decision.Hold; hold != nil && hold.Reason == catalog.AwaitingApproval && waiting == "" {
+		proposed, err := plan(target)
+		if err != nil {
+			k.explainHold(r)
+			r.pending.Message = shorten("It cannot be said yet what the release would change: "+err.Error(), maxMessage)
+			return nil, nil //nolint:nilerr // What is installed is kept whether or not the plan can be made; pending tells.
+		}
+		installed.Plan = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.Digest}
+		decide()
+		if r.decision.Hold != nil {
+			k.explainHold(r)
+			r.pending.Plan = &proposed
+			return nil, nil
+		}
+	}
+	switch {
+	case r.decision.Hold != nil:
+		k.explainHold(r)
+		return nil, nil
+	case waiting != "":
+		k.hold(r, modulesv1.ArtifactNotReadyReason, waiting)
+		return nil, nil
+	case obj.Spec.GetManagement() == modulesv1.ManagementPaused && r.decision.Changed:
+		k.hold(r, modulesv1.PausedReason, describe(r.desired)+" is not installed while management is Paused")
+	}
+	return target, nil
+}
+
+// underWay stands for the digest of a plan that is being carried out. It is no digest, so that nobody can ask for it.
+const underWay = "under way"
+
+// isUnderWay says that the release is the one that is being applied.
+func isUnderWay(r *round, release *catalog.Release) bool {
+	if r.inventory == nil || r.inventory.Data.Attempt == nil || release == nil {
+		return false
+	}
+	attempted := &r.inventory.Data.Attempt.Release
+	return attempted.Version == release.Version && attempted.Content == release.Digest
+}
+
+// explainHold says in status what the catalogue holds the installation for.
+func (k *installations) explainHold(r *round) {
+	hold := r.decision.Hold
+	k.hold(r, string(hold.Reason), hold.Message)
+}
+
+// planned is a plan, and everything that it was made for.
+type planned struct {
+	generation int64
+	record     string
+	release    modulesv1.Release
+	variables  map[string]string
+	plan       modulesv1.Plan
+}
+
+// isFor says whether the other plan would be the same.
+func (p *planned) isFor(other planned) bool {
+	return p.generation == other.generation && p.record == other.record && maps.Equal(p.variables, other.variables) &&
+		equality.Semantic.DeepEqual(p.release, other.release)
+}
+
+// plan says what the candidate would change. It is made again only when something changes that it depends on.
+func (k *installations) plan(
+	ctx context.Context, obj *modulesv1.ModuleInstallation, in engine.Installation, candidate *engine.Target, r *round, memory *memory,
+) (modulesv1.Plan, error) {
+	values, err := k.readVariables(ctx, obj, in.Identity, memory)
+	if err != nil {
+		return modulesv1.Plan{}, err
+	}
+	wanted := planned{generation: obj.Generation, release: candidate.Release, variables: values}
+	if r.inventory != nil {
+		wanted.record = string(r.inventory.UID) + "/" + r.inventory.ResourceVersion
+	}
+	if known := memory.planned; known != nil && known.isFor(wanted) {
+		return known.plan, nil
+	}
+	in.Target, in.Variables = candidate, values
+	plan, err := k.options.Engine.Plan(ctx, in)
+	if err != nil {
+		return modulesv1.Plan{}, k.explainForbidden(ctx, in.Identity, err)
+	}
+	wanted.plan = plan
+	memory.planned = &wanted
+	return plan, nil
+}

@@ -1,0 +1,192 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kernel"
+)
+
+// round is what came of one look at an installation: what was chosen, what is in the way, and what the engine did.
+type round struct {
+	// looked says that the record could be read, so that status can say what is installed.
+	looked    bool
+	inventory *modulesv1.Inventory
+
+	// chosen says that the catalogue was asked, and decision is what it answered.
+	chosen   bool
+	decision catalog.Decision
+	// desired is the release that the spec leads to; pending is why it is not being installed.
+	desired *modulesv1.Release
+	pending *modulesv1.Pending
+
+	identity cluster.Identity
+	outcome  engine.Outcome
+	// acted says that the engine had something to do or to look after.
+	acted bool
+}
+
+// Work implements kernel.Kind: it chooses a release, and has the engine bring the cluster there. Whatever is in the way
+// of the choice, what is installed is looked after.
+func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallation, _ kernel.Announce) (round, error) {
+	var r round
+	inventory, err := k.options.Records.Load(ctx, obj.Namespace, obj.Name)
+	if err != nil {
+		return r, err
+	}
+	switch {
+	case isRecordOf(obj, inventory):
+		r.inventory = inventory
+	case inventory != nil && !inventory.DeletionTimestamp.IsZero():
+		// The object that it was kept for went without its finalizer, so that nobody else lets it go.
+		if err := k.options.Records.Delete(ctx, inventory); err != nil {
+			return r, err
+		}
+	}
+	r.looked = true
+	identity, identityErr := k.identity(obj)
+	r.identity = identity
+	memory := k.memoryOf(obj)
+	memory.awaited = nil
+
+	in := k.installation(obj, identity)
+	target, err := k.choose(ctx, obj, &r, func(candidate *engine.Target) (modulesv1.Plan, error) {
+		if identityErr != nil {
+			return modulesv1.Plan{}, identityErr
+		}
+		return k.plan(ctx, obj, in, candidate, &r, memory)
+	})
+	if err != nil {
+		return r, err
+	}
+	if identityErr != nil {
+		return r, identityErr
+	}
+	in.Target, in.Choice = target, catalogChoice(obj, r.decision)
+	if in.Current, err = k.current(ctx, r.inventory); err != nil {
+		return r, err
+	}
+	values, variablesErr := k.readVariables(ctx, obj, identity, memory)
+	in.Variables = values
+	if variablesErr != nil {
+		// What is installed is kept with the values that it was made with.
+		in.Target = nil
+	}
+	if variablesErr == nil || values != nil {
+		err := k.act(ctx, in, &r)
+		memory.note(r.outcome.Notes)
+		memory.awaited = dependencies(r, err)
+		if err != nil {
+			return r, k.explainForbidden(ctx, identity, err)
+		}
+	}
+	if variablesErr != nil {
+		return r, k.explainForbidden(ctx, identity, variablesErr)
+	}
+	return r, stall(r.decision.Hold)
+}
+
+// act has the engine do a round, unless there is nothing to install and nothing installed.
+func (k *installations) act(ctx context.Context, in engine.Installation, r *round) error {
+	if in.Target == nil && r.inventory == nil {
+		return nil
+	}
+	outcome, err := k.options.Engine.Reconcile(ctx, in)
+	r.outcome, r.acted = outcome, true
+	if outcome.Inventory != nil {
+		r.inventory = outcome.Inventory
+	}
+	if err == nil || failure.Of(err).Reason != modulesv1.DependencyNotReadyReason {
+		return err
+	}
+	if r.inventory == nil || r.inventory.Data.Current == nil {
+		return err
+	}
+	// Something is installed and goes on working: the new release waits as it would for any other consent.
+	k.hold(r, modulesv1.DependencyNotReadyReason, err.Error())
+	return nil
+}
+
+// dependencies are the objects that the installation waits for, if it does.
+func dependencies(r round, err error) []awaited {
+	if (r.pending == nil || r.pending.Reason != modulesv1.DependencyNotReadyReason) &&
+		(err == nil || failure.Of(err).Reason != modulesv1.DependencyNotReadyReason) {
+		return nil
+	}
+	waiting := make([]awaited, 0, len(r.outcome.Depends))
+	for _, ref := range r.outcome.Depends {
+		waiting = append(waiting, awaited{identity: r.identity, gvk: ref.GVK, namespace: ref.Namespace, name: ref.Name})
+	}
+	return waiting
+}
+
+// installation is what the engine has to know of the object, whatever is chosen.
+func (k *installations) installation(obj *modulesv1.ModuleInstallation, identity cluster.Identity) engine.Installation {
+	request, asked := meta.ReconcileAnnotationValue(obj.Annotations)
+	in := engine.Installation{
+		Name: obj.Name, Namespace: obj.Namespace, UID: string(obj.UID), Spec: obj.Spec, Identity: identity,
+		Deleting: !obj.DeletionTimestamp.IsZero(),
+		Verify:   asked && request != obj.Status.LastHandledReconcileAt,
+	}
+	if len(obj.Spec.DependsOn) > 0 {
+		// It was decoded from JSON, so that it can be encoded again.
+		fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		in.Self = &unstructured.Unstructured{Object: fields}
+		in.Self.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
+	}
+	return in
+}
+
+// stall is the error of a request that leads nowhere; nil where something is installed that can be kept.
+func stall(hold *catalog.Hold) error {
+	if hold == nil || !hold.Stalled {
+		return nil
+	}
+	return failure.Stall(string(hold.Reason), errors.New(hold.Message))
+}
+
+// hold says what the chosen release waits for.
+func (k *installations) hold(r *round, reason, message string) {
+	pending := &modulesv1.Pending{Reason: reason, Message: shorten(message, maxMessage)}
+	if r.desired != nil {
+		pending.Version, pending.Template = r.desired.Version, r.desired.Template
+	}
+	r.pending = pending
+}
+
+// Settle implements kernel.Kind: it watches what the installation waits for, and only while it waits.
+func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation) error {
+	k.lookouts.set(client.ObjectKeyFromObject(obj), k.memoryOf(obj).awaited) //nolint:contextcheck // The watches outlive the round.
+	return nil
+}
+
+// nextLook is when the installation has to be looked at even if nothing is heard; 0 leaves it to the interval.
+func (k *installations) nextLook(r round) time.Duration {
+	next := r.outcome.Again
+	if check := r.decision.NextCheck; !check.IsZero() {
+		// The answer changes with that moment; a little later is surely after it.
+		next = sooner(next, max(check.Sub(k.shared.Clock.Now()), 0)+time.Second)
+	}
+	if r.pending != nil && (r.pending.Reason == modulesv1.ArtifactNotReadyReason || r.pending.Reason == modulesv1.DependencyNotReadyReason) {
+		next = sooner(next, k.shared.RequeueDependency)
+	}
+	return next
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

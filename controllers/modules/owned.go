@@ -1,0 +1,173 @@
+package modules
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=ocirepositories;gitrepositories,verbs=get;list;watch;create;update;patch;delete
+
+const (
+	// ownedInterval is long: what is pinned does not change, and what is stored is not asked for again.
+	ownedInterval = 24 * time.Hour
+	ownedTimeout  = time.Minute
+	// maxOwnedPrefix leaves room for the hash in a name of 253 characters.
+	maxOwnedPrefix = 200
+	// shardLabel tells which of several controllers looks after a source; a source follows its template.
+	shardLabel = "sharding.fluxcd.io/key"
+)
+
+// sourceOf names the source of what the template stands for now: the one that it refers to, or the one that is made for
+// it. Another artifact has a source of another name, so that the one before can stay for those that run it.
+func sourceOf(t *modulesv1.ModuleTemplate) modulesv1.SourceReference {
+	artifact := t.Spec.Artifact
+	switch {
+	case artifact.SourceRef != nil:
+		return *artifact.SourceRef
+	case artifact.Git != nil:
+		return modulesv1.SourceReference{
+			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Name: ownedName(t.Name, artifact),
+		}
+	default:
+		return modulesv1.SourceReference{
+			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind, Name: ownedName(t.Name, artifact),
+		}
+	}
+}
+
+// ownedName is made from the template's name and all that decides about the source. The folder and the tag do not.
+func ownedName(template string, artifact modulesv1.TemplateArtifact) string {
+	artifact = *artifact.DeepCopy()
+	artifact.Path = ""
+	if artifact.OCI != nil {
+		artifact.OCI.Tag = ""
+	}
+	if artifact.Git != nil {
+		artifact.Git.Tag = ""
+	}
+	prefix := strings.TrimRight(template[:min(len(template), maxOwnedPrefix)], "-.")
+	return prefix + "-" + shortHash(template, artifact)
+}
+
+// shortHash is a hash of the values as JSON, short enough for names.
+func shortHash(values ...any) string {
+	text, _ := json.Marshal(values) // Nothing that is hashed here can fail.
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:5])
+}
+
+// ownedObject is the source that the template's artifact needs, as it has to be.
+func ownedObject(t *modulesv1.ModuleTemplate) client.Object {
+	ref := sourceOf(t)
+	header := metav1.ObjectMeta{Namespace: t.Namespace, Name: ref.Name}
+	if shard := t.Labels[shardLabel]; shard != "" {
+		header.Labels = map[string]string{shardLabel: shard}
+	}
+	header.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.ModuleTemplateKind, Name: t.Name, UID: t.UID,
+		// It does not block its owner: a deletion in the foreground would take it before the template may go.
+		Controller: new(true), BlockOwnerDeletion: new(false),
+	}}
+	if git := t.Spec.Artifact.Git; git != nil {
+		return &sourcev1.GitRepository{ObjectMeta: header, Spec: sourcev1.GitRepositorySpec{
+			URL:       git.URL,
+			Reference: &sourcev1.GitRepositoryRef{Commit: git.Commit},
+			SecretRef: localReference(git.SecretRef),
+			Interval:  metav1.Duration{Duration: ownedInterval},
+			Timeout:   &metav1.Duration{Duration: ownedTimeout},
+		}}
+	}
+	oci := t.Spec.Artifact.OCI
+	obj := &sourcev1.OCIRepository{ObjectMeta: header, Spec: sourcev1.OCIRepositorySpec{
+		URL:                oci.Repository,
+		Reference:          &sourcev1.OCIRepositoryRef{Digest: oci.Digest},
+		Provider:           cmp.Or(oci.Provider, sourcev1.GenericOCIProvider),
+		SecretRef:          localReference(oci.SecretRef),
+		CertSecretRef:      localReference(oci.CertSecretRef),
+		ProxySecretRef:     localReference(oci.ProxySecretRef),
+		ServiceAccountName: oci.ServiceAccountName,
+		Insecure:           oci.Insecure,
+		Interval:           metav1.Duration{Duration: ownedInterval},
+		Timeout:            &metav1.Duration{Duration: ownedTimeout},
+	}}
+	if oci.LayerSelector != nil {
+		obj.Spec.LayerSelector = &sourcev1.OCILayerSelector{MediaType: oci.LayerSelector.MediaType, Operation: sourcev1.OCILayerExtract}
+	}
+	return obj
+}
+
+func localReference(ref *modulesv1.LocalReference) *meta.LocalObjectReference {
+	if ref == nil {
+		return nil
+	}
+	return &meta.LocalObjectReference{Name: ref.Name}
+}
+
+// ensureOwned makes the template's source, or mends it. Only spec.suspend of it is the operators' to set.
+func (k *templates) ensureOwned(ctx context.Context, t *modulesv1.ModuleTemplate) error {
+	want, ref := ownedObject(t), sourceOf(t)
+	have := emptySource(ref)
+	err := k.shared.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		err = k.shared.Client.Create(ctx, want, client.FieldOwner(k.shared.FieldOwner))
+		if apierrors.IsAlreadyExists(err) {
+			return nil // The cache is behind; the source wakes this template when it is there.
+		}
+		return wrap(err, "create", ref)
+	}
+	if err != nil {
+		return wrap(err, "read", ref)
+	}
+	// The owner may be an earlier template of the same name, which garbage collection has not come to yet.
+	if owner := metav1.GetControllerOf(have); owner == nil || owner.Kind != modulesv1.ModuleTemplateKind || owner.Name != t.Name {
+		return failure.Wait(modulesv1.FailedReason, 0, fmt.Errorf(
+			"%s %s exists, and was not made for this template; delete or rename it", ref.Kind, ref.Name))
+	}
+	before, _ := have.DeepCopyObject().(client.Object)
+	mend(have, want)
+	if equality.Semantic.DeepEqual(before, have) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return wrap(k.shared.Client.Patch(ctx, have, patch, client.FieldOwner(k.shared.FieldOwner)), "mend", ref)
+}
+
+// mend makes the source what it has to be.
+func mend(have, want client.Object) {
+	have.SetOwnerReferences(want.GetOwnerReferences())
+	switch have := have.(type) {
+	case *sourcev1.OCIRepository:
+		if want, ok := want.(*sourcev1.OCIRepository); ok {
+			want.Spec.Suspend = have.Spec.Suspend
+			have.Spec = want.Spec
+		}
+	case *sourcev1.GitRepository:
+		if want, ok := want.(*sourcev1.GitRepository); ok {
+			want.Spec.Suspend = have.Spec.Suspend
+			have.Spec = want.Spec
+		}
+	}
+}
+
+func wrap(err error, verb string, ref modulesv1.SourceReference) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s %s: %w", verb, ref.Kind, ref.Name, err)
+}
