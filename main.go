@@ -1,4 +1,5 @@
-// Command sluice turns Git commits into verified artifacts and serves them to a cluster.
+// Command sluice turns Git commits and OCI layers into verified artifacts, serves them to a cluster, and installs modules
+// from them.
 package main
 
 import (

@@ -11,10 +11,16 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/engine/build"
 )
 
 // Main runs the command line and returns the process's exit status.
 func Main(args []string) int {
+	if len(args) > 0 && args[0] == build.Subcommand {
+		// One build in a confined process of this same program: nothing else of it is started.
+		return build.Main()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 

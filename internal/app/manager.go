@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	controllers "sluice.dev/sluice/controllers/source"
 )
@@ -30,6 +32,9 @@ func newScheme() (*runtime.Scheme, error) {
 	}
 	if err := sourcev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register source types: %w", err)
+	}
+	if err := modulesv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register module types: %w", err)
 	}
 	return scheme, nil
 }
@@ -59,6 +64,9 @@ func newManager(options Options) (ctrl.Manager, error) {
 	}
 	if !options.WatchAllNamespaces {
 		watched.DefaultNamespaces = map[string]cache.Config{options.RuntimeNamespace: {}}
+		if options.SystemNamespace != "" && slices.Contains(options.Controllers, planeModules) {
+			watched.DefaultNamespaces[options.SystemNamespace] = cache.Config{}
+		}
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,

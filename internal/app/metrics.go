@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	fluxmetrics "github.com/fluxcd/pkg/runtime/metrics"
@@ -31,6 +32,13 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	sent     prometheus.Counter
 	serving  prometheus.Histogram
+
+	actions   *prometheus.HistogramVec
+	renders   *prometheus.CounterVec
+	downloads *prometheus.CounterVec
+	fetched   prometheus.Counter
+	cached    prometheus.Gauge
+	calls     *prometheus.CounterVec
 }
 
 func newMetrics(scheme *runtime.Scheme) *metrics {
@@ -67,6 +75,22 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 			Help:    "Time to answer a request to the artifact server.",
 			Buckets: prometheus.ExponentialBucketsRange(0.0005, 60, 10),
 		}),
+		actions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "sluice_installation_action_duration_seconds",
+			Help:    "Time spent in one action for a module installation, such as apply, heal or prune, by result.",
+			Buckets: prometheus.ExponentialBucketsRange(0.001, 300, 12),
+		}, []string{"action", "result"}),
+		renders: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_installation_renders_total", Help: "Releases that were rendered, rather than known from before.",
+		}, []string{"result"}),
+		downloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_artifact_downloads_total", Help: "Artifacts that installations asked for: cached ones were there already.",
+		}, []string{"result"}),
+		fetched: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_artifact_fetched_bytes_total", Help: "Bytes of artifacts downloaded for installations."}),
+		cached:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_artifact_cache_bytes", Help: "Bytes of unpacked artifacts kept for installations."}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_member_calls_total", Help: "Requests to the API server for the objects of installations.",
+		}, []string{"verb"}),
 	}
 }
 
@@ -74,6 +98,7 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 func (m *metrics) register(registry prometheus.Registerer, others ...prometheus.Collector) error {
 	own := []prometheus.Collector{
 		m.stages, m.runs, m.artifact, m.received, m.stored, m.files, m.damaged, m.requests, m.sent, m.serving,
+		m.actions, m.renders, m.downloads, m.fetched, m.cached, m.calls,
 	}
 	for _, collector := range slices.Concat(own, m.flux.Collectors(), others) {
 		if err := registry.Register(collector); err != nil {
@@ -110,7 +135,8 @@ func (m *metrics) Observe(obj client.Object, took time.Duration) {
 // Forget implements kernel.Durations.
 func (m *metrics) Forget(obj client.Object) {
 	m.flux.DeleteDuration(m.reference(obj))
-	m.artifact.DeletePartialMatch(prometheus.Labels{"namespace": obj.GetNamespace(), "name": obj.GetName()})
+	kind := strings.ToLower(m.reference(obj).Kind)
+	m.artifact.DeletePartialMatch(prometheus.Labels{"kind": kind, "namespace": obj.GetNamespace(), "name": obj.GetName()})
 }
 
 func (m *metrics) reference(obj client.Object) corev1.ObjectReference {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +16,10 @@ import (
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/verify"
 )
+
+// revocationTimeout bounds one question whether a certificate is revoked: a policy may go on without an answer, but not
+// if the question has taken all of spec.timeout.
+const revocationTimeout = 10 * time.Second
 
 // newOCIOpener makes what turns OCIRepository objects into sessions with registries.
 func newOCIOpener(
@@ -43,10 +48,11 @@ func newOCIOpener(
 		Credentials: credentials,
 		Trust: ocisource.Trust{
 			Roots:         roots,
-			Revocation:    &http.Client{Transport: anyOrigin{connections}},
+			Revocation:    &http.Client{Transport: anyOrigin{connections}, Timeout: revocationTimeout},
 			AnyRepository: options.OCIVerifyAnyRepository,
 		},
-		Limits: limits,
+		Limits:        limits,
+		MaxSignatures: options.Limits.OCISignatures,
 	}), nil
 }
 

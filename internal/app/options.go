@@ -51,6 +51,12 @@ type Options struct {
 	KexAlgorithms     []string
 	HostKeyAlgorithms []string
 
+	// SystemNamespace has the catalogue that every namespace may choose from.
+	SystemNamespace       string
+	DefaultServiceAccount string
+	ModulesOwnIdentity    bool
+	BuildWorkers          int
+
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
 	OCIVerifyAnyRepository bool
@@ -82,10 +88,18 @@ type Limits struct {
 	ArchiveDepth     int
 	ServerConns      int
 	ServerConnsByIP  int
+	BuildBytes       int64
+	CacheBytes       int64
 }
 
+// The planes: groups of controllers that can run without the others.
+const (
+	planeSource  = "source"
+	planeModules = "modules"
+)
+
 // planes are the groups of controllers that exist.
-var planes = []string{"source"} //nolint:gochecknoglobals // A constant list.
+var planes = []string{planeSource, planeModules} //nolint:gochecknoglobals // A constant list.
 
 // BindFlags binds the options to flags. Defaults of some come from the environment.
 func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) {
@@ -97,7 +111,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	}
 	o.RuntimeNamespace = fromEnv("RUNTIME_NAMESPACE", "")
 
-	fs.StringSliceVar(&o.Controllers, "controllers", planes, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
+	// The CRDs of the other planes may not be there where this program takes the place of Flux's.
+	fs.StringSliceVar(&o.Controllers, "controllers", []string{planeSource}, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
 		"Flux's feature gates, as name=true or name=false. Offered: "+strings.Join(gates, ", ")+". Others must be false.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", fromEnv("METRICS_ADDR", ":8080"), "The address the metric endpoint binds to; 0 turns it off.")
@@ -124,6 +139,13 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 		"Address ranges that sources may not be fetched from, beside the link-local ones; checked when connecting, after name resolution.")
 	fs.StringSliceVar(&o.KexAlgorithms, "ssh-kex-algos", nil, "The key exchange algorithms for SSH, in order of preference; the defaults when empty.")
 	fs.StringSliceVar(&o.HostKeyAlgorithms, "ssh-hostkey-algos", nil, "The host key algorithms for SSH, in order of preference; those of known_hosts when empty.")
+	fs.StringVar(&o.SystemNamespace, "system-namespace", fromEnv("RUNTIME_NAMESPACE", ""),
+		"The namespace whose templates and modules every namespace may choose from; none when empty.")
+	fs.StringVar(&o.DefaultServiceAccount, "default-service-account", "",
+		"The ServiceAccount, in its own namespace, as which an installation works that names none.")
+	fs.BoolVar(&o.ModulesOwnIdentity, "modules-own-identity", false,
+		"Let installations without a ServiceAccount work as the controller itself.")
+	fs.IntVar(&o.BuildWorkers, "build-workers", 2, "The most processes that run kustomize at once.")
 	fs.StringSliceVar(&o.OCITokenHosts, "oci-token-hosts", nil,
 		"Hosts that may hand out tokens for any registry, beside those of the registry's own domain.")
 	fs.BoolVar(&o.OCIVerifyAnyRepository, "oci-verify-any-repository", false,
@@ -149,11 +171,13 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.OCIManifestBytes, "oci-max-manifest-bytes", 4<<20, "The most bytes of a manifest or index from a registry.")
 	fs.Int64Var(&l.OCILayerBytes, "oci-max-layer-bytes", 512<<20, "The most bytes of one layer from a registry, compressed.")
 	fs.IntVar(&l.OCITags, "oci-max-tags", 100_000, "The most tags a repository in a registry may list.")
-	fs.IntVar(&l.OCISignatures, "oci-max-signatures", 50, "The most signatures of one kind that an artifact in a registry may have.")
+	fs.IntVar(&l.OCISignatures, "oci-max-signatures", 50, "The most signatures of an artifact in a registry that are looked at.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
 	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
 	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")
 	fs.IntVar(&l.ArchiveDepth, "archive-max-depth", 256, "The most folders inside each other in one artifact.")
+	fs.Int64Var(&l.BuildBytes, "build-max-bytes", 256<<20, "The most bytes that one process that runs kustomize may allocate.")
+	fs.Int64Var(&l.CacheBytes, "artifact-cache-max-bytes", 2<<30, "The most bytes of unpacked artifacts that are kept for installations.")
 	fs.IntVar(&l.ServerConns, "storage-max-connections", 1024, "The most connections the artifact server holds.")
 	fs.IntVar(&l.ServerConnsByIP, "storage-max-connections-per-ip", 256, "The most connections the artifact server holds with one client address.")
 }

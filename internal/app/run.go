@@ -2,11 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -21,50 +25,97 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	log := ctrl.Log.WithName("storage")
 	measured := newMetrics(mgr.GetScheme())
 	sink, err := newSink(mgr, options)
 	if err != nil {
 		return err
 	}
-	rebuild := newRebuildQueue(mgr.GetClient(), sink, log, measured)
-	store, err := local.Open(options.StoragePath, local.Options{
-		Algorithm: digest.Algorithm(options.DigestAlgorithm),
-		Retention: retention.Policy{TTL: options.retentionTTL(), Records: options.RetentionRecords},
-		OnDamage:  rebuild.damaged,
-	})
-	if err != nil {
-		return fmt.Errorf("--storage-path: %w", err)
-	}
-
-	server, err := newArtifactServer(ctx, &options, store, measured, log)
-	if err != nil {
-		return err
-	}
-	if err := setupSources(ctx, mgr, options, parts{store: store, sink: sink, metrics: measured, rebuild: rebuild}); err != nil {
-		return err
-	}
-	keeper, err := newHousekeeping(mgr, options, store, measured, log)
-	if err != nil {
-		return err
-	}
-	if err := addAll(mgr, server, keeper); err != nil {
-		return err
+	var closers closers
+	for _, plane := range []struct {
+		name  string
+		setup func(context.Context, ctrl.Manager, Options, parts) (func() error, error)
+	}{{planeSource, setupSourcePlane}, {planeModules, setupModulePlane}} {
+		if !slices.Contains(options.Controllers, plane.name) {
+			continue
+		}
+		stop, err := plane.setup(ctx, mgr, options, parts{sink: sink, metrics: measured})
+		if err != nil {
+			return err
+		}
+		closers = append(closers, stop)
 	}
 	if err := measured.register(ctrlmetrics.Registry, sink); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("artifact-server", server.ready(mgr.Elected())); err != nil {
+	if err := mgr.AddReadyzCheck("leader", leading(mgr.Elected())); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)
 	}
 	if err := startWith(ctx, mgr, sink); err != nil {
 		// Reconciles may still be running, when the lease was lost. Exiting ends them; until then they keep the store.
 		return fmt.Errorf("run the manager: %w", err)
 	}
-	if err := store.Close(); err != nil {
-		return fmt.Errorf("close the storage: %w", err)
+	return closers.close()
+}
+
+// closers give up what the planes hold, once nothing runs any more.
+type closers []func() error
+
+func (c closers) close() error {
+	var errs []error
+	for _, stop := range c {
+		errs = append(errs, stop())
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// leading is the readiness check of a process that has been elected, or needs no election, when the channel is closed.
+func leading(elected <-chan struct{}) healthz.Checker {
+	return func(*http.Request) error {
+		select {
+		case <-elected:
+			return nil
+		default:
+			return errors.New("this process is not the leader")
+		}
+	}
+}
+
+// setupSourcePlane opens the storage, and adds all that makes artifacts and serves them.
+func setupSourcePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
+	log := ctrl.Log.WithName("storage")
+	p.rebuild = newRebuildQueue(mgr.GetClient(), p.sink, log, p.metrics)
+	store, err := local.Open(options.StoragePath, local.Options{
+		Algorithm: digest.Algorithm(options.DigestAlgorithm),
+		Retention: retention.Policy{TTL: options.retentionTTL(), Records: options.RetentionRecords},
+		OnDamage:  p.rebuild.damaged,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--storage-path: %w", err)
+	}
+	p.store = store
+	server, err := newArtifactServer(ctx, &options, store, p.metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := setupSources(ctx, mgr, options, p); err != nil {
+		return nil, err
+	}
+	keeper, err := newHousekeeping(mgr, options, store, p.metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := addAll(mgr, server, keeper); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("artifact-server", server.ready); err != nil {
+		return nil, fmt.Errorf("add readiness check: %w", err)
+	}
+	return func() error {
+		if err := store.Close(); err != nil {
+			return fmt.Errorf("close the storage: %w", err)
+		}
+		return nil
+	}, nil
 }
 
 // startWith runs the manager, and the sink for as long as the manager's reconciles can emit events, and then until the

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/server"
@@ -84,19 +83,12 @@ func (s *artifactServer) Start(ctx context.Context) error {
 	return server.Serve(ctx, httpServer, s.listener, s.options)
 }
 
-// ready is the readiness check of a process that has been elected, or needs no election, when the channel is closed.
-func (s *artifactServer) ready(elected <-chan struct{}) healthz.Checker {
-	return func(*http.Request) error {
-		select {
-		case <-elected:
-		default:
-			return errors.New("this process is not the leader")
-		}
-		if !s.serving.Load() {
-			return errors.New("artifacts are not being served")
-		}
-		return nil
+// ready is the readiness check of the server.
+func (s *artifactServer) ready(*http.Request) error {
+	if !s.serving.Load() {
+		return errors.New("artifacts are not being served")
 	}
+	return nil
 }
 
 // logWriter passes what net/http logs to the structured log.

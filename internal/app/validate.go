@@ -62,6 +62,9 @@ func (o *Options) validateWork() error {
 	p.refuse(shortest <= 0 || longest < shortest, "--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", shortest, longest)
 	p.refuse(!o.WatchAllNamespaces && o.RuntimeNamespace == "",
 		"--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
+	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)
+	p.refuse(o.WatchLabelSelector != "" && slices.Contains(o.Controllers, planeModules),
+		"--watch-label-selector: it shards sources; run it with --controllers=%s", planeSource)
 	p.refuse(o.TokenCacheSize < 0, "--token-cache-max-size: must not be negative, not %d", o.TokenCacheSize)
 	p.refuse(o.TokenCacheDuration <= 0, "--token-cache-max-duration: must be above 0, not %s", o.TokenCacheDuration)
 	for _, host := range o.OCITokenHosts {
@@ -95,6 +98,7 @@ func (l *Limits) validate() error {
 		"git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
 		"oci-max-manifest-bytes": l.OCIManifestBytes, "oci-max-layer-bytes": l.OCILayerBytes,
 		"oci-max-tags": int64(l.OCITags), "oci-max-signatures": int64(l.OCISignatures),
+		"build-max-bytes": l.BuildBytes, "artifact-cache-max-bytes": l.CacheBytes,
 		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
 		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
 		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),

@@ -7,23 +7,30 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
 // samples are the objects under config/samples, by kind and name.
 type samples struct {
-	git      map[string]sourcev1.GitRepository
-	oci      map[string]sourcev1.OCIRepository
-	secrets  map[string]corev1.Secret
-	accounts map[string]bool
+	git           map[string]sourcev1.GitRepository
+	oci           map[string]sourcev1.OCIRepository
+	templates     map[string]modulesv1.ModuleTemplate
+	modules       map[string]modulesv1.Module
+	installations map[string]modulesv1.ModuleInstallation
+	secrets       map[string]corev1.Secret
+	accounts      map[string]bool
 }
 
 func readSamples(t *testing.T) samples {
 	t.Helper()
 	s := samples{
 		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{},
-		secrets: map[string]corev1.Secret{}, accounts: map[string]bool{},
+		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
+		installations: map[string]modulesv1.ModuleInstallation{},
+		secrets:       map[string]corev1.Secret{}, accounts: map[string]bool{},
 	}
 	for _, object := range build(t, "samples") {
 		switch object.GetKind() {
@@ -31,10 +38,22 @@ func readSamples(t *testing.T) samples {
 			s.secrets[object.GetName()] = as[corev1.Secret](t, object)
 		case "ServiceAccount":
 			s.accounts[object.GetName()] = true
+		case "RoleBinding":
+			as[rbacv1.RoleBinding](t, object)
+		case "ClusterRole":
+			as[rbacv1.ClusterRole](t, object)
+		case "ClusterRoleBinding":
+			as[rbacv1.ClusterRoleBinding](t, object)
 		case sourcev1.GitRepositoryKind:
 			s.git[object.GetName()] = as[sourcev1.GitRepository](t, object)
 		case sourcev1.OCIRepositoryKind:
 			s.oci[object.GetName()] = as[sourcev1.OCIRepository](t, object)
+		case modulesv1.ModuleTemplateKind:
+			s.templates[object.GetName()] = as[modulesv1.ModuleTemplate](t, object)
+		case modulesv1.ModuleKind:
+			s.modules[object.GetName()] = as[modulesv1.Module](t, object)
+		case modulesv1.ModuleInstallationKind:
+			s.installations[object.GetName()] = as[modulesv1.ModuleInstallation](t, object)
 		default:
 			t.Errorf("%s %s is no sample of ours", object.GetKind(), object.GetName())
 		}

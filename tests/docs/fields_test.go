@@ -12,10 +12,15 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
-// shared are fields whose own fields are those of every kind: Kubernetes' and Flux's documentation explain them.
-var shared = []string{"status.conditions[]", "status.artifact", "status.includedArtifacts[]", "status.observedInclude[]"}
+// shared are fields whose own fields are those of every kind, which Kubernetes' and Flux's documentation explain, and
+// releases, whose fields are explained once: those of status.current.
+var shared = []string{
+	"status.conditions[]", "status.artifact", "status.includedArtifacts[]", "status.observedInclude[]",
+	"spec.consumers.namespaceSelector",
+	"status.desired", "status.previous", "data.current", "data.previous", "data.attempt.release",
+}
 
-// schemaFields are the fields of spec and status, as the API server knows them.
+// schemaFields are the fields of spec, status and data, as the API server knows them.
 func schemaFields(t *testing.T, definition string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testenv.Root(), definition))
@@ -27,8 +32,10 @@ func schemaFields(t *testing.T, definition string) []string {
 		t.Fatal(err)
 	}
 	var fields []string
-	for _, top := range []string{"spec", "status"} {
-		fields = append(fields, below(top, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties[top])...)
+	for _, top := range []string{"spec", "status", "data"} {
+		if schema, found := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties[top]; found {
+			fields = append(fields, below(top, schema)...)
+		}
 	}
 	if len(fields) < 20 {
 		t.Fatalf("only %d fields were found in %s", len(fields), definition)

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,90 +13,173 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
-const conditions = "api/source/v1/condition_types.go"
-
-// kindPages are the pages of the kinds, by the file that defines each kind's schema.
-var kindPages = map[string]string{
-	"config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml": "docs/gitrepository.md",
-	"config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml": "docs/ocirepository.md",
+// plane is a group of kinds that share their condition types and reasons.
+type plane struct {
+	// conditions is the file that defines the condition types and reasons.
+	conditions string
+	// pages are those of the kinds, by the file that defines each kind's schema.
+	pages map[string]string
+	// code is where reasons are given, and deciders where they are given for good: the constructors of events spell
+	// reasons that nobody gives yet.
+	code, deciders []string
 }
 
-// TestReasonsAreDocumented: every reason of the API has a row on some page, and no row is about one that is gone.
+var planes = map[string]plane{
+	"source": {
+		conditions: "api/source/v1/condition_types.go",
+		pages: map[string]string{
+			"config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml": "docs/gitrepository.md",
+			"config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml": "docs/ocirepository.md",
+		},
+		code: []string{"controllers/source", "internal"},
+		deciders: []string{
+			"controllers/source", "internal/app", "internal/auth", "internal/event", "internal/kernel", "internal/source", "internal/status",
+		},
+	},
+	"modules": {
+		conditions: "api/modules/v1alpha1/condition_types.go",
+		pages: map[string]string{
+			"config/crd/bases/modules.sluice.dev_moduletemplates.yaml":     "docs/moduletemplate.md",
+			"config/crd/bases/modules.sluice.dev_modules.yaml":             "docs/module.md",
+			"config/crd/bases/modules.sluice.dev_moduleinstallations.yaml": "docs/moduleinstallation.md",
+			"config/crd/bases/modules.sluice.dev_inventories.yaml":         "docs/inventory.md",
+		},
+		code:     []string{"controllers/modules", "internal/engine", "internal/kernel", "internal/status"},
+		deciders: []string{"controllers/modules", "internal/engine", "internal/kernel", "internal/status"},
+	},
+}
+
+// catalogReasons is where the resolver defines its own reasons, which have the values of the API's.
+const catalogReasons = "internal/catalog/reason.go"
+
+// TestReasonsAreDocumented: every reason of the API has a row on some page of its plane, and no row is about one that
+// is gone.
 func TestReasonsAreDocumented(t *testing.T) {
 	t.Parallel()
-	want, got := map[string]bool{}, map[string]bool{}
-	for _, value := range constants(t, "Reason") {
-		want[value] = true
-	}
-	for _, kindPage := range kindPages {
-		maps.Copy(got, column(t, kindPage, "Reason"))
-		maps.Copy(got, column(t, kindPage, "Reserved reason"))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("reasons (-as the API has them +as documented):\n%s", diff)
+	for name, p := range planes {
+		want, got := map[string]bool{}, map[string]bool{}
+		for _, value := range constants(t, p.conditions, "Reason") {
+			want[value] = true
+		}
+		for _, kindPage := range p.pages {
+			maps.Copy(got, column(t, kindPage, "Reason"))
+			maps.Copy(got, column(t, kindPage, "Reserved reason"))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("reasons of plane %s (-as the API has them +as documented):\n%s", name, diff)
+		}
 	}
 }
 
 // TestReservedReasonsAreNotUsed: what the page calls reserved, no code gives; what it does not, some code does.
 func TestReservedReasonsAreNotUsed(t *testing.T) {
 	t.Parallel()
-	words := read(t, "controllers", "internal")
-	// The constructors of events spell reasons that nobody gives yet.
-	deciders := read(t, "controllers", "internal/app", "internal/auth", "internal/event", "internal/kernel", "internal/source", "internal/status")
-	used := func(in docs.Words, name, value string) bool { return in.Names[name] || in.Strings[value] }
-	reserved, given := map[string]bool{}, map[string]bool{}
-	for _, kindPage := range kindPages {
-		maps.Copy(reserved, column(t, kindPage, "Reserved reason"))
-		maps.Copy(given, column(t, kindPage, "Reason"))
-	}
-	// What one kind reserves, another may give.
-	maps.DeleteFunc(reserved, func(reason string, _ bool) bool { return given[reason] })
-	for name, value := range constants(t, "Reason") {
-		if reserved[value] && used(deciders, name, value) {
-			t.Errorf("reason %s is documented as reserved, but some code gives it", value)
+	resolver := read(t, resolverFiles(t)...)
+	for group, p := range planes {
+		words, deciders := read(t, p.code...), read(t, p.deciders...)
+		used := func(in docs.Words, name, value string) bool { return in.Names[name] || in.Strings[value] }
+		reserved, given := map[string]bool{}, map[string]bool{}
+		for _, kindPage := range p.pages {
+			maps.Copy(reserved, column(t, kindPage, "Reserved reason"))
+			maps.Copy(given, column(t, kindPage, "Reason"))
 		}
-		if !reserved[value] && !used(words, name, value) {
-			t.Errorf("reason %s is documented as given, but no code gives it", value)
-		}
-	}
-}
-
-// TestConditionsAreDocumented: every condition type of the API has a row of its own.
-func TestConditionsAreDocumented(t *testing.T) {
-	t.Parallel()
-	got := map[string]bool{}
-	for _, kindPage := range kindPages {
-		maps.Copy(got, column(t, kindPage, "Type"))
-	}
-	want := append(slices.Collect(maps.Values(constants(t, "Condition"))), "Ready", "Reconciling", "Stalled")
-	for _, value := range want {
-		if !got[value] {
-			t.Errorf("condition type %s is on no page", value)
-		}
-	}
-}
-
-// TestFieldsAreDocumented: every field of spec and status is named where the page explains fields.
-func TestFieldsAreDocumented(t *testing.T) {
-	t.Parallel()
-	for definition, kindPage := range kindPages {
-		got := column(t, kindPage, "Field")
-		for _, field := range schemaFields(t, definition) {
-			if !got[field] {
-				t.Errorf("field %s is not in %s", field, kindPage)
+		// What one kind reserves, another may give.
+		maps.DeleteFunc(reserved, func(reason string, _ bool) bool { return given[reason] })
+		for name, value := range constants(t, p.conditions, "Reason") {
+			if reserved[value] && used(deciders, name, value) {
+				t.Errorf("reason %s of plane %s is documented as reserved, but some code gives it", value, group)
+			}
+			chosen := group == "modules" && resolver.Names[value]
+			if !reserved[value] && !used(words, name, value) && !chosen {
+				t.Errorf("reason %s of plane %s is documented as given, but no code gives it", value, group)
 			}
 		}
 	}
 }
 
-func constants(t *testing.T, suffix string) map[string]string {
+// TestReasonsOfTheResolverAreTheAPIs: what the resolver says reaches status as it is.
+func TestReasonsOfTheResolverAreTheAPIs(t *testing.T) {
+	t.Parallel()
+	words := read(t, catalogReasons)
+	known := slices.Collect(maps.Values(constants(t, planes["modules"].conditions, "Reason")))
+	checked := 0
+	for text := range words.Strings {
+		if !slices.Contains(known, text) {
+			t.Errorf("%s has %q, which is no reason of the API", catalogReasons, text)
+		}
+		checked++
+	}
+	if checked < 20 {
+		t.Errorf("only %d reasons were found in %s", checked, catalogReasons)
+	}
+}
+
+// resolverFiles are the files of the resolver that use its reasons: all but the one that defines them.
+func resolverFiles(t *testing.T) []string {
 	t.Helper()
-	found, err := docs.Constants(filepath.Join(testenv.Root(), conditions), suffix)
+	found, err := filepath.Glob(filepath.Join(testenv.Root(), "internal", "catalog", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, file := range found {
+		relative := path.Join("internal", "catalog", filepath.Base(file))
+		if relative != catalogReasons {
+			files = append(files, relative)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("the resolver has no files: they are looked for in the wrong place")
+	}
+	return files
+}
+
+// TestConditionsAreDocumented: every condition type of the API has a row on some page of its plane.
+func TestConditionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	for name, p := range planes {
+		got := map[string]bool{}
+		for _, kindPage := range p.pages {
+			maps.Copy(got, column(t, kindPage, "Type"))
+		}
+		want := append(slices.Collect(maps.Values(constants(t, p.conditions, "Condition"))), "Ready", "Reconciling", "Stalled")
+		for _, value := range want {
+			if !got[value] {
+				t.Errorf("condition type %s of plane %s is on no page", value, name)
+			}
+		}
+	}
+}
+
+// TestFieldsAreDocumented: every field is named where the page explains fields, and no row is about one that is gone.
+func TestFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	for _, p := range planes {
+		for definition, kindPage := range p.pages {
+			got := column(t, kindPage, "Field")
+			known := schemaFields(t, definition)
+			for _, field := range known {
+				if !got[field] {
+					t.Errorf("field %s is not in %s", field, kindPage)
+				}
+			}
+			for field := range got {
+				if !slices.Contains(known, field) {
+					t.Errorf("%s explains %s, which is no field of the schema", kindPage, field)
+				}
+			}
+		}
+	}
+}
+
+func constants(t *testing.T, file, suffix string) map[string]string {
+	t.Helper()
+	found, err := docs.Constants(filepath.Join(testenv.Root(), file), suffix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(found) == 0 {
-		t.Fatalf("%s has no constant that ends in %s", conditions, suffix)
+		t.Fatalf("%s has no constant that ends in %s", file, suffix)
 	}
 	return found
 }
@@ -113,10 +197,11 @@ func column(t *testing.T, kindPage, header string) map[string]bool {
 
 func read(t *testing.T, folders ...string) docs.Words {
 	t.Helper()
-	for i, folder := range folders {
-		folders[i] = filepath.Join(testenv.Root(), folder)
+	var found []string
+	for _, folder := range folders {
+		found = append(found, filepath.Join(testenv.Root(), folder))
 	}
-	words, err := docs.ReadWords(folders...)
+	words, err := docs.ReadWords(found...)
 	if err != nil {
 		t.Fatal(err)
 	}

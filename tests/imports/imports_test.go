@@ -97,6 +97,18 @@ func TestRuleObjects(t *testing.T) {
 			reason: "Storage does not know the API.",
 			folder: "storage", imported: "sluice.dev/sluice/api/source/v1", want: "siblings never import each other",
 		},
+		"how to decode": {
+			reason: "Every group of kinds decodes its objects in one way.",
+			folder: "api/modules/v1alpha1", imported: "sluice.dev/sluice/api/decode",
+		},
+		"kinds in decoding": {
+			reason: "Decoding knows no kind.",
+			folder: "api/decode", imported: "sluice.dev/sluice/api/source/v1", want: "imports go downwards only",
+		},
+		"parts of the engine": {
+			reason: "The engine puts its parts together; they do not know each other.",
+			folder: "internal/engine/watch", imported: "sluice.dev/sluice/internal/engine/cluster", want: "siblings never import each other",
+		},
 		"what to delete": {
 			reason: "Every store asks what to delete.",
 			folder: "storage/local", imported: "sluice.dev/sluice/storage/retention",

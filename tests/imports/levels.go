@@ -25,6 +25,8 @@ const anything = "*"
 // layers is the import rule. A folder belongs to the first row that names it.
 func layers() []layer {
 	return []layer{
+		// How objects are decoded is the same for every group of kinds.
+		{level: -1, packages: []string{"api/decode"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}},
 		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/fluxcd/pkg/apis/meta"}},
 		{level: 0, packages: []string{"storage", "internal/failure", "internal/revision", "internal/credential"}},
 		// What to delete is a pure decision, and every store asks for it.
@@ -34,6 +36,14 @@ func layers() []layer {
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
 			"github.com/fluxcd/pkg/auth",
+		}},
+		{level: 2, packages: []string{"internal/engine/fetch"}},
+		{level: 2, packages: []string{"internal/engine/build"}, kubernetes: []string{
+			"k8s.io/apimachinery", "sigs.k8s.io/kustomize/api", "github.com/fluxcd/pkg/envsubst",
+		}},
+		{level: 2, packages: []string{"internal/engine/health"}, kubernetes: []string{"k8s.io/apimachinery"}},
+		{level: 2, packages: []string{"internal/engine/cluster", "internal/engine/watch"}, kubernetes: []string{
+			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/variant"}},
 		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{

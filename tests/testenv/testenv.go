@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
@@ -32,6 +34,10 @@ type Options struct {
 	CRDs []string
 	// Log takes what the programs print; nil drops it.
 	Log *os.File
+	// Audit has all requests written down, for Env.Requests.
+	Audit bool
+	// Controllers are those of kube-controller-manager that run, such as namespace-controller; none when empty.
+	Controllers []string
 }
 
 // Env is a running control plane.
@@ -43,8 +49,11 @@ type Env struct {
 	Client client.Client
 	Scheme *kruntime.Scheme
 
-	plane *envtest.Environment
-	dir   string
+	plane           *envtest.Environment
+	dir             string
+	auditLog        string
+	stopControllers func()     // may be nil
+	users           sync.Mutex // adding one is not for several at once
 }
 
 // Start starts etcd and kube-apiserver on free loopback ports, with the project's kinds installed.
@@ -70,13 +79,25 @@ func Start(options Options) (*Env, error) {
 	if options.Log != nil {
 		plane.ControlPlane.GetAPIServer().Out, plane.ControlPlane.GetAPIServer().Err = options.Log, options.Log
 	}
-	config, err := plane.Start()
-	if err != nil {
-		return nil, fmt.Errorf("start the control plane: %w", err)
+	env := &Env{Scheme: scheme, plane: plane}
+	if env.dir, err = os.MkdirTemp("", "sluice-testenv-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the control plane: %w", err)
 	}
-	env := &Env{Config: config, Scheme: scheme, plane: plane}
+	if options.Audit {
+		if err := env.audit(plane); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(env.dir))
+		}
+	}
+	if env.Config, err = plane.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the control plane: %w", err), os.RemoveAll(env.dir))
+	}
 	if err := env.prepare(); err != nil {
 		return nil, errors.Join(err, env.Stop())
+	}
+	if len(options.Controllers) > 0 {
+		if err := env.runControllers(assets, options); err != nil {
+			return nil, errors.Join(err, env.Stop())
+		}
 	}
 	return env, nil
 }
@@ -85,9 +106,6 @@ func (e *Env) prepare() error {
 	var err error
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil {
 		return fmt.Errorf("make a client: %w", err)
-	}
-	if e.dir, err = os.MkdirTemp("", "sluice-testenv-"); err != nil {
-		return fmt.Errorf("make a folder for the kubeconfig: %w", err)
 	}
 	user, err := e.plane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	if err != nil {
@@ -103,6 +121,9 @@ func (e *Env) prepare() error {
 
 // Stop stops the programs and removes their files.
 func (e *Env) Stop() error {
+	if e.stopControllers != nil {
+		e.stopControllers()
+	}
 	return errors.Join(e.plane.Stop(), os.RemoveAll(e.dir))
 }
 
@@ -128,7 +149,7 @@ func Root() string {
 
 func newScheme() (*kruntime.Scheme, error) {
 	scheme := kruntime.NewScheme()
-	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme} {
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}

@@ -11,8 +11,11 @@ import (
 )
 
 // Main runs a package's tests with one API server between them; it goes into TestMain.
-func Main(m *testing.M, into **Env) int {
-	env, err := Start(Options{})
+func Main(m *testing.M, into **Env) int { return MainWith(m, into, Options{}) }
+
+// MainWith is Main with other options.
+func MainWith(m *testing.M, into **Env, options Options) int {
+	env, err := Start(options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

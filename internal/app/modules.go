@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	controllers "sluice.dev/sluice/controllers/modules"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/engine/build"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/fetch"
+	"sluice.dev/sluice/internal/engine/watch"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// modulesOwner is the field manager of writes to module objects and to the sources that templates own.
+const modulesOwner = "sluice"
+
+// setupModulePlane adds the controllers of templates, modules and installations.
+func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
+	catalogue := controllers.NewCatalogue(mgr.GetClient(), options.SystemNamespace)
+	if err := catalogue.IndexFields(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, fmt.Errorf("index the catalogue: %w", err)
+	}
+	shared := controllers.Shared{
+		Client: mgr.GetClient(), Catalogue: catalogue, Events: p.sink, FieldOwner: modulesOwner,
+		RequeueDependency: options.RequeueDependency, Jitter: jittered(options.Jitter.Percentage), Clock: clock.RealClock{},
+		Durations: p.metrics, Workers: options.Concurrent,
+	}
+	backoff := func() *kernel.Backoff {
+		return kernel.NewBackoff(options.RateLimiter.MinRetryDelay, options.RateLimiter.MaxRetryDelay)
+	}
+	if err := controllers.SetupModuleTemplate(mgr, shared, backoff()); err != nil {
+		return nil, fmt.Errorf("set up the ModuleTemplate controller: %w", err)
+	}
+	if err := controllers.SetupModule(mgr, shared, backoff()); err != nil {
+		return nil, fmt.Errorf("set up the Module controller: %w", err)
+	}
+	installations, stop, err := newInstallations(mgr, options, p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	if err := controllers.SetupModuleInstallation(mgr, shared, installations, backoff()); err != nil {
+		return nil, err
+	}
+	return stop, nil
+}
+
+// newInstallations makes the engine and what belongs to it.
+func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controllers.InstallationOptions, func() error, error) {
+	none := controllers.InstallationOptions{}
+	connector, err := cluster.NewConnector(mgr.GetConfig(), cluster.Options{
+		Observe: func(verb string) { m.calls.WithLabelValues(verb).Inc() },
+	})
+	if err != nil {
+		return none, nil, fmt.Errorf("connect as the installations: %w", err)
+	}
+	wakes := controllers.NewWakes()
+	watcher, err := watch.New(watch.Options{
+		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
+			return connector.Connect(cluster.Identity(id))
+		},
+		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint,
+		Notify: func(owner string, _ watch.Ref, _ watch.Event) { wakes.WakeOwner(owner) },
+		Log:    ctrl.Log.WithName("watch"),
+	})
+	if err != nil {
+		return none, nil, fmt.Errorf("watch the installations: %w", err)
+	}
+	// Artifacts come from the cluster itself, whose addresses --egress-deny may name.
+	connections := transport.New(transport.Options{})
+	artifacts := fetch.New(connections, fetch.Options{
+		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{m},
+		Limits: archive.Limits{
+			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
+		},
+	})
+	records := controllers.NewInventories(mgr.GetClient(), mgr.GetAPIReader(), modulesOwner)
+	works, err := engine.New(engine.Parts{
+		Connector: connector, Watcher: watcher, Cache: artifacts, Records: records,
+		Builder: build.New(build.Options{Workers: options.BuildWorkers, Memory: options.Limits.BuildBytes}),
+	}, engine.Options{Observer: modulesObserver{m}})
+	if err != nil {
+		return none, nil, fmt.Errorf("make the engine: %w", err)
+	}
+	stop := func() error {
+		watcher.Close()
+		artifacts.Close()
+		connections.Close()
+		return nil
+	}
+	return controllers.InstallationOptions{
+		Engine: works, Records: records, Connector: connector, Reader: mgr.GetAPIReader(), Wakes: wakes,
+		DefaultServiceAccount: options.DefaultServiceAccount, AllowOwnIdentity: options.ModulesOwnIdentity,
+	}, stop, nil
+}
