@@ -27,6 +27,8 @@ type Inventories struct {
 	mu sync.Mutex
 	// known holds the last state of each, and nil for one that is known not to exist.
 	known map[types.NamespacedName]*modulesv1.Inventory
+	// changes counts what was written or forgotten: what was read before may be older than that.
+	changes uint64
 }
 
 var _ engine.Records = (*Inventories)(nil)
@@ -44,21 +46,37 @@ func (i *Inventories) Load(ctx context.Context, namespace, name string) (*module
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	i.mu.Lock()
 	inventory, known := i.known[key]
+	before := i.changes
 	i.mu.Unlock()
 	if known {
 		return inventory.DeepCopy(), nil
 	}
-	inventory = &modulesv1.Inventory{}
-	if err := i.reader.Get(ctx, key, inventory); apierrors.IsNotFound(err) {
-		inventory = nil
-	} else if err != nil {
+	inventory, err := i.Stored(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.changes == before {
+		i.known[key] = inventory.DeepCopy()
+	}
+	return inventory, nil
+}
+
+// Stored implements engine.Records. Nothing of it is remembered: a controller for another namespace may write it, and
+// whoever labels an object names what is looked up.
+func (i *Inventories) Stored(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error) {
+	key, inventory := types.NamespacedName{Namespace: namespace, Name: name}, &modulesv1.Inventory{}
+	switch err := i.reader.Get(ctx, key, inventory); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("read inventory %s: %w", key, err)
-	} else if inventory.Undecodable != "" {
+	case inventory.Undecodable != "":
 		// Whoever took it for empty would forget what is installed.
 		return nil, fmt.Errorf("read inventory %s: %s", key, inventory.Undecodable)
 	}
-	i.remember(key, inventory)
-	return inventory.DeepCopy(), nil
+	return inventory, nil
 }
 
 // Create implements engine.Records. The finalizer keeps the record for as long as it is needed: garbage collection
@@ -107,6 +125,7 @@ func (i *Inventories) Forget(key types.NamespacedName) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.known, key)
+	i.changes++
 }
 
 // written remembers what a write has stored. After an error nobody knows whether it did.
@@ -124,4 +143,5 @@ func (i *Inventories) remember(key types.NamespacedName, inventory *modulesv1.In
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.known[key] = inventory
+	i.changes++
 }

@@ -1,6 +1,7 @@
 package modules_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,9 @@ func TestRecordsAreExact(t *testing.T) {
 	// Somebody else writes it: the next write says so, and what is loaded then is what is stored.
 	stored.Data.Phase = modulesv1.PhaseUpgrading
 	check(t, api.Update(t.Context(), stored))
+	if seen, err := records.Stored(t.Context(), record.Namespace, record.Name); err != nil || seen.Data.Phase != modulesv1.PhaseUpgrading {
+		t.Errorf("what another one sees: %+v, %v", seen, err)
+	}
 	mine := load()
 	if err := records.Update(t.Context(), mine); !apierrors.IsConflict(err) {
 		t.Errorf("a write over somebody else's: %v", err)
@@ -72,5 +76,38 @@ func TestRecordsAreExact(t *testing.T) {
 	}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(record), stored); !apierrors.IsNotFound(err) {
 		t.Errorf("it is stored still: %v", err)
+	}
+}
+
+// slowReader does something while it reads, after the API server has answered.
+type slowReader struct {
+	client.Reader
+	meanwhile func()
+}
+
+func (s *slowReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := s.Reader.Get(ctx, key, obj, opts...)
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
+	return err
+}
+
+// TestReadingDoesNotUndoWriting: another installation may look a record up while its own writes it. What that read is
+// older than what was written, and must not take its place: an installation without a record is let go of.
+func TestReadingDoesNotUndoWriting(t *testing.T) {
+	t.Parallel()
+	_, api, record := newRecords(t)
+	reader := &slowReader{Reader: api}
+	records := controllers.NewInventories(api, reader, "sluice")
+	reader.meanwhile = func() {
+		reader.meanwhile = nil
+		check(t, records.Create(t.Context(), record))
+	}
+	if found, err := records.Load(t.Context(), record.Namespace, record.Name); err != nil || found != nil {
+		t.Fatalf("there was none when it was read: %+v, %v", found, err)
+	}
+	if found, err := records.Load(t.Context(), record.Namespace, record.Name); err != nil || found == nil {
+		t.Errorf("it was created: %+v, %v", found, err)
 	}
 }

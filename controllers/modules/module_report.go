@@ -67,6 +67,8 @@ func (l *lookup) channelStatus(channel catalog.ChannelStatus) modulesv1.ChannelS
 		s.Reason, s.Message = modulesv1.ChannelSuspendedReason, cut(channel.Message)
 	case !channel.Ready:
 		s.Reason, s.Message = modulesv1.ArtifactNotReadyReason, "The release is being fetched"
+	default:
+		s.Message = cut(channel.Message)
 	}
 	return s
 }

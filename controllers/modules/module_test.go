@@ -23,7 +23,7 @@ func TestAModuleSaysWhereItsChannelsLead(t *testing.T) {
 	claim := p.release("foo-edge", "3.0.0-rc.1", "edge", '3')
 	v2.Spec.Support = &modulesv1.TemplateSupport{Until: p.clock.Now().UTC().AddDate(0, 0, -2).Format(time.DateOnly)}
 	module := p.moduleWith(modulesv1.ModuleSpec{DefaultChannel: "regular", Channels: []modulesv1.Channel{
-		{Name: "regular", Version: "1.0.0"}, {Name: "fast", Version: "2.0.0", Suspended: true, Message: "an incident"},
+		{Name: "regular", Version: "1.0.0", Message: "for everyone"}, {Name: "fast", Version: "2.0.0", Suspended: true, Message: "an incident"},
 	}})
 	p.create(v1, v2, claim, module)
 	for _, target := range []*modulesv1.ModuleTemplate{v1, v2, claim} {
@@ -36,7 +36,7 @@ func TestAModuleSaysWhereItsChannelsLead(t *testing.T) {
 		Channels: []modulesv1.ChannelStatus{
 			{Name: "edge", Version: "3.0.0-rc.1", Template: "foo-edge", Digest: digestOf('3'), Ready: true},
 			{Name: "fast", Version: "2.0.0", Template: "foo-2", Digest: digestOf('2'), Reason: "ChannelSuspended", Message: "an incident"},
-			{Name: "regular", Version: "1.0.0", Template: "foo-1", Digest: digestOf('1'), Ready: true},
+			{Name: "regular", Version: "1.0.0", Template: "foo-1", Digest: digestOf('1'), Ready: true, Message: "for everyone"},
 		},
 		Latest: &modulesv1.ReleaseName{Version: "1.0.0", Template: "foo-1"},
 		Releases: []modulesv1.ReleaseStatus{

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -194,6 +195,34 @@ func TestInventoryOutlivesForegroundDeletion(t *testing.T) {
 	p.delete()
 	p.gone()
 	p.wantVersion("settings", "")
+}
+
+// TestRecordOfAnEarlierInstallation: an object that went without its finalizer leaves its record to garbage collection.
+// The next one of that name goes on once that has begun.
+func TestRecordOfAnEarlierInstallation(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	choose := func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" }
+	p.install(choose)
+	obj := p.until("installed", installed("1.0.0"))
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Suspend = true })
+	p.delete()
+	p.until("it waits", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.DeletionFailedReason))
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Finalizers = nil })
+	testenv.Eventually(t, "it is gone", func(ctx context.Context) (bool, string) {
+		err := p.client.Get(ctx, client.ObjectKeyFromObject(obj), &modulesv1.ModuleInstallation{})
+		return apierrors.IsNotFound(err), "it is there"
+	})
+	p.install(choose)
+	p.until("the record is in the way", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.OwnershipConflictReason))
+	inventory := &modulesv1.Inventory{}
+	check(t, p.client.Get(t.Context(), client.ObjectKeyFromObject(obj), inventory))
+	check(t, p.client.Delete(t.Context(), inventory))
+	p.edit(func(obj *modulesv1.ModuleInstallation) {
+		obj.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
+	})
+	p.until("installed again", installed("1.0.0"))
 }
 
 func TestDefaultAccountIsInTheTenantsNamespace(t *testing.T) {

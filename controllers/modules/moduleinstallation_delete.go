@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
@@ -19,6 +20,11 @@ import (
 func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInstallation) (round, error) {
 	var r round
 	inventory, err := k.options.Records.Load(ctx, obj.Namespace, obj.Name)
+	if err == nil && !isRecordOf(obj, inventory) {
+		// Letting go of an installation that has a record would leave all it installed: memory is not enough to say so.
+		k.options.Records.Forget(client.ObjectKeyFromObject(obj))
+		inventory, err = k.options.Records.Load(ctx, obj.Namespace, obj.Name)
+	}
 	if err != nil {
 		return r, err
 	}

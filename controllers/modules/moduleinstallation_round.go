@@ -53,6 +53,9 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 		if err := k.options.Records.Delete(ctx, inventory); err != nil {
 			return r, err
 		}
+	case inventory != nil:
+		// It is on its way out as well, which somebody else writes down: what is in memory would never say so.
+		k.options.Records.Forget(client.ObjectKeyFromObject(obj))
 	}
 	r.looked = true
 	identity, identityErr := k.identity(obj)

@@ -169,6 +169,9 @@ func TestASourceIsThereWhileSomethingNeedsIt(t *testing.T) {
 	template.Spec.Artifact.Path = "./deploy/"
 	template.Spec.Artifact.OCI.SecretRef = &modulesv1.LocalReference{Name: "pull"}
 	template.Spec.Artifact.OCI.LayerSelector = &modulesv1.LayerSelector{MediaType: "application/x-foo"}
+	template.Spec.Artifact.OCI.CertSecretRef = &modulesv1.LocalReference{Name: "certificate"}
+	template.Spec.Artifact.OCI.ProxySecretRef = &modulesv1.LocalReference{Name: "proxy"}
+	template.Spec.Artifact.OCI.ServiceAccountName, template.Spec.Artifact.OCI.Insecure = "puller", true
 	p.create(template)
 	p.look(template, ready, "True Succeeded")
 	if want := digestOf('1') + "#application/x-foo//deploy"; template.Status.Content != want {
@@ -182,8 +185,11 @@ func TestASourceIsThereWhileSomethingNeedsIt(t *testing.T) {
 		Interval: metav1.Duration{Duration: 24 * time.Hour}, Timeout: &metav1.Duration{Duration: time.Minute},
 		LayerSelector: &sourcev1.OCILayerSelector{MediaType: "application/x-foo", Operation: "extract"},
 	}
-	want.SecretRef = source.Spec.SecretRef
-	if diff := cmp.Diff(want, source.Spec); diff != "" || source.Spec.SecretRef == nil || source.Spec.SecretRef.Name != "pull" {
+	want.SecretRef = &meta.LocalObjectReference{Name: "pull"}
+	want.CertSecretRef = &meta.LocalObjectReference{Name: "certificate"}
+	want.ProxySecretRef = &meta.LocalObjectReference{Name: "proxy"}
+	want.ServiceAccountName, want.Insecure = "puller", true
+	if diff := cmp.Diff(want, source.Spec); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	p.look(template, ready, "Unknown Progressing")

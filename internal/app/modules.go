@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/metadata"
@@ -23,6 +24,15 @@ import (
 // modulesOwner is the field manager of writes to module objects and to the sources that templates own.
 const modulesOwner = "sluice"
 
+const (
+	// fetchPatience is how long a round waits for a source that rebuilds its artifact. It holds its worker meanwhile; what
+	// takes longer is tried again after spec.retryInterval, or when the source tells of a new artifact.
+	fetchPatience = 5 * time.Second
+	// roundsPerFetch is how many installations are looked at for each that is fetched for a source: most rounds find
+	// nothing to do, or wait for the API server.
+	roundsPerFetch = 4
+)
+
 // setupModulePlane adds the controllers of templates, modules and installations.
 func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
 	catalogue := controllers.NewCatalogue(mgr.GetClient(), options.SystemNamespace)
@@ -32,7 +42,7 @@ func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 	shared := controllers.Shared{
 		Client: mgr.GetClient(), Catalogue: catalogue, Events: p.sink, FieldOwner: modulesOwner,
 		RequeueDependency: options.RequeueDependency, Jitter: jittered(options.Jitter.Percentage), Clock: clock.RealClock{},
-		Durations: p.metrics, Workers: options.Concurrent,
+		Durations: p.metrics, Workers: options.Concurrent * roundsPerFetch,
 	}
 	backoff := func() *kernel.Backoff {
 		return kernel.NewBackoff(options.RateLimiter.MinRetryDelay, options.RateLimiter.MaxRetryDelay)
@@ -78,6 +88,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controller
 	connections := transport.New(transport.Options{})
 	artifacts := fetch.New(connections, fetch.Options{
 		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{m},
+		Patience: fetchPatience,
 		Limits: archive.Limits{
 			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 		},

@@ -82,9 +82,7 @@ func (r *round) delete(ctx context.Context) (bool, error) {
 // anew in its place is not it.
 func (r *round) deleteDefaultConfig(ctx context.Context) (bool, error) {
 	made := r.record.Data.DefaultConfigCreated
-	ref := refOfCreated(made)
-	ref.UID = ""
-	live, err := r.client.Metadata(ctx, ref)
+	ref, live, err := r.find(ctx, refOfCreated(made))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return true, nil

@@ -109,6 +109,78 @@ func TestModuleWithData(t *testing.T) {
 	}
 }
 
+// TestDefaultConfigIsCreatedLater: who did without the default configuration gets it when the spec, or the template,
+// changes its mind, and no more than once.
+func TestDefaultConfigIsCreatedLater(t *testing.T) {
+	t.Parallel()
+	fallback := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "fallback"}, "data": map[string]any{"key": "1"},
+	}}
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after func(*rig)
+	}{
+		"Spec": {
+			"the spec takes Ignore back",
+			func(r *rig) {
+				r.in.Target.DefaultConfig = fallback
+				r.in.Spec.Config = &modulesv1.InstallationConfig{DefaultConfig: modulesv1.DefaultConfigIgnore}
+			},
+			func(r *rig) { r.in.Spec.Config = nil },
+		},
+		"Template": {
+			"the template gets one",
+			func(*rig) {}, func(r *rig) { r.in.Target.DefaultConfig = fallback },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+			tc.before(r)
+			r.settle("it is installed", settled)
+			if diff := cmp.Diff([]string{"a"}, r.present()); diff != "" {
+				t.Fatalf("%s: %s", tc.reason, diff)
+			}
+			r.synced()
+			tc.after(r)
+			r.settle("it is created", func(out engine.Outcome) bool { return settled(out) && r.get(configMaps, "fallback") != nil })
+			if diff := cmp.Diff([]string{"a"}, r.members()); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+			check(t, env.Client.Delete(t.Context(), r.get(configMaps, "fallback")))
+			writes := r.records.writes
+			for range 3 {
+				r.round()
+			}
+			if r.get(configMaps, "fallback") != nil || r.records.writes != writes {
+				t.Errorf("%s: it is created again, or %d more writes", tc.reason, r.records.writes-writes)
+			}
+		})
+	}
+}
+
+// TestUsersDataIsRecordedWhileHeld: what the template of the installed release says about users' data counts although
+// the installation waits for something else.
+func TestUsersDataIsRecordedWhileHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	target := r.target("1.0.0", configMapFiles("a", "1"))
+	r.in.Target = target
+	r.settle("it is installed", settled)
+	target.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	r.in.Target, r.in.Current = nil, target
+	r.round()
+	if diff := cmp.Diff(target.ManagedResources, r.inventory().Data.Deletion.ManagedResources); diff != "" {
+		t.Error(diff)
+	}
+	writes := r.records.writes
+	r.round()
+	if r.records.writes != writes || r.inventory().Data.Current.Version != "1.0.0" {
+		t.Errorf("%d more writes for nothing: %+v", r.records.writes-writes, r.inventory().Data)
+	}
+}
+
 // TestCRDWithDataIsNotPruned: a release without the CRD does not take users' data along.
 func TestCRDWithDataIsNotPruned(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,8 @@ func (r *round) mislabelled() bool {
 		return true
 	}
 	if r.in.Target == nil {
-		return false
+		// Its template may say something else about users' data, whatever the installation waits for.
+		return !equalJSON(r.record.Data.Deletion, r.currentDeletion())
 	}
 	a, b := *r.record.Data.Current.DeepCopy(), *r.aim.target.Release.DeepCopy()
 	b.AppliedAt, b.HealthyAt = a.AppliedAt, a.HealthyAt

@@ -88,7 +88,7 @@ func (r *round) ownerOf(ctx context.Context, live *metav1.PartialObjectMetadata)
 	if name == "" || namespace == "" || InstallationID(name, namespace) != live.Labels[Label] {
 		return nil, false, nil
 	}
-	owner, err = r.engine.parts.Records.Load(ctx, namespace, name)
+	owner, err = r.engine.parts.Records.Stored(ctx, namespace, name)
 	if err != nil {
 		return nil, false, fmt.Errorf("load the inventory of %s/%s: %w", namespace, name, err)
 	}

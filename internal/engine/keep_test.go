@@ -257,6 +257,12 @@ func TestPlan(t *testing.T) {
 	if plan.Digest != again.Digest || plan.Digest == other.Digest {
 		t.Errorf("digests: %s %s %s", plan.Digest, again.Digest, other.Digest)
 	}
+	r.in.Spec.Config, r.in.Spec.Prune = nil, &modulesv1.PrunePolicy{Enabled: new(false)}
+	keeping, err := r.engine.Plan(t.Context(), r.in)
+	check(t, err)
+	if keeping.Create != 2 || keeping.Update != 1 || keeping.Delete != 0 || keeping.Digest == plan.Digest {
+		t.Errorf("plan without pruning: %+v", keeping)
+	}
 	if diff := cmp.Diff([]string{"a", "b"}, r.present()); diff != "" {
 		t.Error(diff)
 	}

@@ -154,6 +154,10 @@ func (s *records) Load(ctx context.Context, namespace, name string) (*modulesv1.
 	return found, err
 }
 
+func (s *records) Stored(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error) {
+	return s.Load(ctx, namespace, name)
+}
+
 func (s *records) Create(ctx context.Context, inventory *modulesv1.Inventory) error {
 	return s.write(func() error { return s.client.Create(ctx, inventory) })
 }

@@ -29,9 +29,7 @@ func (r *round) orphan(ctx context.Context) (bool, error) {
 
 func (r *round) release(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
-	ref := refOf(&m)
-	ref.UID = ""
-	live, err := r.client.Metadata(ctx, ref)
+	ref, live, err := r.find(ctx, refOf(&m))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 	case errors.Is(err, cluster.ErrNoKind):

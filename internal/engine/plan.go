@@ -43,7 +43,7 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 		}
 	}
 	for k := range known {
-		if !made.keys[k] {
+		if !made.keys[k] && r.in.Spec.PruneEnabled() {
 			result.Delete++
 			going = append(going, strings.Join([]string{k.group, k.kind, k.namespace, k.name}, "\x00"))
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,6 +49,9 @@ func (r *round) prune(ctx context.Context) (bool, error) {
 			}
 		})
 	}
+	if err := r.guardData(ctx); err != nil {
+		return false, errors.Join(err, r.saveRemoved(ctx))
+	}
 	before := r.out.Pruned
 	more, err := r.removeStage(ctx, StagePrune, modulesv1.PruneFailedReason, r.leftovers())
 	if count := r.out.Pruned - before; count > 0 {
@@ -81,7 +85,25 @@ func (r *round) mayPrune(ctx context.Context) error {
 	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)
 }
 
-// holdsUserData says why a CRD may not go: there are objects of it, which would go with it.
+// guardData asks again about CRDs when nothing but what comes first in a release is left to go: objects that were not
+// there when the removal began, or that were let go of since, would go with them.
+func (r *round) guardData(ctx context.Context) error {
+	leftovers := r.leftovers()
+	var failed []memberError
+	for i := range leftovers {
+		m := &leftovers[i]
+		if cluster.Stage(kindOf(m)) != cluster.StageDefinitions {
+			return nil
+		}
+		if err := r.holdsUserData(ctx, m); err != nil {
+			failed = append(failed, memberError{refOf(m), err})
+		}
+	}
+	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)
+}
+
+// holdsUserData says why a CRD may not go: there are objects of it, which would go with it. Leftovers that go before it
+// are not meant.
 func (r *round) holdsUserData(ctx context.Context, m *modulesv1.Member) error {
 	if m.Group != crdGroup || m.Kind != crdKind {
 		return nil
@@ -95,7 +117,13 @@ func (r *round) holdsUserData(ctx context.Context, m *modulesv1.Member) error {
 	}
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	found, err := r.client.Instances(ctx, group, kind, r.notUserData()...)
+	exclude := r.notUserData()
+	for _, other := range r.leftovers() {
+		if other.Group == group && other.Kind == kind && other.UID != "" {
+			exclude = append(exclude, refOf(&other))
+		}
+	}
+	found, err := r.client.Instances(ctx, group, kind, exclude...)
 	if err != nil {
 		return err
 	}
@@ -187,9 +215,7 @@ func (r *round) shrink(data *modulesv1.InventoryData) {
 // remove removes one member: only what is provably this installation's, and only as it was last seen.
 func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
-	ref := refOf(&m)
-	ref.UID = ""
-	live, err := r.client.Metadata(ctx, ref)
+	ref, live, err := r.find(ctx, refOf(&m))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		done.gone = true
@@ -219,6 +245,22 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 		done.err, done.deleted = nil, false
 	}
 	return done
+}
+
+// find reads the metadata of whatever has the reference's name. A version that the API server has ceased to serve makes
+// no difference: the reference comes back in one that it does.
+func (r *round) find(ctx context.Context, ref cluster.Ref) (cluster.Ref, *metav1.PartialObjectMetadata, error) {
+	ref.UID = ""
+	live, err := r.client.Metadata(ctx, ref)
+	if !errors.Is(err, cluster.ErrNoKind) {
+		return ref, live, err
+	}
+	served, unknown := r.client.Preferred(ref)
+	if unknown != nil || served == ref {
+		return ref, nil, err
+	}
+	live, err = r.client.Metadata(ctx, served)
+	return served, live, err
 }
 
 // kindIsGone says whether a kind that is not served has no objects for certain: its CRD has been deleted. Otherwise the

@@ -61,6 +61,9 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.prunable():
 		// The spec has changed its mind about what is no longer needed: that goes as it would have gone then.
 		return action{"claim", r.claim}
+	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.owesDefaultConfig():
+		// So it has about the default configuration, or the template has: it is created as it would have been then.
+		return action{"claim", r.claim}
 	case attempt == nil || !mine || !r.out.Healthy:
 		return action{}
 	case !r.defaulted && r.lacksDefaultConfig():

@@ -145,7 +145,7 @@ type ChannelStatus struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message says why not.
+	// Message says why not; without a reason, it is what the Module says of the channel.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`

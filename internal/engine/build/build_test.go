@@ -192,8 +192,11 @@ func TestWishesOfTheInstallation(t *testing.T) {
 		"labels": {"on objects, over theirs, not on templates", plain, func(r *build.Request) {
 			r.Labels, r.Annotations = map[string]string{"l": "1"}, map[string]string{"a": "2"}
 		}, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"a":"2"},"labels":{"l":"1"},"name":"site"` + rest(1, "nginx:1.0") + "}\n" + b(`"annotations":{"a":"2"},"labels":{"l":"1"},"name":"b"`)},
-		"namespace":                 {"by what kustomize knows", plain, func(r *build.Request) { r.TargetNamespace = "apps" }, site(`,"namespace":"apps"`+rest(1, "nginx:1.0")) + b(`"name":"b","namespace":"apps"`)},
-		"image":                     {"wherever kustomize finds images", plain, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
+		"namespace": {"by what kustomize knows", plain, func(r *build.Request) { r.TargetNamespace = "apps" }, site(`,"namespace":"apps"`+rest(1, "nginx:1.0")) + b(`"name":"b","namespace":"apps"`)},
+		"image":     {"wherever kustomize finds images", plain, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
+		"image by digest": {"in another registry", plain, func(r *build.Request) {
+			r.Images = []build.Image{{Name: "nginx", NewName: "mirror/nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
+		}, site(rest(1, "mirror/nginx@sha256:"+strings.Repeat("1", 64))) + b(`"name":"b"`)},
 		"image over the artifact's": {"one wish for one image", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
 		"the artifact's image":      {"unless nothing is wished", own, func(*build.Request) {}, site(rest(1, "mirror/nginx:2")) + b(`"name":"b"`)},
 		"merge patch": {"to the object that it names", plain, func(r *build.Request) {
@@ -212,6 +215,36 @@ func TestWishesOfTheInstallation(t *testing.T) {
 			check(t, err)
 			if diff := cmp.Diff(test.want, show(t, objects)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPatchTargets: each field of a target selects by itself.
+func TestPatchTargets(t *testing.T) {
+	t.Parallel()
+	builder := build.New(build.Options{})
+	files := map[string]string{
+		"one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: here, labels: {app: web}, annotations: {note: first}}\ndata: {key: before}\n",
+		"two.yaml": "apiVersion: example.com/v2\nkind: Thing\nmetadata: {name: two, namespace: there, labels: {app: db}, annotations: {note: second}}\ndata: {key: before}\n",
+	}
+	for name, target := range map[string]build.Target{
+		"group": {Group: "example.com"}, "version": {Version: "v2"}, "kind": {Kind: "Thing"}, "name": {Name: "t.*"},
+		"namespace": {Namespace: "there"}, "labels": {LabelSelector: "app=db,app!=web"}, "annotations": {AnnotationSelector: "note=second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := builder.Build(t.Context(), build.Request{Tree: tree(files), Patches: []build.Patch{
+				{Patch: "- {op: replace, path: /data/key, value: after}", Target: target},
+			}})
+			check(t, err)
+			got := map[string]any{}
+			for _, o := range objects {
+				data, _ := o.Object["data"].(map[string]any)
+				got[o.GetName()] = data["key"]
+			}
+			if diff := cmp.Diff(map[string]any{"one": "before", "two": "after"}, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
@@ -457,5 +490,22 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	check(t, os.Symlink("/etc/passwd", dir+"/link.yaml"))
 	if _, err := build.New(build.Options{}).Build(t.Context(), build.Request{Tree: os.DirFS(dir)}); !errors.Is(err, build.ErrDocument) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestErrorsKeepValues: what a variable stands for may come from a Secret, and an error ends up in conditions.
+func TestErrorsKeepValues(t *testing.T) {
+	t.Parallel()
+	for value, data := range map[string]string{
+		"90909090909090909090": "data: {a: ${S}}\n",
+		"9e909":                "data: {a: ${S}}\n",
+		"hunter2":              "data: {a: 1, '${S}': 2, hunter2: 3}\n",
+	} {
+		_, err := build.New(build.Options{}).Build(t.Context(), build.Request{
+			Tree: tree(map[string]string{"a.yaml": configMap("a", data)}), Substitute: map[string]string{"S": value},
+		})
+		if !errors.Is(err, build.ErrDocument) || strings.Contains(err.Error(), value) != strings.Contains(data, value) {
+			t.Errorf("%s with %s: %v", data, value, err)
+		}
 	}
 }

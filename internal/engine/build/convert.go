@@ -124,7 +124,7 @@ func (c *converter) mapping(node *yaml.Node, depth int) (any, error) {
 			return nil, err
 		}
 		if _, twice := made[name]; twice {
-			return nil, fmt.Errorf("%w: line %d: key %s twice", ErrDocument, key.Line, transport.PrintableQuoted(name))
+			return nil, fmt.Errorf("%w: line %d: key %s twice", ErrDocument, key.Line, transport.PrintableQuoted(key.Value))
 		}
 		if made[name], err = c.value(value, depth+1); err != nil {
 			return nil, err
@@ -203,17 +203,22 @@ func (c *converter) scalar(node *yaml.Node) (any, error) {
 		// Neither quoted nor tagged: what the variables made of it is read like any text at its place, but is one scalar.
 		tag = (&yaml.Node{Kind: yaml.ScalarNode, Value: text}).ShortTag()
 	}
+	shown := transport.PrintableQuoted(text)
+	if replaced {
+		// What a variable stands for may come from a Secret.
+		shown = "made of " + transport.PrintableQuoted(node.Value)
+	}
 	switch tag {
 	case yaml.NodeTagString, "!!timestamp":
 		return text, nil
 	case yaml.NodeTagNull:
 		return nil, nil //nolint:nilnil // That is what null is.
 	case yaml.NodeTagBool:
-		return boolean(node, text)
+		return boolean(node, text, shown)
 	case yaml.NodeTagInt:
-		return integer(node, text)
+		return integer(node, text, shown)
 	case yaml.NodeTagFloat:
-		return float(node, text)
+		return float(node, text, shown)
 	case yaml.MergeTag:
 		return text, nil
 	}
@@ -224,33 +229,33 @@ func unknownTag(node *yaml.Node, tag string) error {
 	return fmt.Errorf("%w: line %d: tag %s", ErrDocument, node.Line, transport.PrintableQuoted(tag))
 }
 
-func boolean(node *yaml.Node, text string) (any, error) {
+func boolean(node *yaml.Node, text, shown string) (any, error) {
 	switch strings.ToLower(text) {
 	case "true":
 		return true, nil
 	case "false":
 		return false, nil
 	}
-	return nil, fmt.Errorf("%w: line %d: %s is neither true nor false", ErrDocument, node.Line, transport.PrintableQuoted(text))
+	return nil, fmt.Errorf("%w: line %d: %s is neither true nor false", ErrDocument, node.Line, shown)
 }
 
-func integer(node *yaml.Node, text string) (any, error) {
+func integer(node *yaml.Node, text, shown string) (any, error) {
 	number, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: line %d: number %s has no room in 64 bits; quote it if it is text", ErrDocument, node.Line, transport.PrintableQuoted(text))
+		return nil, fmt.Errorf("%w: line %d: number %s has no room in 64 bits; quote it if it is text", ErrDocument, node.Line, shown)
 	}
 	return number, nil
 }
 
-func float(node *yaml.Node, text string) (any, error) {
+func float(node *yaml.Node, text, shown string) (any, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if !strings.ContainsAny(plain, ".eE") {
 		// YAML reads integers without bounds; rounding one would make another of it.
-		return integer(node, text)
+		return integer(node, text, shown)
 	}
 	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
-		return nil, fmt.Errorf("%w: line %d: number %s does not exist in JSON; quote it if it is text", ErrDocument, node.Line, transport.PrintableQuoted(text))
+		return nil, fmt.Errorf("%w: line %d: number %s does not exist in JSON; quote it if it is text", ErrDocument, node.Line, shown)
 	}
 	return number, nil
 }

@@ -233,7 +233,7 @@ func TestWrongObjects(t *testing.T) {
 		},
 		"value": {
 			"a value that validation refuses", `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: NS}, spec: {ports: [{port: 99999}]}}`,
-			cluster.ErrInvalid, "spec.ports[0].port: Invalid value: 99999",
+			cluster.ErrInvalid, "spec.ports[0].port: Invalid value …: must be between 1 and 65535",
 		},
 		"unscoped": {
 			"without a namespace the path would be that of all namespaces", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,

@@ -42,6 +42,20 @@ func (c *Client) Namespaced(gvk schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
+// Preferred is the reference in the version of its kind that the API server would rather serve, for one that it does not
+// serve any more. It is ErrNoKind when it serves none.
+func (c *Client) Preferred(ref Ref) (Ref, error) {
+	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind())
+	if meta.IsNoMatchError(err) {
+		return ref, &AnswerError{Reason: ErrNoKind, Verb: "look up", Ref: ref, Identity: c.identity, Detail: "the API server does not serve it"}
+	}
+	if err != nil {
+		return ref, c.explain("look up", ref, err)
+	}
+	ref.GVK = mapping.GroupVersionKind
+	return ref, nil
+}
+
 func (c *Client) mapping(verb string, ref Ref) (*meta.RESTMapping, error) {
 	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
 	if meta.IsNoMatchError(err) {

@@ -59,7 +59,7 @@ type tally struct {
 }
 
 func (t *tally) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) {
-	if t.seen[item.UID] || t.excludes(item) {
+	if t.seen[item.UID] || t.excludes(gvk.GroupKind(), item) {
 		return
 	}
 	t.seen[item.UID] = true
@@ -69,9 +69,11 @@ func (t *tally) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetad
 	}
 }
 
-func (t *tally) excludes(item *metav1.PartialObjectMetadata) bool {
+func (t *tally) excludes(kind schema.GroupKind, item *metav1.PartialObjectMetadata) bool {
 	for _, ref := range t.exclude {
-		if ref.UID == item.UID || ref.UID == "" && ref.Namespace == item.Namespace && ref.Name == item.Name {
+		// Objects of other kinds may well have the same name.
+		named := ref.GVK.GroupKind() == kind && ref.Namespace == item.Namespace && ref.Name == item.Name
+		if ref.UID == item.UID || ref.UID == "" && named {
 			return true
 		}
 	}

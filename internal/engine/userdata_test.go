@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// TestDataNamedLikeAMember: that a member of another kind has the same name makes users' data no member.
+func TestDataNamedLikeAMember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	r.in.Target = m.target(r, "1.0.0")
+	r.settle("it is installed", settled)
+	check(t, env.Client.Create(t.Context(), m.thing(r.namespace, "a")))
+	r.in.Deleting, r.in.Target = true, nil
+	r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, r.namespace+"/a")
+	if r.get(crds, "things."+m.group) == nil || r.get(m.kind, "a") == nil {
+		t.Error("users' data went")
+	}
+}
+
+// TestOwnObjectsGoWithTheirCRD: objects of the release itself are no users' data when a release without them and
+// without their CRD follows.
+func TestOwnObjectsGoWithTheirCRD(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	r.in.Target = m.target(r, "1.0.0")
+	r.settle("it is installed", settled)
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	r.in.Spec.Prune = &modulesv1.PrunePolicy{MaxPercent: new(int32(100))}
+	r.settle("the CRD is gone", func(out engine.Outcome) bool { return settled(out) && r.get(crds, "things."+m.group) == nil })
+}
+
+// TestDataThatComesWhilePruning: users' data that was not there when the removal began keeps its CRD as well.
+func TestDataThatComesWhilePruning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	m.files["thing.yaml"] = strings.Replace(m.files["thing.yaml"], "{name: own}", "{name: own, finalizers: [example.com/slow]}", 1)
+	r.in.Target = m.target(r, "1.0.0")
+	r.settle("it is installed", settled)
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	r.in.Spec.Prune = &modulesv1.PrunePolicy{MaxPercent: new(int32(100))}
+	r.settle("the removal has begun", func(engine.Outcome) bool { return r.get(m.kind, "own").GetDeletionTimestamp() != nil })
+
+	check(t, env.Client.Create(t.Context(), m.thing(r.namespace, "mine")))
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	check(t, env.Client.Patch(t.Context(), r.get(m.kind, "own"), free))
+	testenv.Eventually(t, "the CRD is kept", func(ctx context.Context) (bool, string) {
+		_, err := r.engine.Reconcile(ctx, r.in)
+		if r.get(crds, "things."+m.group).GetDeletionTimestamp() != nil {
+			t.Fatal("the CRD goes, and users' data with it")
+		}
+		return err != nil && strings.Contains(err.Error(), r.namespace+"/mine"), fmt.Sprint(err)
+	})
+}
+
+// TestVersionThatIsServedNoMore: what was applied in a version that the API server has ceased to serve can be removed.
+func TestVersionThatIsServedNoMore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	crd := m.files["crd.yaml"]
+	at := strings.Index(crd, "  - name: v1")
+	second := strings.Replace(strings.Replace(crd[at:], "name: v1", "name: v2", 1), "storage: true", "storage: false", 1)
+	m.files["crd.yaml"] = crd + second
+	r.in.Target = m.target(r, "1.0.0")
+	r.in.Target.ManagedResources, r.in.Target.DefaultConfig = nil, nil
+	r.settle("it is installed", settled)
+	unserve := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`))
+	check(t, env.Client.Patch(t.Context(), r.get(crds, "things."+m.group), unserve))
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if r.get(crds, "things."+m.group) != nil || len(r.present()) > 0 {
+		t.Error("something is left")
+	}
+}
