@@ -37,7 +37,10 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return testenv.Main(m, &env)
+	return testenv.MainWith(m, &env, testenv.Options{
+		Audit:       true,
+		Controllers: []string{"namespace-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller"},
+	})
 }
 
 // program is the path of the built program. A test that runs it depends on what it was built from.
