@@ -24,7 +24,7 @@ verify: generate fmt lint ## Generate, format and lint; fail when anything diffe
 test: ## Run all tests, with the race detector, against a real API server
 	tests/test.sh
 
-bench: ## Measure against git, tar, gzip and a plain download doing the same work
+bench: ## Measure against git, tar, gzip, a plain download and kubectl doing the same work
 	go run ./tests/bench
 
 demo: ## Show the main job from end to end on a control plane of its own, then remove it

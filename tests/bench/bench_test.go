@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // TestMain lets the test binary be the worker that the bench starts.
@@ -95,6 +99,69 @@ func TestAMovedTagWithTheSameLayerBringsNoLayer(t *testing.T) {
 		if received := samples[work][0].ours.received; received >= s.layer.Size != least {
 			t.Errorf("%s: received %d bytes, the layer has %d", work, received, s.layer.Size)
 		}
+	}
+}
+
+func TestModulesAreMeasured(t *testing.T) {
+	t.Parallel()
+	p := plan{
+		only: "modules", rounds: 1, objects: 20, steady: 2, fleet: 3, shared: 2, fleetObjects: 5,
+		window: 2500 * time.Millisecond, quiet: 700 * time.Millisecond,
+	}
+	var out strings.Builder
+	if err := compare(t.Context(), &out, p); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	// The figures that depend on nothing but the program, as the table has them: calls, lists and watches.
+	want := map[string]string{
+		install: "20 5 5", oneOfAll: "1 0 0", edited: "2 0 0", deleted: "1 0 0", unchanged: "0 0 0", restarted: "0 5 5",
+	}
+	for line := range strings.SplitSeq(out.String(), "\n") {
+		work, figures, found := strings.Cut(line, "  sluice  ")
+		fields := strings.Fields(figures)
+		if figures, wanted := want[strings.TrimSpace(work)]; found && wanted && len(fields) > 3 {
+			if got := strings.Join(fields[:3], " "); got != figures {
+				t.Errorf("%s: calls, lists and watches are %s, want %s", strings.TrimSpace(work), got, figures)
+			}
+			delete(want, strings.TrimSpace(work))
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no figures for %v", slices.Collect(maps.Keys(want)))
+	}
+	if line := "2 installations from one artifact: 1 download,"; !strings.Contains(out.String(), line) {
+		t.Errorf("%q is not said", line)
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
+func TestRequestsAreSortedByWhomTheyAreFor(t *testing.T) {
+	t.Parallel()
+	request := func(verb, stage, resource, as string) testenv.Request {
+		r := testenv.Request{Verb: verb, Stage: stage}
+		r.User.Name, r.Object.Resource = sluiceUser, resource
+		if as != "" {
+			r.As = &struct {
+				Name string `json:"username"`
+			}{as}
+		}
+		return r
+	}
+	const complete, started = "ResponseComplete", "ResponseStarted"
+	got := sorted([]testenv.Request{
+		request("patch", complete, "configmaps", "tenant"), request("get", complete, "services", "tenant"),
+		request("list", complete, "configmaps", "tenant"),
+		request("watch", started, "configmaps", "tenant"), request("watch", complete, "configmaps", "tenant"),
+		request("update", complete, "inventories", ""), request("create", complete, "events", ""), request("get", complete, "", ""),
+	})
+	want := tally{calls: 2, lists: 1, watches: 1, own: map[string]int{"update inventories": 1, "create events": 1, "get discovery": 1}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tally{})); diff != "" {
+		t.Errorf("tally (-want +got):\n%s", diff)
+	}
+	if got.bookkeeping() != 1 || got.others() != 2 || got.all() != 7 {
+		t.Errorf("%d bookkeeping, %d others, %d in all", got.bookkeeping(), got.others(), got.all())
 	}
 }
 

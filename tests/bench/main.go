@@ -1,7 +1,8 @@
 // Command bench measures how a commit and a layer become artifacts, beside git, tar and gzip, and beside a plain download,
 // doing the same work in the same run: CPU seconds, wall clock, peak memory and bytes received for a cold start, a small
-// change and a no-op.
-// It does not know a cluster: it runs the pipeline, and makes and serves its own repositories.
+// change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories. Modules it
+// measures on a control plane of its own, beside kubectl: requests to the API server, time and memory.
+// It does not know what the figures should be, beyond the targets that it prints beside them.
 package main
 
 import (
@@ -12,6 +13,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // plan is how much is measured.
@@ -20,6 +25,11 @@ type plan struct {
 	files         int
 	mib, layer    int64
 	rounds, polls int
+	// objects is how many a release has that is installed by itself, and fleetObjects how many one of the fleet has. Of
+	// the fleet's installations, shared are made at once. Periodic rounds are those of steady installations.
+	objects, steady, fleet, shared, fleetObjects int
+	// window is how long the program is watched at rest, and quiet how long it asks nothing before work counts as over.
+	window, quiet time.Duration
 }
 
 // job is what a process of its own does in one measurement.
@@ -46,16 +56,24 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, or only oci")
+	flag.StringVar(&p.only, "only", "", "measure only git, oci or modules")
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
 	flag.Int64Var(&p.mib, "mib", 80, "size of these files in MiB")
 	flag.Int64Var(&p.layer, "layer", 50, "size of the generated layer in MiB")
 	flag.IntVar(&p.rounds, "rounds", 3, "how often everything is measured; the tables show medians")
 	flag.IntVar(&p.polls, "polls", 200, "no-ops that are measured in a running process")
+	flag.IntVar(&p.objects, "objects", 300, "objects in the release that is installed by itself")
+	flag.IntVar(&p.steady, "steady", 10, "installations of that release whose periodic rounds are measured")
+	flag.IntVar(&p.fleet, "fleet", 200, "installations in the fleet")
+	flag.IntVar(&p.fleetObjects, "fleet-objects", 50, "objects in each installation of the fleet")
+	flag.IntVar(&p.shared, "shared", 93, "installations of the fleet that are made at once, of an artifact that nobody has yet")
+	flag.DurationVar(&p.window, "window", 10*time.Second, "how long the program is watched at rest")
+	flag.DurationVar(&p.quiet, "quiet", 1500*time.Millisecond, "how long the program asks nothing before its work counts as over")
 	what := flag.String("job", "", "internal: do one job in this process")
 	dir := flag.String("dir", "", "internal: the job's folder")
 	url := flag.String("url", "", "internal: the URL that the job is about")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // Kubernetes' libraries complain when nobody does.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 

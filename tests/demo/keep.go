@@ -92,7 +92,7 @@ func serveUntilStopped(ctx context.Context, state string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop(), os.RemoveAll(state)) }()
-	for _, appear := range []func(context.Context) error{d.commitBecomesArtifact, d.releaseBecomesArtifact} {
+	for _, appear := range []func(context.Context) error{d.commitBecomesArtifact, d.releaseBecomesArtifact, d.moduleInstalled} {
 		if err := appear(ctx); err != nil {
 			return err
 		}
@@ -120,6 +120,11 @@ It is running. To use it:
   kubectl -n %[3]s describe ocirepository module
   kubectl -n %[3]s patch ocirepository module --type=merge -p '{"spec":{"verify":null}}'
   curl http://%[5]s/v2/%[6]s/tags/list
+
+  kubectl -n %[3]s get modules,moduletemplates,moduleinstallations,inventories
+  kubectl -n %[3]s describe moduleinstallation redis
+  kubectl -n %[3]s patch module redis --type=merge -p '{"spec":{"channels":[{"name":"regular","version":"2.0.0"}]}}'
+  kubectl -n %[3]s delete configmap redis-settings
 
 Repositories: %[7]s
 Registry: %[5]s (plain HTTP; anybody may push)

@@ -95,10 +95,11 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 	}
 	d.cleanup = append(d.cleanup, d.env.Stop, log.Close)
 
-	// The controller manager makes namespaces go away and owned objects be collected, as in a real cluster.
+	// The controller manager makes namespaces go away, owned objects be collected and the role admin be filled, as in a real
+	// cluster.
 	manager := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(d.assets, "kube-controller-manager"),
 		"--kubeconfig="+d.env.Kubeconfig, "--leader-elect=false", "--secure-port=0",
-		"--controllers=namespace-controller,garbage-collector-controller,serviceaccount-controller")
+		"--controllers=namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller")
 	manager.Stdout, manager.Stderr = log, log
 	if err := manager.Start(); err != nil {
 		return fmt.Errorf("start kube-controller-manager: %w", err)
@@ -150,7 +151,7 @@ func (d *demo) startManager(context.Context) (err error) {
 	}
 	d.manager, err = testenv.StartManager(testenv.ManagerOptions{
 		Binary: filepath.Join(d.dir, "sluice"), Kubeconfig: d.env.Kubeconfig, Storage: storage, Log: log,
-		Flags: []string{"--interval-jitter-percentage=0", "--max-retry-delay=2s"},
+		Flags: []string{"--controllers=source,modules", "--interval-jitter-percentage=0", "--max-retry-delay=2s"},
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,11 @@ func (d *demo) walk(ctx context.Context) error {
 		{"The next release is refused until it is signed", d.nextRelease},
 		{"A poll of a tag without news is one HEAD", d.oneHead},
 		{"The tag moves to another manifest of the same layer: no layer is pulled", d.sameLayer},
+		{"A module is published twice, and installed by channel", d.moduleInstalled},
+		{"The channel moves, and the installation follows", d.channelMoves},
+		{"The channel moves back, and the downgrade is refused", d.downgradeRefused},
+		{"An edit and a deletion by somebody else are healed", d.driftHealed},
+		{"Users' data keeps the module from being deleted", d.deletionBlocked},
 	}
 	for i, step := range steps {
 		d.say("\n--- %d. %s", i+1, step.title)
