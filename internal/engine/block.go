@@ -40,8 +40,8 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	case len(r.out.Blocked) > 0:
 		first := r.out.Blocked[0]
 		return false, at(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
-			"there are objects of %d kinds that are users' data, such as %s %s; delete them, or set deletion.mode to Orphan",
-			len(r.out.Blocked), first.Kind, first.Examples[0])))
+			"users' data is still there, such as %s %s (kinds: %d); delete it, or set deletion.mode to Orphan",
+			first.Kind, first.Examples[0], len(r.out.Blocked))))
 	case len(r.out.Unknown) > 0:
 		first := r.out.Unknown[0]
 		return false, at(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(

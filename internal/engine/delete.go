@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -75,7 +76,18 @@ func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error)
 // delete removes the members, the last stage first, and each stage only once the one after it is gone.
 func (r *round) delete(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, r.remaining())
+	remaining := r.remaining()
+	if len(r.removed) > 0 && !slices.ContainsFunc(remaining, isNoDefinition) {
+		// Data may have come while the rest was removed, and would go with the definition of its kind.
+		if free, err := r.block(ctx); !free || err != nil {
+			return false, errors.Join(err, r.saveRemoved(ctx))
+		}
+	}
+	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, remaining)
+}
+
+func isNoDefinition(m modulesv1.Member) bool {
+	return cluster.Stage(kindOf(&m)) != cluster.StageDefinitions
 }
 
 // deleteDefaultConfig removes the default configuration while what acts on it is still there. One that somebody made

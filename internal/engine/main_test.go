@@ -231,9 +231,11 @@ type rig struct {
 	watcher *watch.Watcher
 	records *records
 	// memory takes the place of records, if it is set.
-	memory  *cached
-	stop    []func()
-	mu      sync.Mutex
+	memory *cached
+	stop   []func()
+	mu     sync.Mutex
+	// onCall hears of every request for a member, before it is sent.
+	onCall  func(verb string)
 	verbs   map[string]int
 	renders int
 }
@@ -282,8 +284,12 @@ func (r *rig) start(m *mortal) {
 	r.verbs = map[string]int{}
 	connector, err := cluster.NewConnector(config, cluster.Options{RefreshEvery: time.Millisecond, Observe: func(verb string) {
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.verbs[verb]++
+		hook := r.onCall
+		r.mu.Unlock()
+		if hook != nil {
+			hook(verb)
+		}
 	}})
 	check(r.t, err)
 	watcher, err := watch.New(watch.Options{

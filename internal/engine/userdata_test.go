@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +64,29 @@ func TestDataThatComesWhilePruning(t *testing.T) {
 			t.Fatal("the CRD goes, and users' data with it")
 		}
 		return err != nil && strings.Contains(err.Error(), r.namespace+"/mine"), fmt.Sprint(err)
+	})
+}
+
+// TestDataThatComesWhileDeleting: users' data that comes after the question for it, and before the CRD's turn, blocks.
+func TestDataThatComesWhileDeleting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	r.in.Target = m.target(r, "1.0.0")
+	r.settle("it is installed", settled)
+	var once sync.Once
+	r.onCall = func(verb string) {
+		if verb == "delete" {
+			once.Do(func() { check(t, env.Client.Create(t.Context(), m.thing(r.namespace, "late"))) })
+		}
+	}
+	r.in.Deleting, r.in.Target = true, nil
+	testenv.Eventually(t, "the CRD is kept", func(ctx context.Context) (bool, string) {
+		_, err := r.engine.Reconcile(ctx, r.in)
+		if r.get(crds, "things."+m.group).GetDeletionTimestamp() != nil {
+			t.Fatal("the CRD goes, and users' data with it")
+		}
+		return err != nil && strings.Contains(err.Error(), r.namespace+"/late"), fmt.Sprint(err)
 	})
 }
 
