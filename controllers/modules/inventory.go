@@ -120,6 +120,16 @@ func (i *Inventories) delete(ctx context.Context, inventory *modulesv1.Inventory
 	return client.IgnoreNotFound(i.client.Delete(ctx, inventory, client.Preconditions{UID: &inventory.UID}))
 }
 
+// Assume takes it that there is none, unless more is known. Should there be one all the same, creating another fails, and
+// the next look finds it.
+func (i *Inventories) Assume(key types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, known := i.known[key]; !known {
+		i.known[key] = nil
+	}
+}
+
 // Forget drops what is remembered of one; the next look at it goes to the API server.
 func (i *Inventories) Forget(key types.NamespacedName) {
 	i.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -109,5 +110,29 @@ func TestReadingDoesNotUndoWriting(t *testing.T) {
 	}
 	if found, err := records.Load(t.Context(), record.Namespace, record.Name); err != nil || found == nil {
 		t.Errorf("it was created: %+v, %v", found, err)
+	}
+}
+
+// TestAnAssumedAbsenceIsCorrected: a record that is there after all is never overwritten, and found the next time.
+func TestAnAssumedAbsenceIsCorrected(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	records := controllers.NewInventories(env.Client, env.Client, "sluice")
+	made := func(uid string) *modulesv1.Inventory {
+		return &modulesv1.Inventory{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo"},
+			Data:       modulesv1.InventoryData{InstallationUID: uid, Phase: modulesv1.PhaseInstalling},
+		}
+	}
+	check(t, controllers.NewInventories(env.Client, env.Client, "sluice").Create(t.Context(), made("first")))
+	records.Assume(types.NamespacedName{Namespace: namespace, Name: "foo"})
+	if found, err := records.Load(t.Context(), namespace, "foo"); err != nil || found != nil {
+		t.Fatalf("got %v, %v", found, err)
+	}
+	if err := records.Create(t.Context(), made("second")); !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("got %v", err)
+	}
+	if found, err := records.Load(t.Context(), namespace, "foo"); err != nil || found == nil || found.Data.InstallationUID != "first" {
+		t.Errorf("got %+v, %v", found, err)
 	}
 }

@@ -127,6 +127,9 @@ func SetupModuleInstallation(mgr ctrl.Manager, shared Shared, options Installati
 // New implements kernel.Kind.
 func (*installations) New() *modulesv1.ModuleInstallation { return &modulesv1.ModuleInstallation{} }
 
+// Start implements kernel.Starter: what nobody has worked on has no record, which saves the look for it.
+func (k *installations) Start(key client.ObjectKey) { k.options.Records.Assume(key) }
+
 // View implements kernel.Kind.
 func (*installations) View(obj *modulesv1.ModuleInstallation) kernel.View {
 	return kernel.View{

@@ -5,6 +5,7 @@ package kernel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -98,6 +99,12 @@ type Forgetter interface {
 	Forget(key client.ObjectKey)
 }
 
+// Starter is a kind that is told of objects on which nobody has worked yet: the finalizer is put on them just now. It may
+// be wrong about one whose finalizer was taken away by hand.
+type Starter interface {
+	Start(key client.ObjectKey)
+}
+
 // Emitter takes events without ever blocking.
 type Emitter interface {
 	Emit(e event.Event)
@@ -154,8 +161,12 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
 
+	fresh := k.Finalizer != "" && !slices.Contains(obj.GetFinalizers(), k.Finalizer)
 	if err := k.ensureFinalizer(ctx, obj); err != nil {
 		return k.afterWrite(ctx, req, err)
+	}
+	if starter, ok := k.Kind.(Starter); ok && fresh {
+		starter.Start(req.NamespacedName)
 	}
 	if k.Kind.View(obj).Suspended {
 		return k.suspend(ctx, req, obj)
