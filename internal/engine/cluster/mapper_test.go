@@ -15,7 +15,7 @@ import (
 const look = 2
 
 func TestKindsAreAskedForOnceAndThenSparingly(t *testing.T) {
-	t.Parallel()
+	// Alone: kinds that other tests bring and take away make a look cost more.
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
 	connector, count := connect(t, cluster.Options{Clock: clock, RefreshEvery: 5 * time.Second})
 	subject, err := connector.As(cluster.Identity{})
@@ -55,7 +55,7 @@ func TestKindsAreAskedForOnceAndThenSparingly(t *testing.T) {
 }
 
 func TestKindAppearsAndGoes(t *testing.T) {
-	t.Parallel()
+	// Alone: kinds that other tests bring and take away make a look cost more.
 	connector, count := connect(t, cluster.Options{})
 	subject := as(t, connector, cluster.Identity{})
 	namespace := env.NewNamespace(t)
