@@ -30,7 +30,7 @@ var _ kernel.Kind[*modulesv1.Module, lookup] = (*pointers)(nil)
 
 // NewModuleReconciler returns the reconciler of Module objects. Nothing is put on them but their status.
 func NewModuleReconciler(shared Shared, backoff *kernel.Backoff) reconcile.Reconciler {
-	return newKernel(shared, &pointers{shared: shared}, "", backoff)
+	return kernel.New(shared.Shell, &pointers{shared: shared}, "", backoff)
 }
 
 // SetupModule adds the controller of Module objects to the manager. The catalogue's fields are indexed by then.
@@ -41,7 +41,7 @@ func SetupModule(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
 		Watches(&modulesv1.ModuleTemplate{}, changes(0, modulesOfTemplate)).
 		Watches(&modulesv1.ModuleInstallation{}, changes(countDelay, modulesOfInstallation)).
-		WithOptions(shared.controllerOptions(backoff)).
+		WithOptions(shared.ControllerOptions(backoff)).
 		Complete(NewModuleReconciler(shared, backoff))
 }
 

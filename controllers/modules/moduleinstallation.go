@@ -117,8 +117,8 @@ func SetupModuleInstallation(mgr ctrl.Manager, shared Shared, options Installati
 		Watches(&sourcev1.OCIRepository{}, OnSource[*sourcev1.OCIRepository](catalogue)).
 		Watches(&sourcev1.GitRepository{}, OnSource[*sourcev1.GitRepository](catalogue)).
 		WatchesRawSource(ctrlsource.Func(options.Wakes.start)).
-		WithOptions(shared.controllerOptions(backoff))
-	if err := building.Complete(newKernel(shared, kind, modulesv1.InstallationFinalizer, backoff)); err != nil {
+		WithOptions(shared.ControllerOptions(backoff))
+	if err := building.Complete(kernel.New(shared.Shell, kind, modulesv1.InstallationFinalizer, backoff)); err != nil {
 		return fmt.Errorf("set up the ModuleInstallation controller: %w", err)
 	}
 	return nil

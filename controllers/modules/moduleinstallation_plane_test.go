@@ -91,11 +91,11 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*controllers.Installat
 	catalogue := controllers.NewCatalogue(mgr.GetClient(), p.system)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	check(t, catalogue.IndexFields(ctx, mgr.GetFieldIndexer()))
-	shared := controllers.Shared{
-		Client: mgr.GetClient(), Catalogue: catalogue, Events: p.events, FieldOwner: "sluice",
+	shared := controllers.Shared{Catalogue: catalogue, Shell: kernel.Shell{
+		Client: mgr.GetClient(), Events: p.events, FieldOwner: "sluice",
 		RequeueDependency: 5 * time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: clock.RealClock{}, Durations: p.rounds, Workers: 4,
-	}
+	}}
 	options := p.newOptions(api, mgr, shared)
 	if adjust != nil {
 		adjust(&options)

@@ -36,7 +36,7 @@ var (
 
 // NewModuleTemplateReconciler returns the reconciler of ModuleTemplate objects.
 func NewModuleTemplateReconciler(shared Shared, backoff *kernel.Backoff) reconcile.Reconciler {
-	return newKernel(shared, &templates{shared: shared, unwanted: map[types.UID]time.Time{}}, modulesv1.InUseFinalizer, backoff)
+	return kernel.New(shared.Shell, &templates{shared: shared, unwanted: map[types.UID]time.Time{}}, modulesv1.InUseFinalizer, backoff)
 }
 
 // New implements kernel.Kind.

@@ -36,7 +36,7 @@ func SetupModuleTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backof
 		Watches(&modulesv1.ModuleInstallation{}, changes(0, w.ofInstallation)).
 		Watches(&sourcev1.OCIRepository{}, changes(0, sourced[*sourcev1.OCIRepository](w))).
 		Watches(&sourcev1.GitRepository{}, changes(0, sourced[*sourcev1.GitRepository](w))).
-		WithOptions(shared.controllerOptions(backoff)).
+		WithOptions(shared.ControllerOptions(backoff)).
 		Complete(NewModuleTemplateReconciler(shared, backoff))
 }
 

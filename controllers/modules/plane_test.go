@@ -91,11 +91,11 @@ func newReleases(t *testing.T) *releases {
 	if err := p.catalogue.IndexFields(t.Context(), mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
-	shared := controllers.Shared{
-		Client: mgr.GetClient(), Catalogue: p.catalogue, Events: p.events, FieldOwner: "sluice-test",
+	shared := controllers.Shared{Catalogue: p.catalogue, Shell: kernel.Shell{
+		Client: mgr.GetClient(), Events: p.events, FieldOwner: "sluice-test",
 		RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: p.clock, Durations: untimed{}, Workers: 2,
-	}
+	}}
 	backoff := func() *kernel.Backoff { return kernel.NewBackoff(10*time.Millisecond, time.Second) }
 	if err := controllers.SetupModuleTemplate(mgr, shared, backoff()); err != nil {
 		t.Fatal(err)

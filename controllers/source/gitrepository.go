@@ -98,7 +98,7 @@ func SetupGitRepository(
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
 			builder.WithPredicates(artifactChanged())).
 		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(shared.controllerOptions()).
+		WithOptions(shared.ControllerOptions(shared.Backoff)).
 		Complete(NewGitRepositoryReconciler(shared, opener))
 }
 

@@ -115,17 +115,19 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p.reconciler = controllers.NewGitRepositoryReconciler(controllers.Shared{
-		Client:            counting,
-		Pipeline:          &source.Pipeline{Store: p.store, Clock: p.clock, Observer: sourcetest.Silent{}},
-		Address:           "artifacts.example.com",
-		Events:            p.events,
-		FieldOwner:        "source-controller",
-		RequeueDependency: 30 * time.Second,
-		Jitter:            func(d time.Duration) time.Duration { return d },
-		Clock:             p.clock,
-		Durations:         noDurations{},
-		Workers:           4,
-		Backoff:           kernel.NewBackoff(time.Millisecond, time.Minute),
+		Shell: kernel.Shell{
+			Client:            counting,
+			Events:            p.events,
+			FieldOwner:        "source-controller",
+			RequeueDependency: 30 * time.Second,
+			Jitter:            func(d time.Duration) time.Duration { return d },
+			Clock:             p.clock,
+			Durations:         noDurations{},
+			Workers:           4,
+		},
+		Pipeline: &source.Pipeline{Store: p.store, Clock: p.clock, Observer: sourcetest.Silent{}},
+		Address:  "artifacts.example.com",
+		Backoff:  kernel.NewBackoff(time.Millisecond, time.Minute),
 	}, opener)
 	return p
 }

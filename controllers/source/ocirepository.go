@@ -88,6 +88,6 @@ func SetupOCIRepository(
 		For(&sourcev1.OCIRepository{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
 		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(shared.controllerOptions()).
+		WithOptions(shared.ControllerOptions(shared.Backoff)).
 		Complete(NewOCIRepositoryReconciler(shared, opener))
 }

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/metadata"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	controllers "sluice.dev/sluice/controllers/modules"
@@ -17,7 +16,6 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/watch"
-	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -39,14 +37,8 @@ func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 	if err := catalogue.IndexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("index the catalogue: %w", err)
 	}
-	shared := controllers.Shared{
-		Client: mgr.GetClient(), Catalogue: catalogue, Events: p.sink, FieldOwner: modulesOwner,
-		RequeueDependency: options.RequeueDependency, Jitter: jittered(options.Jitter.Percentage), Clock: clock.RealClock{},
-		Durations: p.metrics, Workers: options.Concurrent * roundsPerFetch,
-	}
-	backoff := func() *kernel.Backoff {
-		return kernel.NewBackoff(options.RateLimiter.MinRetryDelay, options.RateLimiter.MaxRetryDelay)
-	}
+	shared := controllers.Shared{Shell: newShell(mgr, options, p, modulesOwner, roundsPerFetch), Catalogue: catalogue}
+	backoff := options.backoff
 	if err := controllers.SetupModuleTemplate(mgr, shared, backoff()); err != nil {
 		return nil, fmt.Errorf("set up the ModuleTemplate controller: %w", err)
 	}

@@ -135,21 +135,33 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		return controllers.Shared{}, err
 	}
 	return controllers.Shared{
-		Client: mgr.GetClient(),
+		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
 		Pipeline: &source.Pipeline{
 			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
 			Slots: source.NewSlots(options.Concurrent),
 		},
-		Address:           address,
+		Address: address,
+		Backoff: options.backoff(),
+	}, nil
+}
+
+// newShell makes what the controllers of all kinds work with. Each kind looks at so many objects for each that is fetched.
+func newShell(mgr ctrl.Manager, options Options, p parts, owner string, perFetch int) kernel.Shell {
+	return kernel.Shell{
+		Client:            mgr.GetClient(),
 		Events:            p.sink,
-		FieldOwner:        controllerName,
+		FieldOwner:        owner,
 		RequeueDependency: options.RequeueDependency,
 		Jitter:            jittered(options.Jitter.Percentage),
 		Clock:             clock.RealClock{},
 		Durations:         p.metrics,
-		Workers:           options.Concurrent * probesPerFetch,
-		Backoff:           kernel.NewBackoff(options.RateLimiter.MinRetryDelay, options.RateLimiter.MaxRetryDelay),
-	}, nil
+		Workers:           options.Concurrent * perFetch,
+	}
+}
+
+// backoff makes the delays of one kind.
+func (o *Options) backoff() *kernel.Backoff {
+	return kernel.NewBackoff(o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay)
 }
 
 // jittered varies a duration by up to the percentage, either way.

@@ -39,12 +39,12 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	switch {
 	case len(r.out.Blocked) > 0:
 		first := r.out.Blocked[0]
-		return false, at(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
+		return false, failure.At(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
 			"users' data is still there, such as %s %s (kinds: %d); delete it, or set deletion.mode to Orphan",
 			first.Kind, first.Examples[0], len(r.out.Blocked))))
 	case len(r.out.Unknown) > 0:
 		first := r.out.Unknown[0]
-		return false, at(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
+		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
 			"it is not known whether there are users' data of kind %s: %s", first.Kind, first.Message)))
 	}
 	r.unblocked = true

@@ -32,7 +32,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	union := claimed(members, made)
 	if len(union) > modulesv1.MaxMembers {
-		return false, at(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, fmt.Errorf(
+		return false, failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, fmt.Errorf(
 			"the release and what is installed are %d objects together, and there may be %d", len(union), modulesv1.MaxMembers)))
 	}
 	attempt := &modulesv1.Attempt{
@@ -66,7 +66,7 @@ func (r *round) create(ctx context.Context, attempt *modulesv1.Attempt, members 
 	}
 	if err := r.engine.parts.Records.Create(ctx, record); err != nil {
 		r.session.lost()
-		return at(StageRecord, fmt.Errorf("write the inventory: %w", err))
+		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
 	}
 	r.record = record
 	r.session.wrote(record, "", r.engine.clock.Now())

@@ -75,7 +75,7 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 	case errors.Is(err, cluster.ErrExists):
 		live, err := r.client.Metadata(ctx, ref)
 		if err != nil {
-			return false, at(StageApply, failure.Retry(modulesv1.ApplyFailedReason, err))
+			return false, failure.At(StageApply, failure.Retry(modulesv1.ApplyFailedReason, err))
 		}
 		if live.Annotations[DefaultConfigAnnotation] != r.in.UID {
 			return true, nil

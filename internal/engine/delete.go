@@ -7,6 +7,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
 )
 
 // chooseDeletion chooses for an installation that is to go. It goes by what the record says, not by the release's
@@ -99,7 +100,7 @@ func (r *round) deleteDefaultConfig(ctx context.Context) (bool, error) {
 	case errors.Is(err, cluster.ErrNotFound):
 		return true, nil
 	case errors.Is(err, cluster.ErrNoKind):
-		return true, at(StageDelete, r.kindIsGone(ctx, &modulesv1.Member{Group: made.Group, Kind: made.Kind}, err))
+		return true, failure.At(StageDelete, r.kindIsGone(ctx, &modulesv1.Member{Group: made.Group, Kind: made.Kind}, err))
 	case err != nil:
 		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
 	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
@@ -124,7 +125,7 @@ func (r *round) forgetRecord(ctx context.Context) (bool, error) {
 	mode, count := r.out.Mode, len(r.record.Data.Members)
 	if err := r.engine.parts.Records.Delete(ctx, r.record); err != nil {
 		r.session.lost()
-		return false, at(StageRecord, err)
+		return false, failure.At(StageRecord, err)
 	}
 	r.record = nil
 	if mode == modulesv1.DeletionOrphan {

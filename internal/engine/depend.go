@@ -29,7 +29,7 @@ func (r *round) depend(ctx context.Context) error {
 		}
 		var stall *failure.Error
 		if errors.As(err, &stall) && stall.Disposition == failure.Stalls {
-			return at(StageDepend, err)
+			return failure.At(StageDepend, err)
 		}
 		if err != nil {
 			missing = append(missing, err.Error())
@@ -38,7 +38,7 @@ func (r *round) depend(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return at(StageDepend, failure.Wait(modulesv1.DependencyNotReadyReason, r.in.Spec.GetRetryInterval(),
+	return failure.At(StageDepend, failure.Wait(modulesv1.DependencyNotReadyReason, r.in.Spec.GetRetryInterval(),
 		errors.New(bounded(strings.Join(missing, "; ")))))
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Stage is the part of the work that an error comes from.
-type Stage string
+type Stage = failure.Stage
 
 // The stages, in their order.
 const (
@@ -28,28 +28,7 @@ const (
 )
 
 // StageError is an error together with the stage it comes from.
-type StageError struct {
-	Stage Stage
-	Err   error
-}
-
-// Error is the text of the wrapped error: the condition that reports it names the stage.
-func (e *StageError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the wrapped error.
-func (e *StageError) Unwrap() error { return e.Err }
-
-// StageName is the stage as status tables spell it.
-func (e *StageError) StageName() string { return string(e.Stage) }
-
-// at gives an error its stage, unless it has one.
-func at(stage Stage, err error) error {
-	var staged *StageError
-	if err == nil || errors.As(err, &staged) {
-		return err
-	}
-	return &StageError{Stage: stage, Err: err}
-}
+type StageError = failure.StageError
 
 // maxNamed is how many members an error or a note names, and maxText how long it gets.
 const (
@@ -90,7 +69,7 @@ func joined(stage Stage, otherwise string, all []memberError) error {
 	if more := len(all) - len(lines); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return at(stage, failure.RetryAfter(reason, after, &severalError{text: bounded(text), errs: errs}))
+	return failure.At(stage, failure.RetryAfter(reason, after, &severalError{text: bounded(text), errs: errs}))
 }
 
 // severalError is several errors with one bounded text.

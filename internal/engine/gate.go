@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/failure"
 )
 
 // gateAgain is how soon a gate is tried again if no event tells that it opened.
@@ -31,7 +32,7 @@ func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error)
 			r.waitFor(gate.ref, "is gone again")
 			continue
 		case err != nil:
-			return false, at(StageApply, err)
+			return false, failure.At(StageApply, err)
 		}
 		if status, message := r.engine.conventions.Check(live); status != health.Current {
 			shut = true

@@ -16,7 +16,7 @@ import (
 // plan compares what the target renders to with what is on record.
 func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 	if r.in.Target == nil {
-		return modulesv1.Plan{}, at(StageBuild, failure.Stall(modulesv1.BuildFailedReason, errors.New("there is no target to plan for")))
+		return modulesv1.Plan{}, failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, errors.New("there is no target to plan for")))
 	}
 	if err := r.open(ctx); err != nil {
 		return modulesv1.Plan{}, err
@@ -52,7 +52,7 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 	release := r.in.Target.Release
 	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, made.digest, going})
 	if err != nil {
-		return modulesv1.Plan{}, at(StageBuild, err)
+		return modulesv1.Plan{}, failure.At(StageBuild, err)
 	}
 	sum := sha256.Sum256(raw)
 	result.Digest = "sha256:" + hex.EncodeToString(sum[:])

@@ -79,7 +79,7 @@ func (r *round) mayPrune(ctx context.Context) error {
 		}
 	}
 	if percent := int(r.in.Spec.GetPruneMaxPercent()); existing*100 > percent*all {
-		return at(StagePrune, failure.Retry(modulesv1.PruneBlockedReason, fmt.Errorf(
+		return failure.At(StagePrune, failure.Retry(modulesv1.PruneBlockedReason, fmt.Errorf(
 			"%d of %d objects would be removed, and prune.maxPercent allows %d %%", existing, all, percent)))
 	}
 	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)

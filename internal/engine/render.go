@@ -87,7 +87,7 @@ func (r *round) renderKey(target *Target) (string, error) {
 		r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Variables,
 	})
 	if err != nil {
-		return "", at(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
+		return "", failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
 	}
 	sum := sha256.Sum256(raw)
 	return string(sum[:]), nil
@@ -97,7 +97,7 @@ func (r *round) renderKey(target *Target) (string, error) {
 func (r *round) make(ctx context.Context, target *Target) (*render, error) {
 	lease, err := r.engine.parts.Cache.Acquire(ctx, target.Artifact)
 	if err != nil {
-		return nil, at(StageFetch, rename(modulesv1.ArtifactFailedReason, err))
+		return nil, failure.At(StageFetch, rename(modulesv1.ArtifactFailedReason, err))
 	}
 	defer lease.Release()
 	request := r.request(target)
@@ -105,9 +105,9 @@ func (r *round) make(ctx context.Context, target *Target) (*render, error) {
 	objects, err := r.engine.parts.Builder.Build(ctx, request)
 	switch {
 	case errors.Is(err, build.ErrEmpty), err == nil && len(objects) == 0:
-		return nil, at(StageBuild, failure.Retry(modulesv1.EmptyRenderReason, errors.Join(build.ErrEmpty, err)))
+		return nil, failure.At(StageBuild, failure.Retry(modulesv1.EmptyRenderReason, errors.Join(build.ErrEmpty, err)))
 	case err != nil:
-		return nil, at(StageBuild, rename(modulesv1.BuildFailedReason, err))
+		return nil, failure.At(StageBuild, rename(modulesv1.BuildFailedReason, err))
 	}
 	return r.complete(objects)
 }
@@ -142,7 +142,7 @@ func (r *round) complete(objects []*unstructured.Unstructured) (*render, error) 
 	scopes := scopesOf(objects)
 	for _, o := range objects {
 		if err := r.place(o, scopes, made); err != nil {
-			return nil, at(StageBuild, failure.Retry(modulesv1.ApplyFailedReason, err))
+			return nil, failure.At(StageBuild, failure.Retry(modulesv1.ApplyFailedReason, err))
 		}
 		labels := o.GetLabels()
 		if labels == nil {
@@ -152,7 +152,7 @@ func (r *round) complete(objects []*unstructured.Unstructured) (*render, error) 
 		o.SetLabels(labels)
 		k := keyOfObject(o)
 		if made.keys[k] {
-			return nil, at(StageBuild, failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf(
+			return nil, failure.At(StageBuild, failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf(
 				"%w: %s is there twice once it has its namespace", build.ErrDocument, describe(refOfObject(o)))))
 		}
 		made.keys[k] = true

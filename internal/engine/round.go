@@ -87,13 +87,13 @@ func (r *round) run(ctx context.Context) error {
 func (r *round) open(ctx context.Context) error {
 	loaded, err := r.engine.parts.Records.Load(ctx, r.in.Namespace, r.in.Name)
 	if err != nil {
-		return at(StageRecord, fmt.Errorf("load the inventory: %w", err))
+		return failure.At(StageRecord, fmt.Errorf("load the inventory: %w", err))
 	}
 	r.record = r.session.newest(loaded, r.engine.clock.Now())
 	r.session.record = r.record
 	if r.record != nil && r.record.Data.InstallationUID != r.in.UID {
 		if !r.in.Deleting {
-			return at(StageRecord, failure.Wait(modulesv1.OwnershipConflictReason, 0, fmt.Errorf(
+			return failure.At(StageRecord, failure.Wait(modulesv1.OwnershipConflictReason, 0, fmt.Errorf(
 				"the Inventory %s/%s is that of an earlier installation of the same name: it has to go first",
 				r.in.Namespace, r.in.Name)))
 		}
@@ -102,7 +102,7 @@ func (r *round) open(ctx context.Context) error {
 	}
 	r.client, err = r.engine.parts.Connector.As(r.in.Identity)
 	if err != nil {
-		return at(StageApply, failure.Retry(modulesv1.FailedReason, err))
+		return failure.At(StageApply, failure.Retry(modulesv1.FailedReason, err))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData))
 	older := next.ResourceVersion
 	if err := r.engine.parts.Records.Update(ctx, next); err != nil {
 		r.session.lost()
-		return at(StageRecord, fmt.Errorf("write the inventory: %w", err))
+		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
 	}
 	r.record = next
 	r.session.wrote(next, older, r.engine.clock.Now())

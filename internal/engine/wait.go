@@ -111,7 +111,7 @@ func (r *round) judges() (*health.Checker, error) {
 	}
 	checker, err := r.engine.library.Checker(expressions)
 	if err != nil {
-		return nil, at(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
+		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
 	r.session.useChecker(fmt.Sprintf("%q", expressions), checker)
 	return checker, nil

@@ -47,7 +47,7 @@ func (p *Pipeline) Run(
 ) (Outcome, error) {
 	record, err := p.record(ctx, subject)
 	if err != nil {
-		return Outcome{}, at(StageStore, err)
+		return Outcome{}, failure.At(StageStore, err)
 	}
 	began := p.Clock.Now()
 	session, selected, err := p.resolve(ctx, subject, open)
@@ -91,7 +91,7 @@ func (p *Pipeline) resolve(
 	defer cancel()
 	session, err := open(upstream)
 	if err != nil {
-		return nil, Selection{}, at(StageOpen, bounded(upstream, subject, err))
+		return nil, Selection{}, failure.At(StageOpen, bounded(upstream, subject, err))
 	}
 	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Pipeline) make(
 	// What is stored is taken hold of first: a session is told of it only if it is really there.
 	kept, have, err := p.keep(ctx, subject, before.Record)
 	if err != nil {
-		return storage.Record{}, at(StageStore, err)
+		return storage.Record{}, failure.At(StageStore, err)
 	}
 	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected, have) })
 	if content.Close != nil {
@@ -131,14 +131,14 @@ func (p *Pipeline) make(
 	}
 	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
 	if have != "" && !reused {
-		err = errors.Join(err, at(StageStore, p.Store.Discard(context.WithoutCancel(ctx), kept)))
+		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), kept)))
 	}
 	if err != nil {
 		return storage.Record{}, bounded(upstream, subject, err)
 	}
 	if reused {
 		stored, err := p.publish(ctx, subject, before, content, signer, kept)
-		return stored, at(StageStore, err)
+		return stored, failure.At(StageStore, err)
 	}
 	// A tree is local by now, and may take longer than upstream was given; but a slot is not held for ever.
 	archiving, stop := context.WithTimeout(ctx, max(subject.Timeout, archiveTimeout))
@@ -151,7 +151,7 @@ func (p *Pipeline) make(
 		return storage.Record{}, bounded(upstream, subject, err)
 	}
 	stored, err := p.publish(ctx, subject, before, content, signer, staged)
-	return stored, at(StageStore, err)
+	return stored, failure.At(StageStore, err)
 }
 
 // keep stages the stored artifact again, if its content has a key by which a session can know it.
@@ -209,7 +209,7 @@ func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, 
 func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Staged, error) {
 	blob, want := content.Blob, content.Digest
 	if err := want.Validate(); err != nil && want != "" {
-		return storage.Staged{}, at(StageFetch, fmt.Errorf("digest %q of the content: %w", want, err))
+		return storage.Staged{}, failure.At(StageFetch, fmt.Errorf("digest %q of the content: %w", want, err))
 	}
 	var verifier digest.Verifier
 	if want != "" && !p.hashesWith(want.Algorithm()) {
@@ -224,7 +224,7 @@ func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Stag
 		return staged, err
 	}
 	discard := p.Store.Discard(context.WithoutCancel(ctx), staged)
-	return storage.Staged{}, errors.Join(at(StageFetch, fmt.Errorf("%w %s", ErrDigest, want)), at(StageStore, discard))
+	return storage.Staged{}, errors.Join(failure.At(StageFetch, fmt.Errorf("%w %s", ErrDigest, want)), failure.At(StageStore, discard))
 }
 
 // hashesWith tells whether what is staged gets a digest of the algorithm.
@@ -322,14 +322,5 @@ func step[T any](p *Pipeline, subject Subject, stage Stage, run func() (T, error
 	start := p.Clock.Now()
 	result, err := run()
 	p.Observer.Step(subject.Object.Kind, stage, p.Clock.Since(start))
-	return result, at(stage, err)
-}
-
-// at marks an error with the stage it comes from; an error that has a stage keeps it.
-func at(stage Stage, err error) error {
-	var staged *StageError
-	if err == nil || errors.As(err, &staged) {
-		return err
-	}
-	return &StageError{Stage: stage, Err: err}
+	return result, failure.At(stage, err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/storage"
 )
 
@@ -19,7 +20,7 @@ import (
 var ErrDigest = errors.New("content does not match its digest")
 
 // Stage names the step of the pipeline that an error comes from.
-type Stage string
+type Stage = failure.Stage
 
 // The stages, in their order. Include is the part of open and resolve that looks at other objects' artifacts.
 const (
@@ -34,19 +35,7 @@ const (
 
 // StageError is an error together with the stage it comes from. An error that a session has already given a
 // stage keeps it.
-type StageError struct {
-	Stage Stage
-	Err   error
-}
-
-// Error is the text of the wrapped error: the condition that reports it names the stage.
-func (e *StageError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the wrapped error.
-func (e *StageError) Unwrap() error { return e.Err }
-
-// StageName is the stage as status tables spell it.
-func (e *StageError) StageName() string { return string(e.Stage) }
+type StageError = failure.StageError
 
 // Opener prepares one reconcile of an object: it checks the spec and reads the credentials. No upstream is
 // contacted yet.

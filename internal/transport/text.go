@@ -2,12 +2,10 @@ package transport
 
 import (
 	"errors"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/printable"
 )
 
 const (
@@ -19,26 +17,7 @@ const (
 
 // Printable makes words of an upstream fit for errors, logs and conditions: what does not print is escaped as Go
 // does it, and what is too long is cut.
-func Printable(text string) string { return printable(text, maxPrintable) }
-
-func printable(text string, limit int) string {
-	var out strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		escaped := text[:size]
-		if r == utf8.RuneError && size == 1 || r != ' ' && !unicode.IsPrint(r) {
-			quoted := strconv.Quote(escaped)
-			escaped = quoted[1 : len(quoted)-1]
-		}
-		if out.Len()+len(escaped) > limit {
-			out.WriteString("…")
-			break
-		}
-		out.WriteString(escaped)
-		text = text[size:]
-	}
-	return out.String()
-}
+func Printable(text string) string { return printable.Line(text, maxPrintable) }
 
 // PrintableQuoted is Printable between quotes, for a value inside a sentence.
 func PrintableQuoted(text string) string {
@@ -52,7 +31,7 @@ func SafeError(err error, secrets ...credential.Secret) error {
 	if err == nil {
 		return nil
 	}
-	return &safeError{text: printable(credential.Redact(err.Error(), secrets...), maxErrorText), err: err}
+	return &safeError{text: printable.Line(credential.Redact(err.Error(), secrets...), maxErrorText), err: err}
 }
 
 type safeError struct {

@@ -193,7 +193,7 @@ func (v *CosignKeyless) prove(ctx context.Context, entity verify.SignedEntity, p
 	}
 	certificate := result.Signature.Certificate
 	return Signer{
-		Name:     printable("identity " + certificate.SubjectAlternativeName + " issued by " + certificate.Issuer),
+		Name:     printableLine("identity " + certificate.SubjectAlternativeName + " issued by " + certificate.Issuer),
 		Enforced: true,
 	}, nil
 }

@@ -142,7 +142,7 @@ func signerOf(outcome *notation.VerificationOutcome) (Signer, error) {
 			return Signer{}, refuse(noPlugin, attribute.Key)
 		}
 	}
-	signer := Signer{Name: printable("certificate " + info.CertificateChain[0].Subject.String())}
+	signer := Signer{Name: printableLine("certificate " + info.CertificateChain[0].Subject.String())}
 	var logged []string
 	passed := map[trustpolicy.ValidationType]bool{}
 	for _, result := range outcome.VerificationResults {
@@ -159,7 +159,7 @@ func signerOf(outcome *notation.VerificationOutcome) (Signer, error) {
 		return Signer{}, refuse("its integrity was not proved")
 	}
 	signer.Enforced = passed[trustpolicy.TypeAuthenticity]
-	signer.Logged = printable(strings.Join(logged, "; "))
+	signer.Logged = printableLine(strings.Join(logged, "; "))
 	return signer, nil
 }
 

@@ -108,7 +108,7 @@ func hashesOf(key crypto.PublicKey) ([]crypto.Hash, error) {
 // String names the key for people.
 func (k publicKey) String() string {
 	sum := sha256.Sum256(k.der)
-	return printable("key " + k.name + " (sha256:" + hex.EncodeToString(sum[:]) + ")")
+	return printableLine("key " + k.name + " (sha256:" + hex.EncodeToString(sum[:]) + ")")
 }
 
 // material is the key as the only thing trusted, whatever hint a bundle gives.

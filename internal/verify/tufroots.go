@@ -139,7 +139,7 @@ func (r *TUFRoots) refresh(ctx context.Context, now time.Time) error {
 		// This caller's time was up; the next one's may not be.
 		return ctx.Err()
 	}
-	r.failed = fmt.Errorf("%w: %s", ErrRoots, printable(err.Error()))
+	r.failed = fmt.Errorf("%w: %s", ErrRoots, printableLine(err.Error()))
 	r.failedAt = now
 	return r.failed
 }

@@ -116,15 +116,15 @@ func within(signature Signature) error {
 // refuse is ErrSignature with its reason in printable, bounded words. What a library said is part of the words
 // only: nothing of it can be asked for.
 func refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrSignature, printable(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%w: %s", ErrSignature, printableLine(fmt.Sprintf(format, args...)))
 }
 
 // unusable is ErrPolicy with its reason and remedy.
 func unusable(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrPolicy, printable(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%w: %s", ErrPolicy, printableLine(fmt.Sprintf(format, args...)))
 }
 
 // unsigned is ErrUnsigned with its reason.
 func unsigned(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnsigned, printable(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%w: %s", ErrUnsigned, printableLine(fmt.Sprintf(format, args...)))
 }

@@ -1,0 +1,54 @@
+package kernel
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+// Shell is what the controllers of all kinds work with.
+type Shell struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	Events Emitter
+	// FieldOwner is the field manager of all writes to our own kinds, and to what is made for them.
+	FieldOwner string
+	// RequeueDependency is the delay before something missing is looked for again, should no watch tell of it.
+	RequeueDependency time.Duration
+	// Jitter spreads the intervals of the objects.
+	Jitter    func(time.Duration) time.Duration
+	Clock     clock.PassiveClock
+	Durations Durations
+	// Workers is how many objects of a kind are reconciled at once.
+	Workers int
+}
+
+// New puts the shell round a kind. Each kind has a backoff of its own, as objects of two kinds share names.
+func New[O Object, R any](s Shell, kind Kind[O, R], finalizer string, backoff *Backoff) *Kernel[O, R] {
+	return &Kernel[O, R]{
+		Kind:              kind,
+		Client:            s.Client,
+		Finalizer:         finalizer,
+		FieldOwner:        s.FieldOwner,
+		RequeueDependency: s.RequeueDependency,
+		Jitter:            s.Jitter,
+		Clock:             s.Clock,
+		Events:            s.Events,
+		Durations:         s.Durations,
+		Unready:           NewLane(s.Workers),
+		Backoff:           backoff,
+	}
+}
+
+// ControllerOptions are what all controllers run with. Objects are taken in the order in which they become due: the
+// priority queue would rank what existed at the start behind everything that came later, for ever.
+func (s Shell) ControllerOptions(backoff *Backoff) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: s.Workers,
+		RateLimiter:             backoff,
+		UsePriorityQueue:        new(false),
+		RecoverPanic:            new(true),
+	}
+}

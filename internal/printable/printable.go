@@ -1,0 +1,31 @@
+// Package printable makes words from outside fit for errors, logs and conditions.
+// It does not know whose words they are.
+package printable
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes text one line of at most limit bytes, and an ellipsis: what does not print is escaped as Go does it, and what
+// is too long is cut.
+func Line(text string, limit int) string {
+	var out strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		escaped := text[:size]
+		if r == utf8.RuneError && size == 1 || r != ' ' && !unicode.IsPrint(r) {
+			quoted := strconv.Quote(escaped)
+			escaped = quoted[1 : len(quoted)-1]
+		}
+		if out.Len()+len(escaped) > limit {
+			out.WriteString("…")
+			break
+		}
+		out.WriteString(escaped)
+		text = text[size:]
+	}
+	return out.String()
+}
