@@ -75,11 +75,12 @@ func (f *Factory) newPool(identity credential.TLS, proxy credential.Proxy) (*poo
 	}
 	anonymous := config.Clone()
 	anonymous.Certificates = nil
-	own := f.newTransport(config, way)
+	noteRequests(anonymous)
+	foreign := f.newTransport(anonymous, way)
 	if len(config.Certificates) == 0 {
-		return &pool{own: own, foreign: own}, nil
+		return &pool{own: foreign, foreign: foreign}, nil
 	}
-	return &pool{own: own, foreign: f.newTransport(anonymous, way)}, nil
+	return &pool{own: f.newTransport(config, way), foreign: foreign}, nil
 }
 
 // newTransport sends by the given proxy, or as the options say if there is none.
@@ -123,13 +124,13 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if originOf(request.URL) == g.home {
-		return checkForward(g.pool.own.RoundTrip(request))
+		return checkForward(explained(g.pool.own, request))
 	}
 	stripped := request.Clone(request.Context())
 	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Referer"} {
 		stripped.Header.Del(name)
 	}
-	return checkForward(g.pool.foreign.RoundTrip(stripped))
+	return checkForward(explained(g.pool.foreign, stripped))
 }
 
 func checkRedirect(request *http.Request, via []*http.Request) error {

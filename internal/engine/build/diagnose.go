@@ -20,16 +20,18 @@ func (b *Builder) diagnose(limited context.Context, w *worker, talking, ending e
 		return fmt.Errorf("%w: stopped after %s", ErrWorker, b.options.Wall)
 	case strings.Contains(said, "SIGXCPU"), spent >= b.options.CPU:
 		return fmt.Errorf("%w: it used %s of processor time, all that a build may", ErrWorker, spent.Round(time.Second))
-	case strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "address space"), strings.Contains(said, "failed to create new OS thread"):
+	case strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "failed to allocate"), strings.Contains(said, "address space"), strings.Contains(said, "failed to create new OS thread"):
 		return fmt.Errorf("%w: it needs more than the %d MiB of memory that a build may have", ErrWorker, b.options.Memory>>20)
 	case strings.Contains(said, "stack overflow"), strings.Contains(said, "stack exceeds"):
 		return fmt.Errorf("%w: what it builds refers to itself, or is nested too deeply", ErrWorker)
 	}
-	if peak(state) >= b.options.Memory*3/4 {
-		// Not every refusal of memory ends in an orderly way.
+	reason := w.said.reason()
+	if peak(state) >= b.options.Memory*3/4 && !strings.HasPrefix(reason, "panic: ") {
+		// Not every refusal of memory ends in an orderly way: the runtime may stumble where it writes down that it got
+		// none. A panic has another cause. The peak is a hint only, as Linux counts in it what the parent held at execve.
 		return fmt.Errorf("%w: it ended early after it took %d MiB of memory, of the %d MiB that a build may have", ErrWorker, peak(state)>>20, b.options.Memory>>20)
 	}
-	if reason := w.said.reason(); reason != "" {
+	if reason != "" {
 		return fmt.Errorf("%w: it crashed: %s", ErrWorker, transport.Printable(reason))
 	}
 	if ending == nil {
