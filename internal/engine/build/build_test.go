@@ -394,6 +394,8 @@ metadata:
   resourceVersion: "1"
   generation: 1
   creationTimestamp: null
+  deletionTimestamp: 2026-01-01T00:00:00Z
+  deletionGracePeriodSeconds: 0
   managedFields: []
   labels: null
 data: {a: YQ==, b: Yg==}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -78,6 +79,9 @@ func identify(object *unstructured.Unstructured) (identity, error) {
 	case metadata["namespace"] != nil && text(metadata, "namespace") == "":
 		return identity{}, fmt.Errorf("%w: the namespace of the %s is empty or not text", ErrDocument, kind)
 	}
+	if err := checkPath(version, object); err != nil {
+		return identity{}, err
+	}
 	for _, field := range []string{"labels", "annotations"} {
 		if err := checkTexts(metadata, field); err != nil {
 			return identity{}, fmt.Errorf("%w: in the %s %s %w", ErrDocument, kind, transport.PrintableQuoted(object.GetName()), err)
@@ -86,6 +90,30 @@ func identify(object *unstructured.Unstructured) (identity, error) {
 	return identity{
 		GroupKind: schema.GroupKind{Group: version.Group, Kind: object.GetKind()}, Namespace: object.GetNamespace(), Name: object.GetName(),
 	}, nil
+}
+
+// checkPath sees to it that the object can be asked for: whatever names it stands in a path, and has a length that every
+// record of it has room for. How a kind wants its names to be is for the API server to say.
+func checkPath(version schema.GroupVersion, object *unstructured.Unstructured) error {
+	for _, part := range []struct {
+		what, text string
+		most       int
+	}{
+		{"group", version.Group, 253},
+		{"version", version.Version, 63},
+		{"kind", object.GetKind(), 63},
+		{"namespace", object.GetNamespace(), 63},
+		{"name", object.GetName(), 253},
+	} {
+		wrong := content.IsPathSegmentName(part.text)
+		if len(part.text) > part.most {
+			wrong = []string{fmt.Sprintf("is longer than %d bytes", part.most)}
+		}
+		if len(wrong) > 0 {
+			return fmt.Errorf("%w: the %s %s %s", ErrDocument, part.what, transport.PrintableQuoted(part.text), wrong[0])
+		}
+	}
+	return nil
 }
 
 func text(fields map[string]any, name string) string {
@@ -129,10 +157,14 @@ func set(object *unstructured.Unstructured, field string, values map[string]stri
 
 // Normalise changes an object into the form in which it can be applied by server-side apply again and again: a Secret's
 // stringData becomes data, since the server forgets who set the former, and what only the server may say of an object
-// (uid, resourceVersion, generation, creationTimestamp, selfLink, managedFields) is dropped. The error is ErrDocument.
+// (uid, resourceVersion, generation, the times and the grace period of its life, selfLink, managedFields) is dropped. The
+// error is ErrDocument.
 func Normalise(object *unstructured.Unstructured) error {
 	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
-		for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"} {
+		for _, field := range []string{
+			"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+			"managedFields",
+		} {
 			delete(metadata, field)
 		}
 	}
