@@ -511,3 +511,25 @@ func TestErrorsKeepValues(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsQuoteNoSecret: whoever may read a condition need not be one who may read the artifact.
+func TestErrorsQuoteNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "909090909090909090901234"
+	for name, data := range map[string]string{
+		"number":   "stringData: {a: " + secret + "}\n",
+		"float":    "stringData: {a: !!float 1.e" + secret + "}\n",
+		"boolean":  "stringData: {a: !!bool " + secret + "}\n",
+		"variable": "stringData: {a: 'x" + secret + "${S'}\n",
+	} {
+		for _, kind := range []string{"Secret", "ConfigMap"} {
+			content := strings.Replace(configMap("a", data), "kind: ConfigMap", "kind: "+kind, 1)
+			_, err := build.New(build.Options{}).Build(t.Context(), build.Request{
+				Tree: tree(map[string]string{"a.yaml": content}), Substitute: map[string]string{"S": "s"},
+			})
+			if err == nil || !strings.Contains(err.Error(), "line ") || strings.Contains(err.Error(), secret) != (kind == "ConfigMap") {
+				t.Errorf("%s of a %s: %v", name, kind, err)
+			}
+		}
+	}
+}

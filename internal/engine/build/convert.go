@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,12 +14,19 @@ import (
 
 // converter makes values of YAML trees, strictly and within the budget of one build.
 type converter struct {
-	vars    *substitution
-	simple  bool // leave to a worker what takes much memory
-	values  int
-	text    int64
-	aliases int // in the current document
-	replace bool
+	vars   *substitution
+	simple bool // leave to a worker what takes much memory
+	// plain is spent by objects as they are written, replaced by those that are read once more with their variables.
+	plain, replaced budget
+	aliases         int  // in the current document
+	secret          bool // the current document is a Secret, of which errors quote nothing
+	replace         bool
+}
+
+// budget is what was made of all objects so far.
+type budget struct {
+	values int
+	text   int64
 }
 
 func newConverter(vars map[string]string, simple bool) *converter {
@@ -48,7 +56,7 @@ func keepsVariables(object map[string]any) bool {
 }
 
 func (c *converter) convert(d document, replace bool) (map[string]any, error) {
-	c.aliases, c.replace = 0, replace
+	c.aliases, c.secret, c.replace = 0, isSecret(d.node), replace
 	made, err := c.value(d.node, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.origin, err)
@@ -60,12 +68,32 @@ func (c *converter) convert(d document, replace bool) (map[string]any, error) {
 	return object, nil
 }
 
+// isSecret says whether the document is a Secret, before it is known to be an object at all.
+func isSecret(node *yaml.Node) bool {
+	if node.Kind == yaml.DocumentNode && len(node.Content) == 1 {
+		node = node.Content[0]
+	}
+	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == "kind" && node.Content[i+1].Value == "Secret" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *converter) spent() *budget {
+	if c.replace {
+		return &c.replaced
+	}
+	return &c.plain
+}
+
 func (c *converter) value(node *yaml.Node, depth int) (any, error) {
-	if c.values++; c.values > 2*maxValues {
-		// Twice, since objects with variables are read twice.
+	spent := c.spent()
+	if spent.values++; spent.values > maxValues {
 		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxValues)
 	}
-	if c.simple && c.values > maxSeparators {
+	if c.simple && spent.values > maxSeparators {
 		return nil, errHeavy
 	}
 	if depth > maxDepth {
@@ -182,11 +210,15 @@ func (c *converter) content(node *yaml.Node) (text string, replaced bool, err er
 	text = node.Value
 	if c.replace && strings.Contains(text, "$") {
 		if text, err = c.vars.expand(text); err != nil {
+			if c.secret && errors.Is(err, errExpression) {
+				err = errExpression
+			}
 			return "", false, fmt.Errorf("line %d: %w", node.Line, err)
 		}
 		replaced = text != node.Value
 	}
-	if c.text += int64(len(text)); c.text > 2*maxText {
+	spent := c.spent()
+	if spent.text += int64(len(text)); spent.text > maxText {
 		return "", false, fmt.Errorf("%w: more than %d bytes of text", ErrLimit, maxText)
 	}
 	return text, replaced, nil
@@ -204,7 +236,10 @@ func (c *converter) scalar(node *yaml.Node) (any, error) {
 		tag = (&yaml.Node{Kind: yaml.ScalarNode, Value: text}).ShortTag()
 	}
 	shown := transport.PrintableQuoted(text)
-	if replaced {
+	switch {
+	case c.secret:
+		shown = "of the Secret"
+	case replaced:
 		// What a variable stands for may come from a Secret.
 		shown = "made of " + transport.PrintableQuoted(node.Value)
 	}
@@ -236,7 +271,7 @@ func boolean(node *yaml.Node, text, shown string) (any, error) {
 	case "false":
 		return false, nil
 	}
-	return nil, fmt.Errorf("%w: line %d: %s is neither true nor false", ErrDocument, node.Line, shown)
+	return nil, fmt.Errorf("%w: line %d: value %s is neither true nor false", ErrDocument, node.Line, shown)
 }
 
 func integer(node *yaml.Node, text, shown string) (any, error) {

@@ -80,6 +80,7 @@ func TestRefusals(t *testing.T) {
 		"infinite":           {"", a("data: .inf\n"), "", build.ErrDocument, "JSON"},
 		"billion laughs":     {"", one(laughs()), "", build.ErrLimit, "aliases"},
 		"quiet laughs":       {"few aliases, each of much", a(quietLaughs()), "", build.ErrLimit, ""},
+		"loud enough":        {"a million and some", a(laughter(10_000, 110)), "", build.ErrLimit, "values"},
 		"alias of itself":    {"", a("data: &a [*a]\n"), "", build.ErrLimit, "deeper"},
 		"merge of itself":    {"", a("data: &a {<<: *a}\n"), "", build.ErrLimit, "deeper"},
 		"nested":             {"", a("data: " + list(300) + "\n"), "", build.ErrLimit, "deeper"},
@@ -151,8 +152,11 @@ func TestRefusals(t *testing.T) {
 }
 
 // quietLaughs has under a thousand aliases, of which each means ten thousand values.
-func quietLaughs() string {
-	return "x: &x [" + strings.Repeat("a,", 10_000) + "a]\ny: [" + strings.Repeat("*x,", 500) + "*x]\n"
+func quietLaughs() string { return laughter(10_000, 500) }
+
+// laughter are some aliases, of which each means so many values.
+func laughter(values, aliases int) string {
+	return "x: &x [" + strings.Repeat("a,", values) + "a]\ny: [" + strings.Repeat("*x,", aliases) + "*x]\n"
 }
 
 func TestNamesOfVariables(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 // errHeavy says that a build is better done by a worker.
 var errHeavy = errors.New("too heavy to be done here")
 
+// errExpression says that the text around a variable cannot be read. What it is wrapped in quotes that text.
+var errExpression = fmt.Errorf("%w: not a valid expression", ErrVariable)
+
 // variableName is what Flux takes for the name of a variable.
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
@@ -62,7 +65,7 @@ func (s *substitution) expand(text string) (string, error) {
 	}
 	tree, err := parse.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w in %s", ErrVariable, err, transport.PrintableQuoted(text))
+		return "", fmt.Errorf("%w: %w in %s", errExpression, err, transport.PrintableQuoted(text))
 	}
 	size, simple := s.estimate(tree.Root)
 	if s.simple && (!simple || size > s.left) {
