@@ -42,6 +42,7 @@ func choiceOf(release *modulesv1.Release) *catalog.Choice {
 		return nil
 	}
 	return &catalog.Choice{
-		Template: release.Template, Version: release.Version, Digest: release.Content, Channel: release.Channel,
+		Template: release.Template, Version: release.Version, Digest: release.Content,
+		Channel: release.Channel, Namespace: release.Namespace,
 	}
 }

@@ -4,10 +4,11 @@ import "time"
 
 // Decision is the answer to a request. Either Target or Hold is set.
 type Decision struct {
-	// Catalog and Namespace are where was looked; empty when no catalogue has the module.
+	// Catalog and Namespace are where was looked; empty when the request cannot be answered as it is written.
 	Catalog   Catalog
 	Namespace string
-	Module    string
+	// Module is what was looked for, whether or not it was found; empty where nothing says it.
+	Module string
 	// SelectedBy is how the release was selected: as the request says, or as the module's default says for it.
 	SelectedBy Selection
 	// Target is the release to run. Changed says that something else, or nothing, runs now.
@@ -41,7 +42,8 @@ type Hold struct {
 	Reason Reason
 	// Message says it in a sentence, and how to go on where that is known.
 	Message string
-	// Candidate is the release that would have been moved to; nil when none was found.
+	// Candidate is the release that would have been moved to; nil when none was found, or when the module does not admit
+	// the installation.
 	Candidate *Release
 	// Stalled says that the request leads nowhere: nothing is installed that could be kept, or the request cannot be
 	// answered as it is written.

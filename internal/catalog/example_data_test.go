@@ -276,7 +276,7 @@ var nothing catalog.Installed
 func runs(version string, edits ...func(*catalog.Installed)) catalog.Installed {
 	return edit(catalog.Installed{
 		Module: "foo", Catalog: catalog.System,
-		Current: &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version},
+		Current: &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version, Namespace: systemNamespace},
 	}, edits...)
 }
 
@@ -301,8 +301,16 @@ func planned(version, digest string) func(*catalog.Installed) {
 }
 
 func chosen(c catalog.Catalog) func(*catalog.Installed) {
-	return func(i *catalog.Installed) { i.Module, i.Catalog = "foo", c }
+	return func(i *catalog.Installed) {
+		i.Module, i.Catalog = "foo", c
+		if i.Current != nil && c == catalog.Local {
+			i.Current.Namespace = localNamespace
+		}
+	}
 }
+
+// rechosen is what is known of an installation whose request names another catalogue than it did.
+func rechosen(i *catalog.Installed) { i.Catalog = "" }
 
 // unversionedRuns is an installation of a release without a version.
 func unversionedRuns(digest string) catalog.Installed {

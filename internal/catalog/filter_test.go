@@ -39,11 +39,19 @@ func TestReleasesAreFiltered(t *testing.T) {
 		"deleting, installed":     {"and stays where it runs", version("2.0.0"), runs("2.0.0"), system(list(of("2.0.0", deleting))), "keep foo-2.0.0 warn ReleaseWithdrawn"},
 
 		"admitted":     {"the module admits the namespace", latest(), nothing, shared(admitting(localNamespace)), "install foo-2.0.0"},
-		"not admitted": {"and another not", latest(), nothing, shared(admitting("team-b")), "hold ConsumerNotAllowed at foo-2.0.0"},
-		"by version":   {"whatever is asked for", version("1.0.0"), nothing, shared(admitting()), "hold ConsumerNotAllowed at foo-1.0.0"},
-		"by channel":   {"whatever is asked for", channel("stable"), nothing, shared(admitting()), "hold ConsumerNotAllowed at foo-1.0.0"},
-		"by template":  {"whatever is asked for", template("foo-1.0.0"), nothing, shared(admitting()), "hold ConsumerNotAllowed at foo-1.0.0"},
-		"no longer":    {"losing access takes nothing away", latest(), runs("1.0.0"), shared(admitting()), "hold ConsumerNotAllowed at foo-2.0.0"},
+		"not admitted": {"and another not", latest(), nothing, shared(admitting("team-b")), "hold ConsumerNotAllowed"},
+		"by version":   {"whatever is asked for", version("1.0.0"), nothing, shared(admitting()), "hold ConsumerNotAllowed"},
+		"by channel":   {"whatever is asked for", channel("stable"), nothing, shared(admitting()), "hold ConsumerNotAllowed"},
+		"by template":  {"whatever is asked for", template("foo-1.0.0"), nothing, shared(admitting()), "hold ConsumerNotAllowed"},
+		"no longer":    {"losing access takes nothing away", latest(), runs("1.0.0"), shared(admitting()), "hold ConsumerNotAllowed"},
+		"not admitted, not ready": {
+			"for whom a module is not, nothing of it is fetched or kept", version("3.0.0"), nothing,
+			system(list(of("3.0.0", broken)), edit(foo(), admitting())), "hold ReleaseNotReady",
+		},
+		"not admitted, suspended": {
+			"not even what a stopped channel points to", channel("stable"), nothing,
+			system(everyone("1.0.0"), edit(foo("stable=1.0.0"), suspend("stable"), admitting())), "hold ChannelSuspended",
+		},
 		"system's own": {"the system's namespace is its own", latest(func(r *catalog.Request) { r.Namespace = systemNamespace }), nothing, shared(admitting()), "install foo-2.0.0"},
 		"local is for all": {
 			"who may use the local catalogue is not the module's to say", latest(), nothing,

@@ -6,22 +6,20 @@ import "fmt"
 func (r *resolution) locate() *Hold {
 	r.catalog = r.whichCatalog()
 	r.catalogue = r.index.at(r.catalog)
-	name := r.request.Name
+	r.module = r.whichModule()
 	if r.selection.By == ByTemplate {
-		template, hold := r.template()
-		if hold != nil {
+		if hold := r.template(); hold != nil {
 			return hold
 		}
-		name = template.Module
 	}
-	if current := r.installed.Current; current != nil && r.installed.Module != "" && r.installed.Module != name {
+	if current := r.installed.Current; current != nil && r.installed.Module != "" && r.installed.Module != r.module {
 		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
-			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, name)}
+			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, r.module)}
 	}
-	r.entry = r.catalogue.modules[name]
+	r.entry = r.catalogue.modules[r.module]
 	if r.entry == nil {
-		return &Hold{Reason: ModuleNotFound, Message: fmt.Sprintf("There is no module %s%s%s", name, in(r.catalogue), r.elsewhere(
-			func(other *Catalogue) bool { return other.modules[name] != nil }))}
+		return &Hold{Reason: ModuleNotFound, Message: fmt.Sprintf("There is no module %s%s%s", r.module, in(r.catalogue), r.elsewhere(
+			func(other *Catalogue) bool { return other.modules[r.module] != nil }))}
 	}
 	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.catalogue))
 	return nil
@@ -53,6 +51,20 @@ func (r *resolution) whichCatalog() Catalog {
 	return System
 }
 
+// whichModule is the module that is looked for. Of a template that is not there, it is the one by which the other
+// catalogue was passed over, or else the installed one: what becomes of that module may be the answer.
+func (r *resolution) whichModule() string {
+	if r.request.Name != "" {
+		return r.request.Name
+	}
+	for _, catalogue := range []*Catalogue{r.catalogue, r.index.at(Local), r.index.at(System)} {
+		if template := catalogue.templates[r.request.Template]; template != nil {
+			return template.Module
+		}
+	}
+	return r.installed.Module
+}
+
 // keepsCatalog says whether the earlier choice of a catalogue holds. It was made for one module.
 func (r *resolution) keepsCatalog() bool {
 	if r.installed.Catalog != Local && r.installed.Catalog != System {
@@ -72,21 +84,21 @@ func (r *resolution) keepsCatalog() bool {
 	return true
 }
 
-// template is the template that the request names.
-func (r *resolution) template() (*release, *Hold) {
+// template says why the template that the request names cannot be meant, or nothing.
+func (r *resolution) template() *Hold {
 	name := r.request.Template
 	template := r.catalogue.templates[name]
 	switch {
 	case template == nil:
-		return nil, &Hold{Reason: TemplateNotFound, Message: fmt.Sprintf("There is no template %s%s%s", name, in(r.catalogue), r.elsewhere(
+		return &Hold{Reason: TemplateNotFound, Message: fmt.Sprintf("There is no template %s%s%s", name, in(r.catalogue), r.elsewhere(
 			func(other *Catalogue) bool { return other.templates[name] != nil }))}
 	case template.Module == "":
-		return nil, &Hold{Reason: ModuleUnknown, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
+		return &Hold{Reason: ModuleUnknown, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
 	case r.request.Name != "" && template.Module != r.request.Name:
-		return nil, &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
+		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
 			"Template %s is a release of module %s, not of %s", name, template.Module, r.request.Name)}
 	default:
-		return template, nil
+		return nil
 	}
 }
 

@@ -113,10 +113,46 @@ func TestCatalogueIsLocated(t *testing.T) {
 		},
 		"template of another module": {"an installation is for one module", template("bar-1.0.0"), runs("1.0.0"), system(append(platform, of("1.0.0", bar))), "hold ModuleMismatch"},
 		"another module":             {"by name too", ask(func(r *catalog.Request) { r.Name = "bar" }), runs("1.0.0"), system(append(platform, of("1.0.0", bar))), "hold ModuleMismatch"},
+		"template, name unheard of":  {"a name that no template bears out has the last word", template("foo-7.0.0", func(r *catalog.Request) { r.Name = "bar" }), nothing, both(nil, platform), "hold TemplateNotFound"},
 		"another module, nothing installed": {
 			"before the first install nothing is in the way", ask(func(r *catalog.Request) { r.Name = "bar" }),
 			catalog.Installed{Module: "foo", Catalog: catalog.System},
 			system(append(platform, of("1.0.0", bar))), "install bar-1.0.0",
 		},
 	})
+}
+
+// TestDecisionNamesTheModule: also where nothing was found, because that is what the answer depends on.
+func TestDecisionNamesTheModule(t *testing.T) {
+	t.Parallel()
+	platform := everyone("1.0.0", "2.0.0")
+	for name, tc := range map[string]struct {
+		reason    string
+		request   catalog.Request
+		installed catalog.Installed
+		index     catalog.Index
+		want      string
+	}{
+		"malformed": {"a request that cannot be read names one", version("three"), nothing, system(platform), "foo"},
+		"found":     {"what is found has its module's name", template("foo-1.0.0"), nothing, system(platform), "foo"},
+		"not found": {"what nobody has was looked for all the same", latest(), nothing, both(nil, nil), "foo"},
+		"shadowed": {
+			"a template that a local module shadows comes back when that goes", template("foo-2.0.0"), nothing,
+			both(everyone("1.0.0"), platform), "foo",
+		},
+		"elsewhere": {"a template of the other catalogue says its module", template("foo-2.0.0", from(catalog.Local)), nothing, both(nil, platform), "foo"},
+		"gone":      {"what is installed is a release of its module", template("foo-9.0.0"), runs("1.0.0"), system(platform), "foo"},
+		"unknown":   {"a template that nobody has says nothing", template("foo-9.0.0"), nothing, system(platform), ""},
+		"no module": {
+			"nor does one that is of no module", template("foo-1.0.0"), nothing,
+			system(list(of("1.0.0", func(r *catalog.Release) { r.Module = "" }))), "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := catalog.Resolve(tc.request, tc.installed, tc.index, now).Module; got != tc.want {
+				t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
 }

@@ -104,13 +104,11 @@ func (r *resolution) permitDirection(target *release, towards direction) *Hold {
 // content is the same: the next release would not come from the channel.
 func (r *resolution) permitLeaving(target *release) *Hold {
 	from := r.installed.Current.Channel
-	if from == "" || r.consents(target) || (r.selection.By == ByChannel && r.selection.Value == from) {
+	stays := r.selection.By == ByChannel && r.selection.Value == from && r.catalogue.namespace == r.installed.Current.Namespace
+	if from == "" || stays || r.consents(target) {
 		return nil
 	}
-	home := r.entry
-	if r.installed.Catalog == Local || r.installed.Catalog == System {
-		home = r.index.at(r.installed.Catalog).modules[r.entry.name]
-	}
+	home := r.home()
 	if home == nil {
 		return nil
 	}
@@ -122,6 +120,17 @@ func (r *resolution) permitLeaving(target *release) *Hold {
 		hint = "to leave, set allowDowngradeTo to " + target.Version
 	}
 	return &Hold{Reason: OneWayChannel, Message: fmt.Sprintf("Channel %s is left with consent only; %s", from, hint)}
+}
+
+// home is the module as the catalogue has it that the installed release was chosen from: another one has no say about
+// its channels.
+func (r *resolution) home() *entry {
+	for _, catalogue := range []*Catalogue{r.index.at(Local), r.index.at(System)} {
+		if catalogue.namespace == r.installed.Current.Namespace {
+			return catalogue.modules[r.entry.name]
+		}
+	}
+	return nil
 }
 
 func (r *resolution) permitMode(target *release) *Hold {

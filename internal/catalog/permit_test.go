@@ -162,6 +162,10 @@ func TestOneWayChannelsAreLeftWithConsent(t *testing.T) {
 	open := system(releases, foo("stable=1.0.0", "fast=2.0.0", "experimental=1.5.0"))
 	gone := system(releases, foo("stable=1.0.0", "fast=2.0.0"))
 	there := runs("1.5.0", via("experimental"))
+	twoShelves := catalog.Index{
+		Local:  catalog.New(localNamespace, append(everyone("3.0.0"), in("experimental", "1.7.0", named("foo-own"))), nil),
+		System: catalog.New(systemNamespace, releases, []catalog.Module{edit(foo("experimental=1.5.0"), oneWay("experimental"))}),
+	}
 	run(t, map[string]example{
 		"stays":             {"who stays is not asked", channel("experimental"), there, shelf, "keep foo-1.5.0"},
 		"enters":            {"nor who enters", channel("experimental"), runs("1.0.0", via("stable")), shelf, "move foo-1.5.0"},
@@ -187,10 +191,22 @@ func TestOneWayChannelsAreLeftWithConsent(t *testing.T) {
 		},
 		"not one-way": {"other channels are left freely", channel("fast"), there, open, "move foo-2.0.0"},
 		"gone":        {"a channel that is no more holds nobody", channel("fast"), there, gone, "move foo-2.0.0"},
-		"to another catalogue": {"the channel's own catalogue says", latest(from(catalog.Local)), there, catalog.Index{
-			Local:  catalog.New(localNamespace, everyone("3.0.0"), nil),
-			System: catalog.New(systemNamespace, releases, []catalog.Module{edit(foo("experimental=1.5.0"), oneWay("experimental"))}),
-		}, "hold OneWayChannel at foo-3.0.0 locally"},
+		"to another catalogue": {
+			"the channel's own catalogue says", latest(from(catalog.Local)), edit(there, rechosen), twoShelves,
+			"hold OneWayChannel at foo-3.0.0 locally",
+		},
+		"by the other's channel": {
+			"a channel of the same name in another catalogue is another way", channel("experimental", from(catalog.Local)), edit(there, rechosen),
+			twoShelves, "hold OneWayChannel at foo-own locally",
+		},
+		"to another catalogue, consented": {
+			"consent is consent", latest(from(catalog.Local), allow("3.0.0")), edit(there, rechosen), twoShelves, "move foo-3.0.0 locally",
+		},
+		"catalogue gone": {
+			"a catalogue that is no more holds nobody", latest(from(catalog.Local)), edit(there, rechosen),
+			catalog.Index{Local: catalog.New(localNamespace, everyone("3.0.0"), nil)},
+			"move foo-3.0.0 locally",
+		},
 		"no version to name": {
 			"without a version there is nothing to consent to", template("foo-odd"), there,
 			system(append(releases, of("1.5.0", named("foo-odd"), unversioned)), edit(foo("experimental=1.5.0"), oneWay("experimental"))), "hold OneWayChannel at foo-odd",

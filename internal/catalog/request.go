@@ -67,7 +67,8 @@ type Upgrade struct {
 
 // Installed is what the installation is known to run. The zero value is a first install.
 type Installed struct {
-	// Module and Catalog are what the earlier choice was made from. Record them from a Decision that has a Target.
+	// Module and Catalog are what the earlier choice was made from. Record them from a Decision that has a Target, and
+	// forget the catalogue when the request asks for another one than it did then.
 	Module  string
 	Catalog Catalog
 	// Current is what was really applied, and nil before anything was; an attempt that failed does not count. Previous is
@@ -84,8 +85,10 @@ type Choice struct {
 	// Version is empty when it was unknown.
 	Version string
 	Digest  string
-	// Channel is the channel that it was chosen by; empty when it was chosen otherwise.
-	Channel string
+	// Channel is the channel that it was chosen by; empty when it was chosen otherwise. Namespace is that of the catalogue
+	// it was chosen from, which says what the channel is.
+	Channel   string
+	Namespace string
 }
 
 // Plan is the change to one release, spelt out and digested.

@@ -10,7 +10,7 @@ import (
 // Resolve chooses the release that an installation should run. The same arguments always give the same decision, and
 // without changes to the first three it stays the same until the decision's NextCheck.
 func Resolve(request Request, installed Installed, index Index, now time.Time) Decision {
-	r := &resolution{request: request, installed: installed, index: index, now: now}
+	r := &resolution{request: request, installed: installed, index: index, now: now, module: request.Name}
 	if installed.Current != nil {
 		r.current.Release = Release{Template: installed.Current.Template, Version: installed.Current.Version, Digest: installed.Current.Digest}
 		r.current.read()
@@ -33,6 +33,7 @@ type resolution struct {
 	versions  revision.StrictRange
 	catalog   Catalog
 	catalogue *Catalogue
+	module    string
 	entry     *entry
 	trace     []Rule
 	warnings  []Finding
@@ -60,12 +61,9 @@ func (r *resolution) choose() (*release, *Hold) {
 
 // decide turns what was found into the answer.
 func (r *resolution) decide(target *release, hold *Hold) Decision {
-	d := Decision{Catalog: r.catalog, SelectedBy: r.selection, Hold: hold, Trace: r.trace}
+	d := Decision{Catalog: r.catalog, Module: r.module, SelectedBy: r.selection, Hold: hold, Trace: r.trace}
 	if r.catalogue != nil {
 		d.Namespace = r.catalogue.namespace
-	}
-	if r.entry != nil {
-		d.Module = r.entry.name
 	}
 	switch {
 	case hold == nil:

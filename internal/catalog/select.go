@@ -117,8 +117,12 @@ func (e *entry) versionNotFound(version string) *Hold {
 	return &Hold{Reason: VersionNotFound, Message: message}
 }
 
-// holdOne holds at the release that was about to be chosen.
+// holdOne holds at the release that was about to be chosen. Whom the module does not admit has no candidate: that would
+// be fetched and kept for them.
 func (r *resolution) holdOne(reason Reason, message string, from []*release) *Hold {
+	if !r.admitted() {
+		return &Hold{Reason: reason, Message: message}
+	}
 	stated := preferred(from, r.now, r.installed.Current).Release
 	return &Hold{Reason: reason, Message: message, Candidate: &stated}
 }

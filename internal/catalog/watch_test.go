@@ -109,19 +109,20 @@ func TestModulesWakeWhomTheyMove(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) bool {
 		t.Helper()
 		before, was := w.resolve(), w.outcome()
+		s := pick(w, []*shelf{&w.system, &w.local})
 		var old, fresh *catalog.Module
-		if len(w.system.modules) > 0 {
-			old = &w.system.modules[0]
+		if len(s.modules) > 0 {
+			old = &s.modules[0]
 		}
-		w.system.modules = nil
+		s.modules = nil
 		if !w.oneIn(4) {
 			module := w.module()
 			fresh = &module
-			w.system.modules = []catalog.Module{module}
+			s.modules = []catalog.Module{module}
 		}
 		if old != nil && fresh != nil {
 			fresh.Admits = old.Admits
-			w.system.modules[0].Admits = old.Admits
+			s.modules[0].Admits = old.Admits
 		}
 		is := w.outcome()
 		if keys := catalog.WakesOf(old, fresh); was != is && !wakes(w, before, keys) {
