@@ -317,7 +317,7 @@ type Dependency struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=mi,categories={sluice,sluice-modules}
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
-// +kubebuilder:printcolumn:name="Module",type=string,JSONPath=`.spec.module.name`
+// +kubebuilder:printcolumn:name="Module",type=string,JSONPath=`.status.resolution.module`
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=`.spec.module.channel`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.current.version`
 // +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.pending.version`
