@@ -56,14 +56,12 @@ func (c *Catalogue) Wakes(changed Release) []string {
 	affected := []Release{changed}
 	var channels []string
 	if version, err := revision.ParseStrict(changed.Version); err == nil {
-		keys = append(keys, key(entry.name, Selection{ByVersion, version.Precedence()}), key(entry.name, Selection{By: ByLatest}))
+		keys = append(keys, key(entry.name, Selection{ByVersion, version.Precedence()}))
 		for _, twin := range entry.at(changed.Version) {
 			affected = append(affected, twin.Release)
 		}
 		channels = entry.pointingTo(version)
-		if entry.byDefault().followsReleases() {
-			keys = append(keys, key(entry.name, Selection{By: ByDefault}))
-		}
+		keys = append(keys, entry.followers(affected)...)
 	}
 	for _, release := range affected {
 		keys = append(keys, "template/"+release.Template)
@@ -79,6 +77,19 @@ func (c *Catalogue) Wakes(changed Release) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// followers are the keys of those that follow the highest release, if one of the releases is offered to them. One that
+// is in a channel alone matters to them only where it contests the version of another that is not.
+func (e *entry) followers(releases []Release) []string {
+	if !slices.ContainsFunc(releases, func(r Release) bool { return !r.Claims() }) {
+		return nil
+	}
+	keys := []string{key(e.name, Selection{By: ByLatest})}
+	if e.byDefault().followsReleases() {
+		keys = append(keys, key(e.name, Selection{By: ByDefault}))
+	}
+	return keys
 }
 
 // wakesAll is for a release that makes or breaks its module here: another catalogue may take over.

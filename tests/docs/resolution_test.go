@@ -137,7 +137,7 @@ func runs(version, channel, before string) catalog.Installed {
 		return &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "content of " + version}
 	}
 	installed := catalog.Installed{Module: "foo", Catalog: catalog.System, Current: of(version)}
-	installed.Current.Channel = channel
+	installed.Current.Channel, installed.Current.Namespace = channel, theirs
 	if before != "" {
 		installed.Previous = of(before)
 	}
@@ -206,6 +206,9 @@ func directionExamples() map[string]choice {
 	oneWay := &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "v2", Version: "2.0.0", OneWay: true}}}
 	back := &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "regular", Version: "1.0.0"}}}
 	minor := upgrading("", catalog.Minor)
+	local := func(r *catalog.Request) { r.Catalog = catalog.Local }
+	rechosen := runs("2.0.0", "v2", "")
+	rechosen.Catalog = "" // It was chosen for another spec.
 	return map[string]choice{
 		"2.0.0 | `channel: regular` at 1.0.0":         {request: want(byChannel("regular")), installed: runs("2.0.0", "", ""), system: regular},
 		"2.0.0 | the same, `allowDowngradeTo: 1.0.0`": {request: want(byChannel("regular"), allowing("1.0.0")), installed: runs("2.0.0", "", ""), system: regular},
@@ -222,6 +225,10 @@ func directionExamples() map[string]choice {
 		"1.4.0 | `version: 1.5.0`, `mode: Manual`":                {request: want(byVersion("1.5.0"), upgrading(catalog.Manual, "")), installed: runs("1.4.0", "", ""), system: steps},
 		"2.0.0 by the one-way channel `v2` | `version: 2.1.0`": {
 			request: want(byVersion("2.1.0")), installed: runs("2.0.0", "v2", ""), system: versions("2.0.0", "2.1.0"), module: oneWay,
+		},
+		"2.0.0 by the one-way channel `v2` of the system's catalogue | `channel: v2`, `catalog: Local`": {
+			request: want(byChannel("v2"), local), installed: rechosen, system: versions("2.0.0"), module: oneWay,
+			local: []catalog.Release{foo("2.1.0", func(r *catalog.Release) { r.Channel = "v2" })},
 		},
 	}
 }
