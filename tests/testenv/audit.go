@@ -51,13 +51,13 @@ func (r Request) Impersonated() string {
 }
 
 // audit has the API server keep an audit log in the environment's folder.
-func (e *Env) audit(plane *envtest.Environment) error {
+func (e *Env) audit(server *envtest.APIServer) error {
 	policy := filepath.Join(e.dir, "audit-policy.json")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return fmt.Errorf("write the audit policy: %w", err)
 	}
 	e.auditLog = filepath.Join(e.dir, "audit.log")
-	plane.ControlPlane.GetAPIServer().Configure().
+	server.Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", e.auditLog).
 		Set("audit-log-maxsize", "4096")
@@ -99,12 +99,12 @@ func (e *Env) Requests(user string) ([]Request, error) {
 	}
 }
 
-// KubeconfigAs writes a kubeconfig of a user with this name, and returns its path. Beside what is granted to the name,
-// and to all who are authenticated, the user has no rights.
-func (e *Env) KubeconfigAs(name string) (string, error) {
+// KubeconfigAs writes a kubeconfig of a user with this name in these groups, and returns its path. Beside what is granted
+// to the name and the groups, and to all who are authenticated, the user has no rights.
+func (e *Env) KubeconfigAs(name string, groups ...string) (string, error) {
 	e.users.Lock()
 	defer e.users.Unlock()
-	user, err := e.plane.AddUser(envtest.User{Name: name}, nil)
+	user, err := e.plane.AddUser(envtest.User{Name: name, Groups: groups}, nil)
 	if err != nil {
 		return "", fmt.Errorf("add the user %s: %w", name, err)
 	}

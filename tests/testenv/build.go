@@ -13,7 +13,7 @@ import (
 // Build builds the program into dir and returns its path.
 func Build(ctx context.Context, dir string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "sluice")
-	build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", binary, ".")...)
+	build := exec.CommandContext(ctx, "go", append(append([]string{"build", "-buildvcs=false"}, flags...), "-o", binary, ".")...)
 	build.Dir = Root()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build sluice: %w: %s", err, out)

@@ -14,7 +14,7 @@ import (
 )
 
 // stopTimeout is how long the manager may take to stop before it is killed.
-const stopTimeout = 30 * time.Second
+const stopTimeout = 3 * time.Minute
 
 // ManagerOptions say how the program is run.
 type ManagerOptions struct {

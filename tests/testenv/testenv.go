@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -24,9 +23,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
-
-// startTimeout is how long the API server may take to answer; it takes about 3 s on an idle machine.
-const startTimeout = 2 * time.Minute
 
 // Options choose what is started. The zero value is what tests need.
 type Options struct {
@@ -49,7 +45,7 @@ type Env struct {
 	Client client.Client
 	Scheme *kruntime.Scheme
 
-	plane           *envtest.Environment
+	plane           *envtest.ControlPlane
 	dir             string
 	auditLog        string
 	stopControllers func()     // may be nil
@@ -69,29 +65,14 @@ func Start(options Options) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	plane := &envtest.Environment{
-		BinaryAssetsDirectory:    assets,
-		CRDInstallOptions:        envtest.CRDInstallOptions{Paths: options.CRDs, ErrorIfPathMissing: true},
-		ControlPlaneStartTimeout: startTimeout,
-		ControlPlaneStopTimeout:  startTimeout,
-		Scheme:                   scheme,
-	}
-	if options.Log != nil {
-		plane.ControlPlane.GetAPIServer().Out, plane.ControlPlane.GetAPIServer().Err = options.Log, options.Log
-	}
-	env := &Env{Scheme: scheme, plane: plane}
+	env := &Env{Scheme: scheme}
 	if env.dir, err = os.MkdirTemp("", "sluice-testenv-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the control plane: %w", err)
 	}
-	if options.Audit {
-		if err := env.audit(plane); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(env.dir))
-		}
+	if err := env.startPlane(assets, options); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(env.dir))
 	}
-	if env.Config, err = plane.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the control plane: %w", err), os.RemoveAll(env.dir))
-	}
-	if err := env.prepare(); err != nil {
+	if err := env.prepare(options.CRDs); err != nil {
 		return nil, errors.Join(err, env.Stop())
 	}
 	if len(options.Controllers) > 0 {
@@ -100,23 +81,6 @@ func Start(options Options) (*Env, error) {
 		}
 	}
 	return env, nil
-}
-
-func (e *Env) prepare() error {
-	var err error
-	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil {
-		return fmt.Errorf("make a client: %w", err)
-	}
-	user, err := e.plane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		return fmt.Errorf("add an administrator: %w", err)
-	}
-	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		return fmt.Errorf("make a kubeconfig: %w", err)
-	}
-	e.Kubeconfig = filepath.Join(e.dir, "kubeconfig")
-	return os.WriteFile(e.Kubeconfig, kubeconfig, 0o600)
 }
 
 // Stop stops the programs and removes their files.
