@@ -11,4 +11,4 @@ KUBEBUILDER_ASSETS=$(tests/controlplane/build.sh)
 export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
 
 (cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)
-"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m "$@"
+"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m "$@"
