@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -389,11 +390,25 @@ func TestProxyOfAnObjectIsTheOnlyWay(t *testing.T) {
 
 // The controller's own identity comes from variables, so these tests run by themselves.
 
+// leaveClouds takes from the process what it knows of clouds from the one who runs the tests.
+func leaveClouds(t *testing.T) {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, cloud := range []string{"AWS_", "AZURE_", "GOOGLE_", "GCE_", "GCLOUD_", "CLOUDSDK_"} {
+			if strings.HasPrefix(name, cloud) {
+				t.Setenv(name, "")
+			}
+		}
+	}
+}
+
 func TestControllerLogsInToAmazon(t *testing.T) {
+	leaveClouds(t)
 	t.Setenv("AWS_REGION", "eu-west-1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-key")
-	t.Setenv("AWS_CA_BUNDLE", "")
 	p := amazon()
 	c := newCloud(t, p.answers)
 	secrets, request := p.subject(c, Options{})
@@ -419,9 +434,8 @@ func TestNodeLocalIdentityGoesToNoProxy(t *testing.T) {
 		reply(`{"access_token":"canary-node","expires_in":3600,"token_type":"Bearer"}`)(w, r)
 	}))
 	t.Cleanup(node.Close)
+	leaveClouds(t)
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(node.URL, "http://"))
-	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
-	t.Setenv("HOME", t.TempDir())
 	p := google()
 	c := newCloud(t, p.answers)
 	secrets, request := p.subject(c, Options{})
@@ -444,10 +458,7 @@ func TestPodIdentityGoesToNoProxy(t *testing.T) {
 		reply(`{"AccessKeyId":"id","SecretAccessKey":"key","Token":"t","Expiration":"2100-01-01T00:00:00Z"}`)(w, r)
 	}))
 	t.Cleanup(node.Close)
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_PROFILE", "AWS_CA_BUNDLE"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("HOME", t.TempDir())
+	leaveClouds(t)
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", node.URL)
 	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "canary-pod")
 	p := amazon()

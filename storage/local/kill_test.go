@@ -19,12 +19,13 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// childMode says what the test binary does instead of running tests: it is killed, or lives with a full disk.
+// childMode says what the test binary is: one that is killed, that lives with a full disk, or that runs its tests bound by
+// the modes of files.
 const childMode = "SLUICE_LOCAL_CHILD"
 
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv(childMode); mode {
-	case "":
+	case "", "bound":
 		os.Exit(m.Run())
 	case "write":
 		writeUntilKilled()
