@@ -405,7 +405,7 @@ sluice_events_queued{reader="kubernetes"} 4
 func TestStopDeliversWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	address, posts := answering(t, func(http.ResponseWriter, *http.Request) {})
-	s, err := New(Options{EventsAddr: address})
+	s, err := New(Options{EventsAddr: address, DrainTimeout: time.Hour, AttemptTimeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

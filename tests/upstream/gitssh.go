@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -35,6 +36,8 @@ type GitSSH struct {
 	wire  *countingListener
 	stop  context.CancelFunc
 	conns sync.WaitGroup
+
+	settled atomic.Int64 // connections whose fault is chosen
 
 	mu     sync.Mutex
 	hosts  map[KeyType]*SSHKey
@@ -208,8 +211,8 @@ func (s *GitSSH) Commands() ([]SSHCommand, error) {
 	return commands, nil
 }
 
-// Connections counts the connections accepted so far.
-func (s *GitSSH) Connections() int { return int(s.wire.accepted.Load()) }
+// Connections counts the connections accepted so far. Whether a fault strikes one is settled before it counts.
+func (s *GitSSH) Connections() int { return int(s.settled.Load()) }
 
 // BytesOut counts the bytes that the server has sent, encryption included.
 func (s *GitSSH) BytesOut() int64 { return s.wire.out.Load() }

@@ -76,6 +76,7 @@ func (s *GitSSH) accept(ctx context.Context) {
 			return // The listener was closed.
 		}
 		fault := s.fault()
+		s.settled.Add(1)
 		s.conns.Go(func() { s.serve(ctx, conn, fault) })
 	}
 }

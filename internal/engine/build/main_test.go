@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 	case "worker-that-hoards":
 		must(build.ReadFrame(os.Stdin))
-		must(build.Confine(64<<20, 10))
+		must(build.Confine(64<<20, 600))
 		var all [][]byte
 		for {
 			piece := make([]byte, 1<<20)

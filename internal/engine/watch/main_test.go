@@ -269,7 +269,7 @@ func ref(gvk schema.GroupVersionKind, namespace, name string) watch.Ref {
 // known waits until the watcher knows the object's subject.
 func known(tb testing.TB, watcher *watch.Watcher, owner string, ref watch.Ref) *watch.Meta {
 	tb.Helper()
-	for deadline := time.After(time.Minute); ; {
+	for deadline := time.After(4 * time.Minute); ; {
 		if found, known := watcher.State(owner, ref); known {
 			return found
 		}
