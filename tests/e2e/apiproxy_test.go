@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -28,7 +29,10 @@ const (
 type apiProxy struct {
 	kubeconfig string
 	forward    http.Handler
+	server     *httptest.Server
 	counts     func(*http.Request) bool // which writes count; nil counts all
+
+	underWay sync.WaitGroup // writes
 
 	mu     sync.Mutex
 	writes []string
@@ -53,14 +57,14 @@ func newAPIProxy(t *testing.T) *apiProxy {
 	// The client is gone: that is what this proxy is for.
 	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	p := &apiProxy{forward: forward, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	server := httptest.NewServer(p)
+	p.server = httptest.NewServer(p)
 	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
+		p.server.CloseClientConnections()
+		p.server.Close()
 	})
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"proxy",
 "clusters":[{"name":"proxy","cluster":{"server":%q}}],"contexts":[{"name":"proxy","context":{"cluster":"proxy","user":"none"}}],
-"users":[{"name":"none","user":{}}]}`, server.URL)
+"users":[{"name":"none","user":{}}]}`, p.server.URL)
 	if err := os.WriteFile(p.kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +78,13 @@ func (p *apiProxy) onWrite(n int, when moment, strike func()) {
 	p.writes, p.at, p.when, p.strike = nil, n, when, strike
 }
 
+// settle waits, once the client is dead, until what it wrote last has come to its end at the API server, so that what is
+// read afterwards stays as it is.
+func (p *apiProxy) settle() {
+	p.server.CloseClientConnections()
+	p.underWay.Wait()
+}
+
 // seen is the writes since onWrite.
 func (p *apiProxy) seen() []string {
 	p.mu.Lock()
@@ -83,6 +94,12 @@ func (p *apiProxy) seen() []string {
 
 // ServeHTTP implements http.Handler.
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		// A client that dies takes nothing back; whether its last write happened is to be known, see settle.
+		r = r.WithContext(context.WithoutCancel(r.Context()))
+		p.underWay.Add(1)
+		defer p.underWay.Done()
+	}
 	when, strike := p.count(r)
 	switch when {
 	case beforeForwarding:

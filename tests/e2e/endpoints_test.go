@@ -23,7 +23,7 @@ func endpoint(ctx context.Context, manager *testenv.Manager, path string) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	found := make(chan answer, len(addresses))
 	for _, address := range addresses {
@@ -123,7 +123,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 			t.Parallel()
 			t.Log(c.reason)
 			s := newRunning(t, append([]string{
-				"--enable-leader-election", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=300ms",
+				"--enable-leader-election", "--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=300ms",
 			}, withEndpoints...)...)
 			s.answers(s.manager, "/readyz", http.StatusOK)
 			repository := s.upstream.Repository("app")

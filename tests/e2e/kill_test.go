@@ -101,6 +101,7 @@ func TestKilledWhileAnObjectComesAndGoesItConverges(t *testing.T) {
 			k.create(name, k.server.URL("app"))
 			k.within(fmt.Sprintf("killed at write %d for a new object, %s", n, when), k.manager.Done())
 			k.manager = nil
+			k.api.settle()
 			k.intact(name)
 			told := k.get(name).Status.Artifact != nil
 			k.start()

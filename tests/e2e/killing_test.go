@@ -69,6 +69,7 @@ func (k *killing) round(point string, arm func(strike func()) (disarm func())) {
 	}
 	k.manager = nil
 	k.struck++
+	k.api.settle()
 	k.intact(point)
 	told := k.get("app").Status.Artifact.Revision == mainAt(commit)
 	k.start()
@@ -84,7 +85,7 @@ func (k *killing) round(point string, arm func(strike func()) (disarm func())) {
 // diesOrFinishes tells whether the process died. One that has done all its work gets a moment more for its events.
 func (k *killing) diesOrFinishes(token, commit string) bool {
 	k.t.Helper()
-	finished := time.NewTimer(time.Minute)
+	finished := time.NewTimer(patience)
 	defer finished.Stop()
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()

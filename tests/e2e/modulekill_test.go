@@ -115,6 +115,7 @@ func (k *moduleKilling) operate(what string, begin func(name string), done func(
 		}
 		k.manager = nil
 		k.struck++
+		k.api.settle()
 		k.nothingIsOrphaned(what)
 		k.api.onWrite(0, "", nil)
 		k.start()
@@ -145,7 +146,7 @@ func (k *moduleKilling) diesBefore(what string, done func(context.Context, strin
 	k.t.Helper()
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for {
 		select {

@@ -79,6 +79,7 @@ func (k *ociKilling) round(point string, arm func(strike func()) (disarm func())
 	}
 	k.manager = nil
 	k.struck++
+	k.api.settle()
 	k.intact(point)
 	told := k.get("app").Status.Artifact.Revision == revision
 	k.start()
@@ -92,7 +93,7 @@ func (k *ociKilling) round(point string, arm func(strike func()) (disarm func())
 // diesOrFinishes tells whether the process died. One that has done all its work gets a moment more for its events.
 func (k *ociKilling) diesOrFinishes(token, revision string) bool {
 	k.t.Helper()
-	finished := time.NewTimer(time.Minute)
+	finished := time.NewTimer(patience)
 	defer finished.Stop()
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
@@ -278,6 +279,7 @@ func (k *ociKilling) whileComingAndGoing() {
 		k.within(fmt.Sprintf("killed at write %d for a new object, %s", n, when), k.manager.Done())
 		k.manager = nil
 		k.struck++
+		k.api.settle()
 		k.intact(name)
 		k.start()
 		k.proven(name, at("latest", latest))

@@ -56,9 +56,9 @@ func TestOCIFailuresOfTheRegistryAreToldAndHeal(t *testing.T) {
 		"garbage":        {"JSON that breaks off is no manifest.", registry.GarbageJSON().On(registry.ManifestGET), pullFailed("digest")},
 		"huge-manifest":  {"A manifest without end meets a limit.", registry.Huge(64 << 20).On(registry.ManifestGET), pullFailed("limit exceeded")},
 		"dropped":        {"A connection closed without an answer.", registry.Drop(), lookupFailed("EOF")},
-		"hang":           {"The spec's timeout bounds a registry that never answers.", registry.Hang(), lookupFailed("spec.timeout of 1s was not enough")},
-		"hang-in-layer":  {"And a layer that stops.", registry.HangAfter(early).On(registry.Blob), pullFailed("spec.timeout of 1s was not enough")},
-		"hang-manifest":  {"And a manifest that never comes.", registry.Hang().On(registry.ManifestGET), pullFailed("spec.timeout of 1s was not enough")},
+		"hang":           {"The spec's timeout bounds a registry that never answers.", registry.Hang(), lookupFailed("spec.timeout of 3s was not enough")},
+		"hang-in-layer":  {"And a layer that stops.", registry.HangAfter(early).On(registry.Blob), pullFailed("spec.timeout of 3s was not enough")},
+		"hang-manifest":  {"And a manifest that never comes.", registry.Hang().On(registry.ManifestGET), pullFailed("spec.timeout of 3s was not enough")},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestOCIFailuresOfTheRegistryAreToldAndHeal(t *testing.T) {
 			r := registry.ForTest(t, registry.Options{})
 			repository := r.Repository("team/app")
 			first := repository.PushFlux("latest", module(1), nil)
-			s.create(name, r.URL("team/app"), ociWithin(time.Second))
+			s.create(name, r.URL("team/app"), ociWithin(boundFor(name)))
 			good := s.ready(name, at("latest", first))
 
 			r.Always(c.fault)

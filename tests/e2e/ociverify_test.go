@@ -281,7 +281,7 @@ func TestOCIARevokedSignerIsNotTrusted(t *testing.T) {
 	s.secret("notary", entries)
 	manifest := r.repository.PushFlux("latest", module(1), nil)
 	r.attach(manifest, notationType, notary.Sign(t, manifest, verify.MediaTypeNotationJWS))
-	s.create("app", r.URL("team/app"), ociVerify("notation", "notary"), ociWithin(10*time.Second))
+	s.create("app", r.URL("team/app"), ociVerify("notation", "notary"), ociWithin(time.Minute))
 	good := s.proven("app", at("latest", manifest))
 
 	notary.Revoke()

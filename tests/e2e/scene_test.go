@@ -95,7 +95,7 @@ func (s *scene) stop() {
 
 // end asks the program to stop. One that has not logged anything yet could not take it for what it is.
 func (s *scene) end() error {
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return s.manager.Log() != "", nil
 	})
 	err = errors.Join(err, s.manager.Stop())
@@ -177,13 +177,16 @@ func (s *scene) eventually(what string, condition func(context.Context) (bool, s
 	testenv.Eventually(s.t, what, condition)
 }
 
+// patience is how long something awaited may take on a machine that has much else to do.
+const patience = 4 * time.Minute
+
 // within fails the test when the channel is not closed in good time.
 func (s *scene) within(what string, done <-chan struct{}) {
 	s.t.Helper()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
-		s.t.Fatalf("%s: not within a minute", what)
+	case <-time.After(patience):
+		s.t.Fatalf("%s: not within %s", what, patience)
 	}
 }
 

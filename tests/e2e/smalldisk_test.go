@@ -56,7 +56,8 @@ func mountedDisk(t *testing.T) (*smallDisk, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(top, 0); err != nil {
+		// A process that another test is just starting may still have a file of it open.
+		if err := unix.Unmount(top, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
