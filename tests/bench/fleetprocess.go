@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -77,8 +78,8 @@ func (f *fleet) cpu() (time.Duration, error) {
 	total := int64(0)
 	for _, thread := range threads {
 		content, err := os.ReadFile(thread)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // It has ended.
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // It has ended, before or after the file was opened.
 		}
 		if err != nil {
 			return 0, err

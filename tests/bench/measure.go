@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -36,15 +37,21 @@ func measure(commands ...*exec.Cmd) (usage, error) {
 
 	var u usage
 	var failed error
+	held := int64(0) // as the kernel tells at the end
 	for i, cmd := range commands {
 		if err := cmd.Wait(); err != nil && failed == nil {
 			failed = fmt.Errorf("run %q: %w: %s", cmd.Args, err, bytes.TrimSpace(errors[i].Bytes()))
 		}
 		u.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		if spent, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			held = max(held, spent.Maxrss<<10) // getrusage(2): in KiB
+		}
 	}
 	u.wall = time.Since(began)
 	close(done)
-	u.peak = <-peak
+	if u.peak = <-peak; u.peak == 0 {
+		u.peak = held // They were over before anybody looked.
+	}
 	return u, failed
 }
 
