@@ -134,7 +134,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 
 			standby := s.another()
 			s.answers(standby, "/healthz", http.StatusOK)
-			if got := s.answers(standby, "/readyz", http.StatusInternalServerError); !strings.Contains(string(got.body), "artifact-server failed") {
+			if got := s.answers(standby, "/readyz", http.StatusInternalServerError); !strings.Contains(string(got.body), "leader failed") {
 				t.Errorf("a standby's readiness says %q", got.body)
 			}
 			second := repository.Commit("main", "Second", oneFile("replicas: 2\n"))
