@@ -52,6 +52,7 @@ func (c *Catalogue) IndexFields(ctx context.Context, indexer client.FieldIndexer
 		keys  client.IndexerFunc
 	}{
 		{&modulesv1.ModuleInstallation{}, keysIndex, indexKeys},
+		{&modulesv1.ModuleInstallation{}, homeIndex, indexHome},
 		{&modulesv1.ModuleInstallation{}, usesIndex, indexUses},
 		{&modulesv1.ModuleInstallation{}, countIndex, indexCount},
 		{&modulesv1.ModuleInstallation{}, sourceIndex, indexInstallationSources},

@@ -8,8 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	controllers "sluice.dev/sluice/controllers/modules"
@@ -192,6 +198,37 @@ func TestOnlyThoseWakeThatAChangeConcerns(t *testing.T) {
 			got := strings.Join(names, " ")
 			return got == tc.want, got
 		})
+	}
+}
+
+// TestLabelsOfANamespaceWakeItsInstallations: the news comes from every namespace, and the cache has only some of them.
+func TestLabelsOfANamespaceWakeItsInstallations(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	p.create(p.installation("app", modulesv1.ModuleInstallationStatus{ObservedGeneration: 1}))
+	testenv.Eventually(t, "the cache has the installation", func(ctx context.Context) (bool, string) {
+		err := p.cached.Get(ctx, client.ObjectKey{Namespace: p.tenant, Name: "app"}, &modulesv1.ModuleInstallation{})
+		return err == nil, "not there"
+	})
+	for name, tc := range map[string]struct {
+		reason    string
+		namespace string
+		want      int
+	}{
+		"Watched": {reason: "its installation is woken", namespace: p.tenant, want: 1},
+		"Other":   {reason: "a namespace that is not watched has none, which is no error", namespace: env.NewNamespace(t), want: 0},
+	} {
+		var errs []string
+		ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { errs = append(errs, args) }, funcr.Options{}))
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		p.catalogue.OnNamespace().Update(ctx, event.UpdateEvent{
+			ObjectOld: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: tc.namespace}},
+			ObjectNew: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: tc.namespace, Labels: map[string]string{"a": "b"}}},
+		}, queue)
+		if queue.Len() != tc.want || len(errs) > 0 {
+			t.Errorf("%s: %s: %d requests, errors %q", name, tc.reason, queue.Len(), errs)
+		}
+		queue.ShutDown()
 	}
 }
 

@@ -19,8 +19,15 @@ import (
 	"sluice.dev/sluice/internal/catalog"
 )
 
-// keysIndex finds installations by what they listen to in a catalogue, as package catalog spells it.
-const keysIndex = "spec.module.keys"
+const (
+	// keysIndex finds installations by what they listen to in a catalogue, as package catalog spells it.
+	keysIndex = "spec.module.keys"
+	// homeIndex finds them by their namespace. The cache refuses a namespace that it does not hold, and finds nothing for
+	// it in an index.
+	homeIndex = "metadata.namespace"
+)
+
+func indexHome(obj client.Object) []string { return []string{obj.GetNamespace()} }
 
 // indexKeys is what an installation listens to: what it asks for, and what is said of the release that it runs.
 func indexKeys(obj client.Object) []string {
@@ -159,14 +166,14 @@ func moduleKeys(before, after *modulesv1.Module) (namespace string, keys []strin
 }
 
 // OnNamespace wakes the installations of a namespace whose labels have changed: modules select by these. The objects are
-// metadata.
+// metadata, of every namespace there is: also of those whose installations are not watched.
 func (c *Catalogue) OnNamespace() handler.EventHandler {
 	return changes(0, func(ctx context.Context, before, after *metav1.PartialObjectMetadata) []reconcile.Request {
 		if before == nil || after == nil || maps.Equal(before.Labels, after.Labels) {
 			return nil
 		}
 		var list modulesv1.ModuleInstallationList
-		if err := c.reader.List(ctx, &list, client.InNamespace(after.Name), client.UnsafeDisableDeepCopy); err != nil {
+		if err := c.reader.List(ctx, &list, client.MatchingFields{homeIndex: after.Name}, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "cannot list installations; they follow at their interval", "consumer", after.Name)
 			return nil
 		}
