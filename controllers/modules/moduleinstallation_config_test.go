@@ -143,6 +143,9 @@ func TestFirstInstallationOfNothingIsStalled(t *testing.T) {
 	if !is(modulesv1.ResolvedCondition, metav1.ConditionFalse, modulesv1.ModuleNotFoundReason)(obj) || obj.Status.Inventory != nil {
 		t.Errorf("%s", summary(obj))
 	}
+	if got := p.column("Module"); got != "foo" {
+		t.Errorf("column MODULE shows %q", got)
+	}
 	p.release("1.0.0", "regular")
 	p.until("a release wakes it", installed("1.0.0"))
 }

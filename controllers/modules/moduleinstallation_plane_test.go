@@ -2,6 +2,7 @@ package modules_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -316,4 +317,27 @@ func (p *plane) giveEverywhere(account string) {
 	}
 	p.create(binding)
 	p.t.Cleanup(func() { check(p.t, p.client.Delete(context.WithoutCancel(p.t.Context()), binding)) })
+}
+
+// column is what kubectl get prints of the installation in a column.
+func (p *plane) column(name string) string {
+	p.t.Helper()
+	tables, err := rest.RESTClientFor(&rest.Config{
+		Host: env.Config.Host, TLSClientConfig: env.Config.TLSClientConfig, BearerToken: env.Config.BearerToken, APIPath: "/apis",
+		ContentConfig: rest.ContentConfig{GroupVersion: &modulesv1.GroupVersion, NegotiatedSerializer: clientgoscheme.Codecs.WithoutConversion()},
+	})
+	check(p.t, err)
+	raw, err := tables.Get().Namespace(p.namespace).Resource("moduleinstallations").Name("foo").
+		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(p.t.Context())
+	check(p.t, err)
+	var table metav1.Table
+	check(p.t, json.Unmarshal(raw, &table))
+	for i, column := range table.ColumnDefinitions {
+		if column.Name == name && len(table.Rows) == 1 {
+			text, _ := table.Rows[0].Cells[i].(string)
+			return text
+		}
+	}
+	p.t.Fatalf("no column %s of one object in %s", name, raw)
+	return ""
 }

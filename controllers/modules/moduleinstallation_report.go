@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 		return kernel.Report{Facts: deletionFacts(r, err)}
 	}
 	if r.chosen {
-		reportChoice(&obj.Status, r)
+		reportChoice(obj, r)
 	}
 	report := kernel.Report{Facts: facts(obj, r, err), Message: success(obj, r), Progress: progress(obj, r), Again: k.nextLook(r)}
 	if failure.Of(err) != nil && failure.Of(err).Disposition == failure.Stalls {
@@ -61,10 +62,11 @@ func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.I
 }
 
 // reportChoice says which release was chosen, and how.
-func reportChoice(to *modulesv1.ModuleInstallationStatus, r round) {
-	decision := r.decision
+func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
+	decision, to := r.decision, &obj.Status
 	resolution := &modulesv1.Resolution{
-		Module: decision.Module, Namespace: decision.Namespace, SelectedBy: decision.SelectedBy.String(),
+		// A module that no catalogue has was looked for all the same.
+		Module: cmp.Or(decision.Module, obj.Spec.Module.Name), Namespace: decision.Namespace, SelectedBy: decision.SelectedBy.String(),
 	}
 	if decision.Catalog != catalog.Auto {
 		resolution.Catalog = modulesv1.Catalog(decision.Catalog)

@@ -61,6 +61,9 @@ func TestReleaseIsChosenAndInstalled(t *testing.T) {
 					t.Errorf("%s is not True: %s", condition, summary(obj))
 				}
 			}
+			if got := p.column("Module"); got != "foo" {
+				t.Errorf("column MODULE shows %q", got)
+			}
 			if inventory := obj.Status.Inventory; inventory == nil || inventory.Name != "foo" || inventory.Members != 1 || len(obj.Status.History) != 1 {
 				t.Errorf("inventory %+v, history %+v", inventory, obj.Status.History)
 			}

@@ -70,7 +70,7 @@ type ModuleInstallationStatus struct {
 
 // Resolution says how a release was chosen.
 type Resolution struct {
-	// Module that was looked for.
+	// Module that was looked for: the one that is named, or the one of the template that is.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Module string `json:"module,omitempty"`
