@@ -47,6 +47,10 @@ func TestDeletionWaitsForUsersData(t *testing.T) {
 		!slices.Contains(status.BlockedBy[0].Examples, p.namespace+"/precious") {
 		t.Errorf("deletion %+v", status)
 	}
+	if obj.Status.ObservedGeneration != obj.Generation {
+		t.Errorf("generation %d was seen, of %d", obj.Status.ObservedGeneration, obj.Generation)
+	}
+	p.wantWarned(modulesv1.DeletionBlockedReason)
 	p.wantVersion("settings", "1.0.0")
 	p.edit(func(obj *modulesv1.ModuleInstallation) {
 		obj.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}

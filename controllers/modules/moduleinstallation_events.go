@@ -41,7 +41,8 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 	}
 	if err != nil && hasChanged(before, after) {
 		tell := event.Failed
-		if failure.Of(err).Disposition == failure.Waits {
+		// Users' data that is in the way of a deletion needs somebody's attention: it does not go by itself.
+		if failure.Of(err).Disposition == failure.Waits && reasonOf(err) != modulesv1.DeletionBlockedReason {
 			tell = event.Waiting
 		}
 		events = append(events, tell(about, reasonOf(err), err, revisionOf(after.Status.Desired)))

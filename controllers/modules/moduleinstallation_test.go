@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -166,6 +167,15 @@ func (p *plane) wantTold(reason string) {
 	testenv.Eventually(p.t, "event "+reason, func(context.Context) (bool, string) { return len(p.events.of(reason)) > 0, "" })
 	if told := p.events.of(reason); len(told) != 1 {
 		p.t.Errorf("events %s: %q", reason, told)
+	}
+}
+
+// wantWarned is wantTold for a warning.
+func (p *plane) wantWarned(reason string) {
+	p.t.Helper()
+	p.wantTold(reason)
+	if kinds := p.events.types(reason); !slices.Equal(kinds, []event.Type{event.Warning}) {
+		p.t.Errorf("event %s is %s", reason, kinds)
 	}
 }
 

@@ -35,6 +35,19 @@ func (e *eventLog) of(reason string) []string {
 	return messages
 }
 
+// types are the types of the events with the reason.
+func (e *eventLog) types(reason string) []event.Type {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var types []event.Type
+	for _, ev := range e.events {
+		if ev.Reason == reason {
+			types = append(types, ev.Type)
+		}
+	}
+	return types
+}
+
 // wire sees every request that the controllers make.
 type wire struct {
 	mu       sync.Mutex

@@ -109,8 +109,9 @@ func (k *Kernel[O, R]) report(obj O, result R, err error) Report {
 	default:
 		table.Succeeded(obj, report.Message, report.Proof)
 	}
-	// A failure that is going to be retried has not dealt with the generation yet.
-	if err == nil || failure.Of(err).Disposition == failure.Stalls {
+	// A failure that is going to be retried has not dealt with the generation yet. That of a deletion has: it is the wish
+	// to go, and what is in the way of that is known.
+	if err == nil || failure.Of(err).Disposition == failure.Stalls || !obj.GetDeletionTimestamp().IsZero() {
 		*view.ObservedGeneration = obj.GetGeneration()
 	}
 	handled(obj, view)
