@@ -139,7 +139,8 @@ func (k *pointers) Work(ctx context.Context, obj *modulesv1.Module, _ kernel.Ann
 	l.broken = l.complain(obj.Spec.DefaultChannel)
 	l.looked = true
 	if l.broken != "" {
-		return l, failure.Stall(modulesv1.ChannelsBrokenReason, errors.New(l.broken))
+		// Templates may come after their module, and each that comes is looked at: it is not this object alone that helps.
+		return l, failure.Wait(modulesv1.ChannelsBrokenReason, lookInterval, errors.New(l.broken))
 	}
 	return l, nil
 }

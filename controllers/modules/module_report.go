@@ -11,6 +11,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/status"
 )
@@ -108,7 +109,12 @@ func (k *pointers) Events(before, after *modulesv1.Module, _ lookup, err error) 
 		return nil
 	case err != nil:
 		_, reason := k.Table().Explain(err)
-		return []event.Event{event.Failed(about, reason, err, "")}
+		tell := event.Failed
+		if failure.Of(err).Disposition == failure.Waits && !conditions.IsReady(before) {
+			// Nothing broke that had been whole: the releases are yet to come.
+			tell = event.Waiting
+		}
+		return []event.Event{tell(about, reason, err, "")}
 	case k.Table().HasFailed(before):
 		return []event.Event{event.Recovered(about, event.Artifact{}, fmt.Sprintf("All channels of module %s lead to a release", after.Name))}
 	default:

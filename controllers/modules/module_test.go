@@ -1,13 +1,21 @@
 package modules_test
 
 import (
+	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 const channelsValid = modulesv1.ChannelsValidCondition
@@ -61,8 +69,8 @@ func TestABrokenPointerShowsOnTheModule(t *testing.T) {
 	module := p.moduleWith(modulesv1.ModuleSpec{DefaultChannel: "stable", Channels: []modulesv1.Channel{{Name: "regular", Version: "1.1.0"}}})
 	p.create(template, module)
 	until(p, module, "the pointer is broken", func(m *modulesv1.Module) bool { return condition(m, channelsValid) == "False ChannelsBroken" })
-	if condition(module, ready) != "False ChannelsBroken" || condition(module, "Stalled") != "True ChannelsBroken" {
-		t.Errorf("%+v", module.Status.Conditions)
+	if condition(module, ready) != "False ChannelsBroken" || condition(module, "Stalled") != "" || condition(module, "Reconciling") == "" {
+		t.Errorf("it waits for releases: %+v", module.Status.Conditions)
 	}
 	if len(module.Status.Channels) != 1 || module.Status.Channels[0].Reason != "ChannelTargetMissing" || module.Status.Channels[0].Ready {
 		t.Errorf("%+v", module.Status.Channels)
@@ -74,11 +82,41 @@ func TestABrokenPointerShowsOnTheModule(t *testing.T) {
 	})
 	p.edit(module, func() { module.Spec.DefaultChannel = "regular" })
 	until(p, module, "every channel leads somewhere", func(m *modulesv1.Module) bool {
-		return condition(m, channelsValid) == "True Succeeded" && condition(m, "Stalled") == ""
+		return condition(m, channelsValid) == "True Succeeded" && condition(m, "Reconciling") == ""
 	})
+	if told := p.events.count("foo Warning ChannelsBroken"); told != 0 {
+		t.Errorf("nothing had been whole, and %d warnings say that it broke", told)
+	}
 	p.failed(p.source(template))
 	until(p, module, "the target cannot be had", func(m *modulesv1.Module) bool {
 		return condition(m, channelsValid) == "False ChannelsBroken" && m.Status.Channels[0].Reason == "ReleaseNotReady"
+	})
+	testenv.Eventually(t, "what broke is told", func(context.Context) (bool, string) {
+		told := p.events.count("foo Warning ChannelsBroken")
+		return told == 1, strconv.Itoa(told)
+	})
+}
+
+// TestAModuleMayComeBeforeItsTemplates: nothing has to be edited then, nor looked at by anybody.
+func TestAModuleMayComeBeforeItsTemplates(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	module := p.moduleWith(modulesv1.ModuleSpec{Channels: []modulesv1.Channel{{Name: "regular", Version: "1.0.0"}}})
+	p.create(module)
+	var errs []string
+	ctx := logr.NewContext(t.Context(), funcr.NewJSON(func(line string) {
+		if !strings.Contains(line, `"level"`) {
+			errs = append(errs, line)
+		}
+	}, funcr.Options{}))
+	until(p, module, "it waits", func(m *modulesv1.Module) bool { return condition(m, ready) == "False ChannelsBroken" })
+	result, err := p.module.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(module)})
+	if err != nil || result.RequeueAfter == 0 || len(errs) > 0 || condition(module, "Stalled") != "" {
+		t.Errorf("result %+v, error %v, logged %q, %+v", result, err, errs, module.Status.Conditions)
+	}
+	p.create(p.release("foo-1", "1.0.0", "", '1'))
+	until(p, module, "the template heals it", func(m *modulesv1.Module) bool {
+		return condition(m, ready) == "True Succeeded" && m.Status.ObservedGeneration == m.Generation
 	})
 }
 
