@@ -26,10 +26,11 @@ func indexUses(obj client.Object) []string {
 	return slices.Compact(keys)
 }
 
-// releasesOf are the releases that the installation runs, is about to run, or may go back to.
+// releasesOf are the releases that the installation runs, has begun to run, is about to run, or may go back to.
 func releasesOf(installation *modulesv1.ModuleInstallation) []*modulesv1.Release {
 	var releases []*modulesv1.Release
-	for _, release := range []*modulesv1.Release{installation.Status.Desired, installation.Status.Current, installation.Status.Previous} {
+	status := &installation.Status
+	for _, release := range []*modulesv1.Release{status.Desired, status.Current, status.Attempted, status.Previous} {
 		if release != nil && release.Template != "" {
 			releases = append(releases, release)
 		}

@@ -48,11 +48,14 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 // reportRecord says what is installed.
 func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.Inventory) {
 	if inventory == nil {
-		to.Current, to.Previous, to.History, to.Inventory = nil, nil, nil, nil
+		to.Current, to.Attempted, to.Previous, to.History, to.Inventory = nil, nil, nil, nil, nil
 		return
 	}
 	data := &inventory.Data
-	to.Current, to.Previous, to.History = data.Current.DeepCopy(), data.Previous.DeepCopy(), nil
+	to.Current, to.Attempted, to.Previous, to.History = data.Current.DeepCopy(), nil, data.Previous.DeepCopy(), nil
+	if data.Attempt != nil {
+		to.Attempted = data.Attempt.Release.DeepCopy()
+	}
 	for i := range data.History {
 		to.History = append(to.History, *data.History[i].DeepCopy())
 	}

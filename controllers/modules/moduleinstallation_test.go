@@ -161,6 +161,42 @@ func TestHoldKeepsHealing(t *testing.T) {
 	p.wantVersion("settings", "1.0.0")
 }
 
+// TestWhatWasBegunIsReported: objects of it are there, so that its artifact is needed, though nobody selects it any more.
+func TestWhatWasBegunIsReported(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("0.9.0", "")
+	p.release("1.0.0", "")
+	p.release("2.0.0", "", outOfReach)
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+	if obj := p.until("installed", installed("1.0.0")); obj.Status.Attempted != nil {
+		t.Errorf("nothing is being applied: %+v", obj.Status.Attempted)
+	}
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Module.Version = "2.0.0" })
+	p.until("begun", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.ForbiddenReason))
+	p.wantVersion("settings", "2.0.0")
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Module.Version = "0.9.0" })
+	obj := p.until("held", is(modulesv1.UpToDateCondition, metav1.ConditionFalse, modulesv1.DowngradeBlockedReason))
+	got := map[string]*modulesv1.Release{
+		"0.9.0": obj.Status.Desired, "1.0.0": obj.Status.Current, "2.0.0": obj.Status.Attempted,
+	}
+	for want, release := range got {
+		if release == nil || release.Version != want {
+			t.Errorf("want %s, got %+v", want, release)
+		}
+	}
+	// What was out of reach may be there, for all that is known.
+	p.giveEverywhere(deployer)
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Module.Version = "1.0.0" })
+	if obj := p.until("back", installed("1.0.0")); obj.Status.Attempted != nil {
+		t.Errorf("nothing is being applied: %+v", obj.Status.Attempted)
+	}
+	p.wantVersion("settings", "1.0.0")
+}
+
+// outOfReach is in a namespace where nobody has rights: a release with it cannot be applied in full.
+const outOfReach = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out-of-reach, namespace: default}\n"
+
 // wantTold waits for the event, which follows the status, and fails when it is told more than once.
 func (p *plane) wantTold(reason string) {
 	p.t.Helper()

@@ -2,6 +2,7 @@ package modules_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -298,6 +299,34 @@ func TestATemplateInUseStays(t *testing.T) {
 		err := env.Client.Get(ctx, client.ObjectKeyFromObject(template), template)
 		return apierrors.IsNotFound(err), "still there"
 	})
+}
+
+// TestEveryReleaseOfAnInstallationIsInUse: also the one that was begun before its spec led elsewhere.
+func TestEveryReleaseOfAnInstallationIsInUse(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	user := p.installation("app", modulesv1.ModuleInstallationStatus{ObservedGeneration: 1})
+	templates := map[string]*modulesv1.ModuleTemplate{}
+	for i, role := range []string{"desired", "current", "attempted", "previous"} {
+		templates[role] = p.release("foo-"+role, fmt.Sprintf("%d.0.0", i+1), "", byte('1'+i))
+		p.create(templates[role])
+	}
+	named := func(role string) *modulesv1.Release {
+		return &modulesv1.Release{Module: "foo", Namespace: p.system, Template: "foo-" + role}
+	}
+	user.Status.Desired, user.Status.Current = named("desired"), named("current")
+	user.Status.Attempted, user.Status.Previous = named("attempted"), named("previous")
+	p.create(user)
+	for role, template := range templates {
+		p.look(template, inUse, "True Installed")
+		p.source(template)
+		if diff := cmp.Diff([]string{modulesv1.InUseFinalizer}, template.Finalizers); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", role, diff)
+		}
+	}
+	p.anHour()
+	p.poke(templates["attempted"])
+	p.source(templates["attempted"])
 }
 
 func TestTheFinalizerGoesWithTheLastUse(t *testing.T) {

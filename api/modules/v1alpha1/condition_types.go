@@ -157,7 +157,7 @@ const (
 	// Publish it under a higher version.
 	ArtifactChangedReason = "ArtifactChanged"
 
-	// InstalledReason: an installation runs the release, is about to, or may go back to it. Reason of InUse.
+	// InstalledReason: an installation runs the release, has begun to, is about to, or may go back to it. Reason of InUse.
 	InstalledReason = "Installed"
 )
 

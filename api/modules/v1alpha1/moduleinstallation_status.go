@@ -36,7 +36,12 @@ type ModuleInstallationStatus struct {
 	// +optional
 	Current *Release `json:"current,omitempty"`
 
-	// Previous is the release that was applied before it, and that may be gone back to.
+	// Attempted is the release that is being applied, or that was begun and not brought to an end while the spec leads
+	// elsewhere by now. Objects of it may be in the cluster.
+	// +optional
+	Attempted *Release `json:"attempted,omitempty"`
+
+	// Previous is the release that was applied before the current one, and that may be gone back to.
 	// +optional
 	Previous *Release `json:"previous,omitempty"`
 

@@ -695,6 +695,11 @@ func (in *ModuleInstallationStatus) DeepCopyInto(out *ModuleInstallationStatus) 
 		*out = new(Release)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Attempted != nil {
+		in, out := &in.Attempted, &out.Attempted
+		*out = new(Release)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Previous != nil {
 		in, out := &in.Previous, &out.Previous
 		*out = new(Release)
