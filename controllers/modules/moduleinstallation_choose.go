@@ -2,7 +2,6 @@ package modules
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -10,7 +9,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/engine"
-	"sluice.dev/sluice/internal/failure"
 )
 
 // planner says what installing a release would do.
@@ -19,9 +17,6 @@ type planner func(*engine.Target) (modulesv1.Plan, error)
 // choose decides which release the installation should run, and how to get it. Without a target, what is installed is
 // kept, and the round says why.
 func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstallation, r *round, plan planner) (*engine.Target, error) {
-	if obj.Undecodable != "" {
-		return nil, failure.Stall(modulesv1.InvalidRequestReason, errors.New(obj.Undecodable))
-	}
 	index, err := k.shared.Catalogue.Index(ctx, obj.Namespace)
 	if err != nil {
 		return nil, err

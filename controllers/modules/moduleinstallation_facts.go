@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,15 +17,16 @@ import (
 
 // facts are the conditions beside Ready. What a round did not come to is stated as it was before.
 func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
-	if !r.chosen {
-		return kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.AppliedCondition,
-			modulesv1.HealthyCondition, modulesv1.DeprecatedCondition, modulesv1.ContestedCondition)
+	var all []status.Fact
+	if r.chosen {
+		all = append([]status.Fact{resolved(r), upToDate(r, err)}, deprecated(r)...)
+	} else {
+		all = kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
 	}
-	all := []status.Fact{resolved(r), upToDate(r, err)}
-	all = append(all, applied(obj, r, err)...)
-	all = append(all, healthy(obj, r, err)...)
-	all = append(all, deprecated(r)...)
-	return append(all, contested(r)...)
+	if !r.chosen && !r.acted {
+		return append(all, kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
+	}
+	return slices.Concat(all, applied(obj, r, err), healthy(obj, r, err), contested(r))
 }
 
 func resolved(r round) status.Fact {
@@ -89,7 +91,7 @@ func unwatched(kinds []engine.Problem) string {
 
 // failedBeforeHealth says that the round could not bring the objects to where they should be, or find that out.
 func (r round) failedBeforeHealth(err error) bool {
-	if err == nil || r.decision.Hold != nil && r.decision.Hold.Stalled && stageOf(err) == "" && failure.Of(err).Disposition == failure.Stalls {
+	if err == nil || r.unread != nil && errors.Is(err, r.unread) || r.decision.Hold != nil && r.decision.Hold.Stalled && stageOf(err) == "" && failure.Of(err).Disposition == failure.Stalls {
 		return false
 	}
 	switch stageOf(err) {

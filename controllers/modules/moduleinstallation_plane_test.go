@@ -3,6 +3,7 @@ package modules_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -51,6 +52,22 @@ type plane struct {
 	events *eventLog
 	wire   *wire
 	rounds *roundCount
+	// blind says that the catalogue cannot be read for now.
+	blind atomic.Bool
+}
+
+// sight is a catalogue's reader, for as long as the plane is not blind.
+type sight struct {
+	client.Reader
+	plane *plane
+}
+
+// List implements client.Reader.
+func (s sight) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if s.plane.blind.Load() {
+		return errors.New("the cache is out of order")
+	}
+	return s.Reader.List(ctx, list, options...)
 }
 
 // deployer is the account that may do everything in its namespace, and that installations work as.
@@ -89,7 +106,7 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*controllers.Installat
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}}}},
 	})
 	check(t, err)
-	catalogue := controllers.NewCatalogue(mgr.GetClient(), p.system)
+	catalogue := controllers.NewCatalogue(sight{mgr.GetClient(), p}, p.system)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	check(t, catalogue.IndexFields(ctx, mgr.GetFieldIndexer()))
 	shared := controllers.Shared{Catalogue: catalogue, Shell: kernel.Shell{

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -30,6 +31,8 @@ type round struct {
 	// desired is the release that the spec leads to; pending is why it is not being installed.
 	desired *modulesv1.Release
 	pending *modulesv1.Pending
+	// unread is why the catalogue, or what it says of a release, could not be read. What is installed is kept all the same.
+	unread error
 
 	identity cluster.Identity
 	outcome  engine.Outcome
@@ -63,41 +66,61 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 	memory := k.memoryOf(obj)
 	memory.awaited = nil
 
+	if obj.Undecodable != "" {
+		// Without the spec nobody knows as whom to work, nor what config to keep.
+		return r, failure.Stall(modulesv1.InvalidRequestReason, errors.New(obj.Undecodable))
+	}
 	in := k.installation(obj, identity)
-	target, err := k.choose(ctx, obj, &r, func(candidate *engine.Target) (modulesv1.Plan, error) {
+	target, unread := k.choose(ctx, obj, &r, func(candidate *engine.Target) (modulesv1.Plan, error) {
 		if identityErr != nil {
 			return modulesv1.Plan{}, identityErr
 		}
 		return k.plan(ctx, obj, in, candidate, &r, memory)
 	})
-	if err != nil {
-		return r, err
+	if unread != nil {
+		r.unchoose(unread)
 	}
 	if identityErr != nil {
-		return r, identityErr
+		return r, cmp.Or(unread, identityErr)
 	}
 	in.Target, in.Choice = target, catalogChoice(obj, r.decision)
-	if in.Current, err = k.current(ctx, r.inventory); err != nil {
-		return r, err
+	current, currentErr := k.current(ctx, r.inventory)
+	if currentErr != nil {
+		r.unread = cmp.Or(unread, currentErr)
+		if r.inventory.Data.Attempt != nil {
+			// What its template says of health is not known, so that nothing says when the attempt has come to its end.
+			current = nil
+		}
 	}
-	values, variablesErr := k.readVariables(ctx, obj, identity, memory)
+	in.Current = current
+	if err := k.keep(ctx, obj, in, &r, memory); err != nil {
+		return r, k.explainForbidden(ctx, identity, err)
+	}
+	return r, cmp.Or(r.unread, stall(r.decision.Hold))
+}
+
+// keep has the engine work with the values that there are, and says what they lack after that.
+func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallation, in engine.Installation, r *round, memory *memory) error {
+	values, variablesErr := k.readVariables(ctx, obj, in.Identity, memory)
 	in.Variables = values
 	if variablesErr != nil {
 		// What is installed is kept with the values that it was made with.
 		in.Target = nil
 	}
-	if variablesErr == nil || values != nil {
-		err := k.act(ctx, in, &r)
-		memory.note(r.outcome.Notes)
-		memory.awaited = dependencies(r, err)
-		if err != nil {
-			return r, k.explainForbidden(ctx, identity, err)
-		}
+	if variablesErr != nil && values == nil {
+		// These are not known any more, so that nothing can be rendered. What is there is looked at all the same.
+		in.Current = nil
 	}
-	if variablesErr != nil {
-		return r, k.explainForbidden(ctx, identity, variablesErr)
-	}
-	return r, stall(r.decision.Hold)
+	err := k.act(ctx, in, r)
+	memory.note(r.outcome.Notes)
+	memory.awaited = dependencies(*r, err)
+	return cmp.Or(err, variablesErr)
+}
+
+// unchoose takes back what was found so far, so that status goes on saying what it said: the catalogue could not be read.
+func (r *round) unchoose(because error) {
+	r.unread = because
+	r.chosen, r.decision, r.desired, r.pending = false, catalog.Decision{}, nil, nil
 }
 
 // act has the engine do a round, unless there is nothing to install and nothing installed.

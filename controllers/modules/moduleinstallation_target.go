@@ -51,7 +51,8 @@ func (k *installations) target(ctx context.Context, r *round, chosen *catalog.Re
 }
 
 // current is how to get the release on record: the one that is being applied, or else the one that was. What its
-// template says beside the artifact goes with it for as long as that states the same release.
+// template says beside the artifact goes with it for as long as that states the same release. Beside an error comes what
+// is on record: it may be enough, if the engine has the bytes.
 func (k *installations) current(ctx context.Context, inventory *modulesv1.Inventory) (*engine.Target, error) {
 	if inventory == nil {
 		return nil, nil
@@ -68,7 +69,7 @@ func (k *installations) current(ctx context.Context, inventory *modulesv1.Invent
 		target.Deletion, target.ManagedResources = recorded.Mode, recorded.ManagedResources
 	}
 	if _, err := k.locate(ctx, target); err != nil {
-		return nil, err
+		return target, err
 	}
 	var template modulesv1.ModuleTemplate
 	err := k.shared.Client.Get(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Template}, &template)

@@ -161,6 +161,34 @@ func TestHoldKeepsHealing(t *testing.T) {
 	p.wantVersion("settings", "1.0.0")
 }
 
+// TestUnreadableCatalogueKeepsWhatRuns: that nobody can say what should run is no reason to leave alone what does.
+func TestUnreadableCatalogueKeepsWhatRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+	p.until("installed", installed("1.0.0"))
+
+	p.blind.Store(true)
+	p.tamper()
+	testenv.Eventually(t, "drift is healed", func(context.Context) (bool, string) {
+		got := p.version("settings")
+		return got == "1.0.0", got
+	})
+	obj := p.until("the error is told", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.FailedReason))
+	if !strings.Contains(conditions.GetMessage(obj, meta.ReadyCondition), "out of order") || !conditions.IsTrue(obj, modulesv1.AppliedCondition) ||
+		!conditions.IsTrue(obj, modulesv1.HealthyCondition) || !conditions.IsTrue(obj, modulesv1.ResolvedCondition) {
+		t.Errorf("what is installed works on: %s", summary(obj))
+	}
+	if desired := obj.Status.Desired; desired == nil || desired.Version != "1.0.0" || obj.Status.Resolution == nil {
+		t.Errorf("what was chosen is forgotten: desired %+v, resolution %+v", desired, obj.Status.Resolution)
+	}
+	p.wantTold(modulesv1.DriftHealedReason)
+
+	p.blind.Store(false)
+	p.until("the catalogue can be read again", installed("1.0.0"))
+}
+
 // TestWhatWasBegunIsReported: objects of it are there, so that its artifact is needed, though nobody selects it any more.
 func TestWhatWasBegunIsReported(t *testing.T) {
 	t.Parallel()
