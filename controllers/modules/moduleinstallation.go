@@ -33,6 +33,7 @@ import (
 type Rounds interface {
 	Reconcile(ctx context.Context, in engine.Installation) (engine.Outcome, error)
 	Plan(ctx context.Context, in engine.Installation) (modulesv1.Plan, error)
+	Begun(ctx context.Context, in engine.Installation) (bool, error)
 	Forget(key string)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // planner says what installing a release would do.
-type planner func(*engine.Target) (modulesv1.Plan, error)
+type planner func(*engine.Target) (*planned, error)
 
 // choose decides which release the installation should run, and how to get it. Without a target, what is installed is
 // kept, and the round says why.
@@ -25,12 +25,6 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 	decide := func() { r.decision = catalog.Resolve(request, installed, index, k.shared.Clock.Now()) }
 	decide()
 	r.chosen = true
-	if hold := r.decision.Hold; hold != nil && hold.Reason == catalog.AwaitingApproval && isUnderWay(r, hold.Candidate) {
-		// It was approved before it was begun, and its plan is another one with every object that is applied.
-		request.Upgrade.Approve = underWay
-		installed.Plan = &catalog.Plan{Version: hold.Candidate.Version, Content: hold.Candidate.Digest, Digest: underWay}
-		decide()
-	}
 	chosen := r.decision.Target
 	if hold := r.decision.Hold; hold != nil {
 		chosen = hold.Candidate
@@ -51,11 +45,15 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 			r.pending.Message = shorten("It cannot be said yet what the release would change: "+err.Error(), maxMessage)
 			return nil, nil //nolint:nilerr // What is installed is kept whether or not the plan can be made; pending tells.
 		}
-		installed.Plan = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.Digest}
+		installed.Plan = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.plan.Digest}
+		if proposed.begun {
+			// It was approved before it was begun, whatever the spec approves by now.
+			request.Upgrade.Approve = proposed.plan.Digest
+		}
 		decide()
 		if r.decision.Hold != nil {
 			k.explainHold(r)
-			r.pending.Plan = &proposed
+			r.pending.Plan = &proposed.plan
 			return nil, nil
 		}
 	}
@@ -72,18 +70,6 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 	return target, nil
 }
 
-// underWay stands for the digest of a plan that is being carried out. It is no digest, so that nobody can ask for it.
-const underWay = "under way"
-
-// isUnderWay says that the release is the one that is being applied.
-func isUnderWay(r *round, release *catalog.Release) bool {
-	if r.inventory == nil || r.inventory.Data.Attempt == nil || release == nil {
-		return false
-	}
-	attempted := &r.inventory.Data.Attempt.Release
-	return attempted.Version == release.Version && attempted.Content == release.Digest
-}
-
 // explainHold says in status what the catalogue holds the installation for.
 func (k *installations) explainHold(r *round) {
 	hold := r.decision.Hold
@@ -96,7 +82,10 @@ type planned struct {
 	record     string
 	release    modulesv1.Release
 	variables  map[string]string
-	plan       modulesv1.Plan
+
+	plan modulesv1.Plan
+	// begun says that this very plan is being carried out.
+	begun bool
 }
 
 // isFor says whether the other plan would be the same.
@@ -108,24 +97,42 @@ func (p *planned) isFor(other planned) bool {
 // plan says what the candidate would change. It is made again only when something changes that it depends on.
 func (k *installations) plan(
 	ctx context.Context, obj *modulesv1.ModuleInstallation, in engine.Installation, candidate *engine.Target, r *round, memory *memory,
-) (modulesv1.Plan, error) {
+) (*planned, error) {
 	values, err := k.readVariables(ctx, obj, in.Identity, memory)
 	if err != nil {
-		return modulesv1.Plan{}, err
+		return nil, err
 	}
 	wanted := planned{generation: obj.Generation, release: candidate.Release, variables: values}
 	if r.inventory != nil {
 		wanted.record = string(r.inventory.UID) + "/" + r.inventory.ResourceVersion
 	}
 	if known := memory.planned; known != nil && known.isFor(wanted) {
-		return known.plan, nil
+		return known, nil
 	}
 	in.Target, in.Variables = candidate, values
-	plan, err := k.options.Engine.Plan(ctx, in)
-	if err != nil {
-		return modulesv1.Plan{}, k.explainForbidden(ctx, in.Identity, err)
+	if wanted.plan, err = k.options.Engine.Plan(ctx, in); err == nil {
+		wanted.begun, err = k.options.Engine.Begun(ctx, in)
 	}
-	wanted.plan = plan
+	if err != nil {
+		return nil, k.explainForbidden(ctx, in.Identity, err)
+	}
 	memory.planned = &wanted
-	return plan, nil
+	return &wanted, nil
+}
+
+// mayGoOn says whether what is on record may be worked on while the choice is held. An attempt that needed an approval
+// goes on only as it was approved: another config makes another plan of it. The installed release needs none, as long as
+// no object of another one has taken its place.
+func (k *installations) mayGoOn(ctx context.Context, obj *modulesv1.ModuleInstallation, in engine.Installation, r *round) bool {
+	if in.Target != nil || in.Current == nil || obj.Spec.GetUpgradeMode() != modulesv1.UpgradeManual {
+		return true
+	}
+	data := &r.inventory.Data
+	if data.Attempt == nil || data.Current == nil || isSame(data.Current, &data.Attempt.Release) {
+		return true
+	}
+	in.Target = in.Current
+	begun, err := k.options.Engine.Begun(ctx, in)
+	// What cannot be rendered now cannot be worked on either.
+	return begun || err != nil
 }

@@ -82,6 +82,65 @@ func TestApprovedUpgradeIsCarriedThrough(t *testing.T) {
 	p.wantVersion("old", "")
 }
 
+// TestEditedConfigNeedsAnApprovalOfItsOwn: what was approved is a plan, and the config is part of it until all of the
+// release is applied.
+func TestEditedConfigNeedsAnApprovalOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	p.release("2.0.0", "", configMap("painted", "${color}"), outOfReach)
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Module.Version = "1.0.0"
+		spec.Upgrade = &modulesv1.UpgradePolicy{Mode: modulesv1.UpgradeManual}
+		spec.Config = &modulesv1.InstallationConfig{Substitute: map[string]string{"color": "red"}}
+	})
+	p.until("installed", installed("1.0.0"))
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Module.Version = "2.0.0" })
+	asked := func(obj *modulesv1.ModuleInstallation) bool {
+		return obj.Status.Pending != nil && obj.Status.Pending.Plan != nil && obj.Status.ObservedGeneration == obj.Generation
+	}
+	red := p.until("planned", asked).Status.Pending.Plan.Digest
+	underWay := func(obj *modulesv1.ModuleInstallation) bool {
+		return is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.ForbiddenReason)(obj) && obj.Status.Pending == nil
+	}
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Upgrade.Approve = red })
+	p.until("begun", underWay)
+	p.wantVersion("painted", "red")
+
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Config.Substitute["color"] = "blue" })
+	obj := p.until("the edit is held", asked)
+	blue := obj.Status.Pending.Plan.Digest
+	if blue == red || obj.Status.Pending.Reason != modulesv1.AwaitingApprovalReason || !conditions.IsUnknown(obj, meta.ReadyCondition) {
+		t.Errorf("plan %s, approved was %s: %s", blue, red, summary(obj))
+	}
+	p.wantVersion("painted", "red")
+	if got := p.inventory().Data.Attempt; got == nil || got.Release.Version != "2.0.0" {
+		t.Errorf("attempt %+v", got)
+	}
+
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Config.Substitute["color"] = "red" })
+	p.until("what was approved goes on", underWay)
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Upgrade.Approve = "" })
+	p.until("what was begun needs no more approval", underWay)
+
+	// It is held as well while the spec leads to a third release.
+	p.release("3.0.0", "")
+	p.edit(func(obj *modulesv1.ModuleInstallation) {
+		obj.Spec.Module.Version = "3.0.0"
+		obj.Spec.Config.Substitute["color"] = "green"
+	})
+	p.until("both are held", asked)
+	p.wantVersion("painted", "red")
+
+	p.edit(func(obj *modulesv1.ModuleInstallation) {
+		obj.Spec.Module.Version = "2.0.0"
+		obj.Spec.Config.Substitute["color"] = "blue"
+		obj.Spec.Upgrade.Approve = blue
+	})
+	p.until("the edit is approved", underWay)
+	p.wantVersion("painted", "blue")
+}
+
 func TestUnhealthyReleaseFailsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, nil)

@@ -233,6 +233,13 @@ func (p *plane) get() *modulesv1.ModuleInstallation {
 	return obj
 }
 
+func (p *plane) inventory() *modulesv1.Inventory {
+	p.t.Helper()
+	obj := &modulesv1.Inventory{}
+	check(p.t, p.client.Get(p.t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "foo"}, obj))
+	return obj
+}
+
 // edit changes the installation, as somebody else would.
 func (p *plane) edit(change func(*modulesv1.ModuleInstallation)) {
 	p.t.Helper()

@@ -115,6 +115,8 @@ func progress(obj *modulesv1.ModuleInstallation, r round) string {
 		return ""
 	case obj.Spec.GetManagement() == modulesv1.ManagementPaused, !r.acted:
 		return ""
+	case r.halted:
+		return describe(&r.inventory.Data.Attempt.Release) + " was begun, and goes on when its plan with the config of now is approved"
 	case r.inventory.Data.Attempt != nil:
 		return describe(&r.inventory.Data.Attempt.Release) + " is being installed" + waitingFor(r)
 	case !r.outcome.Healthy && r.inventory.Data.Current != nil:

@@ -38,6 +38,8 @@ type round struct {
 	outcome  engine.Outcome
 	// acted says that the engine had something to do or to look after.
 	acted bool
+	// halted says that an attempt has stopped half way, because it was approved with another config.
+	halted bool
 }
 
 // Work implements kernel.Kind: it chooses a release, and has the engine bring the cluster there. Whatever is in the way
@@ -71,9 +73,9 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 		return r, failure.Stall(modulesv1.InvalidRequestReason, errors.New(obj.Undecodable))
 	}
 	in := k.installation(obj, identity)
-	target, unread := k.choose(ctx, obj, &r, func(candidate *engine.Target) (modulesv1.Plan, error) {
+	target, unread := k.choose(ctx, obj, &r, func(candidate *engine.Target) (*planned, error) {
 		if identityErr != nil {
-			return modulesv1.Plan{}, identityErr
+			return nil, identityErr
 		}
 		return k.plan(ctx, obj, in, candidate, &r, memory)
 	})
@@ -110,6 +112,9 @@ func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallat
 	if variablesErr != nil && values == nil {
 		// These are not known any more, so that nothing can be rendered. What is there is looked at all the same.
 		in.Current = nil
+	}
+	if !k.mayGoOn(ctx, obj, in, r) {
+		in.Current, r.halted = nil, true
 	}
 	err := k.act(ctx, in, r)
 	memory.note(r.outcome.Notes)
