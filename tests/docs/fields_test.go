@@ -17,7 +17,7 @@ import (
 var shared = []string{
 	"status.conditions[]", "status.artifact", "status.includedArtifacts[]", "status.observedInclude[]",
 	"spec.consumers.namespaceSelector",
-	"status.desired", "status.previous", "data.current", "data.previous", "data.attempt.release",
+	"status.desired", "status.attempted", "status.previous", "data.current", "data.previous", "data.attempt.release",
 }
 
 // schemaFields are the fields of spec, status and data, as the API server knows them.
