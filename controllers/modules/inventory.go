@@ -27,6 +27,10 @@ type Inventories struct {
 	mu sync.Mutex
 	// known holds the last state of each, and nil for one that is known not to exist.
 	known map[types.NamespacedName]*modulesv1.Inventory
+	// vanished are those that were seen to go: the next look goes to the API server.
+	vanished map[types.NamespacedName]bool
+	// restored are those that were made again from memory, and not told of yet.
+	restored map[types.NamespacedName]bool
 	// changes counts what was written or forgotten: what was read before may be older than that.
 	changes uint64
 }
@@ -37,7 +41,8 @@ var _ engine.Records = (*Inventories)(nil)
 func NewInventories(writer client.Client, reader client.Reader, fieldOwner string) *Inventories {
 	return &Inventories{
 		client: writer, reader: reader, fieldOwner: fieldOwner,
-		known: map[types.NamespacedName]*modulesv1.Inventory{},
+		known:    map[types.NamespacedName]*modulesv1.Inventory{},
+		vanished: map[types.NamespacedName]bool{}, restored: map[types.NamespacedName]bool{},
 	}
 }
 
@@ -45,22 +50,26 @@ func NewInventories(writer client.Client, reader client.Reader, fieldOwner strin
 func (i *Inventories) Load(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	i.mu.Lock()
-	inventory, known := i.known[key]
-	before := i.changes
+	remembered, known := i.known[key]
+	before, vanished := i.changes, i.vanished[key]
 	i.mu.Unlock()
-	if known {
-		return inventory.DeepCopy(), nil
+	if known && !vanished {
+		return remembered.DeepCopy(), nil
 	}
-	inventory, err := i.Stored(ctx, namespace, name)
+	stored, err := i.Stored(ctx, namespace, name)
 	if err != nil {
 		return nil, err
+	}
+	if stored == nil && remembered != nil {
+		return i.reload(ctx, remembered.DeepCopy())
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.changes == before {
-		i.known[key] = inventory.DeepCopy()
+		i.known[key] = stored.DeepCopy()
+		delete(i.vanished, key)
 	}
-	return inventory, nil
+	return stored, nil
 }
 
 // Stored implements engine.Records. Nothing of it is remembered: a controller for another namespace may write it, and
@@ -95,6 +104,9 @@ func (i *Inventories) Create(ctx context.Context, inventory *modulesv1.Inventory
 // Update implements engine.Records.
 func (i *Inventories) Update(ctx context.Context, inventory *modulesv1.Inventory) error {
 	err := i.client.Update(ctx, inventory, client.FieldOwner(i.fieldOwner))
+	if apierrors.IsNotFound(err) {
+		return i.restore(ctx, inventory)
+	}
 	return i.written(inventory, "update", err)
 }
 
@@ -110,6 +122,9 @@ func (i *Inventories) Delete(ctx context.Context, inventory *modulesv1.Inventory
 }
 
 func (i *Inventories) delete(ctx context.Context, inventory *modulesv1.Inventory) error {
+	if err := i.unname(ctx, inventory); err != nil {
+		return err
+	}
 	if slices.Contains(inventory.Finalizers, modulesv1.InstallationFinalizer) {
 		released := inventory.DeepCopy()
 		released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == modulesv1.InstallationFinalizer })
@@ -135,6 +150,7 @@ func (i *Inventories) Forget(key types.NamespacedName) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.known, key)
+	delete(i.vanished, key)
 	i.changes++
 }
 
@@ -153,5 +169,6 @@ func (i *Inventories) remember(key types.NamespacedName, inventory *modulesv1.In
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.known[key] = inventory
+	delete(i.vanished, key)
 	i.changes++
 }

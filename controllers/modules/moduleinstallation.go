@@ -117,6 +117,7 @@ func SetupModuleInstallation(mgr ctrl.Manager, shared Shared, options Installati
 		WatchesMetadata(&corev1.Namespace{}, catalogue.OnNamespace()).
 		Watches(&sourcev1.OCIRepository{}, OnSource[*sourcev1.OCIRepository](catalogue)).
 		Watches(&sourcev1.GitRepository{}, OnSource[*sourcev1.GitRepository](catalogue)).
+		WatchesMetadata(&modulesv1.Inventory{}, options.Records.OnInventory()).
 		WatchesRawSource(ctrlsource.Func(options.Wakes.start)).
 		WithOptions(shared.ControllerOptions(backoff))
 	if err := building.Complete(kernel.New(shared.Shell, kind, modulesv1.InstallationFinalizer, backoff)); err != nil {
@@ -148,6 +149,7 @@ func (*installations) Table() status.Table {
 	return status.Table{Facts: []string{
 		modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.AppliedCondition, modulesv1.HealthyCondition,
 		modulesv1.DeprecatedCondition, modulesv1.ContestedCondition, modulesv1.DeletionBlockedCondition,
+		modulesv1.InventoryLostCondition,
 	}}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
@@ -19,19 +18,17 @@ import (
 // not known keeps the object.
 func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInstallation) (round, error) {
 	var r round
-	inventory, err := k.options.Records.Load(ctx, obj.Namespace, obj.Name)
-	if err == nil && !isRecordOf(obj, inventory) {
-		// Letting go of an installation that has a record would leave all it installed: memory is not enough to say so.
-		k.options.Records.Forget(client.ObjectKeyFromObject(obj))
-		inventory, err = k.options.Records.Load(ctx, obj.Namespace, obj.Name)
-	}
+	// Letting go of an installation that has a record would leave all it installed.
+	inventory, _, lost, err := k.load(ctx, obj)
 	if err != nil {
 		return r, err
 	}
-	r.looked = true
-	if !isRecordOf(obj, inventory) {
-		// Nothing was ever applied for this very object.
-		return r, nil
+	r.looked, r.lost = true, lost
+	memory := k.memoryOf(obj)
+	if inventory == nil {
+		notes, err := withoutRecord(obj, lost)
+		memory.note(notes)
+		return r, err
 	}
 	r.inventory = inventory
 	switch {
@@ -51,7 +48,6 @@ func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInst
 	if err == nil || outcome.Inventory != nil {
 		r.inventory = outcome.Inventory
 	}
-	memory := k.memoryOf(obj)
 	memory.note(outcome.Notes)
 	memory.awaited = blockers(r, inventory)
 	switch {
@@ -128,11 +124,12 @@ func reportDeletion(to *modulesv1.ModuleInstallationStatus, r round) {
 }
 
 // deletionFacts are the conditions of an object that is being deleted. The others speak of what is no longer kept.
-func deletionFacts(r round, err error) []status.Fact {
+func deletionFacts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
+	facts := forgotten(obj, r)
 	if len(r.outcome.Blocked) == 0 && len(r.outcome.Unknown) == 0 {
-		return nil
+		return facts
 	}
-	return []status.Fact{{
+	return append(facts, status.Fact{
 		Type: modulesv1.DeletionBlockedCondition, Status: metav1.ConditionTrue, Reason: reasonOf(err), Message: blockMessage(r),
-	}}
+	})
 }

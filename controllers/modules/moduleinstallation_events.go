@@ -5,6 +5,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/event"
@@ -19,6 +20,7 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 		events = append(events, event.Happened(about, modulesv1.ReleaseChosenReason,
 			describe(chosen)+" was chosen by "+r.decision.SelectedBy.String(), revisionOf(chosen)))
 	}
+	events = append(events, k.recordEvents(about, before, after)...)
 	memory := k.memoryOf(after)
 	notes := memory.untold
 	memory.untold = nil
@@ -46,6 +48,21 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 			tell = event.Waiting
 		}
 		events = append(events, tell(about, reasonOf(err), err, revisionOf(after.Status.Desired)))
+	}
+	return events
+}
+
+// recordEvents tell that somebody has deleted the record, and what came of that.
+func (k *installations) recordEvents(about event.Subject, before, after *modulesv1.ModuleInstallation) []event.Event {
+	var events []event.Event
+	if k.options.Records.Restored(client.ObjectKeyFromObject(after)) {
+		events = append(events, event.Warned(about, modulesv1.InventoryRestoredReason,
+			"the Inventory was deleted by somebody else, and made again as it was", ""))
+	}
+	// Of a deletion, the error tells.
+	lost := conditions.Get(after, modulesv1.InventoryLostCondition)
+	if lost != nil && after.DeletionTimestamp.IsZero() && !conditions.IsTrue(before, modulesv1.InventoryLostCondition) {
+		events = append(events, event.Warned(about, lost.Reason, lost.Message, ""))
 	}
 	return events
 }

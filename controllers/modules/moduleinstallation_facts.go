@@ -23,6 +23,7 @@ func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact 
 	} else {
 		all = kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
 	}
+	all = append(all, forgotten(obj, r)...)
 	if !r.chosen && !r.acted {
 		return append(all, kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
 	}

@@ -25,11 +25,13 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 	if !r.looked {
 		return kernel.Report{Facts: kept(obj, k.Table().Facts...)}
 	}
-	reportRecord(&obj.Status, r.inventory)
+	if !r.lost || r.inventory != nil {
+		reportRecord(&obj.Status, r.inventory)
+	}
 	if !obj.DeletionTimestamp.IsZero() {
 		obj.Status.Pending, obj.Status.AvailableUpgrades = nil, nil
 		reportDeletion(&obj.Status, r)
-		return kernel.Report{Facts: deletionFacts(r, err)}
+		return kernel.Report{Facts: deletionFacts(obj, r, err)}
 	}
 	if r.chosen {
 		reportChoice(obj, r)

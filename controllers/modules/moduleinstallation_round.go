@@ -24,6 +24,8 @@ type round struct {
 	// looked says that the record could be read, so that status can say what is installed.
 	looked    bool
 	inventory *modulesv1.Inventory
+	// lost says that there was a record before the round, and that nothing is left of it.
+	lost bool
 
 	// chosen says that the catalogue was asked, and decision is what it answered.
 	chosen   bool
@@ -46,19 +48,18 @@ type round struct {
 // of the choice, what is installed is looked after.
 func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallation, _ kernel.Announce) (round, error) {
 	var r round
-	inventory, err := k.options.Records.Load(ctx, obj.Namespace, obj.Name)
+	record, other, lost, err := k.load(ctx, obj)
 	if err != nil {
 		return r, err
 	}
+	r.inventory, r.lost = record, lost
 	switch {
-	case isRecordOf(obj, inventory):
-		r.inventory = inventory
-	case inventory != nil && !inventory.DeletionTimestamp.IsZero():
+	case other != nil && !other.DeletionTimestamp.IsZero():
 		// The object that it was kept for went without its finalizer, so that nobody else lets it go.
-		if err := k.options.Records.Delete(ctx, inventory); err != nil {
+		if err := k.options.Records.Delete(ctx, other); err != nil {
 			return r, err
 		}
-	case inventory != nil:
+	case other != nil:
 		// It is on its way out as well, which somebody else writes down: what is in memory would never say so.
 		k.options.Records.Forget(client.ObjectKeyFromObject(obj))
 	}

@@ -30,6 +30,10 @@ const (
 	// DeletionBlockedCondition is True while the installation is to be deleted, and users' data keeps it from being.
 	// Negative polarity; status.deletion says more.
 	DeletionBlockedCondition = "DeletionBlocked"
+
+	// InventoryLostCondition is True from when the Inventory is found to be gone until a release is installed in full
+	// again. What an older release had left is not known any more. Negative polarity.
+	InventoryLostCondition = "InventoryLost"
 )
 
 // Condition types of a ModuleTemplate.
@@ -261,6 +265,17 @@ const (
 
 	// DeletionFailedReason: some objects could not be removed, or let go of; the message names them. Tried again.
 	DeletionFailedReason = "DeletionFailed"
+)
+
+// Reasons of an Inventory that somebody has deleted by force.
+const (
+	// InventoryLostReason: the Inventory is gone, and no process remembers what was in it. All objects of the release are
+	// applied again. A deletion in mode Block is Stalled by it, as nothing says what to remove: remove the objects that
+	// carry the label in the message, and set deletion.mode to Orphan.
+	InventoryLostReason = "InventoryLost"
+
+	// InventoryRestoredReason: the Inventory was deleted, and made again as it was. Reason of an event.
+	InventoryRestoredReason = "InventoryRestored"
 )
 
 // Reasons of a Module, and of Deprecated.
