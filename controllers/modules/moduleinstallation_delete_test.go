@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,30 @@ func TestDeletionRemovesWhatWasInstalled(t *testing.T) {
 	p.gone()
 	p.wantVersion("settings", "")
 	p.wantTold(modulesv1.UninstalledReason)
+}
+
+// TestRemovalInProgressIsNoEvent: an object that takes its time is waited for, and Ready says so.
+func TestRemovalInProgressIsNoEvent(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+	p.until("installed", installed("1.0.0"))
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "settings"}}
+	hold := func(finalizers string) {
+		t.Helper()
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))
+		check(t, p.client.Patch(t.Context(), settings, patch))
+	}
+	hold(`["example.com/slow"]`)
+	p.delete()
+	p.until("it waits", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.ProgressingReason))
+	hold(`null`)
+	p.gone()
+	p.wantTold(modulesv1.UninstalledReason)
+	if told := p.events.of(modulesv1.ProgressingReason); len(told) > 0 {
+		t.Errorf("nothing had happened yet: %q", told)
+	}
 }
 
 func TestDeletionWaitsForUsersData(t *testing.T) {

@@ -41,7 +41,8 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 	if contested := conditions.Get(after, modulesv1.ContestedCondition); contested != nil && !conditions.IsTrue(before, modulesv1.ContestedCondition) {
 		events = append(events, event.Warned(about, contested.Reason, contested.Message, revisionOf(after.Status.Current)))
 	}
-	if err != nil && hasChanged(before, after) {
+	// That a removal goes on is nothing that happened; which objects it waits for changes all the time.
+	if err != nil && hasChanged(before, after) && reasonOf(err) != modulesv1.ProgressingReason {
 		tell := event.Failed
 		// Users' data that is in the way of a deletion needs somebody's attention: it does not go by itself.
 		if failure.Of(err).Disposition == failure.Waits && reasonOf(err) != modulesv1.DeletionBlockedReason {
