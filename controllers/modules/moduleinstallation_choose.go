@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -9,6 +10,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/failure"
 )
 
 // planner says what installing a release would do.
@@ -41,9 +43,11 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 	if hold := r.decision.Hold; hold != nil && hold.Reason == catalog.AwaitingApproval && waiting == "" {
 		proposed, err := plan(target)
 		if err != nil {
+			// What is installed is kept whether or not the plan can be made; pending tells.
 			k.explainHold(r)
 			r.pending.Message = shorten("It cannot be said yet what the release would change: "+err.Error(), maxMessage)
-			return nil, nil //nolint:nilerr // What is installed is kept whether or not the plan can be made; pending tells.
+			r.planAgain = cmp.Or(failure.Of(err).After, obj.Spec.GetRetryInterval())
+			return nil, nil
 		}
 		installed.Plan = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.plan.Digest}
 		if proposed.begun {

@@ -32,6 +32,8 @@ type depot struct {
 	bodies map[string][]byte
 	// withheld says that no source gets its artifact for now.
 	withheld bool
+	// lost says that the server has nothing of what sources say they have.
+	lost bool
 }
 
 func newDepot(t *testing.T) *depot {
@@ -41,7 +43,7 @@ func newDepot(t *testing.T) *depot {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		body, found := d.bodies[strings.TrimPrefix(r.URL.Path, "/")]
-		if !found {
+		if !found || d.lost {
 			http.NotFound(w, r)
 			return
 		}
@@ -93,6 +95,13 @@ func (d *depot) provide(ctx context.Context, c client.Client, req ctrl.Request) 
 	obj.Status.ObservedGeneration = obj.Generation
 	conditions.MarkTrue(obj, meta.ReadyCondition, meta.SucceededReason, "stored")
 	return c.Status().Patch(ctx, obj, client.MergeFrom(before))
+}
+
+// lose makes the server lose what it has, or find it again. The sources say nothing of it.
+func (d *depot) lose(lost bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lost = lost
 }
 
 // release lets the sources have their artifacts, and tells them.

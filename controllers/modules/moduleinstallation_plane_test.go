@@ -149,7 +149,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	})
 	check(t, err)
 	connections := transport.New(transport.Options{})
-	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Patience: 2 * time.Second})
+	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Answer: time.Minute})
 	records := controllers.NewInventories(mgr.GetClient(), mgr.GetAPIReader(), shared.FieldOwner)
 	works, err := engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: artifacts, Builder: build.New(build.Options{}), Records: records,

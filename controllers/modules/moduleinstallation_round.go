@@ -35,6 +35,8 @@ type round struct {
 	pending *modulesv1.Pending
 	// unread is why the catalogue, or what it says of a release, could not be read. What is installed is kept all the same.
 	unread error
+	// planAgain is when a plan that could not be made is tried again; 0 when there is none.
+	planAgain time.Duration
 
 	identity cluster.Identity
 	outcome  engine.Outcome
@@ -205,7 +207,7 @@ func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallat
 
 // nextLook is when the installation has to be looked at even if nothing is heard; 0 leaves it to the interval.
 func (k *installations) nextLook(r round) time.Duration {
-	next := r.outcome.Again
+	next := sooner(r.outcome.Again, r.planAgain)
 	if check := r.decision.NextCheck; !check.IsZero() {
 		// The answer changes with that moment; a little later is surely after it.
 		next = sooner(next, max(check.Sub(k.shared.Clock.Now()), 0)+time.Second)

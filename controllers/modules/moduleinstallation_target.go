@@ -95,7 +95,9 @@ func (k *installations) locate(ctx context.Context, target *engine.Target) (wait
 		}
 		return "", err
 	}
-	target.Artifact = fetch.Artifact{URL: artifact.URL, Digest: artifact.Digest, Revision: artifact.Revision}
+	target.Artifact = fetch.Artifact{
+		URL: artifact.URL, Digest: artifact.Digest, Revision: artifact.Revision, Stored: artifact.LastUpdateTime.UTC(),
+	}
 	if artifact.Size != nil {
 		target.Artifact.Size = *artifact.Size
 	}

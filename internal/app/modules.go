@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/metadata"
@@ -22,14 +21,9 @@ import (
 // modulesOwner is the field manager of writes to module objects and to the sources that templates own.
 const modulesOwner = "sluice"
 
-const (
-	// fetchPatience is how long a round waits for a source that rebuilds its artifact. It holds its worker meanwhile; what
-	// takes longer is tried again after spec.retryInterval, or when the source tells of a new artifact.
-	fetchPatience = 5 * time.Second
-	// roundsPerFetch is how many installations are looked at for each that is fetched for a source: most rounds find
-	// nothing to do, or wait for the API server.
-	roundsPerFetch = 4
-)
+// roundsPerFetch is how many installations are looked at for each that is fetched for a source: most rounds find nothing
+// to do, or wait for the API server.
+const roundsPerFetch = 4
 
 // setupModulePlane adds the controllers of templates, modules and installations.
 func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
@@ -80,7 +74,6 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controller
 	connections := transport.New(transport.Options{})
 	artifacts := fetch.New(connections, fetch.Options{
 		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{m},
-		Patience: fetchPatience,
 		Limits: archive.Limits{
 			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 		},

@@ -16,6 +16,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -97,7 +98,11 @@ func (r *round) renderKey(target *Target) (string, error) {
 func (r *round) make(ctx context.Context, target *Target) (*render, error) {
 	lease, err := r.engine.parts.Cache.Acquire(ctx, target.Artifact)
 	if err != nil {
-		return nil, failure.At(StageFetch, rename(modulesv1.ArtifactFailedReason, err))
+		reason := modulesv1.ArtifactFailedReason
+		if failure.Of(err).Reason == fetch.ReasonUnavailable {
+			reason = modulesv1.ArtifactUnavailableReason
+		}
+		return nil, failure.At(StageFetch, rename(reason, err))
 	}
 	defer lease.Release()
 	request := r.request(target)

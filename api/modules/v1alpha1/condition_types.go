@@ -212,8 +212,13 @@ const (
 	// ArtifactNotReadyReason: the source of the release has no artifact yet. See the source's own conditions.
 	ArtifactNotReadyReason = "ArtifactNotReady"
 
-	// ArtifactFailedReason: the artifact could not be fetched, is not what its digest says, or cannot be unpacked.
-	// Check the source, and that its address can be reached.
+	// ArtifactUnavailableReason: the artifact cannot be had for now: the server of the source is away, refuses it, or does
+	// not have it yet. What is installed stays. Tried again after a delay that grows to 30 s, and as soon as the source
+	// tells of an artifact; if it lasts, check the source, and that its address can be reached.
+	ArtifactUnavailableReason = "ArtifactUnavailable"
+
+	// ArtifactFailedReason: the source could not get the artifact, or it is not what its digest says, is too large, or
+	// cannot be unpacked. Check the source.
 	ArtifactFailedReason = "ArtifactFailed"
 
 	// BuildFailedReason: no objects could be made from the artifact and the config: a manifest cannot be read, a

@@ -18,17 +18,9 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
-// retryable marks an error that another attempt may mend, not before a delay if the server asked for one.
-type retryable struct {
-	err   error
-	after time.Duration
-}
-
-func (e *retryable) Error() string { return e.err.Error() }
-func (e *retryable) Unwrap() error { return e.err }
-
-// download asks once. It gives the number of bytes of the body that were read, whatever else happened.
-func (c *Cache) download(ctx context.Context, a Artifact, want sum) (*archive.Tree, int64, error) {
+// download asks once. It gives the number of bytes of the body that were read, whatever else happened. Begin is called
+// once the server has given its answer, and before the body is read; its error ends the download.
+func (c *Cache) download(ctx context.Context, a Artifact, want sum, begin func() error) (*archive.Tree, int64, error) {
 	from, err := url.Parse(a.URL)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
@@ -59,6 +51,9 @@ func (c *Cache) download(ctx context.Context, a Artifact, want sum) (*archive.Tr
 	if response.ContentLength > limit {
 		return nil, 0, tooLarge(a, limit)
 	}
+	if err := begin(); err != nil {
+		return nil, 0, err
+	}
 	body := &verified{src: stream, hash: want.make(), left: limit}
 	tree, err := c.unpack(ctx, a, want, body, limit)
 	return tree, body.count, err
@@ -77,7 +72,7 @@ func (c *Cache) unpack(ctx context.Context, a Artifact, want sum, body *verified
 		err = unreachable(body.err)
 	case err != nil && !isVerdict(err):
 		// Our own disk, or the context.
-		err = &retryable{err: fmt.Errorf("%w: %w", ErrUnavailable, err)}
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case subtle.ConstantTimeCompare([]byte(got), []byte(want.hex)) == 0:
 		err = fmt.Errorf("%w %s: got %s; look at the source's status and at what serves its artifacts", ErrDigest, a.Digest, got)
 	}
@@ -94,7 +89,7 @@ func unreachable(err error) error {
 	if errors.Is(err, transport.ErrDenied) || errors.Is(err, transport.ErrRedirect) {
 		return fmt.Errorf("%w: %w", ErrStatus, safe)
 	}
-	return &retryable{err: fmt.Errorf("%w: %w; is the source's controller running and reachable from here?", ErrUnavailable, safe)}
+	return fmt.Errorf("%w: %w; is the source's controller running and reachable from here?", ErrUnavailable, safe)
 }
 
 // refused is the error of any status but 200.
@@ -102,12 +97,12 @@ func refused(response *http.Response) error {
 	status := strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 	switch code := response.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return &retryable{err: fmt.Errorf(
-			"%w: the server answers %s: the source may be storing it anew; if this lasts, look at the source's Ready condition", ErrUnavailable, status)}
+		return fmt.Errorf("%w: the server answers %s: the source may be storing it anew; if this lasts, look at the source's Ready condition",
+			ErrUnavailable, status)
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // A date or nothing is no delay.
-		return &retryable{
-			err:   fmt.Errorf("%w: the server answers %s", ErrUnavailable, status),
+		return &busy{
+			error: fmt.Errorf("%w: the server answers %s", ErrUnavailable, status),
 			after: time.Duration(min(max(seconds, 0), 3600)) * time.Second,
 		}
 	default:

@@ -39,7 +39,7 @@ var (
 	ErrClosed = errors.New("artifact cache is closed")
 )
 
-// The reasons of the failures that Acquire returns. All of them are retried: the source may publish anew at any time.
+// The reasons of the failures that Acquire returns. None is for good: the source may publish anew at any time.
 const (
 	// ReasonUnavailable goes with ErrUnavailable and ErrStatus.
 	ReasonUnavailable = "ArtifactUnavailable"
@@ -59,6 +59,9 @@ type Artifact struct {
 	Size int64
 	// Revision is what people call it. It appears in errors only.
 	Revision string
+	// Stored is when the source stored it, in UTC. An artifact that was stored anew is asked for without delay, however
+	// often it could not be had before.
+	Stored time.Time
 }
 
 // Observer learns what the cache does. Its methods are called with no lock held, from many goroutines.
@@ -87,9 +90,11 @@ type Options struct {
 	Parallel int
 	// Attempt bounds one download from request to last byte. Default 2 minutes.
 	Attempt time.Duration
-	// Patience is how long a source that rebuilds is waited for, whatever the callers' deadlines. Default 2 minutes.
+	// Answer is how long callers wait for a server that has not answered yet. Default 2 seconds.
+	Answer time.Duration
+	// Patience is how long callers wait for a download that is under way. Default 30 seconds.
 	Patience time.Duration
-	// Clock is the time that passes between attempts. Default: the real one.
+	// Clock is the time that callers wait, and that passes between attempts. Default: the real one.
 	Clock clock.Clock
 	// Observer may be nil.
 	Observer Observer
@@ -101,7 +106,8 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.MaxDownload, 256<<20)
 	defaultTo(&o.Parallel, 8)
 	defaultTo(&o.Attempt, 2*time.Minute)
-	defaultTo(&o.Patience, 2*time.Minute)
+	defaultTo(&o.Answer, 2*time.Second)
+	defaultTo(&o.Patience, 30*time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -159,20 +165,21 @@ func parseDigest(digest string) (sum, error) {
 	return made, nil
 }
 
-// explain gives an error of a download its reason.
-func explain(a Artifact, err error) error {
-	reason := ReasonUnavailable
+// explain gives an error of a download its reason, and says what is to be done. An artifact that is not available is
+// waited for, and nothing else can be told of it before the given time has passed.
+func explain(a Artifact, revision string, after time.Duration, err error) error {
+	name := ""
+	if revision != "" {
+		name = " of revision " + transport.PrintableQuoted(revision)
+	}
+	text := fmt.Errorf("fetch artifact%s from %s: %w", name, transport.PrintableQuoted(credential.CleanURL(a.URL)), err)
 	switch {
 	case errors.Is(err, ErrDigest):
-		reason = ReasonMismatch
+		return failure.Retry(ReasonMismatch, text)
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrArtifact), isVerdict(err):
-		reason = ReasonInvalid
+		return failure.Retry(ReasonInvalid, text)
 	}
-	name := ""
-	if a.Revision != "" {
-		name = " of revision " + transport.PrintableQuoted(a.Revision)
-	}
-	return failure.Retry(reason, fmt.Errorf("fetch artifact%s from %s: %w", name, transport.PrintableQuoted(credential.CleanURL(a.URL)), err))
+	return failure.Wait(ReasonUnavailable, max(after, time.Millisecond), text)
 }
 
 // isVerdict tells errors that say something about the archive itself, whoever serves it.
