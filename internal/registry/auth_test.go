@@ -25,7 +25,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		if err != nil || found.Digest != pushed.Digest || found.MediaType != pushed.MediaType || found.Size != pushed.Size {
 			t.Fatalf("%q: Resolve: %+v, %v", auth, found, err)
 		}
-		tags, err := client.Tags(t.Context(), r)
+		tags, err := tagsOf(t, client, r)
 		if diff := cmp.Diff([]string{"v1"}, tags); diff != "" || err != nil {
 			t.Errorf("%q: Tags: %v %s", auth, err, diff)
 		}
@@ -195,7 +195,7 @@ func TestARefusedTokenDoesNotLoop(t *testing.T) {
 	})
 	client, seen := newClient(t, nil)
 	for range 2 {
-		_, err := client.Tags(t.Context(), r)
+		_, err := tagsOf(t, client, r)
 		if !errors.Is(err, ErrAuthentication) || strings.Contains(err.Error(), "token-x") {
 			t.Errorf("Tags: %v", err)
 		}

@@ -30,6 +30,21 @@ func (c *Client) Unverified(ctx context.Context, r Repository, d ocispec.Descrip
 	return c.blob(ctx, r, d, false)
 }
 
+// Bytes is Blob for what is small enough to be held as a whole; it counts against the Allowance.
+func (c *Client) Bytes(ctx context.Context, r Repository, d ocispec.Descriptor) ([]byte, error) {
+	stream, err := c.Blob(ctx, r, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }() // It was read to its end, or is worth nothing.
+	allowance := r.Allowance
+	if allowance == nil {
+		allowance = c.Allowance()
+		defer allowance.Release()
+	}
+	return io.ReadAll(allowed{ctx, stream, allowance})
+}
+
 func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (io.ReadCloser, error) {
 	e, err := c.begin(r)
 	if err != nil {

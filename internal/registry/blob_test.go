@@ -289,7 +289,7 @@ func TestRedirectsElsewhereCarryNothing(t *testing.T) {
 				site.Heal()
 				site.Always(fixture.Redirect(status, target+"/x"))
 				_, resolveErr := client.Resolve(t.Context(), r, "v1")
-				_, tagsErr := client.Tags(t.Context(), r)
+				_, tagsErr := tagsOf(t, client, r)
 				_, manifestErr := client.Manifest(t.Context(), r, pushed.Digest)
 				_, blobErr := client.Blob(t.Context(), r, blobDescriptor([]byte("x")))
 				for _, err := range []error{resolveErr, tagsErr, manifestErr, blobErr} {

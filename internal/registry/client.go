@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/credential"
@@ -34,6 +35,9 @@ type Repository struct {
 	// Insecure allows plain http where the registry does not speak TLS.
 	Insecure   bool
 	Credential credential.Registry
+	// Allowance covers the documents of all calls that it is given to. Without one, each call has its own, and gives it
+	// back at its end.
+	Allowance *Allowance
 }
 
 // Options tune a Client. Zero values mean the defaults; every limit is enforced while data streams in.
@@ -44,6 +48,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// MaxManifestBytes bounds one manifest or index, and all pages of a list of referrers together. Default 4 MiB.
 	MaxManifestBytes int64
+	// MaxHeldBytes bounds the large documents that all callers together hold in memory. Default, and least: room for eight
+	// callers, and for one.
+	MaxHeldBytes int64
 	// MaxBlobBytes bounds one blob. Default 1 GiB.
 	MaxBlobBytes int64
 	// MaxTags bounds the tags of a repository. Default 100,000.
@@ -65,6 +72,8 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	defaultTo(&o.MaxManifestBytes, 4<<20)
+	defaultTo(&o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes)
+	o.MaxHeldBytes = max(o.MaxHeldBytes, documentsHeld*o.MaxManifestBytes)
 	defaultTo(&o.MaxBlobBytes, 1<<30)
 	defaultTo(&o.MaxTags, 100_000)
 	defaultTo(&o.MaxTagListBytes, 32<<20)
@@ -91,6 +100,7 @@ type Client struct {
 	sessions *lru.Cache[string, *session]
 	schemes  *lru.Cache[string, string]
 	lists    *lru.Cache[string, tagList]
+	held     *semaphore.Weighted
 }
 
 // New returns a Client.
@@ -99,7 +109,7 @@ func New(options Options) (*Client, error) {
 		return nil, errors.New("registry client needs a transport")
 	}
 	if options.MaxManifestBytes < 0 || options.MaxBlobBytes < 0 || options.MaxTags < 0 ||
-		options.MaxTagListBytes < 0 || options.MaxReferrers < 0 {
+		options.MaxTagListBytes < 0 || options.MaxHeldBytes < 0 || options.MaxReferrers < 0 {
 		return nil, errors.New("registry client has a negative limit")
 	}
 	sessions, err := lru.New[string, *session](maxSessions)
@@ -114,5 +124,8 @@ func New(options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep lists of tags: %w", err)
 	}
-	return &Client{options: options.withDefaults(), sessions: sessions, schemes: schemes, lists: lists}, nil
+	options = options.withDefaults()
+	return &Client{
+		options: options, sessions: sessions, schemes: schemes, lists: lists, held: semaphore.NewWeighted(options.MaxHeldBytes),
+	}, nil
 }

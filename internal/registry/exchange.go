@@ -21,13 +21,19 @@ type exchange struct {
 	// shown is what errors call the repository.
 	shown   string
 	attempt *attempt
+	// allowance covers what is read and held; own says that it is the call's alone.
+	allowance *Allowance
+	own       bool
 	// session is the one that answered the last time.
 	session *session
 }
 
 func (c *Client) begin(r Repository) (*exchange, error) {
 	host := strings.ToLower(r.Host)
-	e := &exchange{client: c, repository: r, shown: r.Host + "/" + r.Name, attempt: &attempt{}}
+	e := &exchange{client: c, repository: r, shown: r.Host + "/" + r.Name, attempt: &attempt{}, allowance: r.Allowance}
+	if e.allowance == nil {
+		e.allowance, e.own = c.Allowance(), true
+	}
 	if err := checkHost(host); err != nil {
 		return e, fmt.Errorf("%w: %w", ErrURL, err)
 	}
@@ -42,6 +48,13 @@ func (c *Client) begin(r Repository) (*exchange, error) {
 	}
 	e.host, e.name = endpoint(host, r.Name)
 	return e, nil
+}
+
+// end gives back what nobody else does.
+func (e *exchange) end() {
+	if e.own {
+		e.allowance.Release()
+	}
 }
 
 // ask is one request to the repository.
@@ -155,8 +168,8 @@ func done(response *http.Response) {
 }
 
 // readAll reads a body that has to fit into the limit.
-func readAll(body io.Reader, limit limit) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, limit.bytes+1))
+func (e *exchange) readAll(ctx context.Context, body io.Reader, limit limit) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(allowed{ctx, body, e.allowance}, limit.bytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}

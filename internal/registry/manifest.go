@@ -28,6 +28,7 @@ type Document struct {
 // when there are too many, ErrManifest when they are not an unambiguous document of a known type.
 func (c *Client) Manifest(ctx context.Context, r Repository, d digest.Digest) (Document, error) {
 	e, err := c.begin(r)
+	defer e.end()
 	if err != nil {
 		return Document{}, e.conclude(ctx, "get manifest", "", err)
 	}
@@ -52,7 +53,7 @@ func (e *exchange) document(ctx context.Context, reference string, wanted digest
 	if err := checkEncoding(response); err != nil {
 		return Document{}, err
 	}
-	raw, err := readAll(response.Body, e.bounds().manifest)
+	raw, err := e.readAll(ctx, response.Body, e.bounds().manifest)
 	if err != nil {
 		return Document{}, err
 	}

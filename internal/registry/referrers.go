@@ -32,6 +32,7 @@ func (c *Client) Referrers(
 	ctx context.Context, r Repository, subject digest.Digest, artifactType string,
 ) ([]ocispec.Descriptor, error) {
 	e, err := c.begin(r)
+	defer e.end()
 	if err != nil {
 		return nil, e.conclude(ctx, "list referrers of", "", err)
 	}
@@ -102,7 +103,7 @@ func (e *exchange) referrersPage(
 	case mediaType(response.Header) != ocispec.MediaTypeImageIndex:
 		return Document{}, "", errNoReferrers
 	}
-	raw, err := readAll(response.Body, limit{"MaxManifestBytes for all pages", left})
+	raw, err := e.readAll(ctx, response.Body, limit{"MaxManifestBytes for all pages", left})
 	if err != nil {
 		return Document{}, "", err
 	}

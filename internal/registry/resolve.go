@@ -21,6 +21,7 @@ const (
 // ErrURL when reference is neither tag nor digest, ErrManifest when the registry names an unusable digest.
 func (c *Client) Resolve(ctx context.Context, r Repository, reference string) (ocispec.Descriptor, error) {
 	e, err := c.begin(r)
+	defer e.end()
 	if err != nil {
 		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", "", err)
 	}

@@ -9,30 +9,39 @@ import (
 	"strings"
 )
 
-// tagReader collects the tags of all pages, within limits.
+const (
+	// maxKeptTagBytes bounds a list that is kept beside its ETag.
+	maxKeptTagBytes = 128 << 10
+	// maxTagValue bounds what is held of a list to read one value in it. Tags have at most 128 characters.
+	maxTagValue = 16 << 10
+)
+
+// tagReader shows the tags of all pages, within limits. It holds none but those of a short list.
 type tagReader struct {
 	maxTags  int
 	maxBytes int64
+	see      func(tag string)
 
-	tags  []string
-	known map[string]bool
+	count int
 	bytes int64
+	// tags are those of a list of at most maxKeptTagBytes.
+	tags []string
 }
 
-func newTagReader(maxTags int, maxBytes int64) *tagReader {
-	return &tagReader{maxTags: maxTags, maxBytes: maxBytes, known: map[string]bool{}}
-}
-
-// limited counts the bytes of all pages together.
-func (r *tagReader) limited(page io.Reader) io.Reader { return &tagBytes{page: page, reader: r} }
-
+// tagBytes counts the bytes of all pages together, and those that wait to be a value.
 type tagBytes struct {
-	page   io.Reader
-	reader *tagReader
+	page    io.Reader
+	reader  *tagReader
+	decoder *json.Decoder
+	read    int64
 }
 
 func (b *tagBytes) Read(p []byte) (int, error) {
+	if b.read-b.decoder.InputOffset() > maxTagValue {
+		return 0, limitErrorf("list of tags has a value of more than %d bytes", maxTagValue)
+	}
 	n, err := b.page.Read(p)
+	b.read += int64(n)
 	if b.reader.bytes += int64(n); b.reader.bytes > b.reader.maxBytes {
 		return 0, limitErrorf("list of tags has more than %d bytes (MaxTagListBytes)", b.reader.maxBytes)
 	}
@@ -41,7 +50,9 @@ func (b *tagBytes) Read(p []byte) (int, error) {
 
 // read reads one page: an object with a list of strings under "tags".
 func (r *tagReader) read(page io.Reader) error {
-	decoder := json.NewDecoder(r.limited(page))
+	counted := &tagBytes{page: page, reader: r}
+	decoder := json.NewDecoder(counted)
+	counted.decoder = decoder
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return unreadable(err)
 	}
@@ -83,14 +94,16 @@ func (r *tagReader) readTags(decoder *json.Decoder) error {
 		if !ok {
 			return errors.New("a tag is not a string")
 		}
-		if r.known[tag] || !tagPattern.MatchString(tag) {
+		if !tagPattern.MatchString(tag) {
 			continue
 		}
-		if len(r.tags) == r.maxTags {
+		if r.count++; r.count > r.maxTags {
 			return limitErrorf("repository has more than %d tags (MaxTags)", r.maxTags)
 		}
-		r.known[tag] = true
-		r.tags = append(r.tags, tag)
+		if r.bytes <= maxKeptTagBytes {
+			r.tags = append(r.tags, tag)
+		}
+		r.see(tag)
 	}
 	_, err := decoder.Token()
 	return err

@@ -12,9 +12,7 @@ import (
 const (
 	tagsPerPage = 1000
 	maxPages    = 1000
-	// maxKeptTagBytes bounds a list that is kept beside its ETag.
-	maxKeptTagBytes = 128 << 10
-	maxETag         = 256
+	maxETag     = 256
 	// roundPage divides every usual size of a page. A page that is just full keeps its bytes, and so its ETag, when the
 	// next tag opens a second page.
 	roundPage = 10
@@ -26,18 +24,15 @@ type tagList struct {
 	tags []string
 }
 
-// Tags lists the tags of the repository in the registry's order. A list that came in one page with an ETag is asked
-// for again only if it changed. What could not be a tag is left out. ErrTooLarge when there are too many.
-func (c *Client) Tags(ctx context.Context, r Repository) ([]string, error) {
+// Tags shows the tags of the repository in the registry's order, as often as the registry names them; the list as such
+// is never in memory. When there is an error, what was seen is worth nothing. A list that came in one page with an ETag is
+// asked for again only if it changed. What could not be a tag is left out. ErrTooLarge when there are too many.
+func (c *Client) Tags(ctx context.Context, r Repository, see func(tag string)) error {
 	e, err := c.begin(r)
 	if err != nil {
-		return nil, e.conclude(ctx, "list tags of", "", err)
+		return e.conclude(ctx, "list tags of", "", err)
 	}
-	tags, err := e.tags(ctx)
-	if err != nil {
-		return nil, e.conclude(ctx, "list tags of", "", err)
-	}
-	return tags, nil
+	return e.conclude(ctx, "list tags of", "", e.tags(ctx, see))
 }
 
 // tagPage is what is left to know of a page once its tags are in the list.
@@ -48,32 +43,35 @@ type tagPage struct {
 	next string
 }
 
-func (e *exchange) tags(ctx context.Context) ([]string, error) {
+func (e *exchange) tags(ctx context.Context, see func(string)) error {
 	key := sessionKey(e.host, e.repository) + " " + e.name
 	kept, _ := e.client.lists.Get(key)
-	list := newTagReader(e.client.options.MaxTags, e.client.options.MaxTagListBytes)
+	list := &tagReader{maxTags: e.client.options.MaxTags, maxBytes: e.client.options.MaxTagListBytes, see: see}
 	page, err := e.firstTagPage(ctx, list, kept.etag)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if page.unchanged {
-		return slices.Clone(kept.tags), nil
+		for _, tag := range kept.tags {
+			see(tag)
+		}
+		return nil
 	}
 	if page.next == "" {
 		e.keep(key, tagList{etag: page.etag, tags: list.tags}, list.bytes)
-		return list.tags, nil
+		return nil
 	}
 	e.client.lists.Remove(key)
 	for seen := map[string]bool{}; page.next != ""; {
 		if seen[page.next] || len(seen) >= maxPages {
-			return nil, protocolErrorf("pages of tags repeat, or are more than %d", maxPages)
+			return protocolErrorf("pages of tags repeat, or are more than %d", maxPages)
 		}
 		seen[page.next] = true
 		if page, err = e.tagPage(ctx, list, page.next, ""); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list.tags, nil
+	return nil
 }
 
 // firstTagPage asks for large pages, or for those that the registry likes better.

@@ -30,15 +30,11 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 	if err != nil {
 		return source.Content{}, err
 	}
-	manifest, err := s.image(ctx, remote, selection)
+	layer, annotations, err := s.chosen(ctx, remote, selection)
 	if err != nil {
-		return source.Content{}, explain(sourcev1.OCIPullFailedReason, err)
+		return source.Content{}, err
 	}
-	layer, err := s.layer(manifest)
-	if err != nil {
-		return source.Content{}, failure.Retry(sourcev1.OCILayerOperationFailedReason, err)
-	}
-	content := source.Content{Metadata: manifest.Annotations, Key: layer.Digest.String() + " " + s.shape}
+	content := source.Content{Metadata: annotations, Key: layer.Digest.String() + " " + s.shape}
 	if content.Key == have {
 		return content, nil
 	}
@@ -60,6 +56,22 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 	}
 	content.Tree, content.Ignore, content.Close = tree, s.object.Spec.Ignore, tree.Close
 	return content, nil
+}
+
+// chosen is the selected layer, and the annotations of its manifest. Of that itself nothing is held while the layer is
+// pulled.
+func (s *session) chosen(
+	ctx context.Context, remote registry.Repository, selection source.Selection,
+) (layer ocispec.Descriptor, annotations map[string]string, err error) {
+	defer s.rest()
+	manifest, err := s.image(ctx, remote, selection)
+	if err != nil {
+		return layer, nil, explain(sourcev1.OCIPullFailedReason, err)
+	}
+	if layer, err = s.layer(manifest); err != nil {
+		return layer, nil, failure.Retry(sourcev1.OCILayerOperationFailedReason, err)
+	}
+	return layer, manifest.Annotations, nil
 }
 
 // image is the selected manifest, or what it names for the default platform when it is an index.

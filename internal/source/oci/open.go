@@ -115,8 +115,17 @@ func (s *session) remote(ctx context.Context) (registry.Repository, error) {
 	if err != nil {
 		return registry.Repository{}, err
 	}
-	s.repository = &registry.Repository{Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found}
+	s.repository = &registry.Repository{
+		Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found, Allowance: s.opener.Client.Allowance(),
+	}
 	return *s.repository, nil
+}
+
+// rest keeps nothing large: other sessions may wait for the room that it takes, and this one may wait for them.
+func (s *session) rest() {
+	if s.repository != nil && s.repository.Allowance.Release() {
+		s.document = nil
+	}
 }
 
 // shapeChecksum is over what decides which bytes a manifest becomes. Fields that mean the same give the same.

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -74,25 +75,37 @@ func parseSemver(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference, e
 	return parsed, nil
 }
 
-// newest returns the tag of the highest version that is selected. Tags that differ only in what has no say, a leading
-// 'v' or build metadata, come in lexical order, and the last of them is taken.
-func (r reference) newest(tags []string) (tag string, found bool) {
-	byVersion := make(map[string]string, len(tags))
-	versions := make([]string, 0, len(tags))
-	for _, tag := range tags {
-		if r.filter != nil && !r.filter.MatchString(tag) {
-			continue
-		}
-		version := tag
-		if r.charts {
-			version = strings.ReplaceAll(tag, "_", "+")
-		}
-		byVersion[version] = tag
-		versions = append(versions, version)
+// newest finds the tag of the highest version that a reference selects, among all that it sees. Tags that differ only in
+// what has no say, a leading 'v' or build metadata, come in lexical order, and the last of them is taken.
+type newest struct {
+	among   reference
+	version revision.Version
+	tag     string // empty while there is none
+	seen    int
+}
+
+func (n *newest) see(tag string) {
+	n.seen++
+	if n.among.filter != nil && !n.among.filter.MatchString(tag) {
+		return
 	}
-	latest := r.semver.Latest(versions)
-	if len(latest) == 0 {
-		return "", false
+	version, ok := revision.ParseVersion(n.among.spelt(tag))
+	if !ok || !n.among.semver.Contains(version) {
+		return
 	}
-	return byVersion[latest[len(latest)-1]], true
+	if n.tag != "" {
+		order := cmp.Or(version.Compare(n.version), cmp.Compare(n.among.spelt(tag), n.among.spelt(n.tag)))
+		if order <= 0 {
+			return
+		}
+	}
+	n.version, n.tag = version, tag
+}
+
+// spelt is the version that a tag stands for.
+func (r reference) spelt(tag string) string {
+	if r.charts {
+		return strings.ReplaceAll(tag, "_", "+")
+	}
+	return tag
 }

@@ -24,6 +24,7 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	if err != nil {
 		return source.Selection{}, err
 	}
+	defer s.rest()
 	tag := s.want.tag
 	if s.want.bySemver {
 		if tag, err = s.newestTag(ctx, remote); err != nil {
@@ -38,16 +39,15 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 }
 
 func (s *session) newestTag(ctx context.Context, remote registry.Repository) (string, error) {
-	tags, err := s.opener.Client.Tags(ctx, remote)
-	if err != nil {
+	best := newest{among: s.want}
+	if err := s.opener.Client.Tags(ctx, remote, best.see); err != nil {
 		return "", fmt.Errorf("list tags: %w", err)
 	}
-	tag, found := s.want.newest(tags)
-	if !found {
+	if best.tag == "" {
 		return "", fmt.Errorf("no tag of %d is a version that matches spec.ref.semver %q: push one, or change the range or the filter",
-			len(tags), s.object.Spec.Reference.SemVer)
+			best.seen, s.object.Spec.Reference.SemVer)
 	}
-	return tag, nil
+	return best.tag, nil
 }
 
 func (s *session) selection(tag string, d digest.Digest) source.Selection {

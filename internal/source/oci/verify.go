@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -32,6 +31,7 @@ func (s *session) Verify(ctx context.Context, selection source.Selection) (strin
 	if s.verifier == nil {
 		return "", nil
 	}
+	defer s.rest()
 	// What is wrong with a credential says nothing about a signature.
 	if _, err := s.remote(ctx); err != nil {
 		return "", &source.StageError{Stage: source.StageOpen, Err: err}
@@ -198,12 +198,7 @@ func (s *search) layer(ctx context.Context, layer ocispec.Descriptor) (verify.Si
 	if layer.Size > verify.MaxSignatureBytes {
 		return verify.Signer{}, fmt.Errorf("signature %s of %d bytes is larger than %d", layer.Digest, layer.Size, verify.MaxSignatureBytes)
 	}
-	blob, err := s.client.Blob(ctx, s.remote, layer)
-	if err != nil {
-		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
-	}
-	defer func() { _ = blob.Close() }()
-	content, err := io.ReadAll(blob) // It ends at layer.Size, which is bounded above.
+	content, err := s.client.Bytes(ctx, s.remote, layer)
 	if err != nil {
 		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
 	}
