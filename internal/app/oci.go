@@ -1,16 +1,14 @@
 package app
 
 import (
+	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/auth"
-	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/registry"
 	ocisource "sluice.dev/sluice/internal/source/oci"
 	"sluice.dev/sluice/internal/transport"
@@ -37,35 +35,27 @@ func newOCIOpener(
 	if err != nil {
 		return nil, fmt.Errorf("make the registry client: %w", err)
 	}
-	roots, err := verify.NewTUFRoots(verify.TUFOptions{Client: func(origin *url.URL) (*http.Client, error) {
-		return connections.HTTP(origin, credential.TLS{}, credential.Proxy{})
-	}})
+	anonymous := connections.Anonymous()
+	roots, err := verify.NewTUFRoots(verify.TUFOptions{
+		Client: anonymous,
+		Way:    func(ctx context.Context) string { return transport.ProxyOf(ctx).Identity() },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make the trust roots: %w", err)
 	}
+	revocation := *anonymous
+	revocation.Timeout = revocationTimeout
 	return ocisource.NewOpener(ocisource.Options{
 		Client:      registries,
 		Credentials: credentials,
 		Trust: ocisource.Trust{
 			Roots:         roots,
-			Revocation:    &http.Client{Transport: anyOrigin{connections}, Timeout: revocationTimeout},
+			Revocation:    &revocation,
 			AnyRepository: options.OCIVerifyAnyRepository,
 		},
 		Limits:        limits,
 		MaxSignatures: options.Limits.OCISignatures,
 	}), nil
-}
-
-// anyOrigin asks servers that certificates name: whoever they are, no credential goes to them.
-type anyOrigin struct{ connections *transport.Factory }
-
-// RoundTrip implements http.RoundTripper.
-func (a anyOrigin) RoundTrip(request *http.Request) (*http.Response, error) {
-	server, err := a.connections.HTTP(request.URL, credential.TLS{}, credential.Proxy{})
-	if err != nil {
-		return nil, err
-	}
-	return server.Transport.RoundTrip(request)
 }
 
 // newCredentials makes the reader of Secrets and of the clouds' identities.

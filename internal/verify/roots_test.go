@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,10 +36,10 @@ func newRooted(t *testing.T) *rooted {
 	r.signature = r.sigstore.Bundle(t, r.artifact, by())
 	r.mirror = verifytest.NewMirror(t, r.sigstore.TrustedRoot(t), verifytest.Noon().Add(week))
 	roots, err := verify.NewTUFRoots(verify.TUFOptions{
-		Client: func(origin *url.URL) (*http.Client, error) {
-			r.origins = append(r.origins, origin.String())
-			return &http.Client{}, nil
-		},
+		Client: &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+			r.origins = append(r.origins, request.URL.Scheme+"://"+request.URL.Host)
+			return http.DefaultTransport.RoundTrip(request)
+		})},
 		Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock,
 	})
 	if err != nil {
@@ -73,10 +72,19 @@ func TestRootsAreFetchedOnceAndKept(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(r.origins) != 1 || r.origins[0] != r.mirror.URL {
-		t.Errorf("clients were asked for %v, want one for %s", r.origins, r.mirror.URL)
+	alone := newRooted(t)
+	if err := alone.verify(t); err != nil {
+		t.Errorf("Verify: %v", err)
 	}
 	first := r.mirror.Requests()
+	if len(r.origins) != first || first != alone.mirror.Requests() {
+		t.Errorf("the client sent %v, and the mirror had %d requests; one caller alone makes %d", r.origins, first, alone.mirror.Requests())
+	}
+	for _, origin := range r.origins {
+		if origin != r.mirror.URL {
+			t.Errorf("the client asked %s, want %s alone", origin, r.mirror.URL)
+		}
+	}
 	r.later(23 * time.Hour)
 	if err := r.verify(t); err != nil {
 		t.Errorf("Verify within the day: %v", err)
@@ -192,16 +200,14 @@ func TestRootsKeepTheCallersDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRooted(t)
 	release := make(chan struct{})
-	hanging := func(*url.URL) (*http.Client, error) {
-		return &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
-			select {
-			case <-release:
-				return http.DefaultTransport.RoundTrip(request)
-			case <-request.Context().Done():
-				return nil, request.Context().Err()
-			}
-		})}, nil
-	}
+	hanging := &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+		select {
+		case <-release:
+			return http.DefaultTransport.RoundTrip(request)
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		}
+	})}
 	roots, err := verify.NewTUFRoots(verify.TUFOptions{
 		Client: hanging, Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock,
 	})
@@ -224,6 +230,59 @@ func TestRootsKeepTheCallersDeadline(t *testing.T) {
 	}
 }
 
+// wayKey is the context's key of the way to the mirror.
+type wayKey struct{}
+
+// TestWaysToTheMirrorAreKeptApart: what a way does to those who go by it is no matter of others.
+func TestWaysToTheMirrorAreKeptApart(t *testing.T) {
+	t.Parallel()
+	r := newRooted(t)
+	reached := make(chan struct{})
+	var asked atomic.Int32
+	client := &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+		switch request.Context().Value(wayKey{}) {
+		case "broken":
+			asked.Add(1)
+			return nil, errors.New("no way")
+		case "hangs":
+			close(reached)
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		}
+		return http.DefaultTransport.RoundTrip(request)
+	})}
+	roots, err := verify.NewTUFRoots(verify.TUFOptions{
+		Client: client, Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock,
+		Way: func(ctx context.Context) string { way, _ := ctx.Value(wayKey{}).(string); return way },
+	})
+	if err != nil {
+		t.Fatalf("NewTUFRoots: %v", err)
+	}
+	by := func(way string) context.Context { return context.WithValue(t.Context(), wayKey{}, way) }
+	hanging, cancel := context.WithCancel(by("hangs"))
+	hung := make(chan error, 1)
+	go func() {
+		_, err := roots.Root(hanging)
+		hung <- err
+	}()
+	<-reached
+	for range 2 {
+		if _, err := roots.Root(by("broken")); !errors.Is(err, verify.ErrRoots) {
+			t.Errorf("by the broken way: %v, want ErrRoots", err)
+		}
+		if _, err := roots.Root(by("good")); err != nil {
+			t.Errorf("by the good way: %v", err)
+		}
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("the broken way was tried %d times within its pause, want 1", got)
+	}
+	cancel()
+	if err := <-hung; !errors.Is(err, context.Canceled) {
+		t.Errorf("by the way that hangs: %v", err)
+	}
+}
+
 // TestHangingMirrorIsBridged: as long as there are good roots, a mirror that takes the request and says nothing costs a
 // bounded time once, and not all that the caller has.
 func TestHangingMirrorIsBridged(t *testing.T) {
@@ -231,16 +290,14 @@ func TestHangingMirrorIsBridged(t *testing.T) {
 	r := newRooted(t)
 	var hang atomic.Bool
 	var asked atomic.Int32
-	client := func(*url.URL) (*http.Client, error) {
-		return &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
-			if !hang.Load() {
-				return http.DefaultTransport.RoundTrip(request)
-			}
-			asked.Add(1)
-			<-request.Context().Done()
-			return nil, request.Context().Err()
-		})}, nil
-	}
+	client := &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+		if !hang.Load() {
+			return http.DefaultTransport.RoundTrip(request)
+		}
+		asked.Add(1)
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	})}
 	roots, err := verify.NewTUFRoots(verify.TUFOptions{
 		Client: client, Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock, RefreshTimeout: time.Millisecond,
 	})
@@ -268,7 +325,7 @@ func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { re
 
 func TestUnusableRootOptionsAreRefused(t *testing.T) {
 	t.Parallel()
-	client := func(*url.URL) (*http.Client, error) { return offline(t), nil }
+	client := offline(t)
 	for name, options := range map[string]verify.TUFOptions{
 		"no client":             {},
 		"mirror without a root": {Client: client, Mirror: "https://mirror.example"},
@@ -299,11 +356,9 @@ func TestEndlessMetadataIsCut(t *testing.T) {
 	t.Parallel()
 	r, body := newRooted(t), &endless{}
 	roots, err := verify.NewTUFRoots(verify.TUFOptions{
-		Client: func(*url.URL) (*http.Client, error) {
-			return &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Body: body, Request: request}, nil
-			})}, nil
-		},
+		Client: &http.Client{Transport: roundTrip(func(request *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: body, Request: request}, nil
+		})},
 		Mirror: r.mirror.URL, InitialRoot: r.mirror.InitialRoot, Clock: r.clock,
 	})
 	if err != nil {

@@ -37,16 +37,12 @@ func (r *TUFRoots) fetch(ctx context.Context, now time.Time) (state *tufState, e
 			state, err = nil, fmt.Errorf("reading the repository broke off: %v", cause)
 		}
 	}()
-	client, err := r.options.Client(&url.URL{Scheme: r.mirror.Scheme, Host: r.mirror.Host})
-	if err != nil {
-		return nil, err
-	}
 	settings, err := config.New(r.options.Mirror, r.options.InitialRoot)
 	if err != nil {
 		return nil, err
 	}
 	settings.DisableLocalCache = true
-	settings.Fetcher = &tufFetcher{ctx: ctx, client: client, origin: r.mirror}
+	settings.Fetcher = &tufFetcher{ctx: ctx, client: r.options.Client, origin: r.mirror}
 	update, err := updater.New(settings)
 	if err != nil {
 		return nil, err

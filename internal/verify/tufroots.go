@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/tuf"
 	"k8s.io/utils/clock"
@@ -24,15 +25,20 @@ const (
 	defaultRefreshTimeout = 10 * time.Second
 	// retryPause is how long a failed refresh is not tried again.
 	retryPause = time.Minute
+	// maxWays is how many ways to the mirror keep what came by them.
+	maxWays = 64
 )
 
 var errIncompleteRoot = errors.New("it has no certificate authority or no transparency log")
 
 // TUFOptions say where trust roots come from.
 type TUFOptions struct {
-	// Client returns the client for an origin (scheme and host); it brings proxy, deadlines and dial policy.
-	// Required.
-	Client func(origin *url.URL) (*http.Client, error)
+	// Client asks the mirror; it brings proxy, deadlines and dial policy. Required.
+	Client *http.Client
+	// Way names the way that a request with the context takes to the mirror, such as its proxy. Roots are kept apart for
+	// each way, so that one that fails, hangs or holds back news does so to nobody who goes by another. Nil means that
+	// all go the same way.
+	Way func(context.Context) string
 	// Mirror is the TUF repository; empty means DefaultTUFMirror.
 	Mirror string
 	// InitialRoot is the root.json that trust starts from; empty means the public sigstore's, which is only right
@@ -53,6 +59,11 @@ type TUFOptions struct {
 type TUFRoots struct {
 	options TUFOptions
 	mirror  *url.URL
+	ways    *lru.Cache[string, *tufWay]
+}
+
+// tufWay is what came by one way.
+type tufWay struct {
 	// turn is held by who reads or fetches.
 	turn chan struct{}
 
@@ -88,7 +99,14 @@ func NewTUFRoots(options TUFOptions) (*TUFRoots, error) {
 	if options.RefreshTimeout <= 0 {
 		options.RefreshTimeout = defaultRefreshTimeout
 	}
-	return &TUFRoots{options: options, mirror: mirror, turn: make(chan struct{}, 1)}, nil
+	if options.Way == nil {
+		options.Way = func(context.Context) string { return "" }
+	}
+	ways, err := lru.New[string, *tufWay](maxWays)
+	if err != nil {
+		return nil, unusable("%v", err)
+	}
+	return &TUFRoots{options: options, mirror: mirror, ways: ways}, nil
 }
 
 // name says which roots these are, whatever they hold at the moment.
@@ -100,46 +118,58 @@ func (r *TUFRoots) name() string {
 // Root returns the trust roots, fetched within the context's deadline if they are missing or old. The error is
 // ErrRoots or the context's.
 func (r *TUFRoots) Root(ctx context.Context) (root.TrustedMaterial, error) {
+	way := r.way(r.options.Way(ctx))
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case way.turn <- struct{}{}:
+		defer func() { <-way.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	now := r.options.Clock.Now()
-	if r.good != nil && now.Before(r.good.fetched.Add(r.options.Refresh)) && now.Before(r.good.expires) {
-		return r.good.root, nil
+	if way.good != nil && now.Before(way.good.fetched.Add(r.options.Refresh)) && now.Before(way.good.expires) {
+		return way.good.root, nil
 	}
-	if err := r.refresh(ctx, now); err != nil && (r.good == nil || !now.Before(r.good.expires)) {
+	if err := r.refresh(ctx, way, now); err != nil && (way.good == nil || !now.Before(way.good.expires)) {
 		return nil, err
 	}
-	return r.good.root, nil
+	return way.good.root, nil
+}
+
+func (r *TUFRoots) way(name string) *tufWay {
+	if known, ok := r.ways.Get(name); ok {
+		return known
+	}
+	made := &tufWay{turn: make(chan struct{}, 1)}
+	if earlier, found, _ := r.ways.PeekOrAdd(name, made); found {
+		return earlier
+	}
+	return made
 }
 
 // refresh replaces the good roots by newer ones, at most once in the retry pause if that fails.
-func (r *TUFRoots) refresh(ctx context.Context, now time.Time) error {
-	if r.failed != nil && now.Before(r.failedAt.Add(retryPause)) {
-		return r.failed
+func (r *TUFRoots) refresh(ctx context.Context, way *tufWay, now time.Time) error {
+	if way.failed != nil && now.Before(way.failedAt.Add(retryPause)) {
+		return way.failed
 	}
 	bounded := ctx
-	if r.good != nil && now.Before(r.good.expires) {
+	if way.good != nil && now.Before(way.good.expires) {
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, r.options.RefreshTimeout)
 		defer cancel()
 	}
 	fetched, err := r.fetch(bounded, now)
 	if err == nil {
-		err = fetched.notOlderThan(r.good)
+		err = fetched.notOlderThan(way.good)
 	}
 	switch {
 	case err == nil:
-		r.good, r.failed = fetched, nil
+		way.good, way.failed = fetched, nil
 		return nil
 	case ctx.Err() != nil:
 		// This caller's time was up; the next one's may not be.
 		return ctx.Err()
 	}
-	r.failed = fmt.Errorf("%w: %s", ErrRoots, printableLine(err.Error()))
-	r.failedAt = now
-	return r.failed
+	way.failed = fmt.Errorf("%w: %s", ErrRoots, printableLine(err.Error()))
+	way.failedAt = now
+	return way.failed
 }

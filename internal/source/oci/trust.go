@@ -22,7 +22,8 @@ const (
 type Trust struct {
 	// Roots are the public authorities and logs behind keyless signatures, for objects that bring none of their own.
 	Roots *verify.TUFRoots
-	// Revocation asks whether certificates are revoked.
+	// Revocation asks whether certificates are revoked. The context of its requests has the object's proxy, see
+	// transport.WithProxy; so has that of the Roots'.
 	Revocation *http.Client
 	// AnyRepository accepts simple signatures that were made for another repository.
 	AnyRepository bool

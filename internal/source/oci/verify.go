@@ -13,6 +13,7 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/verify"
 )
 
@@ -33,9 +34,12 @@ func (s *session) Verify(ctx context.Context, selection source.Selection) (strin
 	}
 	defer s.rest()
 	// What is wrong with a credential says nothing about a signature.
-	if _, err := s.remote(ctx); err != nil {
+	remote, err := s.remote(ctx)
+	if err != nil {
 		return "", &source.StageError{Stage: source.StageOpen, Err: err}
 	}
+	// Trust roots and revocation are asked for on the object's behalf as well.
+	ctx = transport.WithProxy(ctx, remote.Credential.Proxy)
 	signer, err := s.signer(ctx, selection)
 	if err != nil {
 		return "", explain(sourcev1.VerificationErrorReason, fmt.Errorf("verify the signature of %s: %w", selected(selection), err))
