@@ -84,6 +84,10 @@ func (c *confined) CleanedAbs(file string) (filesys.ConfirmedDir, string, error)
 
 func (c *confined) missing(file string) error {
 	name, ok := inside(file)
+	if !ok && path.Dir(path.Clean(file)) == generatedRoot {
+		// kustomize looks for its file under each of the names that it may have.
+		return &fs.PathError{Op: "open", Path: path.Base(file), Err: fs.ErrNotExist}
+	}
 	if !ok {
 		return c.refuse(fmt.Errorf("%w: a path that leads out of the artifact, to %s", ErrForbidden, transport.PrintableQuoted(file)))
 	}
