@@ -78,6 +78,9 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 			end = len(todo)
 		}
 		for _, one := range r.applyAll(ctx, todo[:end]) {
+			if !errors.Is(one.err, cluster.ErrForbidden) {
+				delete(r.session.unmade, one.object.key)
+			}
 			switch {
 			case errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind().GroupKind()):
 				shut = true

@@ -41,9 +41,13 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	r.session.begin()
 	if r.record == nil {
-		return true, r.create(ctx, attempt, union)
+		if err := r.create(ctx, attempt, union); err != nil {
+			return true, err
+		}
+		r.session.claims(nil, union)
+		return true, nil
 	}
-	return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+	err = r.save(ctx, func(data *modulesv1.InventoryData) {
 		r.overtake(data)
 		data.Attempt, data.Members = attempt, union
 		data.Phase = modulesv1.PhaseUpgrading
@@ -52,6 +56,10 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		}
 		data.Deletion = deletionOf(r.aim.target, data.Deletion)
 	})
+	if err == nil {
+		r.session.claims(members, union)
+	}
+	return true, err
 }
 
 // create makes the Inventory of a first installation.

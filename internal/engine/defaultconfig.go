@@ -21,7 +21,7 @@ const DefaultConfigAnnotation = "modules.sluice.dev/default-config-of"
 // lacksDefaultConfig says that the release has a default configuration that was not created yet.
 func (r *round) lacksDefaultConfig() bool {
 	intended := r.record.Data.DefaultConfigCreated
-	return r.wantsDefaultConfig() && intended != nil && intended.UID == ""
+	return r.wantsDefaultConfig() && intended != nil && intended.UID == "" && !intended.Found
 }
 
 // owesDefaultConfig says that the release has a default configuration that nobody has intended to create so far.
@@ -38,9 +38,13 @@ func (r *round) intendDefaultConfig(data *modulesv1.InventoryData) {
 	if !r.wantsDefaultConfig() || data.DefaultConfigCreated != nil {
 		return
 	}
-	o := r.defaultObject()
+	data.DefaultConfigCreated = createdFrom(r.defaultObject())
+}
+
+// createdFrom names an object that is going to be created.
+func createdFrom(o *unstructured.Unstructured) *modulesv1.CreatedObject {
 	gvk := o.GroupVersionKind()
-	data.DefaultConfigCreated = &modulesv1.CreatedObject{
+	return &modulesv1.CreatedObject{
 		GroupVersionKind: modulesv1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
 		Namespace:        o.GetNamespace(), Name: o.GetName(),
 	}
@@ -65,30 +69,52 @@ func (r *round) defaultObject() *unstructured.Unstructured {
 	return o
 }
 
-// defaultConfig creates the default configuration. What is there already stays as it is, and the user's.
+// defaultConfig creates the default configuration. What is there already stays as it is, and the user's, for good.
 func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 	o := r.defaultObject()
+	intended := createdFrom(o)
+	if before := r.record.Data.DefaultConfigCreated; *before != *intended {
+		// An attempt that was overtaken meant another object, and may have made it before it could say so.
+		_, live, err := r.find(ctx, refOfCreated(before))
+		switch {
+		case err == nil && live.Annotations[DefaultConfigAnnotation] == r.in.UID:
+			return true, r.decideDefaultConfig(ctx, before, live.UID)
+		case err == nil, errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind):
+			if err := r.decideDefaultConfig(ctx, intended, ""); err != nil {
+				return false, err
+			}
+		default:
+			return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{refOfCreated(before), err}})
+		}
+	}
 	ref := refOfObject(o)
 	made, err := r.client.Create(ctx, o, r.manager())
-	uid := string(made.UID)
 	switch {
+	case err == nil:
+		return true, r.decideDefaultConfig(ctx, intended, made.UID)
 	case errors.Is(err, cluster.ErrExists):
 		live, err := r.client.Metadata(ctx, ref)
 		if err != nil {
 			return false, failure.At(StageApply, failure.Retry(modulesv1.ApplyFailedReason, err))
 		}
 		if live.Annotations[DefaultConfigAnnotation] != r.in.UID {
-			return true, nil
+			intended.Found = true
+			return true, r.decideDefaultConfig(ctx, intended, "")
 		}
-		uid = string(live.UID)
+		return true, r.decideDefaultConfig(ctx, intended, live.UID)
 	case errors.Is(err, cluster.ErrNoKind):
 		r.waitFor(ref, "its kind is not served yet")
 		r.again(gateAgain)
 		return false, nil
-	case err != nil:
-		return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
 	}
-	return true, r.save(ctx, func(data *modulesv1.InventoryData) { data.DefaultConfigCreated.UID = uid })
+	return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
+}
+
+// decideDefaultConfig writes down which object it is, and its UID once it was created.
+func (r *round) decideDefaultConfig(ctx context.Context, object *modulesv1.CreatedObject, uid types.UID) error {
+	decided := *object
+	decided.UID = string(uid)
+	return r.save(ctx, func(data *modulesv1.InventoryData) { data.DefaultConfigCreated = &decided })
 }
 
 // notUserData are the objects that are not users' data: the default configuration that was created.

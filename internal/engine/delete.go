@@ -29,7 +29,7 @@ func (r *round) chooseDeletion() action {
 		return action{"block", r.block}
 	case data.Phase != modulesv1.PhaseDeleting:
 		return action{"delete-begin", r.enter(modulesv1.PhaseDeleting)}
-	case data.DefaultConfigCreated != nil && !r.defaulted:
+	case data.DefaultConfigCreated != nil && !data.DefaultConfigCreated.Found && !r.defaulted:
 		return r.once(&r.defaulted, action{"delete-default-config", r.deleteDefaultConfig})
 	case len(r.remaining()) > 0:
 		return action{"delete", r.delete}

@@ -41,6 +41,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	r.session.gates, r.session.unneeded = nil, nil
 	known := index(r.record.Data.Members)
 	maps.DeleteFunc(r.session.checked, func(k key, _ checked) bool { return known[k] == nil })
+	maps.DeleteFunc(r.session.unmade, func(k key, _ bool) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.others, func(k key, _ string) bool { return known[k] == nil })
 	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
 	if first {

@@ -34,6 +34,7 @@ func (r *round) release(ctx context.Context, m modulesv1.Member) removal {
 	case errors.Is(err, cluster.ErrNotFound):
 	case errors.Is(err, cluster.ErrNoKind):
 		done.err = r.kindIsGone(ctx, &m, err)
+	case errors.Is(err, cluster.ErrForbidden) && r.session.isUnmade(&m):
 	case err != nil:
 		done.err = err
 	case r.owns(live, &m):

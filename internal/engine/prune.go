@@ -224,6 +224,9 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 		done.err = r.kindIsGone(ctx, &m, err)
 		done.gone = done.err == nil
 		return done
+	case errors.Is(err, cluster.ErrForbidden) && r.session.isUnmade(&m):
+		done.gone = true
+		return done
 	case err != nil:
 		done.err = err
 		return done

@@ -30,6 +30,9 @@ type session struct {
 	// progress are members that were applied and are not in the record yet, and for which attempt.
 	progress map[key]progress
 	attempt  string
+	// unmade are members that this session was the first to claim, and that no request of it can have made: none was
+	// sent, or each was forbidden.
+	unmade map[key]bool
 	// gates are CRDs that were applied and not seen to work yet.
 	gates map[key]gate
 	// checked is what is known of members' health.
@@ -118,3 +121,19 @@ func (s *session) wrote(record *modulesv1.Inventory, older string, now time.Time
 
 // lost forgets the record: somebody else wrote it, or it is gone.
 func (s *session) lost() { s.record, s.superseded = nil, nil }
+
+// claims remembers which members are new: before they are written down, nobody can have made them.
+func (s *session) claims(before, union []modulesv1.Member) {
+	if s.unmade == nil {
+		s.unmade = map[key]bool{}
+	}
+	known := index(before)
+	for i := range union {
+		if k := keyOf(&union[i]); known[k] == nil {
+			s.unmade[k] = true
+		}
+	}
+}
+
+// isUnmade says that a member was never made, for certain.
+func (s *session) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && s.unmade[keyOf(m)] }

@@ -197,6 +197,10 @@ type CreatedObject struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	UID string `json:"uid,omitempty"`
+
+	// Found says that somebody else had made an object of that name before: it was left as it is, and is not removed.
+	// +optional
+	Found bool `json:"found,omitempty"`
 }
 
 // Member is an object that belongs to an installation. Its fields have short names, because there are many.
