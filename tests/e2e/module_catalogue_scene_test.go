@@ -25,14 +25,11 @@ func (s moduleScene) inside(namespace string) moduleScene {
 }
 
 // templateIn makes a template of foo in any catalogue, under any name.
-func (s moduleScene) templateIn(namespace, name, version, channel string, artifact modulesv1.TemplateArtifact, changes ...templateChange) *modulesv1.ModuleTemplate {
+func (s moduleScene) templateIn(namespace, name, version, channel string, artifact modulesv1.TemplateArtifact) *modulesv1.ModuleTemplate {
 	s.t.Helper()
 	obj := &modulesv1.ModuleTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       modulesv1.ModuleTemplateSpec{ModuleName: "foo", Version: version, Channel: channel, Artifact: artifact},
-	}
-	for _, change := range changes {
-		change(&obj.Spec)
 	}
 	s.make(obj)
 	return obj
