@@ -17,9 +17,12 @@ import (
 	"sluice.dev/sluice/internal/verify"
 )
 
-// notationType is the artifact type of what notation attaches by the referrers API. That of cosign is the media type of
-// its bundle.
-const notationType = "application/vnd.cncf.notary.signature"
+// The artifact types of what signers attach by the referrers API. That of cosign's bundles is their media type; the other
+// one is that of simple signatures, which cosign attaches in its mode oci-1-1 instead of tagging them.
+const (
+	notationType = "application/vnd.cncf.notary.signature"
+	simpleType   = "application/vnd.dev.cosign.artifact.sig.v1+json"
+)
 
 // maxComplaints is how many of the signatures that prove nothing an error tells about.
 const maxComplaints = 3
@@ -86,12 +89,13 @@ type search struct {
 	tolerated bool
 }
 
-// run tries the places where a provider's signatures are, the newest way first. A place that fails does not hide the
-// others, but is told of when nothing is found in them.
+// run tries the places where a provider's signatures are: the newest way first, and the rarest last, so that few are
+// asked in vain. A place that fails does not hide the others, but is told of when nothing is found in them.
 func (s *search) run(ctx context.Context, provider string) (string, error) {
 	places := []func(context.Context) (*verify.Signer, error){
 		func(ctx context.Context) (*verify.Signer, error) { return s.referrers(ctx, verify.MediaTypeBundle) },
 		s.tagged,
+		func(ctx context.Context) (*verify.Signer, error) { return s.referrers(ctx, simpleType) },
 	}
 	if provider == sourcev1.NotationOCIVerification {
 		places = []func(context.Context) (*verify.Signer, error){

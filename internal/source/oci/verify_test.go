@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/auth"
@@ -116,6 +117,58 @@ func TestSignaturesAreLookedAtUpToTheLimit(t *testing.T) {
 	}
 	if _, err := r.prove(t.Context(), r.opener); err != nil {
 		t.Errorf("one more within the default: %v", err)
+	}
+}
+
+// TestSimpleSignaturesAreFoundAmongReferrers: cosign attaches them so when it is told to, and names the type in the
+// manifest or in its config.
+func TestSimpleSignaturesAreFoundAmongReferrers(t *testing.T) {
+	t.Parallel()
+	const simpleType = "application/vnd.dev.cosign.artifact.sig.v1+json"
+	named := registry.Manifest{ArtifactType: simpleType}
+	configured := registry.Manifest{Config: &registry.Layer{MediaType: simpleType, Content: []byte("{}")}}
+	for name, test := range map[string]struct {
+		reason   string
+		manifest registry.Manifest
+		forged   int
+		good     bool
+		says     string
+	}{
+		"ArtifactType": {"the type is the manifest's", named, 0, true, ""},
+		"Config":       {"the type is the config's", configured, 0, true, ""},
+		"BesideForged": {"forged ones in the same manifest do no harm", configured, 2, true, ""},
+		"Forged":       {"nobody who is trusted signed", named, 2, false, "none of the keys made it"},
+		"Limit":        {"they count like the others", named, 4, true, "more signatures than 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			opener := oci.NewOpener(oci.Options{
+				Client: r.opener.Client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: r.opener.Trust, MaxSignatures: 3,
+			})
+			r.obj.Spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "keys"}}
+			r.trust(r.key)
+			host := strings.TrimPrefix(r.registry.URL("team/app"), "oci://")
+			add := func(key *verifytest.Key) {
+				s := key.SimpleSigning(t, host, r.head.Digest)
+				test.manifest.Layers = append(test.manifest.Layers, registry.Layer{MediaType: s.MediaType, Content: s.Content, Annotations: s.Annotations})
+			}
+			for range test.forged {
+				add(verifytest.NewKey(t))
+			}
+			if test.good {
+				add(r.key)
+			}
+			test.manifest.Subject = &ocispec.Descriptor{MediaType: r.head.MediaType, Digest: r.head.Digest, Size: r.head.Size}
+			r.edited.Push("", test.manifest)
+			signer, err := r.prove(t.Context(), opener)
+			if test.says == "" && (err != nil || !strings.HasPrefix(signer, "key ")) {
+				t.Errorf("%s: signed by %q, %v", test.reason, signer, err)
+			}
+			if test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+				t.Errorf("%s: signed by %q, %v; want an error that says %q", test.reason, signer, err, test.says)
+			}
+		})
 	}
 }
 
