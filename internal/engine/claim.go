@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -16,11 +17,7 @@ import (
 // which have to be applied again: the API server would not show that the same manager had begun to.
 func (r *round) claim(ctx context.Context) (bool, error) {
 	if err := r.depend(ctx); err != nil {
-		if r.record == nil {
-			return false, err
-		}
-		r.held, r.stopped = err, true
-		return true, nil
+		return r.putOff(err)
 	}
 	made, err := r.objects(ctx, r.aim)
 	if err != nil {
@@ -31,9 +28,8 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		members = r.record.Data.Members
 	}
 	union := claimed(members, made)
-	if len(union) > modulesv1.MaxMembers {
-		return false, failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, fmt.Errorf(
-			"the release and what is installed are %d objects together, and there may be %d", len(union), modulesv1.MaxMembers)))
+	if err := fits(union); err != nil {
+		return r.putOff(failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, err)))
 	}
 	attempt := &modulesv1.Attempt{
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
@@ -61,6 +57,46 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	return true, err
 }
+
+// putOff begins nothing in this round, and says why at its end: what is installed is looked after first.
+func (r *round) putOff(err error) (bool, error) {
+	if r.record == nil {
+		return false, err
+	}
+	r.held, r.stopped = err, true
+	return true, nil
+}
+
+// fits says why an Inventory cannot hold the members. It has to hold them also once all is known of them: whoever
+// finds out only then has applied objects, and nowhere to write that down.
+func fits(members []modulesv1.Member) error {
+	const remedy = "split the module into several, or let what is no longer needed be pruned first"
+	if len(members) > modulesv1.MaxMembers {
+		return fmt.Errorf("the release and what is installed are %d objects together, and data.members of the Inventory holds %d: %s",
+			len(members), modulesv1.MaxMembers, remedy)
+	}
+	size := 0
+	for i := range members {
+		m := members[i]
+		m.UID, m.RenderHash, m.Fingerprint, m.State = fullUID, fullHash, fullHash, modulesv1.MemberDeleting
+		raw, err := json.Marshal(m)
+		if err != nil {
+			return fmt.Errorf("measure the Inventory: %w", err)
+		}
+		size += len(raw) + len(",")
+	}
+	if size > modulesv1.MaxMembersBytes {
+		return fmt.Errorf("the %d objects of the release and of what is installed take %d bytes in data.members of the Inventory, which holds %d: %s, or shorten the names",
+			len(members), size, modulesv1.MaxMembersBytes, remedy)
+	}
+	return nil
+}
+
+// What a UID, and a hash, take in the record.
+const (
+	fullUID  = "00000000-0000-0000-0000-000000000000"
+	fullHash = "AAAAAAAAAAAAAAAAAAAAAA"
+)
 
 // create makes the Inventory of a first installation.
 func (r *round) create(ctx context.Context, attempt *modulesv1.Attempt, members []modulesv1.Member) error {

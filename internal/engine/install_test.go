@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -175,4 +177,42 @@ func TestPruneIsOptional(t *testing.T) {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	testenv.Eventually(t, what, func(context.Context) (bool, string) { return holds(), "" })
+}
+
+// TestInventoryHoldsSoMuch: what an Inventory could not hold is refused before anything is applied, by number and by
+// size, and what is installed stays.
+func TestInventoryHoldsSoMuch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	r.in.Current = r.in.Target
+	r.settle("it is installed", settled)
+	many := func(count, length int) map[string]string {
+		var all strings.Builder
+		for i := range count {
+			fmt.Fprintf(&all, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m%0*d}\n", length-1, i)
+		}
+		return map[string]string{"all.yaml": all.String()}
+	}
+	for _, release := range []struct {
+		version, says string
+		files         map[string]string
+	}{
+		{"2.0.0", "7501 objects together, and data.members of the Inventory holds 7500: split", many(modulesv1.MaxMembers, 6)},
+		{"3.0.0", "data.members of the Inventory, which holds 1500000: split", many(4000, 250)},
+	} {
+		r.in.Target = r.target(release.version, release.files)
+		if calls := r.calls(func() { r.fails(engine.StageApply, modulesv1.InventoryTooLargeReason, release.says) }); len(calls) > 0 {
+			t.Errorf("%s: it was asked for %v", release.version, calls)
+		}
+		if diff := cmp.Diff([]string{"a"}, r.members()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	r.synced()
+	check(t, env.Client.Delete(t.Context(), r.get(configMaps, "a")))
+	testenv.Eventually(t, "what is installed is healed", func(ctx context.Context) (bool, string) {
+		out, err := r.engine.Reconcile(ctx, r.in)
+		return out.Healed == 1 && failure.Of(err) != nil && failure.Of(err).Reason == modulesv1.InventoryTooLargeReason, fmt.Sprint(out.Healed, err)
+	})
 }

@@ -7,8 +7,11 @@ const (
 	InventoryKind = "Inventory"
 
 	// MaxMembers is how many objects one installation may have. With names of usual length a member takes 200 bytes, so
-	// that 5,000 fit into 1 MiB, and MaxMembers into the 1.5 MiB that etcd takes. With longer names fewer do.
+	// that 5,000 fit into 1 MiB, and MaxMembers into MaxMembersBytes. With longer names fewer do.
 	MaxMembers = 7500
+
+	// MaxMembersBytes is how much its members may take as JSON, of the 1.5 MiB that etcd takes of one object.
+	MaxMembersBytes = 1_500_000
 )
 
 // Phase is what an installation is at.
