@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,7 +36,7 @@ func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) res
 		options.Force = true
 		done.applied, done.err = r.client.Apply(ctx, o.Unstructured, options)
 	}
-	if errors.Is(done.err, cluster.ErrImmutable) && r.in.Spec.Force {
+	if errors.Is(done.err, cluster.ErrImmutable) {
 		done.applied, done.err = r.recreate(ctx, o, m, options, done.err)
 	}
 	if done.err == nil && done.applied.Deleting {
@@ -59,22 +60,29 @@ func taken(conflict *cluster.ConflictError) Note {
 		"took over fields of %s that %s had set: %s", describe(conflict.Ref), strings.Join(managers, ", "), strings.Join(paths, ", ")))}
 }
 
-// recreate deletes an object that cannot be changed in place, and applies it again. What may hold data, and whatever
-// is not provably this installation's, is not deleted: the answer stays as it was.
+// recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may
+// hold data, and whatever is not provably this installation's, is not deleted. The answer then stays as it was, and says
+// what helps.
 func (r *round) recreate(
 	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
 ) (cluster.Applied, error) {
-	if holdsData(o.GroupVersionKind().GroupKind()) {
-		return cluster.Applied{}, answer
-	}
 	ref := refOfObject(o.Unstructured)
+	keeps, err := r.keepsData(ctx, ref)
+	switch {
+	case err != nil:
+		return cluster.Applied{}, err
+	case keeps:
+		return cluster.Applied{}, fmt.Errorf("%w; it may hold data, so that it is never deleted for this: take the change back, or delete it yourself", answer)
+	case !r.in.Spec.Force:
+		return cluster.Applied{}, fmt.Errorf("%w; set spec.force to have it deleted and made anew", answer)
+	}
 	live, err := r.client.Metadata(ctx, ref)
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 	case err != nil:
 		return cluster.Applied{}, err
 	case !r.owns(live, m):
-		return cluster.Applied{}, answer
+		return cluster.Applied{}, fmt.Errorf("%w; it is not certain that this installation made it, so that it is not deleted for this", answer)
 	default:
 		ref.UID = live.UID
 		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
@@ -89,6 +97,34 @@ func (r *round) recreate(
 	}
 	options.Before = cluster.Applied{}
 	return r.client.Apply(ctx, o.Unstructured, options)
+}
+
+// keepsData says that deleting the object takes with it what this engine cannot bring back: what its kind holds, users'
+// data, or claims that go with it.
+func (r *round) keepsData(ctx context.Context, ref cluster.Ref) (bool, error) {
+	kind := ref.GVK.GroupKind()
+	if holdsData(kind) {
+		return true, nil
+	}
+	if deletion := r.record.Data.Deletion; deletion != nil {
+		for _, managed := range deletion.ManagedResources {
+			if managed.Group == kind.Group && managed.Kind == kind.Kind {
+				return true, nil
+			}
+		}
+	}
+	if kind != (schema.GroupKind{Group: "apps", Kind: "StatefulSet"}) {
+		return false, nil
+	}
+	live, err := r.client.Get(ctx, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	policy, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	return policy == "Delete", nil
 }
 
 // errGoing says that an object is on its way out, which will not take long.
