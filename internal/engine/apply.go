@@ -108,7 +108,9 @@ type result struct {
 	object  object
 	applied cluster.Applied
 	notes   []Note
-	err     error
+	// rivals are the managers, quoted, that fields were taken over from.
+	rivals []string
+	err    error
 }
 
 // applyAll applies objects in parallel, and tells the watcher and the notes.

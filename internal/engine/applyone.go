@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) res
 		if conflict.Owner != "" {
 			done.notes, done.err = r.handOver(ctx, o, m, conflict)
 		} else {
-			done.notes, done.err = []Note{taken(conflict)}, nil
+			done.notes, done.rivals, done.err = []Note{taken(conflict)}, managersIn(conflict), nil
 		}
 		if done.err != nil {
 			return done
@@ -47,17 +48,23 @@ func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) res
 
 // taken tells who had set the fields that are now taken over.
 func taken(conflict *cluster.ConflictError) Note {
-	var managers, paths []string
-	for _, field := range conflict.Fields {
-		if !slices.Contains(managers, field.Manager) {
-			managers = append(managers, field.Manager)
-		}
-		if len(paths) < maxNamed {
-			paths = append(paths, field.Path)
-		}
+	var paths []string
+	for _, field := range conflict.Fields[:min(len(conflict.Fields), maxNamed)] {
+		paths = append(paths, field.Path)
 	}
 	return Note{Reason: modulesv1.OwnershipTakenReason, Warning: true, Message: bounded(fmt.Sprintf(
-		"took over fields of %s that %s had set: %s", describe(conflict.Ref), strings.Join(managers, ", "), strings.Join(paths, ", ")))}
+		"took over fields of %s that %s had set: %s", describe(conflict.Ref), strings.Join(managersIn(conflict), ", "), strings.Join(paths, ", ")))}
+}
+
+// managersIn are the managers that hold the fields, quoted, each once.
+func managersIn(conflict *cluster.ConflictError) []string {
+	var managers []string
+	for _, field := range conflict.Fields {
+		if name := strconv.Quote(field.Manager); !slices.Contains(managers, name) {
+			managers = append(managers, name)
+		}
+	}
+	return managers[:min(len(managers), maxNamed)]
 }
 
 // recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may

@@ -42,6 +42,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	known := index(r.record.Data.Members)
 	maps.DeleteFunc(r.session.checked, func(k key, _ checked) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.unmade, func(k key, _ bool) bool { return known[k] == nil })
+	maps.DeleteFunc(r.session.rivals, func(k key, _ string) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.others, func(k key, _ string) bool { return known[k] == nil })
 	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
 	if first {

@@ -1,9 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -13,6 +14,10 @@ import (
 // rendered, and nothing asked of the API server, while all are.
 func (r *round) heal(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	if r.in.Verify {
+		// Whoever asks may have ended the fight. If not, it is noticed again before long.
+		r.engine.fights.Forget(r.key())
+	}
 	drifted := r.drifted()
 	if len(drifted) == 0 {
 		return true, r.settleTakings(ctx)
@@ -36,11 +41,15 @@ func (r *round) drifted() map[key]bool {
 	var drifted map[key]bool
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
-		if !wanted(m) || !r.hasDrifted(m) {
+		if !wanted(m) {
 			continue
 		}
+		// It is a fight until the pause after the last healing has passed in peace.
 		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), r.engine.clock.Now()); wait > 0 {
 			r.contested(m, wait)
+			continue
+		}
+		if !r.hasDrifted(m) {
 			continue
 		}
 		if drifted == nil {
@@ -101,6 +110,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		}
 		r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(ref))
 		fighting, wait := r.engine.fights.Healed(r.key(), watched(ref), r.engine.clock.Now())
+		r.session.rival(k, one.rivals)
 		if fighting {
 			r.contested(m, wait)
 		}
@@ -134,6 +144,18 @@ func (r *round) foreign(objects []object) map[key]string {
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
 	r.again(wait)
-	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: fmt.Sprintf(
-		"somebody changes %s back again and again; it is healed less often meanwhile", describe(refOf(m)))})
+	who := cmp.Or(r.session.rivals[keyOf(m)], "somebody")
+	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: who +
+		" changes it back again and again, so that it is healed less often meanwhile"})
+}
+
+// rival remembers who had changed a member that was healed. Whoever deleted it has left no name.
+func (s *session) rival(k key, managers []string) {
+	if len(managers) == 0 {
+		return
+	}
+	if s.rivals == nil {
+		s.rivals = map[key]string{}
+	}
+	s.rivals[k] = strings.Join(managers, ", ")
 }

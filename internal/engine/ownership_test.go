@@ -208,4 +208,11 @@ func TestFight(t *testing.T) {
 	}
 	r.clock.SetTime(r.clock.Now().Add(11 * time.Minute))
 	r.settle("it is healed when its time has come", func(out engine.Outcome) bool { return out.Healed == 1 })
+	if out := r.round(); len(out.Contested) != 1 || out.Again == 0 || !strings.Contains(out.Contested[0].Message, `"rival"`) {
+		t.Errorf("it is over as soon as it is healed: %+v", out)
+	}
+	r.clock.SetTime(r.clock.Now().Add(11 * time.Minute))
+	if out := r.round(); len(out.Contested) > 0 {
+		t.Errorf("it is contested after a pause in peace: %v", out.Contested)
+	}
 }

@@ -42,12 +42,14 @@ type session struct {
 	judgesBy string
 	// others is what other managers had written in other versions when a member was applied last.
 	others map[key]string
+	// rivals are the managers that had changed members before they were healed.
+	rivals map[key]string
 	// unhealthySince is when members that had been healthy were first seen not to be.
 	unhealthySince time.Time
 	// verifyAt is when all members are applied once again.
 	verifyAt time.Time
 	// blindAt is when members that cannot be watched are applied once again.
-	blindAt time.Time
+	blindAt  time.Time
 	// unneeded is since when objects of other installations have been seen not to be needed there.
 	unneeded map[key]time.Time
 	subjects []watch.Subject
