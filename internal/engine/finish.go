@@ -38,7 +38,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.session.gates, r.session.unneeded = nil, nil
+	r.session.gates = nil
 	known := index(r.record.Data.Members)
 	maps.DeleteFunc(r.session.checked, func(k key, _ checked) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.unmade, func(k key, _ bool) bool { return known[k] == nil })

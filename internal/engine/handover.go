@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +16,8 @@ import (
 
 // handOver decides whether an object whose label another manager holds may be taken. It may if that is no installation,
 // and the object is a member already: then somebody edited the label. It may also if the installation it belongs to is
-// gone, or does not need it any more; that one then lets go of it when it prunes. Everything else stays as it is.
+// gone, or does not need it any more; that one then lets go of it when it prunes. Its Inventory tells for certain: it is
+// read as it is stored, and lists an object before the first request for it. Everything else stays as it is.
 func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError) ([]Note, error) {
 	ref := refOfObject(o.Unstructured)
 	live, err := r.client.Metadata(ctx, ref)
@@ -39,13 +39,8 @@ func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, con
 		return nil, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label,
 			live.Labels[Label], conflict.Owner, errOwned)
 	case owner != nil && needs(owner, o.key):
-		r.needed(o.key)
 		return nil, fmt.Errorf("%s is a member of the installation %s/%s: it %w", describe(ref),
 			live.Labels[NamespaceLabel], live.Labels[InstallationLabel], errOwned)
-	}
-	if !r.patient(o.key) {
-		return nil, fmt.Errorf("%s was a member of the installation %s/%s, which does not seem to need it any more: until that is certain it %w",
-			describe(ref), live.Labels[NamespaceLabel], live.Labels[InstallationLabel], errOwned)
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
 	if owner != nil {
@@ -55,30 +50,6 @@ func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, con
 	}
 	return []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
 		"took over %s from the installation %s, which does not need it any more", describe(ref), from))}}, nil
-}
-
-// patient says that an object has not been needed for long enough to be sure: the inventory that says so may come from
-// a cache that is behind, while its installation is just applying the object.
-func (r *round) patient(k key) bool {
-	r.taking.Lock()
-	defer r.taking.Unlock()
-	now := r.engine.clock.Now()
-	since, seen := r.session.unneeded[k]
-	if !seen {
-		if r.session.unneeded == nil {
-			r.session.unneeded = map[key]time.Time{}
-		}
-		r.session.unneeded[k] = now
-		return false
-	}
-	return now.Sub(since) >= cacheLag
-}
-
-// needed forgets that an object was once seen not to be needed by its owner.
-func (r *round) needed(k key) {
-	r.taking.Lock()
-	defer r.taking.Unlock()
-	delete(r.session.unneeded, k)
 }
 
 // ownerOf is the Inventory of the installation that the labels name. Found is false when they do not name any: the two

@@ -74,9 +74,6 @@ func TestMemberOfAnother(t *testing.T) {
 
 	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
 	r.settle("it is upgraded", settled)
-	// The inventory that says so may be an old one: it has to say so for a while.
-	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "until that is certain")
-	r.clock.SetTime(r.clock.Now().Add(10 * time.Second))
 	out := s.settle("it is taken", settled)
 	if !noted(out, modulesv1.OwnershipTakenReason, "redis") {
 		t.Errorf("notes: %v", out.Notes)
@@ -128,8 +125,6 @@ func TestGoneOwner(t *testing.T) {
 	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
 	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
 	check(t, r.client.Delete(t.Context(), r.inventory()))
-	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "until that is certain")
-	r.clock.SetTime(r.clock.Now().Add(10 * time.Second))
 	s.settle("it is taken", settled)
 }
 

@@ -50,8 +50,6 @@ type session struct {
 	verifyAt time.Time
 	// blindAt is when members that cannot be watched are applied once again.
 	blindAt  time.Time
-	// unneeded is since when objects of other installations have been seen not to be needed there.
-	unneeded map[key]time.Time
 	subjects []watch.Subject
 }
 
