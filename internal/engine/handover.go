@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,15 +18,10 @@ import (
 // handOver decides whether an object whose label another manager holds may be taken. It may if that is no installation,
 // and the object is a member already: then somebody edited the label. It may also if the installation it belongs to is
 // gone, or does not need it any more; that one then lets go of it when it prunes. Everything else stays as it is.
-func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError) ([]Note, error) {
+func (r *round) handOver(
+	ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata,
+) ([]Note, error) {
 	ref := refOfObject(o.Unstructured)
-	live, err := r.client.Metadata(ctx, ref)
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
 	known := m != nil && m.UID != "" && m.UID == string(live.UID)
 	if known && !strings.HasPrefix(conflict.Owner, ManagerPrefix) || live.Labels[Label] == r.id() {
 		return []Note{taken(conflict)}, nil
@@ -37,7 +32,7 @@ func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, con
 		return nil, err
 	case !strings.HasPrefix(conflict.Owner, ManagerPrefix) || !found:
 		return nil, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label,
-			live.Labels[Label], conflict.Owner, errOwned)
+			live.Labels[Label], cmp.Or(conflict.Owner, "somebody"), errOwned)
 	case owner != nil && needs(owner, o.key):
 		r.needed(o.key)
 		return nil, fmt.Errorf("%s is a member of the installation %s/%s: it %w", describe(ref),
@@ -175,9 +170,9 @@ func (r *round) settleTakings(ctx context.Context) error {
 
 // owns says whether an object is provably this installation's: it carries the label, and is either the one on record
 // or has fields of the manager that nobody else has.
-func (r *round) owns(live *metav1.PartialObjectMetadata, m *modulesv1.Member) bool {
-	if live.Labels[Label] != r.id() {
+func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
+	if live.GetLabels()[Label] != r.id() {
 		return false
 	}
-	return m != nil && m.UID != "" && m.UID == string(live.UID) || cluster.Fingerprint(live, r.manager()) != ""
+	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager()) != ""
 }

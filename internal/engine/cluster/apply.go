@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -19,8 +20,17 @@ type ApplyOptions struct {
 	Manager string
 	// Force takes over fields that other managers hold; otherwise they are a *ConflictError.
 	Force bool
+	// Only is the one life and version of the object that may be written; any other, and none at all, is a *ChangedError.
+	// Zero means whatever is there.
+	Only Version
 	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
 	Before Applied
+}
+
+// Version is an object in one of its versions.
+type Version struct {
+	UID             types.UID
+	ResourceVersion string
 }
 
 // Applied is what the API server holds after an apply or a create.
@@ -42,7 +52,7 @@ type Applied struct {
 // namespaces has to name one, any other must not; see Namespaced. A uid in the object pins it to that life of the name.
 func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, options ApplyOptions) (Applied, error) {
 	ref := refOf(object)
-	segments, body, err := c.prepare("apply", object, options.Manager)
+	segments, body, err := c.prepare("apply", pinned(object, options.Only), options.Manager)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -75,6 +85,19 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 	applied := appliedOf(answer, manager)
 	applied.Created, applied.Changed = true, true
 	return applied, nil
+}
+
+// pinned is the object for one version only.
+func pinned(object *unstructured.Unstructured, only Version) *unstructured.Unstructured {
+	if only == (Version{}) {
+		return object
+	}
+	copied := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	metadata, _ := copied.Object["metadata"].(map[string]any)
+	copied.Object["metadata"] = maps.Clone(metadata)
+	copied.SetUID(only.UID)
+	copied.SetResourceVersion(only.ResourceVersion)
+	return copied
 }
 
 // prepare finds where the object belongs, and encodes it.
