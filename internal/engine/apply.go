@@ -183,6 +183,9 @@ func fold(data *modulesv1.InventoryData, done map[key]progress) {
 		if !found {
 			continue
 		}
+		if uid := string(one.applied.UID); m.UID != uid {
+			m.Adopted = !one.applied.Made
+		}
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
 		m.State = modulesv1.MemberApplied
 	}

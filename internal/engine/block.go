@@ -18,9 +18,12 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	exclude := r.notUserData()
 	for i := range r.record.Data.Members {
-		ref := refOf(&r.record.Data.Members[i])
-		ref.UID = ""
-		exclude = append(exclude, ref)
+		m := &r.record.Data.Members[i]
+		if r.stays(m) {
+			// It is users' data that the release had taken over.
+			continue
+		}
+		exclude = append(exclude, withUID(refOf(m), ""))
 	}
 	asked := map[schema.GroupKind]bool{}
 	for _, kind := range r.managed() {

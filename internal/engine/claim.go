@@ -28,7 +28,10 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	var members []modulesv1.Member
 	if r.record != nil {
-		members = r.record.Data.Members
+		members = slices.Clone(r.record.Data.Members)
+		if err := r.recognise(ctx, members, made); err != nil {
+			return false, err
+		}
 	}
 	union := claimed(members, made)
 	if len(union) > modulesv1.MaxMembers {

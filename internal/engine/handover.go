@@ -44,7 +44,7 @@ func (r *round) handOver(
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
 	if owner != nil {
-		if err := r.recordTaking(ctx, o.key, owner.Data.InstallationUID); err != nil {
+		if err := r.recordTaking(ctx, o.key, owner, live); err != nil {
 			return nil, err
 		}
 	}
@@ -104,14 +104,23 @@ func needs(owner *modulesv1.Inventory, k key) bool {
 }
 
 // recordTaking writes down whom an object is being taken from before it is: that one lets go only of what its claimant
-// says it took. Members are applied in parallel, so one does this at a time.
-func (r *round) recordTaking(ctx context.Context, k key, uid string) error {
+// says it took. Who made it is handed over as well: what is in the record by its UID was not adopted. Members are applied
+// in parallel, so one does this at a time.
+func (r *round) recordTaking(ctx context.Context, k key, owner *modulesv1.Inventory, live *metav1.PartialObjectMetadata) error {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	if m := index(r.record.Data.Members)[k]; m == nil || m.TakenFrom == uid {
+	from := owner.Data.InstallationUID
+	if m := index(r.record.Data.Members)[k]; m == nil || m.TakenFrom == from {
 		return nil
 	}
-	return r.save(ctx, func(data *modulesv1.InventoryData) { index(data.Members)[k].TakenFrom = uid })
+	had := index(owner.Data.Members)[k]
+	return r.save(ctx, func(data *modulesv1.InventoryData) {
+		m := index(data.Members)[k]
+		m.TakenFrom = from
+		if had != nil && !had.Adopted && had.UID == string(live.UID) {
+			m.UID = had.UID
+		}
+	})
 }
 
 // letGo ends this installation's part in an object that another one has taken: applying nothing leaves what the other

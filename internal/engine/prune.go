@@ -114,12 +114,14 @@ func (r *round) holdsUserData(ctx context.Context, m *modulesv1.Member) error {
 		return nil
 	case err != nil:
 		return err
+	case r.spared(m, crd):
+		return nil
 	}
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	exclude := r.notUserData()
 	for _, other := range r.leftovers() {
-		if other.Group == group && other.Kind == kind && other.UID != "" {
+		if other.Group == group && other.Kind == kind && other.UID != "" && !r.stays(&other) {
 			exclude = append(exclude, refOf(&other))
 		}
 	}
@@ -142,9 +144,9 @@ const (
 // removal is what became of a member that is to go.
 type removal struct {
 	member modulesv1.Member
-	// gone says that it need not be remembered any more; deleted that it was there before.
-	gone, deleted bool
-	err           error
+	// gone says that it need not be remembered any more; deleted that it was there before, spared that it still is.
+	gone, deleted, spared bool
+	err                   error
 }
 
 // removeStage removes those of the members that are of the last stage, in parallel, and forgets those that are gone.
@@ -158,11 +160,15 @@ func (r *round) removeStage(ctx context.Context, stage Stage, reason string, mem
 	slices.SortFunc(members, func(a, b modulesv1.Member) int { return cmp.Compare(a.Name, b.Name) })
 	removals := each(ctx, r.engine.options.Parallel, members, func(m modulesv1.Member) removal { return r.remove(ctx, m) },
 		func(m modulesv1.Member, err error) removal { return removal{member: m, err: err} })
+	defer func() { r.out.Notes = fewer(r.out.Notes) }()
 	var failed []memberError
 	waiting := false
 	for _, one := range removals {
 		if one.deleted {
 			r.out.Pruned++
+		}
+		if one.spared {
+			r.noteSpared(&one.member)
 		}
 		switch {
 		case one.err != nil:
@@ -231,9 +237,10 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 		done.err = r.letGo(ctx, ref, live)
 		done.gone = done.err == nil
 		return done
-	case r.isHome(&m):
-		done.err = r.client.Release(ctx, withUID(ref, live.UID), live.ResourceVersion, ours())
+	case r.isHome(&m), r.spared(&m, live):
+		done.err = r.spare(ctx, ref, live)
 		done.gone = done.err == nil
+		done.spared = done.gone
 		return done
 	case live.DeletionTimestamp != nil:
 		return done

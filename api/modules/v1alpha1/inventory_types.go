@@ -247,6 +247,10 @@ type Member struct {
 	// +optional
 	State MemberState `json:"s,omitempty"`
 
+	// Adopted says that the object was there before it was applied for the first time: somebody else made it.
+	// +optional
+	Adopted bool `json:"a,omitempty"`
+
 	// TakenFrom is the UID of the installation that the object is being taken over from, until that has let go of it.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -42,6 +42,8 @@ type Applied struct {
 	Fingerprint string
 	// Created says that the object was not there before.
 	Created bool
+	// Made says that the object was created by an apply of the manager, now or before; see MadeBy.
+	Made bool
 	// Changed is false only where Before proves that nothing changed.
 	Changed bool
 	// Deleting says that the object is being deleted, and will go whatever is applied to it.
@@ -64,6 +66,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	}
 	applied := appliedOf(answer, options.Manager)
 	applied.Created = status == http.StatusCreated
+	applied.Made = applied.Made || applied.Created
 	applied.Changed = applied.Created || !applied.same(options.Before)
 	return applied, nil
 }
@@ -83,7 +86,7 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 		return Applied{}, err
 	}
 	applied := appliedOf(answer, manager)
-	applied.Created, applied.Changed = true, true
+	applied.Created, applied.Made, applied.Changed = true, true, true
 	return applied, nil
 }
 
@@ -120,7 +123,7 @@ func (c *Client) prepare(verb string, object *unstructured.Unstructured, manager
 func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
 	return Applied{
 		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
-		Fingerprint: Fingerprint(answer, manager), Deleting: answer.DeletionTimestamp != nil,
+		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil,
 	}
 }
 
