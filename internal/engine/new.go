@@ -60,8 +60,10 @@ type Engine struct {
 	// conventions judges by the conventions of status alone.
 	conventions *health.Checker
 	fights      *watch.Fights
-	renders     *lru.Cache[string, string]
-	sessions    sync.Map
+	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
+	suspicions *watch.Fights
+	renders    *lru.Cache[string, string]
+	sessions   sync.Map
 }
 
 // New returns an Engine. The error says which part is missing.
@@ -90,6 +92,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 	return &Engine{
 		parts: parts, options: options, clock: options.Clock,
 		library: library, conventions: conventions, fights: watch.NewFights(options.Fights), renders: renders,
+		suspicions: watch.NewFights(watch.FightOptions{Threshold: 1}),
 	}, nil
 }
 
@@ -120,6 +123,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 func (e *Engine) Forget(key string) {
 	e.parts.Watcher.Want(key, nil)
 	e.fights.Forget(key)
+	e.suspicions.Forget(key)
 	e.sessions.Delete(key)
 }
 

@@ -73,6 +73,7 @@ func (e *Engine) session(in Installation) *session {
 	}
 	// Another installation of the same name: nothing that is remembered is about it.
 	e.fights.Forget(in.Key())
+	e.suspicions.Forget(in.Key())
 	e.sessions.Store(in.Key(), fresh)
 	return fresh
 }
