@@ -41,6 +41,9 @@ func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made 
 		if m.UID != "" || !made.keys[keyOf(m)] || !r.treasured(kindOf(m).GroupKind()) {
 			continue
 		}
+		if r.over(ctx) != nil {
+			return late(StageApply)
+		}
 		_, live, err := r.find(ctx, refOf(m))
 		switch {
 		case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind):

@@ -156,6 +156,9 @@ func (r *round) settleTakings(ctx context.Context) error {
 		if m.TakenFrom == "" || !wanted(m) {
 			continue
 		}
+		if r.over(ctx) != nil {
+			break
+		}
 		live, err := r.client.Metadata(ctx, refOf(m))
 		if err != nil {
 			// Healing and health speak of a member that is gone or cannot be read.

@@ -87,6 +87,9 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	news := map[key]progress{}
 	for _, one := range r.applyAll(ctx, todo) {
 		k, ref := one.object.key, refOfObject(one.object.Unstructured)
+		if !errors.Is(one.err, errLate) {
+			delete(r.session.verifying, k)
+		}
 		if one.err != nil {
 			failed = append(failed, memberError{ref, one.err})
 			continue

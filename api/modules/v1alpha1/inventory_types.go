@@ -9,6 +9,10 @@ const (
 	// MaxMembers is how many objects one installation may have. With names of usual length a member takes 200 bytes, so
 	// that 5,000 fit into 1 MiB, and MaxMembers into the 1.5 MiB that etcd takes. With longer names fewer do.
 	MaxMembers = 7500
+
+	// MaxManagedResources is how many kinds of users' data an installation may have: those of its release, and those of
+	// releases before it while something of them is left. A template may have 64.
+	MaxManagedResources = 128
 )
 
 // Phase is what an installation is at.
@@ -65,6 +69,12 @@ type InventoryData struct {
 	// +kubebuilder:validation:Enum=Installing;Installed;Upgrading;Deleting;Orphaning
 	// +required
 	Phase Phase `json:"phase"`
+
+	// Salt goes into the hashes of what was rendered. Without it, whoever sees a plan's digest could try what a Secret
+	// holds.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Salt string `json:"salt,omitempty"`
 
 	// Choice is the catalogue that the module was found in. It is kept until spec.module.catalog changes.
 	// +optional
@@ -172,9 +182,9 @@ type RecordedDeletion struct {
 	// +required
 	Mode DeletionMode `json:"mode"`
 
-	// ManagedResources are the template's.
+	// ManagedResources are the template's, and those of releases before it while something of them is left.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=128
 	// +optional
 	ManagedResources []GroupVersionKind `json:"managedResources,omitempty"`
 }
