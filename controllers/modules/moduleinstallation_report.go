@@ -31,7 +31,7 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 	if !obj.DeletionTimestamp.IsZero() {
 		obj.Status.Pending, obj.Status.AvailableUpgrades = nil, nil
 		reportDeletion(&obj.Status, r)
-		return kernel.Report{Facts: deletionFacts(obj, r, err)}
+		return kernel.Report{Facts: deletionFacts(obj, r, err), Again: r.outcome.Again}
 	}
 	if r.chosen {
 		reportChoice(obj, r)

@@ -116,7 +116,7 @@ type result struct {
 // applyAll applies objects in parallel, and tells the watcher and the notes.
 func (r *round) applyAll(ctx context.Context, objects []object) []result {
 	known := index(r.record.Data.Members)
-	results := each(ctx, r.engine.options.Parallel, objects, func(o object) result {
+	results := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, objects, func(o object) result {
 		return r.applyOne(ctx, o, known[o.key])
 	}, func(o object, err error) result { return result{object: o, err: err} })
 	for _, one := range results {
@@ -187,6 +187,9 @@ func fold(data *modulesv1.InventoryData, done map[key]progress) {
 		one, found := done[keyOf(m)]
 		if !found {
 			continue
+		}
+		if uid := string(one.applied.UID); m.UID != uid {
+			m.Adopted = !one.applied.Made
 		}
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
 		m.State = modulesv1.MemberApplied

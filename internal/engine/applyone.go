@@ -7,35 +7,37 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/watch"
 )
 
-// applyOne applies an object: without force first, so that it is known whom something is taken from.
+// maxTries is how often an object that others keep changing is asked for again within a round.
+const maxTries = 5
+
+// applyOne applies an object: without force first, so that it is known whom something is taken from. An object that
+// changed between the two requests is asked for anew, for it may belong to somebody else by now.
 func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) result {
 	options := cluster.ApplyOptions{Manager: r.manager()}
 	if m != nil {
 		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
 	}
 	done := result{object: o}
-	done.applied, done.err = r.client.Apply(ctx, o.Unstructured, options)
-	if conflict, ok := errors.AsType[*cluster.ConflictError](done.err); ok {
-		if conflict.Owner != "" {
-			done.notes, done.err = r.handOver(ctx, o, m, conflict)
-		} else {
-			done.notes, done.rivals, done.err = []Note{taken(conflict)}, managersIn(conflict), nil
-		}
-		if done.err != nil {
-			return done
-		}
-		options.Force = true
+	for range maxTries {
+		done.notes, done.rivals = nil, nil
 		done.applied, done.err = r.client.Apply(ctx, o.Unstructured, options)
+		if conflict, ok := errors.AsType[*cluster.ConflictError](done.err); ok {
+			done.applied, done.notes, done.err = r.take(ctx, o, m, conflict, options)
+			if conflict.Owner == "" {
+				done.rivals = managersIn(conflict)
+			}
+		}
+		if !errors.Is(done.err, cluster.ErrChanged) {
+			break
+		}
 	}
 	if errors.Is(done.err, cluster.ErrImmutable) {
 		done.applied, done.err = r.recreate(ctx, o, m, options, done.err)
@@ -44,6 +46,49 @@ func (r *round) applyOne(ctx context.Context, o object, m *modulesv1.Member) res
 		done.err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
 	}
 	return done
+}
+
+// take takes over the fields of an object that others hold. It is forced on the one version that is known not to belong
+// to another installation: two that take over the same object at once would else overwrite each other without a word.
+func (r *round) take(
+	ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, options cluster.ApplyOptions,
+) (cluster.Applied, []Note, error) {
+	options.Force = true
+	notes := []Note{taken(conflict)}
+	if meta := r.seen(m); meta != nil && conflict.Owner == "" {
+		options.Only = cluster.Version{UID: meta.UID, ResourceVersion: meta.ResourceVersion}
+		applied, err := r.client.Apply(ctx, o.Unstructured, options)
+		if !errors.Is(err, cluster.ErrChanged) {
+			return applied, notes, err
+		}
+		// The watch is behind.
+	}
+	live, err := r.client.Metadata(ctx, refOfObject(o.Unstructured))
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return cluster.Applied{}, nil, fmt.Errorf("%w: %w", cluster.ErrChanged, err)
+	case err != nil:
+		return cluster.Applied{}, nil, err
+	}
+	if label := live.Labels[Label]; conflict.Owner != "" || label != "" && label != r.id() {
+		if notes, err = r.handOver(ctx, o, m, conflict, live); err != nil {
+			return cluster.Applied{}, nil, err
+		}
+	}
+	options.Only = cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
+	applied, err := r.client.Apply(ctx, o.Unstructured, options)
+	return applied, notes, err
+}
+
+// seen is what the watch has of a member that carries this installation's label; nil when it has nothing.
+func (r *round) seen(m *modulesv1.Member) *watch.Meta {
+	if m == nil {
+		return nil
+	}
+	if meta, _ := r.state(m); meta != nil && meta.PartOf == r.id() {
+		return meta
+	}
+	return nil
 }
 
 // taken tells who had set the fields that are now taken over.
@@ -65,92 +110,4 @@ func managersIn(conflict *cluster.ConflictError) []string {
 		}
 	}
 	return managers[:min(len(managers), maxNamed)]
-}
-
-// recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may
-// hold data, and whatever is not provably this installation's, is not deleted. The answer then stays as it was, and says
-// what helps.
-func (r *round) recreate(
-	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
-) (cluster.Applied, error) {
-	ref := refOfObject(o.Unstructured)
-	keeps, err := r.keepsData(ctx, ref)
-	switch {
-	case err != nil:
-		return cluster.Applied{}, err
-	case keeps:
-		return cluster.Applied{}, fmt.Errorf("%w; it may hold data, so that it is never deleted for this: take the change back, or delete it yourself", answer)
-	case !r.in.Spec.Force:
-		return cluster.Applied{}, fmt.Errorf("%w; set spec.force to have it deleted and made anew", answer)
-	}
-	live, err := r.client.Metadata(ctx, ref)
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-	case err != nil:
-		return cluster.Applied{}, err
-	case !r.owns(live, m):
-		return cluster.Applied{}, fmt.Errorf("%w; it is not certain that this installation made it, so that it is not deleted for this", answer)
-	default:
-		ref.UID = live.UID
-		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
-		if err != nil {
-			return cluster.Applied{}, err
-		}
-		if !gone {
-			if _, err := r.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
-				return cluster.Applied{}, fmt.Errorf("%w; it is being deleted, to be created again: %w", errGoing, answer)
-			}
-		}
-	}
-	options.Before = cluster.Applied{}
-	return r.client.Apply(ctx, o.Unstructured, options)
-}
-
-// keepsData says that deleting the object takes with it what this engine cannot bring back: what its kind holds, users'
-// data, or claims that go with it.
-func (r *round) keepsData(ctx context.Context, ref cluster.Ref) (bool, error) {
-	kind := ref.GVK.GroupKind()
-	if holdsData(kind) {
-		return true, nil
-	}
-	if deletion := r.record.Data.Deletion; deletion != nil {
-		for _, managed := range deletion.ManagedResources {
-			if managed.Group == kind.Group && managed.Kind == kind.Kind {
-				return true, nil
-			}
-		}
-	}
-	if kind != (schema.GroupKind{Group: "apps", Kind: "StatefulSet"}) {
-		return false, nil
-	}
-	live, err := r.client.Get(ctx, ref)
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	policy, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-	return policy == "Delete", nil
-}
-
-// errGoing says that an object is on its way out, which will not take long.
-var errGoing = errors.New("object is being deleted")
-
-const (
-	// goingAgain is how soon an object that is on its way out is looked at again.
-	goingAgain = 2 * time.Second
-	// watchedAgain is the same where the watch tells its end.
-	watchedAgain = time.Minute
-)
-
-// holdsData says that deleting an object of the kind takes with it what this engine cannot bring back.
-func holdsData(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Kind: "Namespace"},
-		schema.GroupKind{Group: crdGroup, Kind: crdKind}:
-		return true
-	}
-	return false
 }

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -11,27 +13,35 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// block counts users' data: objects of the release's managed resources, apart from its members and from the default
-// configuration. While there are any, or while that cannot be found out, nothing is removed; it is asked in every
-// round, because new ones can come until the CRDs are gone.
+// block counts users' data: objects of the release's managed resources and of the kinds whose definitions would go,
+// apart from its members and from the default configuration. While there are any, or while that cannot be found out,
+// nothing is removed; it is asked in every round, because new ones can come until the CRDs are gone.
 func (r *round) block(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	exclude := r.notUserData()
 	for i := range r.record.Data.Members {
-		ref := refOf(&r.record.Data.Members[i])
-		ref.UID = ""
-		exclude = append(exclude, ref)
+		m := &r.record.Data.Members[i]
+		if r.stays(m) {
+			// It is users' data that the release had taken over.
+			continue
+		}
+		exclude = append(exclude, withUID(refOf(m), ""))
 	}
 	asked := map[schema.GroupKind]bool{}
-	for _, kind := range r.managed() {
+	for _, kind := range append(r.managed(), r.definedHere(ctx)...) {
 		if asked[kind] {
 			continue
 		}
 		asked[kind] = true
+		if err := r.over(ctx); err != nil && len(r.out.Unknown)+len(r.out.Blocked) == 0 {
+			return false, late(StageDelete)
+		} else if err != nil {
+			break
+		}
 		found, err := r.client.Instances(ctx, kind.Group, kind.Kind, exclude...)
 		switch {
 		case err != nil:
-			r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{Group: kind.Group, Kind: kind.Kind, Message: bounded(err.Error())})
+			r.unknown(kind, err)
 		case found.Count > 0:
 			r.out.Blocked = append(r.out.Blocked, blocker(kind, found))
 		}
@@ -45,10 +55,40 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	case len(r.out.Unknown) > 0:
 		first := r.out.Unknown[0]
 		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
-			"it is not known whether there are users' data of kind %s: %s", first.Kind, first.Message)))
+			"it is not known whether there are users' data of kind %s: %s; with deletion.mode Orphan everything stays", first.Kind, first.Message)))
 	}
 	r.unblocked = true
 	return true, nil
+}
+
+func (r *round) unknown(kind schema.GroupKind, err error) {
+	r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{
+		Group: kind.Group, Kind: kind.Kind, Message: bounded(r.withoutRights(err).Error()),
+	})
+}
+
+// definedHere are the kinds of the CRDs that are still to be deleted. One that cannot be read is unknown.
+func (r *round) definedHere(ctx context.Context) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, m := range r.remaining() {
+		if m.Group != crdGroup || m.Kind != crdKind {
+			continue
+		}
+		err := r.over(ctx)
+		if err == nil {
+			var crd *unstructured.Unstructured
+			crd, err = r.client.Get(ctx, withUID(refOf(&m), ""))
+			if err == nil && r.owns(crd, &m) && !r.spared(&m, crd) {
+				group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+				kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+				kinds = append(kinds, schema.GroupKind{Group: group, Kind: kind})
+			}
+		}
+		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			r.unknown(schema.GroupKind{Group: m.Group, Kind: m.Kind}, err)
+		}
+	}
+	return kinds
 }
 
 // managed are the kinds whose objects are users' data.

@@ -25,11 +25,18 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	var members []modulesv1.Member
 	if r.record != nil {
-		members = r.record.Data.Members
+		members = slices.Clone(r.record.Data.Members)
+		if err := r.recognise(ctx, members, made); err != nil {
+			return false, err
+		}
 	}
 	union := claimed(members, made)
 	if err := fits(union); err != nil {
 		return r.putOff(failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, err)))
+	}
+	deletion, err := r.deletion(r.aim.target, r.record != nil)
+	if err != nil {
+		return false, err
 	}
 	attempt := &modulesv1.Attempt{
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
@@ -37,7 +44,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	}
 	r.session.begin()
 	if r.record == nil {
-		if err := r.create(ctx, attempt, union); err != nil {
+		if err := r.create(ctx, attempt, union, deletion); err != nil {
 			return true, err
 		}
 		r.session.claims(nil, union)
@@ -50,7 +57,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		if data.Current == nil {
 			data.Phase = modulesv1.PhaseInstalling
 		}
-		data.Deletion = deletionOf(r.aim.target, data.Deletion)
+		data.Deletion = deletion
 	})
 	if err == nil {
 		r.session.claims(members, union)
@@ -99,13 +106,15 @@ const (
 )
 
 // create makes the Inventory of a first installation.
-func (r *round) create(ctx context.Context, attempt *modulesv1.Attempt, members []modulesv1.Member) error {
+func (r *round) create(
+	ctx context.Context, attempt *modulesv1.Attempt, members []modulesv1.Member, deletion *modulesv1.RecordedDeletion,
+) error {
 	record := &modulesv1.Inventory{
 		TypeMeta:   metav1.TypeMeta{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.InventoryKind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
 		Data: modulesv1.InventoryData{
-			InstallationUID: r.in.UID, Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
-			Attempt: attempt, Members: members, Deletion: deletionOf(r.aim.target, nil),
+			InstallationUID: r.in.UID, Salt: r.salt(), Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
+			Attempt: attempt, Members: members, Deletion: deletion,
 		},
 	}
 	if err := r.engine.parts.Records.Create(ctx, record); err != nil {
@@ -150,24 +159,25 @@ func (r *round) overtake(data *modulesv1.InventoryData) {
 	remember(data, data.Attempt.Release, modulesv1.OutcomeFailed, r.engine.clock.Now(), "overtaken by another choice")
 }
 
-// deletionOf is what a deletion has to know while the target is being applied: what it brings, and what was there
-// before and may still be.
-func deletionOf(target *Target, before *modulesv1.RecordedDeletion) *modulesv1.RecordedDeletion {
-	recorded := &modulesv1.RecordedDeletion{Mode: target.Deletion}
+// deletion is what a deletion has to know while the target is being applied: what it brings, and what was there before
+// and may still be. None of it may be left out, for what is not on record is not protected.
+func (r *round) deletion(target *Target, before bool) (*modulesv1.RecordedDeletion, error) {
+	recorded := &modulesv1.RecordedDeletion{Mode: target.Deletion, ManagedResources: slices.Clone(target.ManagedResources)}
 	if recorded.Mode == "" {
 		recorded.Mode = modulesv1.DeletionBlock
 	}
-	recorded.ManagedResources = slices.Clone(target.ManagedResources)
-	if before == nil {
-		return recorded
-	}
-	for _, kind := range before.ManagedResources {
-		if !slices.Contains(recorded.ManagedResources, kind) && len(recorded.ManagedResources) < maxManaged {
-			recorded.ManagedResources = append(recorded.ManagedResources, kind)
+	if before && r.record.Data.Deletion != nil {
+		for _, kind := range r.record.Data.Deletion.ManagedResources {
+			if !slices.Contains(recorded.ManagedResources, kind) {
+				recorded.ManagedResources = append(recorded.ManagedResources, kind)
+			}
 		}
 	}
-	return recorded
+	if count := len(recorded.ManagedResources); count > modulesv1.MaxManagedResources {
+		return nil, failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, fmt.Errorf(
+			"spec.managedResources of template %s and of the releases before it, of which objects may be left, are %d kinds together, and there may be %d: "+
+				"shorten the list, or install a release with a shorter one and let it prune first",
+			target.Release.Template, count, modulesv1.MaxManagedResources)))
+	}
+	return recorded, nil
 }
-
-// maxManaged is how many managed resources an Inventory takes.
-const maxManaged = 64

@@ -12,10 +12,11 @@ import (
 
 // chooseDeletion chooses for an installation that is to go. It goes by what the record says, not by the release's
 // template, which may be gone.
-func (r *round) chooseDeletion() action {
+func (r *round) chooseDeletion(ctx context.Context) action {
 	if r.record == nil {
 		return r.once(&r.judged, action{"done", r.done})
 	}
+	r.leaveHome(ctx)
 	data := &r.record.Data
 	r.out.Mode = r.mode()
 	switch {
@@ -25,7 +26,7 @@ func (r *round) chooseDeletion() action {
 		return action{"orphan", r.orphan}
 	case r.out.Mode == modulesv1.DeletionOrphan:
 		return action{"forget", r.forgetRecord}
-	case !r.unblocked:
+	case !r.unblocked && (!r.homeless || len(r.remaining()) > 0):
 		return action{"block", r.block}
 	case data.Phase != modulesv1.PhaseDeleting:
 		return action{"delete-begin", r.enter(modulesv1.PhaseDeleting)}
@@ -129,7 +130,7 @@ func (r *round) forgetRecord(ctx context.Context) (bool, error) {
 	}
 	r.record = nil
 	if mode == modulesv1.DeletionOrphan {
-		r.note(modulesv1.OrphanedReason, "let go of %d objects", count)
+		r.note(modulesv1.OrphanedReason, "let go of %s", objects(count))
 	} else {
 		r.note(modulesv1.UninstalledReason, "removed all objects")
 	}

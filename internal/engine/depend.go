@@ -22,6 +22,9 @@ func (r *round) depend(ctx context.Context) error {
 	var missing []string
 	r.out.Depends = nil
 	for _, dependency := range r.in.Spec.DependsOn {
+		if r.over(ctx) != nil {
+			return late(StageDepend)
+		}
 		ref, err := r.dependency(dependency)
 		if err == nil {
 			r.out.Depends = append(r.out.Depends, ref)

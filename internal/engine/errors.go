@@ -45,7 +45,12 @@ type memberError struct {
 // joined is the failure that stands for what went wrong with members: one reason, the most telling one, and a text
 // that names the first few. Nil for none.
 func joined(stage Stage, otherwise string, all []memberError) error {
-	if len(all) == 0 {
+	asked := len(all)
+	all = slices.DeleteFunc(all, func(one memberError) bool { return errors.Is(one.err, errLate) })
+	switch {
+	case len(all) == 0 && asked > 0:
+		return late(stage)
+	case len(all) == 0:
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b memberError) int {

@@ -19,20 +19,20 @@ import (
 func (r *round) finish(ctx context.Context) (bool, error) {
 	now := metav1.NewTime(r.engine.clock.Now())
 	first := r.record.Data.Phase == modulesv1.PhaseInstalling
-	target := r.aim.target
-	err := r.save(ctx, func(data *modulesv1.InventoryData) {
+	deletion, err := r.deletion(r.aim.target, r.leavesSome())
+	if err != nil {
+		return false, err
+	}
+	err = r.save(ctx, func(data *modulesv1.InventoryData) {
 		r.shrink(data)
 		data.Current.HealthyAt = &now
 		data.Attempt, data.Phase = nil, modulesv1.PhaseInstalled
-		stay := false
 		for i := range data.Members {
 			if m := &data.Members[i]; leftover(m) {
-				m.State, stay = modulesv1.MemberApplied, true
+				m.State = modulesv1.MemberApplied
 			}
 		}
-		if !stay {
-			data.Deletion = deletionOf(target, nil)
-		}
+		data.Deletion = deletion
 		remember(data, *data.Current, modulesv1.OutcomeSucceeded, r.engine.clock.Now(), "")
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"
 	}
-	r.note(reason, "%s %s, %d objects", verb, title(*r.record.Data.Current), len(r.record.Data.Members))
+	r.note(reason, "%s %s, %s", verb, title(*r.record.Data.Current), objects(len(r.record.Data.Members)))
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	return false, nil
 }
@@ -56,11 +56,15 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 // relabel records that the same release is known by other names now: another channel leads to it, or another template.
 func (r *round) relabel(ctx context.Context) (bool, error) {
 	target := r.aim.target
+	deletion, err := r.deletion(target, r.leavesSome())
+	if err != nil {
+		return false, err
+	}
 	return true, r.save(ctx, func(data *modulesv1.InventoryData) {
 		release := *target.Release.DeepCopy()
 		release.AppliedAt, release.HealthyAt = data.Current.AppliedAt, data.Current.HealthyAt
 		data.Current = &release
-		data.Deletion = r.currentDeletion()
+		data.Deletion = deletion
 	})
 }
 
@@ -71,21 +75,21 @@ func (r *round) mislabelled() bool {
 	}
 	if r.in.Target == nil {
 		// Its template may say something else about users' data, whatever the installation waits for.
-		return !equalJSON(r.record.Data.Deletion, r.currentDeletion())
+		return r.deletesOtherwise()
 	}
 	a, b := *r.record.Data.Current.DeepCopy(), *r.aim.target.Release.DeepCopy()
 	b.AppliedAt, b.HealthyAt = a.AppliedAt, a.HealthyAt
-	return !equalJSON(a, b) || !equalJSON(r.record.Data.Deletion, r.currentDeletion())
+	return !equalJSON(a, b) || r.deletesOtherwise()
 }
 
-// currentDeletion is what a deletion has to know now, leftovers included.
-func (r *round) currentDeletion() *modulesv1.RecordedDeletion {
-	before := r.record.Data.Deletion
-	if len(r.leftovers()) == 0 {
-		before = nil
-	}
-	return deletionOf(r.aim.target, before)
+// deletesOtherwise says that the record tells something else about a deletion than the release does now.
+func (r *round) deletesOtherwise() bool {
+	now, err := r.deletion(r.aim.target, r.leavesSome())
+	return err != nil || !equalJSON(r.record.Data.Deletion, now)
 }
+
+// leavesSome says that something of releases before is left.
+func (r *round) leavesSome() bool { return len(r.leftovers()) > 0 }
 
 // remember puts an entry in front of the history, and drops what is too old.
 func remember(

@@ -25,6 +25,9 @@ func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error)
 		if !needed(gate, todo) {
 			continue
 		}
+		if r.over(ctx) != nil {
+			return false, late(StageApply)
+		}
 		live, err := r.client.Get(ctx, gate.ref)
 		switch {
 		case errors.Is(err, cluster.ErrNotFound):

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,15 +18,10 @@ import (
 // and the object is a member already: then somebody edited the label. It may also if the installation it belongs to is
 // gone, or does not need it any more; that one then lets go of it when it prunes. Its Inventory tells for certain: it is
 // read as it is stored, and lists an object before the first request for it. Everything else stays as it is.
-func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError) ([]Note, error) {
+func (r *round) handOver(
+	ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata,
+) ([]Note, error) {
 	ref := refOfObject(o.Unstructured)
-	live, err := r.client.Metadata(ctx, ref)
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
 	known := m != nil && m.UID != "" && m.UID == string(live.UID)
 	if known && !strings.HasPrefix(conflict.Owner, ManagerPrefix) || live.Labels[Label] == r.id() {
 		return []Note{taken(conflict)}, nil
@@ -37,14 +32,14 @@ func (r *round) handOver(ctx context.Context, o object, m *modulesv1.Member, con
 		return nil, err
 	case !strings.HasPrefix(conflict.Owner, ManagerPrefix) || !found:
 		return nil, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label,
-			live.Labels[Label], conflict.Owner, errOwned)
+			live.Labels[Label], cmp.Or(conflict.Owner, "somebody"), errOwned)
 	case owner != nil && needs(owner, o.key):
 		return nil, fmt.Errorf("%s is a member of the installation %s/%s: it %w", describe(ref),
 			live.Labels[NamespaceLabel], live.Labels[InstallationLabel], errOwned)
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
 	if owner != nil {
-		if err := r.recordTaking(ctx, o.key, owner.Data.InstallationUID); err != nil {
+		if err := r.recordTaking(ctx, o.key, owner, live); err != nil {
 			return nil, err
 		}
 	}
@@ -80,14 +75,23 @@ func needs(owner *modulesv1.Inventory, k key) bool {
 }
 
 // recordTaking writes down whom an object is being taken from before it is: that one lets go only of what its claimant
-// says it took. Members are applied in parallel, so one does this at a time.
-func (r *round) recordTaking(ctx context.Context, k key, uid string) error {
+// says it took. Who made it is handed over as well: what is in the record by its UID was not adopted. Members are applied
+// in parallel, so one does this at a time.
+func (r *round) recordTaking(ctx context.Context, k key, owner *modulesv1.Inventory, live *metav1.PartialObjectMetadata) error {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	if m := index(r.record.Data.Members)[k]; m == nil || m.TakenFrom == uid {
+	from := owner.Data.InstallationUID
+	if m := index(r.record.Data.Members)[k]; m == nil || m.TakenFrom == from {
 		return nil
 	}
-	return r.save(ctx, func(data *modulesv1.InventoryData) { index(data.Members)[k].TakenFrom = uid })
+	had := index(owner.Data.Members)[k]
+	return r.save(ctx, func(data *modulesv1.InventoryData) {
+		m := index(data.Members)[k]
+		m.TakenFrom = from
+		if had != nil && !had.Adopted && had.UID == string(live.UID) {
+			m.UID = had.UID
+		}
+	})
 }
 
 // letGo ends this installation's part in an object that another one has taken: applying nothing leaves what the other
@@ -123,6 +127,9 @@ func (r *round) settleTakings(ctx context.Context) error {
 		if m.TakenFrom == "" || !wanted(m) {
 			continue
 		}
+		if r.over(ctx) != nil {
+			break
+		}
 		live, err := r.client.Metadata(ctx, refOf(m))
 		if err != nil {
 			// Healing and health speak of a member that is gone or cannot be read.
@@ -146,9 +153,9 @@ func (r *round) settleTakings(ctx context.Context) error {
 
 // owns says whether an object is provably this installation's: it carries the label, and is either the one on record
 // or has fields of the manager that nobody else has.
-func (r *round) owns(live *metav1.PartialObjectMetadata, m *modulesv1.Member) bool {
-	if live.Labels[Label] != r.id() {
+func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
+	if live.GetLabels()[Label] != r.id() {
 		return false
 	}
-	return m != nil && m.UID != "" && m.UID == string(live.UID) || cluster.Fingerprint(live, r.manager()) != ""
+	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager()) != ""
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // heal applies again the members that are not as they were applied, each with one call, and no others. Nothing is
@@ -36,71 +37,81 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 }
 
 // drifted are the members of the release on record that the watch sees otherwise than they were applied, without
-// those that somebody is fought over, until their time comes.
+// those that somebody is fought over, and those that were found unharmed a short while ago, until their time comes.
 func (r *round) drifted() map[key]bool {
-	var drifted map[key]bool
+	drifted := map[key]bool{}
+	now := r.engine.clock.Now()
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
 		if !wanted(m) {
 			continue
 		}
 		// It is a fight until the pause after the last healing has passed in peace.
-		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), r.engine.clock.Now()); wait > 0 {
+		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now); wait > 0 {
 			r.contested(m, wait)
 			continue
 		}
-		if !r.hasDrifted(m) {
-			continue
+		meta, known := r.state(m)
+		switch {
+		case !known:
+		case r.hasDrifted(m, meta):
+			drifted[keyOf(m)] = true
+		case r.suspect(m, meta):
+			if wait := r.engine.suspicions.Wait(r.key(), watched(refOf(m)), now); wait > 0 {
+				r.again(wait)
+				continue
+			}
+			drifted[keyOf(m)] = true
 		}
-		if drifted == nil {
-			drifted = map[key]bool{}
-		}
-		drifted[keyOf(m)] = true
 	}
 	return drifted
 }
 
-// hasDrifted says that the watch sees a member otherwise than it was applied. What it does not see yet has not.
-func (r *round) hasDrifted(m *modulesv1.Member) bool {
-	meta, known := r.state(m)
+// hasDrifted says that the watch sees a member otherwise than it was applied.
+func (r *round) hasDrifted(m *modulesv1.Member, meta *watch.Meta) bool {
 	switch {
-	case !known:
-		return false
 	case meta == nil:
 		return true
 	case meta.Deleting:
 		// It goes whatever is applied to it. Its end is another event.
 		return false
-	case string(meta.UID) != m.UID, meta.PartOf != r.id(), meta.Fingerprint(r.manager()) != m.Fingerprint:
-		return true
 	}
-	// Somebody who writes through another version of the kind can drop fields unseen.
-	return meta.Others(r.manager()) != r.session.others[keyOf(m)]
+	return string(meta.UID) != m.UID || meta.PartOf != r.id() || meta.Fingerprint(r.manager()) != m.Fingerprint
+}
+
+// suspect says that somebody wrote a member through another version of its kind. That can drop fields of ours unseen,
+// whatever part of the object was meant, a status too; mostly it does not.
+func (r *round) suspect(m *modulesv1.Member, meta *watch.Meta) bool {
+	return !meta.Deleting && meta.Others(r.manager()) != r.session.others[keyOf(m)]
 }
 
 // restore applies members again and writes down what came of it, if that is anything new.
 func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
-	others := r.foreign(todo)
+	found := r.found(todo)
 	before := index(r.record.Data.Members)
 	var failed []memberError
 	news := map[key]progress{}
 	for _, one := range r.applyAll(ctx, todo) {
 		k, ref := one.object.key, refOfObject(one.object.Unstructured)
+		if !errors.Is(one.err, errLate) {
+			delete(r.session.verifying, k)
+		}
 		if one.err != nil {
 			failed = append(failed, memberError{ref, one.err})
 			continue
 		}
-		r.session.others[k] = others[k]
-		m := before[k]
+		m, was := before[k], found[k]
 		if m == nil {
 			continue
+		}
+		if was != nil {
+			r.session.others[k] = was.Others(r.manager())
 		}
 		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
 		if changed {
 			news[k] = progress{one.object.hash, one.applied}
 		}
-		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
-		if !drift && !changed && len(one.notes) == 0 {
+		if !r.healedBy(one, m, was, drift, changed) {
 			continue
 		}
 		r.out.Healed++
@@ -123,21 +134,29 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	return err
 }
 
-// foreign is what other managers have written in other versions of the members.
-func (r *round) foreign(objects []object) map[key]string {
+// healedBy says that an apply brought something back. What was only suspected shows in the generation, if not in the
+// fingerprint; it is not suspected again for a while when nothing was wrong.
+func (r *round) healedBy(one result, m *modulesv1.Member, was *watch.Meta, drift, changed bool) bool {
+	if drift && was != nil && !r.hasDrifted(m, was) {
+		if changed || one.applied.Generation != was.Generation {
+			return true
+		}
+		r.engine.suspicions.Healed(r.key(), watched(refOf(m)), r.engine.clock.Now())
+		return false
+	}
+	// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
+	return drift || changed || len(one.notes) > 0
+}
+
+// found is what the watch has of the members before they are applied.
+func (r *round) found(objects []object) map[key]*watch.Meta {
 	if r.session.others == nil {
 		r.session.others = map[key]string{}
 	}
-	found := map[key]string{}
+	found := map[key]*watch.Meta{}
 	known := index(r.record.Data.Members)
 	for _, o := range objects {
-		m := known[o.key]
-		if m == nil {
-			continue
-		}
-		if meta, seen := r.state(m); seen && meta != nil {
-			found[o.key] = meta.Others(r.manager())
-		}
+		found[o.key] = r.seen(known[o.key])
 	}
 	return found
 }

@@ -15,7 +15,8 @@ func (r *round) hold(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	paused := r.in.Spec.GetManagement() == modulesv1.ManagementPaused
 	for i := range r.record.Data.Members {
-		if m := &r.record.Data.Members[i]; wanted(m) && r.hasDrifted(m) {
+		m := &r.record.Data.Members[i]
+		if meta, known := r.state(m); known && wanted(m) && r.hasDrifted(m, meta) {
 			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Message: "is not as it was applied"})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,6 +99,37 @@ func TestCalls(t *testing.T) {
 	r.clock.SetTime(r.clock.Now().Add(24 * time.Hour))
 	expect("the daily verification", map[string]int{"apply": count}, 0, func() { r.round() })
 	expect("and once only", map[string]int{}, 0, func() { r.round() })
+	r.synced()
+	// The one read is of the namespace: whether it is going anyway.
+	r.in.Deleting, r.in.Target = true, nil
+	expect("removal", map[string]int{"delete": count, "get": 1}, 2, func() { out = r.round() })
+	if !out.Done || len(r.present()) > 0 {
+		t.Errorf("removed: %+v, left %v", out, r.present())
+	}
+}
+
+// TestRemovalBehindTheWatch: what changed since the watch saw it is looked at before it is removed.
+func TestRemovalBehindTheWatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "b", "1"))
+	r.settle("it is installed", settled)
+	r.synced()
+	var once sync.Once
+	r.onCall = func(verb string) {
+		if verb == "delete" {
+			once.Do(func() {
+				for name, patch := range map[string]string{"a": `{"data":{"other":"x"}}`, "b": `{"metadata":{"labels":null}}`} {
+					check(t, env.Client.Patch(t.Context(), r.get(configMaps, name), client.RawPatch(types.MergePatchType, []byte(patch))))
+				}
+			})
+		}
+	}
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if diff := cmp.Diff([]string{"b"}, r.present()); diff != "" {
+		t.Errorf("what lost its label since is nobody's to delete:\n%s", diff)
+	}
 }
 
 // TestInstallAndUpgrade: what an inventory says, what goes, and what history remains.

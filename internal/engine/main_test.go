@@ -234,6 +234,9 @@ type rig struct {
 	memory *cached
 	stop   []func()
 	mu     sync.Mutex
+	// wrap stands between the connector and the API server, and timeout is that of its requests, if they are set.
+	wrap    func(http.RoundTripper) http.RoundTripper
+	timeout time.Duration
 	// onCall hears of every request for a member, before it is sent.
 	onCall  func(verb string)
 	verbs   map[string]int
@@ -281,8 +284,11 @@ func (r *rig) start(m *mortal) {
 	r.halt()
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &wire{mortal: m, next: next} })
+	if r.wrap != nil {
+		config.Wrap(r.wrap)
+	}
 	r.verbs = map[string]int{}
-	connector, err := cluster.NewConnector(config, cluster.Options{RefreshEvery: time.Millisecond, Observe: func(verb string) {
+	connector, err := cluster.NewConnector(config, cluster.Options{RequestTimeout: r.timeout, RefreshEvery: time.Millisecond, Observe: func(verb string) {
 		r.mu.Lock()
 		r.verbs[verb]++
 		hook := r.onCall

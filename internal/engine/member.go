@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,6 +54,14 @@ func index(members []modulesv1.Member) map[key]*modulesv1.Member {
 		all[keyOf(&members[i])] = &members[i]
 	}
 	return all
+}
+
+// objects is a number of objects in words.
+func objects(count int) string {
+	if count == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", count)
 }
 
 // describe names an object to people: Kind/namespace/name.

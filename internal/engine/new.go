@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/health"
 	"sluice.dev/sluice/internal/engine/watch"
+	"sluice.dev/sluice/internal/failure"
 )
 
 // Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
@@ -47,6 +50,11 @@ type Options struct {
 	Renders int
 	// Fights tune when healing backs off.
 	Fights watch.FightOptions
+	// Budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
+	// Default 2 min.
+	Budget time.Duration
+	// Random is where the salts of hashes come from. Default: the system's.
+	Random io.Reader
 	// Observer may be nil.
 	Observer Observer
 }
@@ -60,8 +68,10 @@ type Engine struct {
 	// conventions judges by the conventions of status alone.
 	conventions *health.Checker
 	fights      *watch.Fights
-	renders     *lru.Cache[string, string]
-	sessions    sync.Map
+	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
+	suspicions *watch.Fights
+	renders    *lru.Cache[string, string]
+	sessions   sync.Map
 }
 
 // New returns an Engine. The error says which part is missing.
@@ -75,6 +85,10 @@ func New(parts Parts, options Options) (*Engine, error) {
 	options.Parallel = orDefault(options.Parallel, 8)
 	options.VerifyEvery = orDefault(options.VerifyEvery, 24*time.Hour)
 	options.Renders = orDefault(options.Renders, 4096)
+	options.Budget = orDefault(options.Budget, 2*time.Minute)
+	if options.Random == nil {
+		options.Random = rand.Reader
+	}
 	renders, err := lru.New[string, string](options.Renders)
 	if err != nil {
 		return nil, err
@@ -90,8 +104,12 @@ func New(parts Parts, options Options) (*Engine, error) {
 	return &Engine{
 		parts: parts, options: options, clock: options.Clock,
 		library: library, conventions: conventions, fights: watch.NewFights(options.Fights), renders: renders,
+		suspicions: watch.NewFights(watch.FightOptions{Threshold: 1}),
 	}, nil
 }
+
+// failedAgain is how soon at least a round follows one that failed.
+const failedAgain = 5 * time.Second
 
 // Reconcile does one bounded round for the installation, and never waits for what takes its time: it says so in the
 // outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
@@ -102,7 +120,12 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 	defer s.mu.Unlock()
 	r := e.round(in, s)
 	err := r.run(ctx)
-	return r.conclude(), err
+	out := r.conclude()
+	if found := failure.Of(err); err != nil && found.Disposition == failure.Retries && out.Again > 0 {
+		// What was refused is asked for again as well.
+		out.Again = max(out.Again, failedAgain)
+	}
+	return out, err
 }
 
 // Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
@@ -120,6 +143,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 func (e *Engine) Forget(key string) {
 	e.parts.Watcher.Want(key, nil)
 	e.fights.Forget(key)
+	e.suspicions.Forget(key)
 	e.sessions.Delete(key)
 }
 

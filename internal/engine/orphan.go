@@ -11,12 +11,12 @@ import (
 // orphan lets go of all members: their labels are stripped, and nothing else. An object that is not this
 // installation's, or gone, is let go of already.
 func (r *round) orphan(ctx context.Context) (bool, error) {
-	released := each(ctx, r.engine.options.Parallel, r.remaining(), func(m modulesv1.Member) removal { return r.release(ctx, m) },
+	released := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, r.remaining(), func(m modulesv1.Member) removal { return r.release(ctx, m) },
 		func(m modulesv1.Member, err error) removal { return removal{member: m, err: err} })
 	var failed []memberError
 	for _, one := range released {
 		if one.err != nil {
-			failed = append(failed, memberError{refOf(&one.member), one.err})
+			failed = append(failed, memberError{refOf(&one.member), r.withoutRights(one.err)})
 			continue
 		}
 		r.forget(keyOf(&one.member))

@@ -55,7 +55,7 @@ func (r *round) prune(ctx context.Context) (bool, error) {
 	before := r.out.Pruned
 	more, err := r.removeStage(ctx, StagePrune, modulesv1.PruneFailedReason, r.leftovers())
 	if count := r.out.Pruned - before; count > 0 {
-		r.note(modulesv1.PrunedReason, "removed %d objects that are no longer needed", count)
+		r.note(modulesv1.PrunedReason, "removed %s no longer needed", objects(count))
 	}
 	return more, err
 }
@@ -80,7 +80,7 @@ func (r *round) mayPrune(ctx context.Context) error {
 	}
 	if percent := int(r.in.Spec.GetPruneMaxPercent()); existing*100 > percent*all {
 		return failure.At(StagePrune, failure.Retry(modulesv1.PruneBlockedReason, fmt.Errorf(
-			"%d of %d objects would be removed, and prune.maxPercent allows %d %%", existing, all, percent)))
+			"%d of %s would be removed, and prune.maxPercent allows %d %%", existing, objects(all), percent)))
 	}
 	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)
 }
@@ -108,18 +108,23 @@ func (r *round) holdsUserData(ctx context.Context, m *modulesv1.Member) error {
 	if m.Group != crdGroup || m.Kind != crdKind {
 		return nil
 	}
+	if err := r.over(ctx); err != nil {
+		return err
+	}
 	crd, err := r.client.Get(ctx, refOf(m))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
+	case r.spared(m, crd):
+		return nil
 	}
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	exclude := r.notUserData()
 	for _, other := range r.leftovers() {
-		if other.Group == group && other.Kind == kind && other.UID != "" {
+		if other.Group == group && other.Kind == kind && other.UID != "" && !r.stays(&other) {
 			exclude = append(exclude, refOf(&other))
 		}
 	}
@@ -128,7 +133,7 @@ func (r *round) holdsUserData(ctx context.Context, m *modulesv1.Member) error {
 		return err
 	}
 	if found.Count > 0 {
-		return fmt.Errorf("%s stays: there are %d objects of it, such as %s", describe(refOf(m)), found.Count, describe(found.Examples[0]))
+		return fmt.Errorf("%s stays: of its kind there are %s, such as %s", describe(refOf(m)), objects(found.Count), describe(found.Examples[0]))
 	}
 	return nil
 }
@@ -142,9 +147,9 @@ const (
 // removal is what became of a member that is to go.
 type removal struct {
 	member modulesv1.Member
-	// gone says that it need not be remembered any more; deleted that it was there before.
-	gone, deleted bool
-	err           error
+	// gone says that it need not be remembered any more; deleted that it was there before, spared that it still is.
+	gone, deleted, spared bool
+	err                   error
 }
 
 // removeStage removes those of the members that are of the last stage, in parallel, and forgets those that are gone.
@@ -156,17 +161,21 @@ func (r *round) removeStage(ctx context.Context, stage Stage, reason string, mem
 	}
 	members = slices.DeleteFunc(slices.Clone(members), func(m modulesv1.Member) bool { return cluster.Stage(kindOf(&m)) != last })
 	slices.SortFunc(members, func(a, b modulesv1.Member) int { return cmp.Compare(a.Name, b.Name) })
-	removals := each(ctx, r.engine.options.Parallel, members, func(m modulesv1.Member) removal { return r.remove(ctx, m) },
+	removals := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, members, func(m modulesv1.Member) removal { return r.remove(ctx, m) },
 		func(m modulesv1.Member, err error) removal { return removal{member: m, err: err} })
+	defer func() { r.out.Notes = fewer(r.out.Notes) }()
 	var failed []memberError
 	waiting := false
 	for _, one := range removals {
 		if one.deleted {
 			r.out.Pruned++
 		}
+		if one.spared {
+			r.noteSpared(&one.member)
+		}
 		switch {
 		case one.err != nil:
-			failed = append(failed, memberError{refOf(&one.member), one.err})
+			failed = append(failed, memberError{refOf(&one.member), r.withoutRights(one.err)})
 		case !one.gone:
 			waiting = true
 			r.waitFor(refOf(&one.member), "is being deleted")
@@ -215,6 +224,17 @@ func (r *round) shrink(data *modulesv1.InventoryData) {
 // remove removes one member: only what is provably this installation's, and only as it was last seen.
 func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
+	if meta := r.seen(&m); meta != nil && string(meta.UID) == m.UID && !r.isHome(&m) && !r.stays(&m) {
+		if meta.Deleting {
+			return done
+		}
+		// The watch has what a look would find. If it is behind, the version says so.
+		done.gone, done.err = r.client.Delete(ctx, refOf(&m), cluster.DeleteOptions{ResourceVersion: meta.ResourceVersion})
+		if done.deleted = done.err == nil; !errors.Is(done.err, cluster.ErrChanged) && !errors.Is(done.err, cluster.ErrNoKind) {
+			return done
+		}
+		done.err = nil
+	}
 	ref, live, err := r.find(ctx, refOf(&m))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
@@ -234,9 +254,10 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 		done.err = r.letGo(ctx, ref, live)
 		done.gone = done.err == nil
 		return done
-	case r.isHome(&m):
-		done.err = r.client.Release(ctx, withUID(ref, live.UID), live.ResourceVersion, ours())
+	case r.isHome(&m), r.spared(&m, live):
+		done.err = r.spare(ctx, ref, live)
 		done.gone = done.err == nil
+		done.spared = done.gone
 		return done
 	case live.DeletionTimestamp != nil:
 		return done

@@ -44,7 +44,7 @@ func TestForbiddenObjectsKeepNobody(t *testing.T) {
 		r.fails(engine.StageApply, modulesv1.ForbiddenReason, "deployer")
 		r.start(nil)
 		r.in.Deleting, r.in.Target = true, nil
-		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not get configmaps")
+		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not delete configmaps")
 		r.grant(rule{"", "configmaps", "get"})
 		r.settle("it is gone", done)
 	})
@@ -72,7 +72,7 @@ func TestForbiddenObjectsKeepNobody(t *testing.T) {
 		r.settle("it is installed", settled)
 		r.grant(rule{"", "secrets", "get"})
 		r.in.Deleting, r.in.Target = true, nil
-		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not get configmaps")
+		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not delete configmaps")
 		if diff := cmp.Diff([]string{"a"}, r.present()); diff != "" {
 			t.Error(diff)
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,7 +86,7 @@ func (r *round) objects(ctx context.Context, a *aim) (*render, error) {
 // renderKey names all that a render depends on.
 func (r *round) renderKey(target *Target) (string, error) {
 	raw, err := json.Marshal([]any{
-		r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Variables,
+		r.salt(), r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Variables,
 	})
 	if err != nil {
 		return "", failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
@@ -162,10 +163,10 @@ func (r *round) complete(objects []*unstructured.Unstructured) (*render, error) 
 		}
 		made.keys[k] = true
 		made.objects = append(made.objects, object{
-			key: k, hash: shortHash(build.Hash(o)), stage: cluster.Stage(o.GroupVersionKind()), Unstructured: o,
+			key: k, hash: shortHash(r.salted(build.Hash(o))), stage: cluster.Stage(o.GroupVersionKind()), Unstructured: o,
 		})
 	}
-	made.digest = build.RenderDigest(objects)
+	made.digest = r.salted(build.RenderDigest(objects))
 	return made, nil
 }
 
@@ -206,6 +207,27 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 		scopes[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
 	}
 	return scopes
+}
+
+// salt is what the installation's hashes are made with: that on record, or the one that is going to be.
+func (r *round) salt() string {
+	switch {
+	case r.record != nil && r.record.Data.Salt != "":
+		return r.record.Data.Salt
+	case r.session.salt == "":
+		raw := make([]byte, 16)
+		// The system's randomness does not fail, and another source's shortage leaves zeros, which are a salt as well.
+		_, _ = io.ReadFull(r.engine.options.Random, raw)
+		r.session.salt = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	return r.session.salt
+}
+
+// salted is a digest that says nothing to whoever does not know the salt: rendered objects may hold secrets that can be
+// guessed.
+func (r *round) salted(digest string) string {
+	sum := sha256.Sum256([]byte(r.salt() + digest))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // shortHash is 128 bits of a sha256:hex digest in 22 characters.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,6 +27,8 @@ type round struct {
 	// name, label and fields are the installation's key, InstallationID and Manager.
 	name, label, fields string
 
+	// until is when the round begins nothing new any more.
+	until time.Time
 	// aim is the release that the round works for, found once; nil is none.
 	aim   *aim
 	aimed bool
@@ -41,6 +44,8 @@ type round struct {
 	stopped bool
 	// taking lets one member at a time change the record while members are applied.
 	taking sync.Mutex
+	// homeless says that the installation's namespace is being deleted, once that was asked.
+	homeAsked, homeless bool
 	// removed are members that are gone, and still in the record.
 	removed map[key]bool
 	// Once a round each.
@@ -51,6 +56,7 @@ func (e *Engine) round(in Installation, s *session) *round {
 	return &round{
 		engine: e, in: in, session: s,
 		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
+		until: e.clock.Now().Add(e.options.Budget),
 	}
 }
 
@@ -59,13 +65,19 @@ func (r *round) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	for range maxActions {
+	for i := range maxActions {
 		next, err := r.choose(ctx)
 		if err != nil {
 			return err
 		}
 		if next.do == nil {
 			return r.held
+		}
+		if err := r.over(ctx); i > 0 && errors.Is(err, errLate) {
+			if r.in.Deleting {
+				return late(StageDelete)
+			}
+			return late(StageApply)
 		}
 		began := r.engine.clock.Now()
 		more, err := next.do(ctx)
@@ -110,6 +122,7 @@ func (r *round) open(ctx context.Context) error {
 // save writes the record as the change leaves it. Only then is it the record.
 func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData)) error {
 	next := r.record.DeepCopy()
+	next.Data.Salt = r.salt()
 	change(&next.Data)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()

@@ -27,6 +27,8 @@ type session struct {
 	record     *modulesv1.Inventory
 	superseded []string
 	wroteAt    time.Time
+	// salt is that of the record, until there is one.
+	salt string
 	// progress are members that were applied and are not in the record yet, and for which attempt.
 	progress map[key]progress
 	attempt  string
@@ -48,6 +50,8 @@ type session struct {
 	unhealthySince time.Time
 	// verifyAt is when all members are applied once again.
 	verifyAt time.Time
+	// verifying are the members that a full verification has still to apply.
+	verifying map[key]bool
 	// blindAt is when members that cannot be watched are applied once again.
 	blindAt  time.Time
 	subjects []watch.Subject
@@ -76,6 +80,7 @@ func (e *Engine) session(in Installation) *session {
 	}
 	// Another installation of the same name: nothing that is remembered is about it.
 	e.fights.Forget(in.Key())
+	e.suspicions.Forget(in.Key())
 	e.sessions.Store(in.Key(), fresh)
 	return fresh
 }

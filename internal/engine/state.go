@@ -16,7 +16,7 @@ type action struct {
 // round.
 func (r *round) choose(ctx context.Context) (action, error) {
 	if r.in.Deleting {
-		return r.chooseDeletion(), nil
+		return r.chooseDeletion(ctx), nil
 	}
 	if r.in.Spec.GetManagement() == modulesv1.ManagementPaused {
 		return r.once(&r.judged, action{"hold", r.hold}), nil

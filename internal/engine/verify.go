@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -11,7 +12,7 @@ import (
 // be watched, so that nothing else tells how they are.
 func (r *round) verifiable() bool {
 	now := r.engine.clock.Now()
-	return r.in.Verify || !now.Before(r.session.verifyAt) || !now.Before(r.session.blindAt) && len(r.blind()) > 0
+	return r.in.Verify || !now.Before(r.session.verifyAt) || len(r.session.verifying) > 0 || !now.Before(r.session.blindAt) && len(r.blind()) > 0
 }
 
 // verify applies all members once; where only some cannot be watched, and it is for their sake, these alone. It finds
@@ -22,23 +23,29 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	now := r.engine.clock.Now()
-	todo := made.objects
-	if full := r.in.Verify || !now.Before(r.session.verifyAt); full {
+	if r.in.Verify || !now.Before(r.session.verifyAt) {
 		for !r.session.verifyAt.After(now) {
 			r.session.verifyAt = r.session.verifyAt.Add(r.engine.options.VerifyEvery)
 		}
-		r.out.Verified = true
-	} else {
-		blind := r.blind()
-		todo = slices.DeleteFunc(slices.Clone(todo), func(o object) bool { return !blind[o.key] })
+		r.session.verifying = maps.Clone(made.keys)
+	}
+	full, only := true, r.session.verifying
+	if len(only) == 0 {
+		full, only = false, r.blind()
 	}
 	r.session.blindAt = now.Add(r.in.interval())
-	waiting := index(r.record.Data.Members)
-	todo = slices.DeleteFunc(slices.Clone(todo), func(o object) bool {
-		m := waiting[o.key]
-		return m == nil || r.engine.fights.Wait(r.key(), watched(refOf(m)), now) > 0
+	known := index(r.record.Data.Members)
+	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
+		m := known[o.key]
+		skip := !only[o.key] || m == nil || r.engine.fights.Wait(r.key(), watched(refOf(m)), now) > 0
+		if skip {
+			delete(r.session.verifying, o.key)
+		}
+		return skip
 	})
-	return true, r.restore(ctx, todo, false)
+	err = r.restore(ctx, todo, false)
+	r.out.Verified = full && len(r.session.verifying) == 0
+	return true, err
 }
 
 // blind are the members whose watch cannot be opened. Those whose watch is only not ready yet are not among them.

@@ -73,7 +73,7 @@ func (r *round) judge(ctx context.Context) error {
 			unread = append(unread, m)
 		}
 	}
-	found := each(ctx, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
+	found := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
 		return r.read(ctx, m, checker)
 	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })
 	var failed []memberError

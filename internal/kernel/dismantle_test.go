@@ -96,8 +96,17 @@ func TestKindsOwnTimesAreKept(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
+		again  time.Duration
 		want   time.Duration
 	}{
+		"RetrySooner": {reason: "something else is to be looked at before", err: errors.New("failed"), again: time.Second, want: time.Second},
+		"WaitSooner": {
+			reason: "so it is while another object is waited for",
+			err:    failure.Wait("NotReady", time.Hour, errors.New("not ready")), again: time.Second, want: time.Second,
+		},
+		"WaitLater": {
+			reason: "the wait is over before", err: failure.Wait("NotReady", time.Second, errors.New("not ready")), want: time.Second,
+		},
 		"Retry": {reason: "a failure is retried after the object's own interval", err: errors.New("failed"), want: 3 * time.Second},
 		"Stall": {reason: "a stalled object is looked at when the report says so", err: failure.Stall("Wrong", errors.New("wrong")), want: 7 * time.Second},
 		"Judged": {
@@ -110,6 +119,9 @@ func TestKindsOwnTimesAreKept(t *testing.T) {
 			t.Parallel()
 			b, kind := newOwnerBench(t, tc.err)
 			kind.retry, kind.report.Again = 2*time.Second, 7*time.Second
+			if tc.again > 0 {
+				kind.report.Again = tc.again
+			}
 			result, err := b.reconcile(t)
 			if err != nil || result.RequeueAfter != tc.want {
 				t.Errorf("%s: got %+v, %v", tc.reason, result, err)

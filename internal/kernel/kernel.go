@@ -54,8 +54,8 @@ type Report struct {
 	Facts []status.Fact
 	// Progress says what is still going on after a run that did not fail; empty when it is finished.
 	Progress string
-	// Again is when the object has to be looked at again, if that is sooner than its interval, or although it is stalled;
-	// zero means that it has not.
+	// Again is when the object has to be looked at again, if that is sooner than its interval, than the time after which a
+	// failure is retried or a wait is over, or although it is stalled; zero means that it has not.
 	Again time.Duration
 }
 

@@ -145,10 +145,7 @@ func handled(obj client.Object, view View) {
 func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, report Report, err error) (ctrl.Result, error) {
 	log, view := ctrl.LoggerFrom(ctx), k.Kind.View(obj)
 	if err == nil {
-		after := k.Jitter(max(view.Interval, minInterval))
-		if report.Again > 0 {
-			after = min(after, report.Again)
-		}
+		after := report.sooner(k.Jitter(max(view.Interval, minInterval)))
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	switch f := failure.Of(err); f.Disposition {
@@ -160,6 +157,7 @@ func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, re
 		if after == 0 {
 			after = k.RequeueDependency
 		}
+		after = report.sooner(after)
 		log.Info("reconciliation waits for another object", "reason", f.Reason, "cause", err.Error(), "retryAfter", after.String())
 		return ctrl.Result{RequeueAfter: after}, nil
 	case failure.Retries:
@@ -168,8 +166,9 @@ func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, re
 			return k.notBefore(req, f.After), nil
 		}
 		if view.RetryInterval > 0 {
-			log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", view.RetryInterval.String())
-			return ctrl.Result{RequeueAfter: k.Jitter(max(view.RetryInterval, minInterval))}, nil
+			after := report.sooner(k.Jitter(max(view.RetryInterval, minInterval)))
+			log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", after.String())
+			return ctrl.Result{RequeueAfter: after}, nil
 		}
 	}
 	return ctrl.Result{}, err
@@ -180,4 +179,12 @@ func (k *Kernel[O, R]) notBefore(req ctrl.Request, after time.Duration) ctrl.Res
 	delay := max(after, k.Backoff.When(req))
 	k.Backoff.hold(req)
 	return ctrl.Result{RequeueAfter: delay}
+}
+
+// sooner is the time after which the object is looked at, or the report's own if that is sooner.
+func (r Report) sooner(after time.Duration) time.Duration {
+	if r.Again == 0 {
+		return after
+	}
+	return min(after, r.Again)
 }

@@ -158,3 +158,23 @@ func TestModuleOrphaningLeavesEverything(t *testing.T) {
 	s.ready("app", "1.0.0")
 	s.exact("app", append(s.widgetMembers(), "Widget/built-in")...)
 }
+
+// TestModuleLeavesWithItsNamespace: a namespace that is deleted before its installation takes the rights along that the
+// installation is removed with, and goes all the same.
+func TestModuleLeavesWithItsNamespace(t *testing.T) {
+	t.Parallel()
+	s := newRunningModules(t)
+	s.release("1.0.0", fooFiles("1.0.0"))
+	s.account("tenant")
+	s.grant("tenant", allVerbs(), "configmaps", "serviceaccounts", "roles.rbac.authorization.k8s.io")
+	s.install("app", as("tenant"))
+	s.ready("app", "1.0.0")
+	if err := env.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the namespace is gone", func(ctx context.Context) (bool, string) {
+		err := env.Client.Get(ctx, client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+	s.touchesNoTenant()
+}

@@ -138,7 +138,7 @@ func TestModuleForceMakesAnew(t *testing.T) {
 	}
 	for _, f := range s.keepers() {
 		s.change(f.name, forced)
-		obj := s.failing(f.name, modulesv1.AppliedCondition, modulesv1.ImmutableFieldReason, "may hold data")
+		obj := s.failing(f.name, modulesv1.AppliedCondition, modulesv1.ImmutableFieldReason, "spec.force does not delete it")
 		t.Log(conditions.GetMessage(obj, meta.ReadyCondition))
 		s.reconcile(f.name)
 		if id, err := f.id(t.Context(), s); err != nil || id != ids[f.name] {

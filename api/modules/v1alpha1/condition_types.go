@@ -317,7 +317,7 @@ const (
 	// UninstalledReason: the installation's objects were removed.
 	UninstalledReason = "Uninstalled"
 
-	// OrphanedReason: the installation let go of its objects.
+	// OrphanedReason: the installation let go of its objects, or of one that is not its to delete.
 	OrphanedReason = "Orphaned"
 )
 

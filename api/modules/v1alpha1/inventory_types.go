@@ -12,6 +12,10 @@ const (
 
 	// MaxMembersBytes is how much its members may take as JSON, of the 1.5 MiB that etcd takes of one object.
 	MaxMembersBytes = 1_500_000
+
+	// MaxManagedResources is how many kinds of users' data an installation may have: those of its release, and those of
+	// releases before it while something of them is left. A template may have 64.
+	MaxManagedResources = 128
 )
 
 // Phase is what an installation is at.
@@ -68,6 +72,12 @@ type InventoryData struct {
 	// +kubebuilder:validation:Enum=Installing;Installed;Upgrading;Deleting;Orphaning
 	// +required
 	Phase Phase `json:"phase"`
+
+	// Salt goes into the hashes of what was rendered. Without it, whoever sees a plan's digest could try what a Secret
+	// holds.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Salt string `json:"salt,omitempty"`
 
 	// Choice is the catalogue that the module was found in. It is kept until spec.module.catalog changes.
 	// +optional
@@ -175,9 +185,9 @@ type RecordedDeletion struct {
 	// +required
 	Mode DeletionMode `json:"mode"`
 
-	// ManagedResources are the template's.
+	// ManagedResources are the template's, and those of releases before it while something of them is left.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=128
 	// +optional
 	ManagedResources []GroupVersionKind `json:"managedResources,omitempty"`
 }
@@ -253,6 +263,10 @@ type Member struct {
 	// +kubebuilder:validation:Enum="";Pending;Deleting
 	// +optional
 	State MemberState `json:"s,omitempty"`
+
+	// Adopted says that the object was there before it was applied for the first time: somebody else made it.
+	// +optional
+	Adopted bool `json:"a,omitempty"`
 
 	// TakenFrom is the UID of the installation that the object is being taken over from, until that has let go of it.
 	// +kubebuilder:validation:MaxLength=64

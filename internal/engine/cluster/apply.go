@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -19,8 +20,17 @@ type ApplyOptions struct {
 	Manager string
 	// Force takes over fields that other managers hold; otherwise they are a *ConflictError.
 	Force bool
+	// Only is the one life and version of the object that may be written; any other, and none at all, is a *ChangedError.
+	// Zero means whatever is there.
+	Only Version
 	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
 	Before Applied
+}
+
+// Version is an object in one of its versions.
+type Version struct {
+	UID             types.UID
+	ResourceVersion string
 }
 
 // Applied is what the API server holds after an apply or a create.
@@ -32,6 +42,8 @@ type Applied struct {
 	Fingerprint string
 	// Created says that the object was not there before.
 	Created bool
+	// Made says that the object was created by an apply of the manager, now or before; see MadeBy.
+	Made bool
 	// Changed is false only where Before proves that nothing changed.
 	Changed bool
 	// Deleting says that the object is being deleted, and will go whatever is applied to it.
@@ -42,7 +54,7 @@ type Applied struct {
 // namespaces has to name one, any other must not; see Namespaced. A uid in the object pins it to that life of the name.
 func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, options ApplyOptions) (Applied, error) {
 	ref := refOf(object)
-	segments, body, err := c.prepare("apply", object, options.Manager)
+	segments, body, err := c.prepare("apply", pinned(object, options.Only), options.Manager)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -54,6 +66,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	}
 	applied := appliedOf(answer, options.Manager)
 	applied.Created = status == http.StatusCreated
+	applied.Made = applied.Made || applied.Created
 	applied.Changed = applied.Created || !applied.same(options.Before)
 	return applied, nil
 }
@@ -73,8 +86,21 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 		return Applied{}, err
 	}
 	applied := appliedOf(answer, manager)
-	applied.Created, applied.Changed = true, true
+	applied.Created, applied.Made, applied.Changed = true, true, true
 	return applied, nil
+}
+
+// pinned is the object for one version only.
+func pinned(object *unstructured.Unstructured, only Version) *unstructured.Unstructured {
+	if only == (Version{}) {
+		return object
+	}
+	copied := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	metadata, _ := copied.Object["metadata"].(map[string]any)
+	copied.Object["metadata"] = maps.Clone(metadata)
+	copied.SetUID(only.UID)
+	copied.SetResourceVersion(only.ResourceVersion)
+	return copied
 }
 
 // prepare finds where the object belongs, and encodes it.
@@ -97,7 +123,7 @@ func (c *Client) prepare(verb string, object *unstructured.Unstructured, manager
 func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
 	return Applied{
 		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
-		Fingerprint: Fingerprint(answer, manager), Deleting: answer.DeletionTimestamp != nil,
+		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil,
 	}
 }
 

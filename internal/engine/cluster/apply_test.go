@@ -124,6 +124,15 @@ func TestApplyPinnedToAnotherLife(t *testing.T) {
 	if _, err := subject.Apply(t.Context(), pinned, cluster.ApplyOptions{Manager: manager}); !errors.Is(err, cluster.ErrChanged) {
 		t.Errorf("a stale resourceVersion: want ErrChanged, got %v", err)
 	}
+	plain := configMap(t, namespace, "me", "2")
+	stale := cluster.ApplyOptions{Manager: manager, Force: true, Only: cluster.Version{UID: applied.UID, ResourceVersion: "1"}}
+	if _, err := subject.Apply(t.Context(), plain, stale); !errors.Is(err, cluster.ErrChanged) {
+		t.Errorf("only a stale version: want ErrChanged, got %v", err)
+	}
+	stale.Only.ResourceVersion = applied.ResourceVersion
+	if changed := apply(t, subject, plain, stale); !changed.Changed || plain.GetUID() != "" {
+		t.Errorf("only the present version: %+v; the object given: %v", changed, plain)
+	}
 }
 
 func TestCreateNeverOverwrites(t *testing.T) {

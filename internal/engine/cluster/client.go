@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -25,6 +26,7 @@ const maxRetries = 2
 // package's, and their texts are fit for conditions.
 type Client struct {
 	identity Identity
+	timeout  time.Duration
 	mapper   *mapper
 	rest     rest.Interface
 	metadata metadata.Interface
@@ -111,6 +113,8 @@ func (c *Client) invalid(verb string, ref Ref, detail string) error {
 // send sends a request for one object and reads the metadata that it is answered with. An API server that is busy is
 // asked again when it says so, maxRetries times.
 func (c *Client) send(ctx context.Context, verb string, ref Ref, request *rest.Request) (*metav1.PartialObjectMetadata, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	status := 0
 	result := request.MaxRetries(maxRetries).SetHeader("Accept", acceptMetadata).Do(ctx).StatusCode(&status)
 	if err := result.Error(); err != nil {

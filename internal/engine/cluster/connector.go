@@ -20,6 +20,7 @@ import (
 const (
 	defaultClients      = 1024
 	defaultRefreshEvery = 5 * time.Second
+	defaultTimeout      = time.Minute
 	// discoveryTimeout bounds a look at the API server's kinds, which no caller's context reaches.
 	discoveryTimeout = 30 * time.Second
 )
@@ -37,6 +38,9 @@ type Options struct {
 	// RefreshEvery is how often at most, after a few in quick succession, the API server is asked for its kinds because
 	// one is not known; 0 means 5 s.
 	RefreshEvery time.Duration
+	// RequestTimeout is how long one request may take, with its repetitions when the API server is busy, and one page of a
+	// list; 0 means a minute, after which the API server itself gives up. Watches have their own.
+	RequestTimeout time.Duration
 	// Observe is told the verb of every request as it leaves: apply, create, delete, patch, update, get, list, watch,
 	// discover. It may be nil, and it is called from many goroutines.
 	Observe func(verb string)
@@ -46,6 +50,7 @@ type Options struct {
 // It is safe for concurrent use.
 type Connector struct {
 	config  *rest.Config
+	timeout time.Duration
 	wire    http.RoundTripper
 	mapper  *mapper
 	system  *Client
@@ -67,7 +72,7 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remember clients: %w", err)
 	}
-	c := &Connector{config: configFor(config, options), wire: wire, clients: clients}
+	c := &Connector{config: configFor(config, options), timeout: options.RequestTimeout, wire: wire, clients: clients}
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &http.Client{Transport: wire, Timeout: discoveryTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -88,6 +93,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.RefreshEvery == 0 {
 		o.RefreshEvery = defaultRefreshEvery
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = defaultTimeout
 	}
 	return o
 }
@@ -157,7 +165,7 @@ func (c *Connector) dial(id Identity) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect as %s: %w", id, err)
 	}
-	made := &Client{identity: id, mapper: c.mapper, rest: plain, metadata: light, system: c.system}
+	made := &Client{identity: id, timeout: c.timeout, mapper: c.mapper, rest: plain, metadata: light, system: c.system}
 	if id == (Identity{}) {
 		made.system = made
 	}

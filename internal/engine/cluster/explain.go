@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,9 @@ import (
 // specified; tests hold it against a real API server.
 func (c *Client) explain(verb string, ref Ref, err error) error {
 	answered, ok := errors.AsType[*apierrors.StatusError](err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return c.answer(ErrUnavailable, verb, ref, "the API server, or a webhook that it asks, does not answer in time", err)
+	}
 	if !ok {
 		return c.answer(ErrUnavailable, verb, ref, transport.SafeError(err).Error(), err)
 	}

@@ -44,3 +44,20 @@ func Fingerprint(object metav1.Object, manager string) string {
 	}
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:fingerprintSize])
 }
+
+// MadeBy says that an apply of the manager provably created the object: the manager's entry in managedFields is no
+// younger than the object. Times have whole seconds; where the two are equal, nobody else may have written anything but
+// a subresource.
+func MadeBy(object metav1.Object, manager string) bool {
+	created, alone, early, first := object.GetCreationTimestamp(), true, false, false
+	for _, entry := range object.GetManagedFields() {
+		switch {
+		case entry.Manager != manager:
+			alone = alone && entry.Subresource != ""
+		case entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.Time != nil:
+			// Admission can take its time between the two.
+			early, first = entry.Time.Before(&created), entry.Time.Equal(&created)
+		}
+	}
+	return early || first && alone
+}

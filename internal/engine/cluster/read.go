@@ -33,6 +33,8 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, c.explain("get", ref, err)
@@ -60,7 +62,7 @@ func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespac
 		namespace = ""
 	}
 	var items []metav1.PartialObjectMetadata
-	err = each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) {
+	err = c.each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) {
 		items = append(items, *item)
 	})
 	if err != nil {
@@ -71,10 +73,10 @@ func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespac
 
 // each calls visit for every object of a collection, page by page. Pages that the API server has forgotten meanwhile
 // are an error, for what was visited may not be all.
-func each(ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata)) error {
+func (c *Client) each(ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata)) error {
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
-		page, err := from.List(ctx, options)
+		page, err := c.page(ctx, from, options)
 		if err != nil {
 			return err
 		}
@@ -85,4 +87,10 @@ func each(ctx context.Context, from metadata.ResourceInterface, selector string,
 			return nil
 		}
 	}
+}
+
+func (c *Client) page(ctx context.Context, from metadata.ResourceInterface, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return from.List(ctx, options)
 }

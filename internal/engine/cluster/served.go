@@ -61,6 +61,8 @@ func (c *Client) versions(ctx context.Context, kind schema.GroupKind) ([]schema.
 }
 
 func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into any, segments []string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	ref := Ref{GVK: gvk}
 	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := result.Error(); err != nil {

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+)
+
+// recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may hold data, and whatever
+// is not provably this installation's, is not deleted: the answer stays, with the reason. What somebody else makes in
+// its place meanwhile is not forced.
+func (r *round) recreate(
+	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
+) (cluster.Applied, error) {
+	ref := refOfObject(o.Unstructured)
+	live, err := r.client.Get(ctx, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+	case err != nil:
+		return cluster.Applied{}, err
+	default:
+		if why := r.irreplaceable(live, m); why != "" {
+			return cluster.Applied{}, fmt.Errorf(
+				"%w; spec.force does not delete it, because %s: delete it yourself if that can be lost, or take the change out with a patch in spec.config",
+				answer, why)
+		}
+		if !r.in.Spec.Force {
+			return cluster.Applied{}, fmt.Errorf("%w; set spec.force to have it deleted and made anew", answer)
+		}
+		ref.UID = live.GetUID()
+		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.GetResourceVersion()})
+		if err != nil {
+			return cluster.Applied{}, err
+		}
+		if !gone {
+			if _, err := r.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
+				return cluster.Applied{}, fmt.Errorf("%w; it is being deleted, to be created again: %w", errGoing, answer)
+			}
+		}
+	}
+	return r.client.Apply(ctx, o.Unstructured, cluster.ApplyOptions{Manager: options.Manager})
+}
+
+// irreplaceable says why an object is not deleted to be made anew; "" when it may be.
+func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
+	kind := live.GroupVersionKind().GroupKind()
+	switch {
+	case !r.owns(live, m):
+		return "it is not provably this installation's"
+	case holdsContent(kind):
+		return "what is in a " + kind.Kind + " would go with it"
+	case slices.Contains(r.managed(), kind):
+		return kind.Kind + " is one of the release's managedResources, which are users' data"
+	case kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		policy, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+		if policy == "Delete" {
+			return "its claims would go with it, by persistentVolumeClaimRetentionPolicy.whenDeleted"
+		}
+	}
+	return ""
+}
+
+// holdsContent says that deleting an object of the kind takes with it what this engine cannot bring back.
+func holdsContent(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"},
+		schema.GroupKind{Kind: "Namespace"},
+		schema.GroupKind{Group: crdGroup, Kind: crdKind}:
+		return true
+	}
+	return false
+}
+
+// errGoing says that an object is on its way out, which will not take long.
+var errGoing = errors.New("object is being deleted")
+
+const (
+	// goingAgain is how soon an object that is on its way out is looked at again.
+	goingAgain = 2 * time.Second
+	// watchedAgain is the same where the watch tells its end.
+	watchedAgain = time.Minute
+)
