@@ -44,7 +44,7 @@ func TestForbiddenObjectsKeepNobody(t *testing.T) {
 		r.fails(engine.StageApply, modulesv1.ForbiddenReason, "deployer")
 		r.start(nil)
 		r.in.Deleting, r.in.Target = true, nil
-		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not delete configmaps")
+		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not get configmaps")
 		r.grant(rule{"", "configmaps", "get"})
 		r.settle("it is gone", done)
 	})
