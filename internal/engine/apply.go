@@ -223,7 +223,7 @@ func (r *round) watch() {
 	if slices.Equal(subjects, r.session.subjects) {
 		return
 	}
-	r.engine.parts.Watcher.Want(r.key(), subjects)
+	r.engine.parts.Watcher.Want(r.key(), r.manager(), subjects)
 	r.session.subjects = subjects
 }
 

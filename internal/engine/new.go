@@ -141,7 +141,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 // Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
 // installations that are gone without a deletion, or belong to another process now.
 func (e *Engine) Forget(key string) {
-	e.parts.Watcher.Want(key, nil)
+	e.parts.Watcher.Want(key, "", nil)
 	e.fights.Forget(key)
 	e.suspicions.Forget(key)
 	e.sessions.Delete(key)

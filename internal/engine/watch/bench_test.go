@@ -40,7 +40,7 @@ func BenchmarkMemory(b *testing.B) {
 		before := heap()
 		watcher, tap, _ := newWatcher(b, nil)
 		for _, namespace := range namespaces {
-			watcher.Want(namespace, []watch.Subject{{
+			watcher.Want(namespace, manager, []watch.Subject{{
 				Identity: watch.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace,
 			}})
 		}

@@ -35,7 +35,7 @@ func TestForbiddenIsAProblemUntilTheRightIsGranted(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Clock = clock })
 	subject := watch.Subject{Identity: watch.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace}
-	watcher.Want("one", []watch.Subject{subject})
+	watcher.Want("one", manager, []watch.Subject{subject})
 	ears.until(t, "one lost ConfigMap")
 	got := problem(t, watcher, watch.Forbidden)
 	if want := "system:serviceaccount:" + namespace + ":tenant"; !strings.Contains(got.Message, want) || !strings.Contains(got.Message, "list and watch") {
@@ -101,7 +101,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	watcher, _, ears := newWatcher(t, nil)
 	gvk := schema.GroupVersionKind{Group: namespace + ".example.com", Version: "v1", Kind: "Widget"}
-	watcher.Want("one", []watch.Subject{{GVK: gvk, Namespace: namespace}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: gvk, Namespace: namespace}})
 	ears.until(t, "one lost Widget")
 	problem(t, watcher, watch.Absent)
 
@@ -139,11 +139,11 @@ func crd(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 func TestScopesAreChecked(t *testing.T) {
 	t.Parallel()
 	watcher, tap, _ := newWatcher(t, nil)
-	watcher.Want("one", []watch.Subject{{GVK: configMaps}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps}})
 	problem(t, watcher, watch.Unsupported)
-	watcher.Want("one", []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Namespace: "default"}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Namespace: "default"}})
 	problem(t, watcher, watch.Unsupported)
-	watcher.Want("one", []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}}})
 	known(t, watcher, "one", ref(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", "default"))
 	if lists, _, _ := tap.counts(); lists != 1 {
 		t.Errorf("what cannot be is not asked for, but there were %d lists", lists)
@@ -157,7 +157,7 @@ func TestExpiredWatchIsListedAgain(t *testing.T) {
 	for _, name := range []string{"goes", "changes", "stays"} {
 		apply(t, member(configMaps, namespace, name, "one", data("1")), manager)
 	}
-	watcher.Want("one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 
 	// The watch that comes next is told that its version is too old, after changes that it has not seen.
@@ -184,7 +184,7 @@ func TestCutWatchGoesOnWhereItWas(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	watcher, tap, ears := newWatcher(t, nil)
 	apply(t, member(configMaps, namespace, "goes", "one", data("1")), manager)
-	watcher.Want("one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 	tap.mu.Lock()
 	tap.refuse = 2

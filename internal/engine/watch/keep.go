@@ -2,15 +2,17 @@ package watch
 
 import "strings"
 
-// join adds an owner. It is known at once what the owner has, unless objects of its were seen and not kept.
-func (s *subjectWatch) join(owner, value string) {
+// join adds an owner. It is known at once what the owner has, unless objects of its were seen and not kept, or were kept
+// for another manager.
+func (s *subjectWatch) join(value string, owner reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, already := s.owners[value]; already {
+	had, already := s.owners[value]
+	if had == owner {
 		return
 	}
 	s.owners[value] = owner
-	if _, missed := s.missed[value]; missed && s.synced {
+	if _, missed := s.missed[value]; (missed || already) && s.synced {
 		s.waiting[value] = struct{}{}
 		select {
 		case s.again <- struct{}{}:
@@ -98,27 +100,35 @@ func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice 
 		if !wants {
 			return nil
 		}
-		return []notice{{owner, ref, event}}
+		return []notice{{owner.name, ref, event}}
 	}
 	notices := make([]notice, 0, len(s.owners))
 	for _, owner := range s.owners {
-		notices = append(notices, notice{owner, ref, event})
+		notices = append(notices, notice{owner.name, ref, event})
 	}
 	return notices
 }
 
-// keep remembers the object, unless it is spare and there are too many of these.
+// keep remembers the object, unless it is spare and there are too many of these, or too many managers of it.
 func (s *subjectWatch) keep(name string, object *Meta) {
 	s.drop(name)
 	if !s.wanted(object) {
-		if s.watcher.spare.Add(1) > int64(s.watcher.options.Spare) {
-			s.watcher.spare.Add(-1)
+		if object.crowded || !s.watcher.takeSpare() {
 			s.miss(object)
 			return
 		}
 		s.spare++
 	}
 	s.objects[name] = object
+}
+
+// takeSpare counts one more spare object, unless there are too many.
+func (w *Watcher) takeSpare() bool {
+	if w.spare.Add(1) > int64(w.options.Spare) {
+		w.spare.Add(-1)
+		return false
+	}
+	return true
 }
 
 func (s *subjectWatch) drop(name string) {

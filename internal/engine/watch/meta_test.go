@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +38,7 @@ func TestOnlyOurOwnEntriesAreFingerprinted(t *testing.T) {
 	remembered := remembering(t).remember(partial("1",
 		entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1), entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply, 1),
 		entry("sluice-3", "v1", "", metav1.ManagedFieldsOperationUpdate, 1), entry("kubectl", "v1", "", metav1.ManagedFieldsOperationApply, 1),
-	))
+	), "")
 	if got := remembered.Fingerprint(mine); got != "uid"+mine {
 		t.Errorf("our entry is fingerprinted, got %q", got)
 	}
@@ -51,7 +53,7 @@ func TestWritesThroughOtherVersionsAreSeen(t *testing.T) {
 	t.Parallel()
 	own := entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply, 1)
 	of := func(others ...metav1.ManagedFieldsEntry) string {
-		return remembering(t).remember(partial("1", append(others, own)...)).Others(mine)
+		return remembering(t).remember(partial("1", append(others, own)...), mine).Others(mine)
 	}
 	if got := of(entry("kubectl", "a/v1", "", metav1.ManagedFieldsOperationUpdate, 1)); got != "" {
 		t.Errorf("a write through the same version hides nothing, got %q", got)
@@ -63,11 +65,104 @@ func TestWritesThroughOtherVersionsAreSeen(t *testing.T) {
 	}
 }
 
+// crowd are made-up entries of so many managers whose names begin as ours, half of them in another version.
+func crowd(count int) []metav1.ManagedFieldsEntry {
+	entries := make([]metav1.ManagedFieldsEntry, count)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprintf("sluice-forged-%d", i), fmt.Sprintf("a/v%d", i%2), "", metav1.ManagedFieldsOperationApply, 1)
+	}
+	return entries
+}
+
+// Whoever may write an object may put thousands of entries into its managedFields. What one event costs must not grow
+// with their square.
+func TestForgedManagersCostNothing(t *testing.T) {
+	forged, asked := crowd(3000), 0
+	watcher := remembering(t)
+	watcher.options.Fingerprint = func(metav1.Object, string) string { asked++; return "print" }
+	of := func(manager string, entries ...metav1.ManagedFieldsEntry) *Meta {
+		asked = 0
+		return watcher.remember(partial("1", entries...), manager)
+	}
+
+	all := append(slices.Clone(forged), entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply, 1))
+	if found := of(mine, all...); asked != 1 || found.Fingerprint(mine) != "print" || found.Others(mine) == "" || len(found.prints) != 1 {
+		t.Errorf("of an owner that is here the one manager is asked for: %d fingerprints, %d kept", asked, len(found.prints))
+	}
+	if found := of("", all...); asked != 0 || len(found.prints) != 0 || !found.crowded {
+		t.Errorf("of other objects with too many managers none is kept: %d fingerprints, %d kept", asked, len(found.prints))
+	}
+	if found := of("", forged[:maxManagers]...); asked != maxManagers || found.crowded || found.Fingerprint(forged[0].Manager) == "" {
+		t.Errorf("%d managers are all kept: %d fingerprints, %d kept", maxManagers, asked, len(found.prints))
+	}
+	twice := slices.Repeat(forged[:1], 2*maxManagers)
+	if found := of("", twice...); asked != 1 || len(found.prints) != 1 {
+		t.Errorf("a manager counts once: %d fingerprints, %d kept", asked, len(found.prints))
+	}
+
+	// Each of the managers has others, which are the same ones. Hashing them takes some allocations an entry.
+	few := append(slices.Clone(forged[:maxManagers]), crowd(3000)...)
+	for i := range few[maxManagers:] {
+		few[maxManagers+i].Operation = metav1.ManagedFieldsOperationUpdate
+	}
+	object := partial("1", few...)
+	if each := testing.AllocsPerRun(3, func() { watcher.remember(object, "") }) / float64(len(few)); each > 20 {
+		t.Errorf("an entry is hashed once, however many managers there are: %.0f allocations an entry", each)
+	}
+}
+
+func TestOwnersOfForgedObjectsAreServed(t *testing.T) {
+	t.Parallel()
+	watcher := remembering(t)
+	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
+	watch.join("two", reader{"two", "sluice-2"})
+	object := partial("5", append(crowd(100), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1))...)
+	watch.commit(map[string]*Meta{"a": watch.remember(object)}, "5")
+	if len(watch.objects) != 0 {
+		t.Error("an object with too many managers is not kept for an owner that is not here")
+	}
+	watch.join("one", reader{"one", mine})
+	if _, known := watch.state("one", "a"); known || len(watch.again) != 1 {
+		t.Error("the owner that joins asks for another list")
+	}
+	watch.commit(map[string]*Meta{"a": watch.remember(object)}, "5")
+	found, known := watch.state("one", "a")
+	if !known || found == nil || found.Fingerprint(mine) != "uid"+mine {
+		t.Errorf("the owner's own manager is found among the others: %+v, known %v", found, known)
+	}
+
+	// The owner is another one of the same name now.
+	<-watch.again
+	watch.join("one", reader{"one", "sluice-3"})
+	if _, known := watch.state("one", "a"); known || len(watch.again) != 1 {
+		t.Error("what is kept is of another manager")
+	}
+}
+
+func TestAnswerThatChangesNothingIsRemembered(t *testing.T) {
+	t.Parallel()
+	watcher := remembering(t)
+	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
+	watch.join("one", reader{"one", mine})
+	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns", ""}: watch}}
+	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
+	watch.commit(map[string]*Meta{"a": {UID: "uid", ResourceVersion: "5", PartOf: "one", Deleting: true}}, "5")
+
+	watcher.Wrote("one", ref, Written{UID: "other", ResourceVersion: "5", Manager: mine, Fingerprint: "print"})
+	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "" {
+		t.Error("an answer about another object says nothing")
+	}
+	watcher.Wrote("one", ref, Written{UID: "uid", ResourceVersion: "5", Manager: mine, Fingerprint: "print"})
+	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "print" || !found.Deleting {
+		t.Errorf("the answer says what the API server keeps, got %+v", found)
+	}
+}
+
 func TestOwnWritesWakeNobody(t *testing.T) {
 	t.Parallel()
 	watcher := remembering(t)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
-	watch.join("one", "one")
+	watch.join("one", reader{"one", mine})
 	watch.commit(nil, "5")
 	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns", ""}: watch}}
 	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}

@@ -26,13 +26,16 @@ type subjectWatch struct {
 	problem *Problem
 	// owners are those that want the subject, by the value of their label; waiting are those of them that need another
 	// list first.
-	owners  map[string]string
+	owners  map[string]reader
 	waiting map[string]struct{}
 	objects map[string]*Meta
 	// spare counts the objects that no owner here has. missed are the values of the label of those that were not kept.
 	spare  int
 	missed map[string]struct{}
 }
+
+// reader is an owner that wants a subject, and the field manager that applies its objects.
+type reader struct{ name, manager string }
 
 // notice is a call of Options.Notify.
 type notice struct {
@@ -45,7 +48,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 	return &subjectWatch{
 		watcher: watcher, subject: subject, paged: true,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		owners: map[string]string{}, waiting: map[string]struct{}{},
+		owners: map[string]reader{}, waiting: map[string]struct{}{},
 		objects: map[string]*Meta{}, missed: map[string]struct{}{},
 	}
 }
@@ -110,7 +113,7 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	members.mu.Lock()
 	defer members.mu.Unlock()
 	old := members.objects[ref.Name]
-	if !members.synced || members.closed || old != nil && !newer(written.ResourceVersion, old.ResourceVersion) {
+	if !members.synced || members.closed || old != nil && !unchanged(old, written) && !newer(written.ResourceVersion, old.ResourceVersion) {
 		return
 	}
 	now := &Meta{
@@ -120,6 +123,7 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	}
 	if old != nil && old.UID == now.UID {
 		now.prints[0].others = old.Others(written.Manager)
+		now.Deleting = now.Deleting || old.Deleting && unchanged(old, written)
 		for _, one := range old.prints {
 			if one.manager != now.prints[0].manager {
 				now.prints = append(now.prints, one)
@@ -129,11 +133,29 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	members.keep(ref.Name, now)
 }
 
+// unchanged says that the write changed nothing of what is known. The answer to it can say more all the same.
+func unchanged(known *Meta, written Written) bool {
+	return known.UID == written.UID && known.ResourceVersion == written.ResourceVersion
+}
+
+// managerOf is the field manager of the object's owner, if that is here.
+func (s *subjectWatch) managerOf(object *metav1.PartialObjectMetadata) string {
+	return s.owners[object.Labels[s.watcher.options.Label]].manager
+}
+
+// remember keeps of an object in a list what is worth keeping.
+func (s *subjectWatch) remember(object *metav1.PartialObjectMetadata) *Meta {
+	s.mu.Lock()
+	manager := s.managerOf(object)
+	s.mu.Unlock()
+	return s.watcher.remember(object, manager)
+}
+
 // change takes an event of the stream.
 func (s *subjectWatch) change(object *metav1.PartialObjectMetadata, gone bool) []notice {
-	now := s.watcher.remember(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := s.watcher.remember(object, s.managerOf(object))
 	old := s.objects[object.Name]
 	if s.closed || old != nil && newer(old.ResourceVersion, now.ResourceVersion) {
 		return nil
@@ -178,7 +200,7 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 func (s *subjectWatch) without(notices []notice, fresh map[string]struct{}) []notice {
 	owners := make(map[string]struct{}, len(fresh))
 	for value := range fresh {
-		owners[s.owners[value]] = struct{}{}
+		owners[s.owners[value].name] = struct{}{}
 	}
 	kept := notices[:0]
 	for _, one := range notices {
@@ -225,7 +247,7 @@ func (s *subjectWatch) announce(event Event, values map[string]struct{}) []notic
 	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: s.subject.Name}
 	for value := range values {
 		if owner, wants := s.owners[value]; wants {
-			notices = append(notices, notice{owner, ref, event})
+			notices = append(notices, notice{owner.name, ref, event})
 		}
 	}
 	return notices

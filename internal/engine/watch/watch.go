@@ -66,7 +66,7 @@ type Options struct {
 	Label string
 	// LabelValue is the value of the label for an owner; nil means the owner's own name.
 	LabelValue func(owner string) string
-	// ManagerPrefix begins the names of the field managers of which fingerprints are kept. Required.
+	// ManagerPrefix begins the names of the owners' field managers. Required.
 	ManagerPrefix string
 	// Fingerprint is a hash of what the API server keeps of a manager's fields; "" when it keeps none. Required.
 	Fingerprint func(object metav1.Object, manager string) string
@@ -165,9 +165,10 @@ func (w *Watcher) Close() {
 	w.done.Wait()
 }
 
-// Want replaces what the owner wants watched; an empty set means that the owner is gone. A subject is opened when the
-// first owner wants it, and closed when nobody does. What State already knows afterwards is not announced by Synced.
-func (w *Watcher) Want(name string, set []Subject) {
+// Want replaces what the owner wants watched; an empty set means that the owner is gone. Of its objects the fingerprint
+// of the one field manager is kept. A subject is opened when the first owner wants it, and closed when nobody does. What
+// State already knows afterwards is not announced by Synced.
+func (w *Watcher) Want(name, manager string, set []Subject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.root.Err() != nil {
@@ -182,7 +183,7 @@ func (w *Watcher) Want(name string, set []Subject) {
 		wants: make(map[Subject]*subjectWatch, len(set)), places: make(map[place]*subjectWatch, len(set)),
 	}
 	for _, subject := range set {
-		watch := w.open(subject, name, now.value)
+		watch := w.open(subject, now.value, reader{name, manager})
 		now.wants[subject] = watch
 		now.places[place{subject.GVK, subject.Namespace, subject.Name}] = watch
 	}
@@ -198,18 +199,18 @@ func (w *Watcher) Want(name string, set []Subject) {
 }
 
 // open lets the owner join the subject's watch, and opens that if need be.
-func (w *Watcher) open(subject Subject, name, value string) *subjectWatch {
+func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
 	watch := w.watches[subject]
 	if watch == nil {
 		var ctx context.Context
 		watch = newSubjectWatch(w, subject)
 		ctx, watch.cancel = context.WithCancel(w.root)
 		w.watches[subject] = watch
-		watch.join(name, value)
+		watch.join(value, by)
 		w.done.Go(func() { watch.run(ctx) })
 		return watch
 	}
-	watch.join(name, value)
+	watch.join(value, by)
 	return watch
 }
 

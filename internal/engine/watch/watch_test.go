@@ -24,9 +24,9 @@ func TestEventsReachTheOwnerOfTheLabel(t *testing.T) {
 	was := apply(t, member(configMaps, namespace, "a", "one", data("1")), manager)
 
 	subject := watch.Subject{GVK: configMaps, Namespace: namespace}
-	watcher.Want("one", []watch.Subject{subject})
+	watcher.Want("one", manager, []watch.Subject{subject})
 	ears.until(t, "one synced ConfigMap")
-	watcher.Want("two", []watch.Subject{subject})
+	watcher.Want("two", manager, []watch.Subject{subject})
 	found, known := watcher.State("two", ref(configMaps, namespace, "a"))
 	if found != nil || !known {
 		t.Errorf("another owner's object is not this one's: %v, known %v", found, known)
@@ -78,7 +78,7 @@ func TestOwnWritesAreKnownAtOnce(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
 	watcher, _, ears := newWatcher(t, nil)
-	watcher.Want("one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 
 	object := ref(configMaps, namespace, "a")
@@ -107,11 +107,11 @@ func TestClosedWatchesLeaveNothingBehind(t *testing.T) {
 	secrets := configMaps
 	secrets.Kind = "Secret"
 	both := []watch.Subject{{GVK: configMaps, Namespace: namespace}, {GVK: secrets, Namespace: namespace}}
-	watcher.Want("one", both)
-	watcher.Want("two", both[:1])
+	watcher.Want("one", manager, both)
+	watcher.Want("two", manager, both[:1])
 	ears.until(t, "one synced ConfigMap", "one synced Secret", "two synced ConfigMap")
 
-	watcher.Want("one", nil)
+	watcher.Want("one", manager, nil)
 	testenv.Eventually(t, "close the watch that nobody wants", func(context.Context) (bool, string) {
 		_, _, open := tap.counts()
 		return open == 1 && watcher.Stats().Watches == 1, fmt.Sprint(open)
@@ -120,7 +120,7 @@ func TestClosedWatchesLeaveNothingBehind(t *testing.T) {
 		t.Error("an owner that wants nothing knows nothing")
 	}
 	watcher.Close()
-	watcher.Want("one", both)
+	watcher.Want("one", manager, both)
 	if _, _, open := tap.counts(); open != 0 || watcher.Stats().Watches > 1 {
 		t.Errorf("%d watches are open after Close", open)
 	}
@@ -147,8 +147,8 @@ func TestOneObjectIsWatchedWhateverItsLabels(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	watcher, _, ears := newWatcher(t, nil)
 	subject := []watch.Subject{{GVK: configMaps, Namespace: namespace, Name: "dependency"}}
-	watcher.Want("one", subject)
-	watcher.Want("two", subject)
+	watcher.Want("one", manager, subject)
+	watcher.Want("two", manager, subject)
 	ears.until(t, "one synced ConfigMap dependency", "two synced ConfigMap dependency")
 	object := ref(configMaps, namespace, "dependency")
 	if found, known := watcher.State("one", object); found != nil || !known {
@@ -183,12 +183,12 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 			t.Parallel()
 			watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Spare = test.spare })
 			subject := []watch.Subject{{GVK: configMaps, Namespace: namespace}}
-			watcher.Want("one", subject)
+			watcher.Want("one", manager, subject)
 			ears.until(t, "one synced ConfigMap")
 			if objects := watcher.Stats().Objects; objects != test.objects {
 				t.Errorf("%s: want %d objects, got %d", test.reason, test.objects, objects)
 			}
-			watcher.Want("two", subject)
+			watcher.Want("two", manager, subject)
 			for i := range 5 {
 				if found := known(t, watcher, "two", ref(configMaps, namespace, fmt.Sprint("two-", i))); found == nil {
 					t.Errorf("%s: two-%d is not there", test.reason, i)
@@ -197,7 +197,7 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 			if lists, _, _ := tap.counts(); lists != test.lists {
 				t.Errorf("%s: want %d lists, got %d", test.reason, test.lists, lists)
 			}
-			watcher.Want("one", nil)
+			watcher.Want("one", manager, nil)
 			if objects, most := watcher.Stats().Objects, 5+max(0, test.objects-5); objects > most {
 				t.Errorf("%s: want at most %d objects, got %d", test.reason, most, objects)
 			}
