@@ -12,7 +12,7 @@ func (s *subjectWatch) join(value string, owner reader) {
 		return
 	}
 	s.owners[value] = owner
-	if _, missed := s.missed[value]; (missed || already) && s.synced {
+	if (already || s.missed.has(value)) && s.synced {
 		s.waiting[value] = struct{}{}
 		select {
 		case s.again <- struct{}{}:
@@ -35,7 +35,7 @@ func (s *subjectWatch) leave(value string) (closed bool) {
 	s.closed = true
 	s.cancel()
 	s.watcher.spare.Add(-int64(s.spare))
-	s.objects, s.missed, s.spare = nil, nil, 0
+	s.objects, s.missed, s.spare = nil, missed{}, 0
 	return true
 }
 
@@ -57,7 +57,7 @@ func (s *subjectWatch) recount() {
 	s.spare = spare
 	for name, object := range s.objects {
 		if !s.wanted(object) && s.watcher.spare.Load() > int64(s.watcher.options.Spare) {
-			s.miss(object)
+			s.missed.add(object.PartOf)
 			s.drop(name)
 		}
 	}
@@ -114,7 +114,7 @@ func (s *subjectWatch) keep(name string, object *Meta) {
 	s.drop(name)
 	if !s.wanted(object) {
 		if object.crowded || !s.watcher.takeSpare() {
-			s.miss(object)
+			s.missed.add(object.PartOf)
 			return
 		}
 		s.spare++
@@ -143,8 +143,30 @@ func (s *subjectWatch) drop(name string) {
 	}
 }
 
-func (s *subjectWatch) miss(object *Meta) {
-	if _, known := s.missed[object.PartOf]; !known {
-		s.missed[strings.Clone(object.PartOf)] = struct{}{}
+// maxMissed is how many owners are remembered of which objects were not kept.
+const maxMissed = 256
+
+// missed are the owners, by the value of their label, of which objects were seen and not kept. Anybody may put any value
+// there, so that only the first ones are told apart. The zero value is none.
+type missed struct {
+	values map[string]struct{}
+	more   bool
+}
+
+func (m *missed) add(value string) {
+	switch {
+	case m.has(value):
+	case len(m.values) >= maxMissed:
+		m.more = true
+	case m.values == nil:
+		m.values = map[string]struct{}{strings.Clone(value): {}}
+	default:
+		m.values[strings.Clone(value)] = struct{}{}
 	}
+}
+
+// has says that objects of the owner were not kept, or may not have been.
+func (m *missed) has(value string) bool {
+	_, known := m.values[value]
+	return known || m.more
 }

@@ -29,9 +29,9 @@ type subjectWatch struct {
 	owners  map[string]reader
 	waiting map[string]struct{}
 	objects map[string]*Meta
-	// spare counts the objects that no owner here has. missed are the values of the label of those that were not kept.
+	// spare counts the objects that no owner here has; missed are those of them that were not kept.
 	spare  int
-	missed map[string]struct{}
+	missed missed
 }
 
 // reader is an owner that wants a subject, and the field manager that applies its objects.
@@ -49,7 +49,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 		watcher: watcher, subject: subject, paged: true,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
 		owners: map[string]reader{}, waiting: map[string]struct{}{},
-		objects: map[string]*Meta{}, missed: map[string]struct{}{},
+		objects: map[string]*Meta{},
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 			fresh[value] = struct{}{}
 		}
 	}
-	s.missed, s.waiting = map[string]struct{}{}, map[string]struct{}{}
+	s.missed, s.waiting = missed{}, map[string]struct{}{}
 	var notices []notice
 	for name, old := range s.objects {
 		if listed[name] == nil && !newer(old.ResourceVersion, version) {
@@ -222,7 +222,7 @@ func (s *subjectWatch) fail(err error) {
 	news := s.problem == nil || s.problem.Reason != problem.Reason
 	s.problem, s.synced = problem, false
 	clear(s.waiting)
-	clear(s.missed)
+	s.missed = missed{}
 	for name := range s.objects {
 		s.drop(name)
 	}

@@ -1,0 +1,50 @@
+package watch
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestForeignLabelsTakeBoundedMemory(t *testing.T) {
+	t.Parallel()
+	watcher := remembering(t)
+	watcher.options.Spare = -1
+	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
+	watch.join("one", reader{"one", mine})
+	listed := func(owners int) map[string]*Meta {
+		objects := map[string]*Meta{}
+		for i := range owners {
+			objects[fmt.Sprint(i)] = &Meta{ResourceVersion: "1", PartOf: fmt.Sprint("foreign-", i)}
+		}
+		return objects
+	}
+	tests := []struct {
+		reason        string
+		owners        int
+		known, asking bool
+	}{
+		{"an owner that has nothing here is served without a list", maxMissed, true, false},
+		{"whose objects were not kept is no longer known, so whoever joins asks", maxMissed + 1, false, true},
+		{"a list begins anew", 1, true, false},
+	}
+	for i, test := range tests {
+		watch.commit(listed(test.owners), fmt.Sprint(i+1))
+		if kept := len(watch.missed.values); kept > maxMissed || len(watch.objects) > 0 {
+			t.Errorf("%s: %d values and %d objects are kept", test.reason, kept, len(watch.objects))
+		}
+		name := fmt.Sprint("joins-", i)
+		watch.join(name, reader{name, mine})
+		if _, known := watch.state(name, "a"); known != test.known || (len(watch.again) == 1) != test.asking {
+			t.Errorf("%s: known %v, asking %v", test.reason, known, len(watch.again) == 1)
+		}
+		if test.asking {
+			<-watch.again
+		}
+	}
+	watch.join("foreign-0", reader{"foreign-0", mine})
+	if len(watch.again) != 1 {
+		t.Error("the owner whose object was not kept asks for a list")
+	}
+}
