@@ -216,8 +216,7 @@ func (s *session) resume(attempt string) {
 func (r *round) watch() {
 	set := map[watch.Subject]bool{}
 	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
-		set[watch.Subject{Identity: watch.Identity(r.in.Identity), GVK: kindOf(m), Namespace: m.Namespace}] = true
+		set[r.subject(&r.record.Data.Members[i])] = true
 	}
 	subjects := slices.SortedFunc(maps.Keys(set), bySubject)
 	if slices.Equal(subjects, r.session.subjects) {
@@ -225,6 +224,11 @@ func (r *round) watch() {
 	}
 	r.engine.parts.Watcher.Want(r.key(), r.manager(), subjects)
 	r.session.subjects = subjects
+}
+
+// subject is what has to be watched for a member.
+func (r *round) subject(m *modulesv1.Member) watch.Subject {
+	return watch.Subject{Identity: watch.Identity(r.in.Identity), GVK: kindOf(m), Namespace: m.Namespace}
 }
 
 func bySubject(a, b watch.Subject) int {

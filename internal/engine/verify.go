@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // verifiable says that all members are to be applied once again: it was asked for, its time has come, or some cannot
@@ -54,13 +55,14 @@ func (r *round) blind() map[key]bool {
 	if len(problems) == 0 {
 		return nil
 	}
+	unseen := make(map[watch.Subject]bool, len(problems))
+	for _, problem := range problems {
+		unseen[problem.Subject] = true
+	}
 	blind := map[key]bool{}
 	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
-		for _, problem := range problems {
-			if problem.Subject.GVK == kindOf(m) && problem.Subject.Namespace == m.Namespace && wanted(m) {
-				blind[keyOf(m)] = true
-			}
+		if m := &r.record.Data.Members[i]; wanted(m) && unseen[r.subject(m)] {
+			blind[keyOf(m)] = true
 		}
 	}
 	return blind

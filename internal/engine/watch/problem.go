@@ -23,6 +23,8 @@ const (
 	Absent Reason = "Absent"
 	// Unsupported is a kind that cannot be watched, or not in that scope.
 	Unsupported Reason = "Unsupported"
+	// Beyond is a subject that is one too many for its owner.
+	Beyond Reason = "Beyond"
 	// Unreachable is anything else, such as an API server that does not answer.
 	Unreachable Reason = "Unreachable"
 )
@@ -39,10 +41,15 @@ type Problem struct {
 // for a while is none: State goes on telling what was last seen.
 func (w *Watcher) Problems(owner string) []Problem {
 	var problems []Problem
-	for _, watch := range w.wants(owner) {
+	watches, beyond := w.wants(owner)
+	for _, watch := range watches {
 		if problem := watch.trouble(); problem != nil {
 			problems = append(problems, *problem)
 		}
+	}
+	message := fmt.Sprintf("at most %d watches are kept for one owner, one for each kind in each namespace", w.options.Subjects)
+	for _, subject := range beyond {
+		problems = append(problems, Problem{Subject: subject, Reason: Beyond, Message: message})
 	}
 	slices.SortFunc(problems, func(a, b Problem) int {
 		x, y := a.Subject, b.Subject
@@ -79,7 +86,7 @@ func problemOf(subject Subject, err error) *Problem {
 		problem.Message = fmt.Sprintf("%s; allow %s to list and watch them", problem.Message, subject.Identity)
 	case Absent:
 		problem.Message = fmt.Sprintf("kind %q is not there: %s", subject.GVK.GroupKind(), problem.Message)
-	case Unsupported, Unreachable:
+	case Unsupported, Beyond, Unreachable:
 	}
 	return problem
 }
@@ -100,7 +107,7 @@ func (r Reason) delay(failures int) time.Duration {
 		first, most = time.Second, time.Minute
 	case Forbidden, Unsupported:
 		first, most = 5*time.Second, 5*time.Minute
-	case Unreachable:
+	case Beyond, Unreachable:
 	}
 	return min(most, first<<min(max(failures-1, 0), 16))
 }

@@ -5,6 +5,8 @@ package watch
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +84,8 @@ type Options struct {
 	// Renew is how long the API server is asked to keep a watch open; 0 means 30 minutes. A right that was taken
 	// away is noticed then at the latest.
 	Renew time.Duration
+	// Subjects is how many an owner may have watched; 0 means 256. What it wants beyond that is a problem.
+	Subjects int
 	// Lists is how many lists run at once; 0 means 8.
 	Lists int
 	// Spare is how many objects of owners that do not want them are kept in all, so that such an owner can join
@@ -111,6 +115,8 @@ type owner struct {
 	value  string
 	wants  map[Subject]*subjectWatch
 	places map[place]*subjectWatch
+	// beyond are the subjects that it wants and are too many.
+	beyond []Subject
 }
 
 // place is a subject without the identity, of which an owner has one.
@@ -149,6 +155,9 @@ func (o *Options) setDefaults() {
 	if o.Renew <= 0 {
 		o.Renew = 30 * time.Minute
 	}
+	if o.Subjects <= 0 {
+		o.Subjects = 256
+	}
 	if o.Lists <= 0 {
 		o.Lists = 8
 	}
@@ -167,7 +176,8 @@ func (w *Watcher) Close() {
 
 // Want replaces what the owner wants watched; an empty set means that the owner is gone. Of its objects the fingerprint
 // of the one field manager is kept. A subject is opened when the first owner wants it, and closed when nobody does. What
-// State already knows afterwards is not announced by Synced.
+// State already knows afterwards is not announced by Synced. Of more subjects than an owner may have, the first are
+// watched.
 func (w *Watcher) Want(name, manager string, set []Subject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,6 +193,10 @@ func (w *Watcher) Want(name, manager string, set []Subject) {
 		wants: make(map[Subject]*subjectWatch, len(set)), places: make(map[place]*subjectWatch, len(set)),
 	}
 	for _, subject := range set {
+		if len(now.wants) >= w.options.Subjects {
+			now.beyond = append(now.beyond, subject)
+			continue
+		}
 		watch := w.open(subject, now.value, reader{name, manager})
 		now.wants[subject] = watch
 		now.places[place{subject.GVK, subject.Namespace, subject.Name}] = watch
@@ -217,7 +231,8 @@ func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
 // Retry tries again now what the owner wants and cannot be watched, but each subject at most once a second: call it
 // when a CRD or a right was added.
 func (w *Watcher) Retry(owner string) {
-	for _, watch := range w.wants(owner) {
+	watches, _ := w.wants(owner)
+	for _, watch := range watches {
 		select {
 		case watch.wake <- struct{}{}:
 		default:
@@ -225,19 +240,15 @@ func (w *Watcher) Retry(owner string) {
 	}
 }
 
-// wants is a copy of what the owner wants.
-func (w *Watcher) wants(name string) []*subjectWatch {
+// wants is a copy of what the owner wants: what is watched for it, and what is too much.
+func (w *Watcher) wants(name string) (watches []*subjectWatch, beyond []Subject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	owner := w.owners[name]
 	if owner == nil {
-		return nil
+		return nil, nil
 	}
-	watches := make([]*subjectWatch, 0, len(owner.wants))
-	for _, watch := range owner.wants {
-		watches = append(watches, watch)
-	}
-	return watches
+	return slices.Collect(maps.Values(owner.wants)), owner.beyond
 }
 
 // Stats count what is held.

@@ -205,6 +205,35 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 	}
 }
 
+func TestOwnersHaveSoManySubjects(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	watcher, _, _ := newWatcher(t, func(options *watch.Options) { options.Subjects = 2 })
+	set := make([]watch.Subject, 4)
+	for i := range set {
+		set[i] = watch.Subject{GVK: configMaps, Namespace: fmt.Sprint(namespace, "-", i)}
+	}
+	watcher.Want("one", manager, set)
+	if problems := watcher.Problems("one"); len(problems) != 2 || problems[0].Subject != set[2] || problems[0].Reason != watch.Beyond ||
+		!strings.Contains(problems[0].Message, "at most 2") {
+		t.Errorf("what is beyond is told, got %v", problems)
+	}
+	watcher.Want("two", manager, set[2:])
+	if stats := watcher.Stats(); stats.Watches != 4 || len(watcher.Problems("two")) != 0 {
+		t.Errorf("each owner has its own bound: %+v, %v", stats, watcher.Problems("two"))
+	}
+	known(t, watcher, "one", ref(configMaps, set[1].Namespace, "a"))
+	known(t, watcher, "two", ref(configMaps, set[2].Namespace, "a"))
+	if _, known := watcher.State("one", ref(configMaps, set[2].Namespace, "a")); known {
+		t.Error("an owner knows nothing of what is beyond, even if others have it watched")
+	}
+	watcher.Want("one", manager, set[2:])
+	known(t, watcher, "one", ref(configMaps, set[2].Namespace, "a"))
+	if problems := watcher.Problems("one"); len(problems) != 0 {
+		t.Errorf("with fewer subjects all are watched, got %v", problems)
+	}
+}
+
 func TestOptionsAreComplete(t *testing.T) {
 	t.Parallel()
 	if watcher, err := watch.New(watch.Options{Label: label, Renew: time.Hour}); err == nil {
