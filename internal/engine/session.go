@@ -52,8 +52,8 @@ type session struct {
 	verifyAt time.Time
 	// verifying are the members that a full verification has still to apply.
 	verifying map[key]bool
-	// blindAt is when members that cannot be watched are applied once again.
-	blindAt  time.Time
+	// blindAt is when members that cannot be watched are applied once again; zero while all can be.
+	blindAt time.Time
 	subjects []watch.Subject
 }
 

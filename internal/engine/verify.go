@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/watch"
@@ -13,7 +14,24 @@ import (
 // be watched, so that nothing else tells how they are.
 func (r *round) verifiable() bool {
 	now := r.engine.clock.Now()
-	return r.in.Verify || !now.Before(r.session.verifyAt) || len(r.session.verifying) > 0 || !now.Before(r.session.blindAt) && len(r.blind()) > 0
+	return r.in.Verify || !now.Before(r.session.verifyAt) || len(r.session.verifying) > 0 || r.unseen(now)
+}
+
+// unseen says that members cannot be watched, and have not been applied since that began, or for an interval. At first
+// it may be the API server alone that is not ready, for all installations at once.
+func (r *round) unseen(now time.Time) bool {
+	switch {
+	case len(r.blind()) == 0:
+		r.session.blindAt = time.Time{}
+		return false
+	case r.session.blindAt.IsZero():
+		r.session.blindAt = now.Add(r.in.interval())
+	}
+	if left := r.session.blindAt.Sub(now); left > 0 {
+		r.again(left)
+		return false
+	}
+	return true
 }
 
 // verify applies all members once; where only some cannot be watched, and it is for their sake, these alone. It finds

@@ -136,6 +136,41 @@ func crd(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 		}})
 }
 
+func TestFirstListsMayFail(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	watcher, tap, ears := newWatcher(t, nil)
+	fail := func(lists int) {
+		tap.mu.Lock()
+		defer tap.mu.Unlock()
+		tap.broken = lists
+	}
+	apply(t, member(configMaps, namespace, "a", "one", data("1")), manager)
+	subject := []watch.Subject{{GVK: configMaps, Namespace: namespace}}
+	fail(2)
+	watcher.Want("one", manager, subject)
+	ears.until(t, "one synced ConfigMap")
+	if lists, _, _ := tap.counts(); lists != 3 {
+		t.Errorf("want two lists that fail and one that does not, got %d", lists)
+	}
+	if known(t, watcher, "one", ref(configMaps, namespace, "a")) == nil {
+		t.Error("the member is there")
+	}
+
+	// What goes on is a problem, and over once the API server answers.
+	watcher.Want("one", manager, nil)
+	fail(1_000_000)
+	watcher.Want("one", manager, subject)
+	ears.until(t, "one lost ConfigMap")
+	problem(t, watcher, watch.Unreachable)
+	fail(0)
+	watcher.Retry("one")
+	ears.until(t, "one synced ConfigMap")
+	if problems := watcher.Problems("one"); len(problems) != 0 {
+		t.Errorf("the problem is over, got %v", problems)
+	}
+}
+
 func TestScopesAreChecked(t *testing.T) {
 	t.Parallel()
 	watcher, tap, _ := newWatcher(t, nil)

@@ -58,12 +58,14 @@ func fingerprint(object metav1.Object, manager string) string {
 type wire struct {
 	next http.RoundTripper
 
-	mu       sync.Mutex
-	lists    int
-	watches  int
-	streams  map[*stream]struct{}
-	expire   bool
-	refuse   int
+	mu      sync.Mutex
+	lists   int
+	watches int
+	streams map[*stream]struct{}
+	expire  bool
+	refuse  int
+	// broken is how many lists are answered with an internal error.
+	broken   int
 	requests []string
 }
 
@@ -86,12 +88,15 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	w.requests = append(w.requests, request.URL.Path)
 	refuse := w.refuse > 0
 	expire := w.expire && watching && !refuse
+	broken := false
 	switch {
 	case watching:
 		w.watches++
 		w.expire = w.expire && !expire
 	case request.URL.Query().Has("labelSelector"), request.URL.Query().Has("fieldSelector"):
 		w.lists++
+		broken = w.broken > 0
+		w.broken -= min(w.broken, 1)
 	}
 	if refuse {
 		w.refuse--
@@ -101,16 +106,12 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	if expire {
-		status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 410, Reason: metav1.StatusReasonExpired}
-		raw, err := json.Marshal(status)
-		if err != nil {
-			return nil, err
-		}
-		body := fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, raw)
-		return &http.Response{
-			Status: "200 OK", StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: io.NopCloser(bytes.NewReader(body)),
-		}, nil
+		return failing(request, http.StatusOK, `{"type":"ERROR","object":%s}`, metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
+	}
+	if broken {
+		return failing(request, http.StatusInternalServerError, "%s", metav1.Status{
+			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+		})
 	}
 	response, err := w.next.RoundTrip(request)
 	if err == nil && watching && response.StatusCode == http.StatusOK {
@@ -121,6 +122,19 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		w.mu.Unlock()
 	}
 	return response, err
+}
+
+// failing is an answer with the status.
+func failing(request *http.Request, code int, format string, status metav1.Status) (*http.Response, error) {
+	status.APIVersion, status.Kind, status.Status = "v1", "Status", metav1.StatusFailure
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: code, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(fmt.Appendf(nil, format, raw))),
+	}, nil
 }
 
 // cut ends every watch as a lost connection does.

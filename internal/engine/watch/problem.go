@@ -38,7 +38,7 @@ type Problem struct {
 }
 
 // Problems are the subjects that the owner wants and cannot be watched, in a stable order. A watch that is interrupted
-// for a while is none: State goes on telling what was last seen.
+// for a while is none, and State goes on telling what was last seen; nor is one that cannot be opened for some seconds.
 func (w *Watcher) Problems(owner string) []Problem {
 	var problems []Problem
 	watches, beyond := w.wants(owner)

@@ -23,6 +23,8 @@ const (
 	quick = 10 * time.Second
 	// gather is how long to wait before a list that joining owners ask for, so that one serves many.
 	gather = 100 * time.Millisecond
+	// hiccups is how many failures in a row are no problem yet where the API server is merely away.
+	hiccups = 3
 	// patience is the least time between attempts, however often Retry is called.
 	patience = time.Second
 )
@@ -46,8 +48,9 @@ func (s *subjectWatch) run(ctx context.Context) {
 		if listed && (!expired(err) || s.watcher.options.Clock.Since(began) > quick) {
 			failures = 0
 		}
-		failures++
-		s.fail(err)
+		if failures++; failures > hiccups || reasonOf(err) != Unreachable || s.trouble() != nil {
+			s.fail(err)
+		}
 		if delay := reasonOf(err).delay(failures); failures > 1 || !expired(err) {
 			s.pause(ctx, s.watcher.options.Jitter(delay))
 		}
