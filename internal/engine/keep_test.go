@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -105,6 +107,39 @@ func TestHealthExpressions(t *testing.T) {
 	r.synced()
 	check(t, env.Client.Patch(t.Context(), r.get(configMaps, "a"), client.RawPatch(types.MergePatchType, []byte(`{"data":{"ready":"yes"}}`))))
 	r.settle("it says so", settled)
+}
+
+// TestHealthCost: a round begins no evaluation once expressions have cost enough, and the next one goes on.
+func TestHealthCost(t *testing.T) {
+	t.Parallel()
+	const members, parallel = 20, 8
+	r := newRig(t)
+	var files []string
+	for i := range members {
+		files = append(files, fmt.Sprintf("a%02d", i), "1")
+	}
+	r.in.Target = r.target("1.0.0", configMapFiles(files...))
+	r.settle("it is installed", settled)
+	r.in.Target.Health = []modulesv1.HealthExpression{{APIVersion: "v1", Kind: "ConfigMap", Current: "data.all(k, data[k] != '')"}}
+	r.healthCost = 1
+	r.start(nil)
+	read := 0
+	testenv.Eventually(t, "all members are judged", func(ctx context.Context) (bool, string) {
+		var out engine.Outcome
+		var err error
+		calls := r.calls(func() { out, err = r.engine.Reconcile(ctx, r.in) })
+		read += calls["get"]
+		if calls["get"] > parallel {
+			t.Errorf("a round read %d members after it had spent its time", calls["get"])
+		}
+		if err != nil && failure.Of(err).Disposition != failure.Waits {
+			t.Error(err)
+		}
+		return err == nil && settled(out), fmt.Sprint(err)
+	})
+	if read != members {
+		t.Errorf("each of %d members is read once, not %d reads", members, read)
+	}
 }
 
 // TestHold: without a target, what is installed is kept, and an attempt goes on.

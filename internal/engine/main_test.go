@@ -237,6 +237,8 @@ type rig struct {
 	// wrap stands between the connector and the API server, and timeout is that of its requests, if they are set.
 	wrap    func(http.RoundTripper) http.RoundTripper
 	timeout time.Duration
+	// healthCost is what expressions may cost in a round; 0 means the default.
+	healthCost uint64
 	// onCall hears of every request for a member, before it is sent.
 	onCall  func(verb string)
 	verbs   map[string]int
@@ -315,7 +317,7 @@ func (r *rig) start(m *mortal) {
 	}
 	r.engine, err = engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: cache, Builder: build.New(build.Options{}), Records: kept,
-	}, engine.Options{Clock: r.clock, Observer: r})
+	}, engine.Options{Clock: r.clock, Observer: r, HealthCost: r.healthCost})
 	check(r.t, err)
 	r.stop = []func(){cache.Close, watcher.Close}
 }

@@ -53,6 +53,9 @@ type Options struct {
 	// Budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
 	// Default 2 min.
 	Budget time.Duration
+	// HealthCost is what health expressions may cost in a round, in CEL's units of work, before it leaves the rest to the
+	// next one. Default 2,000,000: about a second.
+	HealthCost uint64
 	// Random is where the salts of hashes come from. Default: the system's.
 	Random io.Reader
 	// Observer may be nil.
@@ -86,6 +89,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 	options.VerifyEvery = orDefault(options.VerifyEvery, 24*time.Hour)
 	options.Renders = orDefault(options.Renders, 4096)
 	options.Budget = orDefault(options.Budget, 2*time.Minute)
+	options.HealthCost = orDefault(options.HealthCost, 2_000_000)
 	if options.Random == nil {
 		options.Random = rand.Reader
 	}

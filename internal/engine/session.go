@@ -53,7 +53,7 @@ type session struct {
 	// verifying are the members that a full verification has still to apply.
 	verifying map[key]bool
 	// blindAt is when members that cannot be watched are applied once again; zero while all can be.
-	blindAt time.Time
+	blindAt  time.Time
 	subjects []watch.Subject
 }
 

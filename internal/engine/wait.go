@@ -73,8 +73,16 @@ func (r *round) judge(ctx context.Context) error {
 			unread = append(unread, m)
 		}
 	}
-	found := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
-		return r.read(ctx, m, checker)
+	spent := &health.Budget{}
+	within := checker.Within(spent)
+	over := func() error {
+		if spent.Spent() >= r.engine.options.HealthCost {
+			return errLate
+		}
+		return r.over(ctx)
+	}
+	found := each(over, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
+		return r.read(ctx, m, within)
 	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })
 	var failed []memberError
 	for _, one := range found {

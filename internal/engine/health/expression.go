@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/ext"
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/internal/transport"
@@ -18,9 +17,8 @@ import (
 const (
 	// maxLength of an expression, in bytes.
 	maxLength = 4096
-	// maxCost bounds one evaluation, in CEL's units of work: what Kubernetes allows one expression
-	// (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
-	maxCost = 1_000_000
+	// maxCost bounds one evaluation, in CEL's units of work: about 50 ms.
+	maxCost = 100_000
 	// maxVariables is how many names an expression may use.
 	maxVariables = 64
 )
@@ -71,7 +69,7 @@ type answer struct {
 }
 
 // NewLibrary makes a Library that remembers up to size expressions; 0 means 1,024. Expressions have CEL's standard
-// functions and macros, optional fields (status.?phase), and the functions for sets.
+// functions and macros, but for regular expressions, and optional fields (status.?phase).
 func NewLibrary(size int) (*Library, error) {
 	if size <= 0 {
 		size = 1024
@@ -80,8 +78,7 @@ func NewLibrary(size int) (*Library, error) {
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
 		cel.ParserRecursionLimit(64), cel.ParserExpressionSizeLimit(maxLength),
-		// Other extensions of CEL make strings and lists of any size before their cost is counted.
-		ext.Sets(),
+		// Extensions of CEL do any amount of work, or make strings and lists of any size, before their cost is counted.
 	)
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
@@ -108,6 +105,9 @@ func (l *Library) compile(text string, scope scope) (*program, error) {
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("parse %q: %s", shorten(text), transport.Printable(err.Error()))
 	}
+	if err := refuse(parsed); err != nil {
+		return nil, fmt.Errorf("compile %q: %w", shorten(text), err)
+	}
 	names := []string{"dep", "self"}
 	if scope == ofObject {
 		names = variables(parsed)
@@ -130,7 +130,7 @@ func (l *Library) compile(text string, scope scope) (*program, error) {
 	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("compile %q: %w, not %s", shorten(text), errBool, kind)
 	}
-	compiled, err := env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(maxCost))
+	compiled, err := env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(work{}), cel.CostLimit(maxCost))
 	if err != nil {
 		return nil, fmt.Errorf("compile %q: %s", shorten(text), transport.Printable(err.Error()))
 	}
@@ -160,8 +160,9 @@ func reserved() []string {
 	return []string{"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "duration", "type", "uint", "optional_type"}
 }
 
-// holds evaluates the expression. A name that the values lack is a field that is not there.
-func (p *program) holds(values map[string]any) answer {
+// holds evaluates the expression, and charges the budget if there is one. A name that the values lack is a field that is
+// not there.
+func (p *program) holds(values map[string]any, budget *Budget) answer {
 	given := make(map[string]any, len(p.names))
 	for _, name := range p.names {
 		value, there := values[name]
@@ -171,7 +172,10 @@ func (p *program) holds(values map[string]any) answer {
 		}
 		given[name] = value
 	}
-	result, _, err := p.program.Eval(given)
+	result, details, err := p.program.Eval(given)
+	if budget != nil {
+		budget.charge(details)
+	}
 	if err != nil {
 		return answer{missing: missing(err), err: err}
 	}

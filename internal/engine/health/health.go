@@ -44,6 +44,8 @@ const maxExpressions = 256
 // is immutable. The zero value has no expressions.
 type Checker struct {
 	kinds map[schema.GroupVersionKind]rules
+	// budget is charged, if there is one.
+	budget *Budget
 }
 
 // rules are the compiled expressions for a kind; nil is one that was not given.
@@ -105,6 +107,9 @@ func (l *Library) rules(expression Expression) (compiled rules, err error) {
 	return compiled, nil
 }
 
+// Within is the Checker, but each evaluation is charged to the budget.
+func (c *Checker) Within(budget *Budget) *Checker { return &Checker{kinds: c.kinds, budget: budget} }
+
 // NeedsObject says whether the health of the kind is in the object; else an object that exists and is not being
 // deleted is current.
 func (c *Checker) NeedsObject(gvk schema.GroupVersionKind) bool {
@@ -140,7 +145,7 @@ func (c *Checker) check(object *unstructured.Unstructured) (Status, string) {
 		if one.program == nil {
 			continue
 		}
-		answer := one.program.holds(object.Object)
+		answer := one.program.holds(object.Object, c.budget)
 		switch {
 		case answer.err != nil && !answer.missing:
 			return Unknown, fmt.Sprintf("the expression %q cannot be evaluated%s", one.program.text, detail(answer, object))

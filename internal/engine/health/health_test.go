@@ -154,8 +154,8 @@ func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 			widget + "status: {phase: words}", health.Unknown, "true or false",
 		},
 		"Sets": {
-			"sets can be compared",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "sets.contains(status.have, spec.want)"},
+			"lists can be compared as sets are",
+			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "spec.want.all(w, w in status.have)"},
 			widget + "spec: {want: [a]}\nstatus: {have: [b, a]}", health.Current, "",
 		},
 		"Cost": {
@@ -163,6 +163,11 @@ func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 				APIVersion: "a.example.com/v1", Kind: "Widget",
 				Current: "status.l.all(a, status.l.all(b, status.l.all(c, status.l.all(d, a + b + c + d >= 0))))",
 			}, widget + "status: {l: [" + strings.Repeat("1,", 99) + "1]}", health.Unknown, "cost limit exceeded",
+		},
+		"Filter": {
+			"a part of a list can be taken",
+			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.conditions.filter(c, c.type == 'Up').all(c, c.status in [spec.want, spec.other])"},
+			widget + "spec: {want: Perhaps, other: Maybe}\nstatus: {conditions: [{type: Up, status: Perhaps}, {type: Down, status: 'No'}]}", health.Current, "",
 		},
 		"Secret": {
 			"messages quote nothing of a Secret",
@@ -207,6 +212,13 @@ func TestExpressionsThatCannotWorkAreRefused(t *testing.T) {
 		"Version":  {"the version must be one", []health.Expression{{APIVersion: "a/b/c", Kind: "Widget", Current: "true"}}, "apiVersion"},
 		"Failed":   {"every expression is compiled", []health.Expression{{APIVersion: "v1", Kind: "A", Current: "true", Failed: "("}}, "failed: "},
 		"Grow":     {"functions that make strings of any size are not there", of("status.phase.replace('', status.phase) == ''"), "undeclared reference to 'replace'"},
+		"Sets":     {"nor are those that compare lists as sets", of("sets.intersects(spec.a, spec.b)"), "undeclared reference to 'intersects'"},
+		"Pattern":  {"nor are regular expressions", of("status.phase.matches('(a*)*b')"), "regular expressions"},
+		"Pattern2": {"however they are called", of("matches(status.phase, 'a')"), "regular expressions"},
+		"List":     {"lists of lists grow without bounds", of("[[spec.a, spec.a]].exists(a, a == [spec.b])"), "may only be to the right of 'in'"},
+		"Map":      {"so do maps of lists", of("{'a': spec.a} == {'a': spec.b}"), "may only be to the right of 'in'"},
+		"Inside":   {"also inside of what is allowed", of("spec.a in [[spec.a], [spec.b]]"), "may only be to the right of 'in'"},
+		"Message":  {"so do messages", of("google.protobuf.ListValue{values: spec.a} == spec.b"), "may only be to the right of 'in'"},
 		"Many":     {"their number is bounded", make([]health.Expression, 1000), "at most 256"},
 	}
 	for name, test := range tests {

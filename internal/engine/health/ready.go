@@ -46,7 +46,7 @@ func (r *Readiness) ready(dep, self *unstructured.Unstructured) (ready bool, mes
 	if self != nil {
 		values["self"] = self.Object
 	}
-	answer := r.program.holds(values)
+	answer := r.program.holds(values, nil)
 	switch {
 	case answer.holds:
 		return true, ""
