@@ -61,6 +61,11 @@ func (c *Catalogue) Index(ctx context.Context, namespace string) (catalog.Index,
 	return catalog.Index{Local: local, System: system}, err
 }
 
+// offers says whether installations in a namespace can choose from the catalogue.
+func (c *Catalogue) offers(catalogue, to string) bool {
+	return catalogue == to || c.system != "" && catalogue == c.system
+}
+
 // Namespace is what the namespace offers.
 func (c *Catalogue) Namespace(ctx context.Context, namespace string) (*catalog.Catalogue, error) {
 	var templates modulesv1.ModuleTemplateList

@@ -123,9 +123,12 @@ func (s sourceObject) artifactOf(pin string) (*meta.Artifact, error) {
 		return nil, fmt.Errorf("%s has no artifact: %s", s, s.ready.Message)
 	case s.artifact == nil:
 		return nil, fmt.Errorf("%s has no artifact yet", s)
-	case pin == "" || !strings.HasSuffix(s.artifact.Revision, pin):
+	case pin == "" || revisionPin(s.artifact.Revision) != pin:
 		return nil, fmt.Errorf("%s has the artifact of another revision", s)
 	default:
 		return s.artifact, nil
 	}
 }
+
+// revisionPin is the digest or commit that a revision ends in, after the branch or tag that it may begin with.
+func revisionPin(revision string) string { return revision[strings.LastIndexByte(revision, '@')+1:] }

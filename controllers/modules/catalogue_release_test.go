@@ -5,11 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -115,5 +117,30 @@ func TestOwnedNames(t *testing.T) {
 		if faults := validation.IsDNS1123Subdomain(ownedName(template, one)); len(faults) > 0 {
 			t.Errorf("%s: %v", ownedName(template, one), faults)
 		}
+	}
+}
+
+// TestAPinIsComparedInFull: a part of a digest names no artifact.
+func TestAPinIsComparedInFull(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, revision, pin string
+		want                  bool
+	}{
+		"Digest":     {"a revision may be the digest alone", "sha256:1122", "sha256:1122", true},
+		"Tagged":     {"or follow a tag", "1.0.0@sha256:1122", "sha256:1122", true},
+		"Commit":     {"or a branch", "main@sha1:aabb", "sha1:aabb", true},
+		"OddBranch":  {"which may look like anything", "a@b@sha1:aabb", "sha1:aabb", true},
+		"Letter":     {"its last letter is not enough", "1.0.0@sha256:1122", "2", false},
+		"Hash":       {"nor is the hash without its algorithm", "1.0.0@sha256:1122", "1122", false},
+		"Everything": {"no pin is no artifact", "1.0.0@", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := sourceObject{Object: &sourcev1.OCIRepository{}, artifact: &meta.Artifact{Revision: tc.revision}}
+			if _, err := source.artifactOf(tc.pin); (err == nil) != tc.want {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
 	}
 }

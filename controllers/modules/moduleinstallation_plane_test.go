@@ -52,6 +52,8 @@ type plane struct {
 	events *eventLog
 	wire   *wire
 	rounds *roundCount
+	// others are namespaces of other tenants that the controllers see.
+	others []string
 	// blind says that the catalogue cannot be read for now.
 	blind atomic.Bool
 }
@@ -73,10 +75,11 @@ func (s sight) List(ctx context.Context, list client.ObjectList, options ...clie
 // deployer is the account that may do everything in its namespace, and that installations work as.
 const deployer = "deployer"
 
-func newPlane(t *testing.T, adjust func(*controllers.InstallationOptions)) *plane {
+func newPlane(t *testing.T, adjust func(*controllers.InstallationOptions), others ...string) *plane {
 	t.Helper()
 	p := &plane{
 		t: t, namespace: env.NewNamespace(t), system: env.NewNamespace(t), depot: newDepot(t), events: &eventLog{}, wire: &wire{}, rounds: &roundCount{},
+		others: others,
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme} {
@@ -97,9 +100,13 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*controllers.Installat
 	api := rest.CopyConfig(env.Config)
 	api.Wrap(p.wire.wrap)
 	api.QPS = -1
+	seen := map[string]cache.Config{}
+	for _, namespace := range append(p.others, p.namespace, p.system) {
+		seen[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme:  scheme,
-		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}, p.system: {}}},
+		Cache:   cache.Options{DefaultNamespaces: seen},
 		Metrics: server.Options{BindAddress: "0"},
 		// Every test has controllers of its own.
 		Controller: config.Controller{SkipNameValidation: new(true)},

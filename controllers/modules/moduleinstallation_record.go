@@ -40,7 +40,7 @@ func recordedAs(inventory *modulesv1.Inventory, namespace string, chosen *catalo
 	}
 	for _, r := range candidates {
 		if r != nil && r.Namespace == namespace && r.Template == chosen.Template && r.Version == chosen.Version &&
-			chosen.Digest != "" && r.Content == chosen.Digest {
+			chosen.Digest != "" && r.Content == chosen.Digest && r.Digest != "" {
 			return r
 		}
 	}

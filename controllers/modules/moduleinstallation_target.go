@@ -64,6 +64,9 @@ func (k *installations) current(ctx context.Context, inventory *modulesv1.Invent
 	if release == nil {
 		return nil, nil
 	}
+	if err := k.credible(inventory.Namespace, release); err != nil {
+		return nil, err
+	}
 	target := &engine.Target{Release: *release.DeepCopy()}
 	if recorded := inventory.Data.Deletion; recorded != nil {
 		target.Deletion, target.ManagedResources = recorded.Mode, recorded.ManagedResources
@@ -80,6 +83,21 @@ func (k *installations) current(ctx context.Context, inventory *modulesv1.Invent
 		return target, nil
 	}
 	return target, describeTarget(target, &template)
+}
+
+// credible says whether a record can be of a release that was installed in the namespace. Records are written here alone,
+// but with the rights of others somebody else may do so, and the controller reads every namespace: what the record names
+// is looked up only where the installation could have chosen it from, and never by less than its digest.
+func (k *installations) credible(namespace string, release *modulesv1.Release) error {
+	switch {
+	case !k.shared.Catalogue.offers(release.Namespace, namespace):
+		return failure.Wait(modulesv1.SourceNotFoundReason, 0, fmt.Errorf(
+			"the Inventory has a release of namespace %q, which nothing is installed from here", release.Namespace))
+	case release.Digest == "":
+		return failure.Wait(modulesv1.SourceNotFoundReason, 0, errors.New("the Inventory does not say which artifact the release is"))
+	default:
+		return nil
+	}
 }
 
 // locate finds out where the release's bytes are now. Those of a release that is on record are also found by their
