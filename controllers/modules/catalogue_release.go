@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ func releaseOf(t *modulesv1.ModuleTemplate) catalog.Release {
 		Template: t.Name,
 		Module:   t.GetModuleName(),
 		Version:  versionOf(t),
+		Stated:   statedOf(t),
 		Channel:  t.Spec.GetChannel(),
 		Digest:   templateContent(t),
 		Support:  supportOf(t.Spec),
@@ -33,24 +35,40 @@ func releaseOf(t *modulesv1.ModuleTemplate) catalog.Release {
 }
 
 // versionOf is the release's version: that of the spec, or else the first semantic version in the places where old
-// templates have it. If there is none, what the annotation says is returned, for people to see.
+// templates have it. Empty, it is unknown.
 func versionOf(t *modulesv1.ModuleTemplate) string {
 	if t.Spec.Version != "" {
-		return t.Spec.Version
+		// Old templates may have one that is none.
+		return semantic(t.Spec.Version)
 	}
-	stated := t.Annotations[modulesv1.ModuleVersionAnnotation]
-	candidates := []string{stated}
+	candidates := []string{t.Annotations[modulesv1.ModuleVersionAnnotation]}
 	if t.Spec.Artifact.OCI != nil {
 		candidates = append(candidates, t.Spec.Artifact.OCI.Tag)
 	}
 	// The artifact's own word is in the status: the artifact of a template without a version never changes.
 	candidates = append(candidates, t.Status.Version)
 	for _, candidate := range candidates {
-		if _, err := revision.ParseStrict(candidate); err == nil {
-			return candidate
+		if version := semantic(candidate); version != "" {
+			return version
 		}
 	}
-	return stated
+	return ""
+}
+
+// statedOf is what a template without a version says instead of one, for people to see.
+func statedOf(t *modulesv1.ModuleTemplate) string {
+	if versionOf(t) != "" {
+		return ""
+	}
+	return cmp.Or(t.Spec.Version, t.Annotations[modulesv1.ModuleVersionAnnotation])
+}
+
+// semantic is the version, if it is one.
+func semantic(version string) string {
+	if _, err := revision.ParseStrict(version); err != nil {
+		return ""
+	}
+	return version
 }
 
 // templateContent names what the release installs: the pin of its artifact, and what of it is used. What a source object pins
@@ -122,7 +140,7 @@ func pinOf(content string) string {
 // statusIsCurrent says whether status speaks about the version that the spec states. Only a raised version brings
 // another artifact.
 func statusIsCurrent(t *modulesv1.ModuleTemplate) bool {
-	return t.Spec.Version == "" || t.Spec.Version == t.Status.Version
+	return t.Spec.Version == "" || semantic(t.Spec.Version) == t.Status.Version
 }
 
 // sinceOf is when the template first stated its version. A raise that was not recorded yet is younger than all that were.

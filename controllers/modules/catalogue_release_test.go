@@ -75,9 +75,12 @@ func TestReleaseOf(t *testing.T) {
 		}, catalog.Release{
 			Template: "foo-1", Readiness: catalog.NotReady, Message: "spec cannot be decoded", Since: created, Support: catalog.Support{State: catalog.Supported},
 		}},
-		"Malformed": {"a version that is none is shown as it is", pinned(func(t *modulesv1.ModuleTemplate) {
+		"Malformed": {"a version that is none is shown, and is none", pinned(func(t *modulesv1.ModuleTemplate) {
 			t.Spec.Version, t.Annotations = "", map[string]string{modulesv1.ModuleVersionAnnotation: "v1"}
-		}), with(func(r *catalog.Release) { r.Version = "v1" })},
+		}), with(func(r *catalog.Release) { r.Version, r.Stated = "", "v1" })},
+		"Broken": {"one in spec, from before it was checked, is none either, and nothing else stands in for it", pinned(func(t *modulesv1.ModuleTemplate) {
+			t.Spec.Version, t.Annotations = "v1", map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
+		}), with(func(r *catalog.Release) { r.Version, r.Stated = "", "v1" })},
 		"Tag": {"a tag that is no version is none", pinned(func(t *modulesv1.ModuleTemplate) { t.Spec.Version, t.Spec.Artifact.OCI.Tag = "", "latest" }), with(func(r *catalog.Release) { r.Version = "" })},
 	}
 	for name, tc := range cases {
@@ -87,6 +90,20 @@ func TestReleaseOf(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestARecordHasAVersionOrNone: what a template says instead of one may be longer than a record takes.
+func TestARecordHasAVersionOrNone(t *testing.T) {
+	t.Parallel()
+	for _, stated := range []string{"", "v1", strings.Repeat("1", 300)} {
+		template := &modulesv1.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{
+			Name: "foo", Annotations: map[string]string{modulesv1.ModuleVersionAnnotation: stated},
+		}}
+		record, release := recordOf(template), releaseOf(template)
+		if record.Version != "" || release.Version != "" || release.Stated != stated {
+			t.Errorf("%q: recorded as %q, offered as %q", stated, record.Version, release.Version)
+		}
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
-	"sluice.dev/sluice/internal/revision"
 )
 
 // finding is what came of one look at a template.
@@ -173,14 +172,8 @@ func (f *finding) refuse(err error) error {
 
 // describe adds what the artifact says of itself, and since when the version is stated.
 func (k *templates) describe(obj *modulesv1.ModuleTemplate, f *finding) {
-	if _, err := revision.ParseStrict(f.version); err != nil {
-		f.version = ""
-		if f.artifact != nil {
-			stated := f.artifact.Metadata[ocispec.AnnotationVersion]
-			if _, err := revision.ParseStrict(stated); err == nil {
-				f.version = stated
-			}
-		}
+	if f.version == "" && obj.Spec.Version == "" && f.artifact != nil {
+		f.version = semantic(f.artifact.Metadata[ocispec.AnnotationVersion])
 	}
 	switch {
 	case obj.Status.Since == nil:

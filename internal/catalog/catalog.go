@@ -63,6 +63,8 @@ type Release struct {
 	Module string
 	// Version is a strict semantic version. Empty, or anything else, is an unknown version.
 	Version string
+	// Stated is what the template says instead of a version, where it has none. It has no say in anything but a message.
+	Stated string
 	// Channel is the channel that the template claims; empty or NoChannel for none. A release in a channel is offered
 	// through channels and by its template's name only; by version, range and latest it is offered by a template without
 	// a channel.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +11,13 @@ import (
 
 func (e *entry) findUnknown() {
 	for _, r := range e.releases {
+		stated := cmp.Or(r.Version, r.Stated)
 		switch {
 		case r.known:
-		case r.Version == "":
+		case stated == "":
 			r.find(VersionUnknown, "The release has no version, so it can be chosen by channel or template name only")
 		default:
-			_, err := revision.ParseStrict(r.Version)
+			_, err := revision.ParseStrict(stated)
 			r.find(VersionUnknown, fmt.Sprintf("The release can be chosen by channel or template name only: %v", err))
 		}
 	}

@@ -112,3 +112,14 @@ func TestLongListsAreCut(t *testing.T) {
 		t.Errorf("%+v does not say %q", d.Hold, want)
 	}
 }
+
+// TestWhatIsNoVersionIsTold: people see what the template says instead.
+func TestWhatIsNoVersionIsTold(t *testing.T) {
+	t.Parallel()
+	release := of("1.0.0", unversioned)
+	release.Stated = "v1"
+	found := catalog.New(systemNamespace, []catalog.Release{release}, nil).Findings(release.Template)
+	if len(found) != 1 || found[0].Reason != catalog.VersionUnknown || !strings.Contains(found[0].Message, `"v1"`) {
+		t.Errorf("got %+v", found)
+	}
+}
