@@ -2,6 +2,7 @@ package modules
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -175,6 +176,8 @@ func readiness(t *modulesv1.ModuleTemplate) (catalog.Readiness, string) {
 	}
 	verified := conditions.Get(t, modulesv1.ArtifactVerifiedCondition)
 	switch {
+	case hasOtherContent(t):
+		return catalog.NotReady, otherContent(t, "The template", templateContent(t)).Error()
 	case verified != nil && statusIsCurrent(t) && verified.Status == metav1.ConditionTrue:
 		return catalog.Ready, ""
 	case verified != nil && statusIsCurrent(t) && verified.Status == metav1.ConditionFalse:
@@ -184,6 +187,24 @@ func readiness(t *modulesv1.ModuleTemplate) (catalog.Readiness, string) {
 	default:
 		return catalog.Idle, ""
 	}
+}
+
+// hasOtherContent says whether the template itself pins other content than its version was first seen with. The API server
+// refuses that where spec states the version.
+func hasOtherContent(t *modulesv1.ModuleTemplate) bool {
+	seen := t.Status
+	return inlinePin(t.Spec.Artifact) != "" && seen.Content != "" && seen.Content != templateContent(t) &&
+		seen.Version != "" && seen.Version == versionOf(t)
+}
+
+// otherContent is what keeps content from being used that has come under a version which stands for other.
+func otherContent(t *modulesv1.ModuleTemplate, where, now string) error {
+	remedy := "publish it under a higher version"
+	if t.Spec.Version == "" {
+		remedy = "to publish it under a higher version, state that in spec.version"
+	}
+	return fmt.Errorf("%s has %s, and version %s was first seen with %s; %s",
+		where, now, cmp.Or(t.Status.Version, "unknown"), t.Status.Content, remedy)
 }
 
 // sameVersion says whether two releases have a version, and the same one by precedence.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -385,6 +386,67 @@ func TestSourcesOfOthersHaveToBePinned(t *testing.T) {
 		t.Errorf("content %q: what was first seen is forgotten", template.Status.Content)
 	}
 	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('1')} })
+	p.look(template, verified, "True Succeeded")
+}
+
+// TestOldTemplatesKeepTheirContent: where spec states no version, the API server does not keep the artifact from changing
+// under one.
+func TestOldTemplatesKeepTheirContent(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	template := p.release("foo-1", "", "", '1')
+	template.Annotations = map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
+	template.Spec.Artifact.OCI.Tag = "1.0.0"
+	p.create(template)
+	p.look(template, ready, "True Succeeded")
+
+	p.edit(template, func() { template.Spec.Artifact.OCI.Tag, template.Spec.Artifact.OCI.Digest = "2.0.0", digestOf('2') })
+	p.look(template, verified, "False ArtifactChanged")
+	p.offers(catalog.NotReady, "spec.version")
+	if template.Status.Content != digestOf('1') || template.Status.Version != "1.0.0" || len(p.sources(template)) != 0 {
+		t.Errorf("what was first seen is forgotten: %+v", template.Status)
+	}
+	// A wish for the release makes it no other one.
+	p.create(p.installation("app", p.wants("foo-1")))
+	p.look(template, inUse, "True Installed")
+	p.look(template, verified, "False ArtifactChanged")
+
+	p.edit(template, func() { template.Spec.Version = "2.0.0" })
+	p.look(template, ready, "Unknown Progressing")
+	p.fetched(p.source(template), nil)
+	p.look(template, verified, "True Succeeded")
+	if template.Status.Content != digestOf('2') || template.Status.Version != "2.0.0" {
+		t.Errorf("the raised version is not seen: %+v", template.Status)
+	}
+}
+
+// TestAnOldTemplateSaysHowItMoves: an annotation alone cannot raise a version whose artifact comes from a source.
+func TestAnOldTemplateSaysHowItMoves(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	theirs := &sourcev1.OCIRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.system, Name: "theirs"},
+		Spec: sourcev1.OCIRepositorySpec{
+			URL: "oci://registry.example.com/foo", Interval: metav1.Duration{Duration: time.Hour},
+			Reference: &sourcev1.OCIRepositoryRef{Digest: digestOf('1')},
+		},
+	}
+	template := p.release("foo-1", "", "", '1')
+	template.Annotations = map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
+	template.Spec.Artifact = modulesv1.TemplateArtifact{SourceRef: &modulesv1.SourceReference{
+		APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "OCIRepository", Name: "theirs",
+	}}
+	p.create(theirs, template)
+	p.fetched(theirs, nil)
+	p.look(template, verified, "True Succeeded")
+	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('2')} })
+	p.look(template, verified, "False ArtifactChanged")
+	p.edit(template, func() { template.Annotations[modulesv1.ModuleVersionAnnotation] = "2.0.0" })
+	until(p, template, "the way is told", func(t *modulesv1.ModuleTemplate) bool {
+		return condition(t, verified) == "False ArtifactChanged" && strings.Contains(conditions.GetMessage(t, verified), "spec.version")
+	})
+	p.edit(template, func() { template.Spec.Version = "2.0.0" })
+	p.fetched(theirs, nil)
 	p.look(template, verified, "True Succeeded")
 }
 

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,11 @@ func (k *templates) Work(ctx context.Context, obj *modulesv1.ModuleTemplate, _ k
 	f.channel = claimed(obj, channels)
 
 	keep := needed.sources
-	if k.isWanted(obj, needed, channels) {
+	switch {
+	case hasOtherContent(obj):
+		f.artifactErr = failure.Stall(modulesv1.ArtifactChangedReason, otherContent(obj, "the template", f.content))
+		f.content = obj.Status.Content
+	case k.isWanted(obj, needed, channels):
 		ref := sourceOf(obj)
 		f.source = &ref
 		keep[ref.Name] = true
@@ -133,8 +138,9 @@ func (k *templates) getArtifact(ctx context.Context, obj *modulesv1.ModuleTempla
 		}
 		seen := content(source.pin, source.part, obj.Spec.Artifact.Path)
 		if f.content != "" && seen != f.content {
-			return f.refuse(failure.Stall(modulesv1.ArtifactChangedReason, fmt.Errorf(
-				"%s has %s, and this version was first seen with %s; publish it under a higher version", source, seen, f.content)))
+			// An annotation may state the higher version by now. That is not what the content was first seen with.
+			f.version = cmp.Or(obj.Status.Version, f.version)
+			return f.refuse(failure.Stall(modulesv1.ArtifactChangedReason, otherContent(obj, source.String(), seen)))
 		}
 		f.content = seen
 	}
