@@ -44,6 +44,13 @@ func TestTightenedRulesLeaveOldObjectsEditable(t *testing.T) {
 			"spec: {moduleName: Redis.IO, version: 3.0.0, ARTIFACT1}",
 			"spec: {moduleName: Redis.OI, version: 2.0.0, ARTIFACT2}",
 		},
+		"Group": {
+			"moduletemplates", modulesv1.ModuleTemplateKind,
+			"spec: {moduleName: a, version: 1.0.0, ARTIFACT1, managedResources: [{group: ../v1/namespaces/x, version: v1, kind: B}]}",
+			"spec: {moduleName: a, version: 1.0.0, ARTIFACT1, managedResources: [{group: ../v1/namespaces/x, version: v1, kind: B}, {group: c.io, version: v1, kind: D}]}",
+			"spec: {moduleName: a, version: 1.0.0, ARTIFACT1, managedResources: [{group: c.io, version: v1, kind: B}]}",
+			"spec: {moduleName: a, version: 1.0.0, ARTIFACT1, managedResources: [{group: ../v1/namespaces/y, version: v1, kind: B}]}",
+		},
 		"Selection": {
 			"moduleinstallations", modulesv1.ModuleInstallationKind,
 			"spec: {module: {name: a, channel: fast, version: 1.0.0}}",

@@ -59,6 +59,7 @@ type SourceReference struct {
 type GroupVersionKind struct {
 	// Group of the kind; empty for Kubernetes' core kinds.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	// +kubebuilder:default=""
 	// +optional
 	Group string `json:"group"`
@@ -66,12 +67,14 @@ type GroupVersionKind struct {
 	// Version of the kind, such as 'v1'.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	// +required
 	Version string `json:"version"`
 
 	// Kind as it stands in manifests.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +required
 	Kind string `json:"kind"`
 }
