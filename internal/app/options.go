@@ -52,10 +52,12 @@ type Options struct {
 	HostKeyAlgorithms []string
 
 	// SystemNamespace has the catalogue that every namespace may choose from.
-	SystemNamespace       string
-	DefaultServiceAccount string
-	ModulesOwnIdentity    bool
-	BuildWorkers          int
+	SystemNamespace string
+	// SystemNamespaceExclusive says that no other process works with SystemNamespace.
+	SystemNamespaceExclusive bool
+	DefaultServiceAccount    string
+	ModulesOwnIdentity       bool
+	BuildWorkers             int
 
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
@@ -141,6 +143,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.StringSliceVar(&o.HostKeyAlgorithms, "ssh-hostkey-algos", nil, "The host key algorithms for SSH, in order of preference; those of known_hosts when empty.")
 	fs.StringVar(&o.SystemNamespace, "system-namespace", fromEnv("RUNTIME_NAMESPACE", ""),
 		"The namespace whose templates and modules every namespace may choose from; none when empty.")
+	fs.BoolVar(&o.SystemNamespaceExclusive, "system-namespace-exclusive", false,
+		"Say that no other process works with the system namespace, where not all namespaces are watched.")
 	fs.StringVar(&o.DefaultServiceAccount, "default-service-account", "",
 		"The ServiceAccount, in its own namespace, as which an installation works that names none.")
 	fs.BoolVar(&o.ModulesOwnIdentity, "modules-own-identity", false,

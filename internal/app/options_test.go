@@ -81,6 +81,34 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	}
 }
 
+// TestASystemNamespaceHasOneSluice: who sees the installations of one namespace alone cannot tell which templates of
+// another are in use.
+func TestASystemNamespaceHasOneSluice(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"RUNTIME_NAMESPACE": "team-a"}
+	for name, tc := range map[string]struct {
+		reason  string
+		args    []string
+		refused bool
+	}{
+		"Shared":    {"another Sluice may be there", []string{"--controllers=modules", "--watch-all-namespaces=false", "--system-namespace=shared"}, true},
+		"Exclusive": {"somebody says that there is none", []string{"--controllers=modules", "--watch-all-namespaces=false", "--system-namespace=shared", "--system-namespace-exclusive"}, false},
+		"Own":       {"everything is seen that could need a template", []string{"--controllers=modules", "--watch-all-namespaces=false"}, false},
+		"None":      {"there is nothing to share", []string{"--controllers=modules", "--watch-all-namespaces=false", "--system-namespace="}, false},
+		"All":       {"all installations are seen", []string{"--controllers=modules", "--system-namespace=shared"}, false},
+		"Source":    {"sources have no system namespace", []string{"--watch-all-namespaces=false", "--system-namespace=shared"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := parse(t, env, tc.args...)
+			err := options.Validate()
+			if refused := err != nil && strings.Contains(err.Error(), "--system-namespace-exclusive"); refused != tc.refused {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
 func TestAllWrongOptionsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	options := parse(t, nil, "--concurrent=0", "--artifact-retention-records=0")

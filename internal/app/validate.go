@@ -62,6 +62,10 @@ func (o *Options) validateWork() error {
 	p.refuse(shortest <= 0 || longest < shortest, "--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", shortest, longest)
 	p.refuse(!o.WatchAllNamespaces && o.RuntimeNamespace == "",
 		"--watch-all-namespaces=false: the environment variable RUNTIME_NAMESPACE must name the namespace to watch")
+	p.refuse(slices.Contains(o.Controllers, planeModules) && !o.WatchAllNamespaces && !o.SystemNamespaceExclusive &&
+		o.SystemNamespace != "" && o.SystemNamespace != o.RuntimeNamespace,
+		"--system-namespace: %s is not the namespace that is watched, and a Sluice beside this one would let go of templates that are installed here; "+
+			"watch all namespaces, or, if no other Sluice works with %s, set --system-namespace-exclusive", o.SystemNamespace, o.SystemNamespace)
 	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)
 	p.refuse(o.WatchLabelSelector != "" && slices.Contains(o.Controllers, planeModules),
 		"--watch-label-selector: it shards sources; run it with --controllers=%s", planeSource)
