@@ -31,7 +31,7 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 		}
 		events = append(events, tell(about, note.Reason, note.Message, revisionOf(after.Status.Current)))
 	}
-	if pending := after.Status.Pending; pending != nil && isNews(before.Status.Pending, pending) {
+	if pending := after.Status.Pending; pending != nil && isNews(before.Status.Pending, pending) && !toldElsewhere(after) {
 		tell := event.Warned
 		if slices.Contains(expected(), pending.Reason) {
 			tell = event.Happened
@@ -73,6 +73,20 @@ func expected() []string {
 	return []string{
 		modulesv1.AwaitingApprovalReason, modulesv1.UpgradesNeverReason, modulesv1.PausedReason,
 		modulesv1.DependencyNotReadyReason,
+	}
+}
+
+// toldElsewhere says that something is installed, and that what it waits for is wrong in the catalogue. The Module or the
+// template tells that once; all that follow it would say the same, and can do nothing about it.
+func toldElsewhere(obj *modulesv1.ModuleInstallation) bool {
+	if obj.Status.Current == nil || obj.Status.Pending == nil {
+		return false
+	}
+	switch obj.Status.Pending.Reason {
+	case modulesv1.ChannelTargetMissingReason, modulesv1.ChannelNotFoundReason, modulesv1.ChannelConflictReason, modulesv1.ReleaseNotReadyReason:
+		return true
+	default:
+		return false
 	}
 }
 

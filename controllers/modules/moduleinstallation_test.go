@@ -360,7 +360,7 @@ func TestBrokenChannelKeepsWhatRuns(t *testing.T) {
 	}
 	p.create(module)
 	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Channel = "regular" })
-	p.until("installed", installed("1.0.0"))
+	ready := conditions.GetMessage(p.until("installed", installed("1.0.0")), meta.ReadyCondition)
 
 	before := module.DeepCopy()
 	module.Spec.Channels[0].Version = "9.9.9"
@@ -376,5 +376,16 @@ func TestBrokenChannelKeepsWhatRuns(t *testing.T) {
 		return got == "1.0.0", got
 	})
 	t.Logf("drift was healed after %s", time.Since(began))
-	p.wantTold(modulesv1.ChannelTargetMissingReason)
+	// The Module's owner has to mend that, and the Module tells: not each of those that follow the channel.
+	p.wantTold(modulesv1.DriftHealedReason)
+	if told := p.events.of(modulesv1.ChannelTargetMissingReason); len(told) > 0 {
+		t.Errorf("events %q", told)
+	}
+	obj = p.get()
+	if now := conditions.GetMessage(obj, meta.ReadyCondition); !conditions.IsReady(obj) || now != ready {
+		t.Errorf("Ready said %q, and now %q", ready, now)
+	}
+	if obj.Status.Pending == nil || obj.Status.Pending.Reason != modulesv1.ChannelTargetMissingReason {
+		t.Errorf("pending is %+v", obj.Status.Pending)
+	}
 }
