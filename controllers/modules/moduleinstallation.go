@@ -164,6 +164,7 @@ func (k *installations) Forget(key client.ObjectKey) {
 	k.lookouts.set(key, nil)
 	k.options.Engine.Forget(key.String())
 	k.options.Records.Forget(key)
+	k.options.Wakes.forget(key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.memories, key)

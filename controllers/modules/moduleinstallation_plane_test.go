@@ -152,7 +152,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint,
-		Notify: func(owner string, _ watch.Ref, _ watch.Event) { wakes.WakeOwner(owner) },
+		Notify: wakes.Notify,
 	})
 	check(t, err)
 	connections := transport.New(transport.Options{})

@@ -119,10 +119,22 @@ func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallat
 	if !k.mayGoOn(ctx, obj, in, r) {
 		in.Current, r.halted = nil, true
 	}
+	k.options.Wakes.judge(client.ObjectKeyFromObject(obj), expressions(in)...)
 	err := k.act(ctx, in, r)
 	memory.note(r.outcome.Notes)
 	memory.awaited = dependencies(*r, err)
 	return cmp.Or(err, variablesErr)
+}
+
+// expressions are what templates say of the health of what is, or comes to be, installed.
+func expressions(in engine.Installation) []modulesv1.HealthExpression {
+	var all []modulesv1.HealthExpression
+	for _, target := range []*engine.Target{in.Target, in.Current} {
+		if target != nil {
+			all = append(all, target.Health...)
+		}
+	}
+	return all
 }
 
 // unchoose takes back what was found so far, so that status goes on saying what it said: the catalogue could not be read.

@@ -2,6 +2,7 @@ package modules_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -387,5 +389,30 @@ func TestBrokenChannelKeepsWhatRuns(t *testing.T) {
 	}
 	if obj.Status.Pending == nil || obj.Status.Pending.Reason != modulesv1.ChannelTargetMissingReason {
 		t.Errorf("pending is %+v", obj.Status.Pending)
+	}
+}
+
+// TestAChattyNeighbourMakesNoWork: somebody writes into an object of the release all the time, and touches nothing of it.
+func TestAChattyNeighbourMakesNoWork(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+	p.until("installed", installed("1.0.0"))
+	before := p.rounds.Load()
+	const writes = 100
+	for i := range writes {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "settings"}}
+		note := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/beat":"%d"}}}`, i)
+		check(t, p.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(note))))
+	}
+	// The watch tells of the drift after all that.
+	p.tamper()
+	testenv.Eventually(t, "drift is healed", func(context.Context) (bool, string) {
+		got := p.version("settings")
+		return got == "1.0.0", got
+	})
+	if made := p.rounds.Load() - before; made > writes/5 {
+		t.Errorf("%d rounds for %d writes that matter to nobody", made, writes)
 	}
 }

@@ -64,7 +64,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controller
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint,
-		Notify: func(owner string, _ watch.Ref, _ watch.Event) { wakes.WakeOwner(owner) },
+		Notify: wakes.Notify,
 		Log:    ctrl.Log.WithName("watch"),
 	})
 	if err != nil {
