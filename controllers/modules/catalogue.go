@@ -26,6 +26,9 @@ type Catalogue struct {
 	system string
 	seed   maphash.Seed
 
+	// needs are told by the installations' controller.
+	needs *needs
+
 	mu    sync.Mutex
 	built map[string]built
 }
@@ -45,7 +48,7 @@ type version struct {
 // NewCatalogue reads with the reader, which is meant to be the manager's client: every question lists the templates and
 // modules of a namespace. The system's namespace is what every installation can choose from; empty, there is none.
 func NewCatalogue(reader client.Reader, system string) *Catalogue {
-	return &Catalogue{reader: reader, system: system, seed: maphash.MakeSeed(), built: map[string]built{}}
+	return &Catalogue{reader: reader, system: system, seed: maphash.MakeSeed(), built: map[string]built{}, needs: newNeeds()}
 }
 
 // Index is what an installation in the namespace can choose from.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -46,15 +47,20 @@ type uses struct {
 	sources map[string]bool
 }
 
-// usesOf are what all installations need of the template, present and past releases.
+// usesOf are what all installations need of the template, present and past releases: by what their status says, and by
+// what this process knows of them.
 func (c *Catalogue) usesOf(ctx context.Context, t *modulesv1.ModuleTemplate) (uses, error) {
 	var list modulesv1.ModuleInstallationList
 	err := c.reader.List(ctx, &list, client.MatchingFields{usesIndex: t.Namespace + "/" + t.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return uses{}, fmt.Errorf("list the installations that need template %q: %w", t.Name, err)
 	}
-	found := uses{installations: len(list.Items), sources: map[string]bool{}}
+	users, found := map[types.NamespacedName]struct{}{}, uses{sources: map[string]bool{}}
 	for i := range list.Items {
+		if !c.offers(t.Namespace, list.Items[i].Namespace) {
+			continue // Its status says what cannot be.
+		}
+		users[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
 		for _, release := range releasesOf(&list.Items[i]) {
 			switch {
 			case release.Namespace != t.Namespace || release.Template != t.Name:
@@ -65,5 +71,7 @@ func (c *Catalogue) usesOf(ctx context.Context, t *modulesv1.ModuleTemplate) (us
 			}
 		}
 	}
+	c.needs.join(client.ObjectKeyFromObject(t), users, found.sources)
+	found.installations = len(users)
 	return found, nil
 }

@@ -165,6 +165,7 @@ func (k *installations) Forget(key client.ObjectKey) {
 	k.options.Engine.Forget(key.String())
 	k.options.Records.Forget(key)
 	k.options.Wakes.forget(key)
+	k.shared.Catalogue.needs.replace(key, nil)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.memories, key)

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -35,7 +36,7 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 		k.explainHold(r)
 		return nil, nil
 	}
-	target, waiting, err := k.target(ctx, r, chosen)
+	target, waiting, err := k.target(ctx, client.ObjectKeyFromObject(obj), r, chosen)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,14 @@ import (
 
 // target is how to get the release that was chosen. Where waiting says something, the release cannot be had yet, and the
 // target says no more than what it is.
-func (k *installations) target(ctx context.Context, r *round, chosen *catalog.Release) (target *engine.Target, waiting string, err error) {
+func (k *installations) target(
+	ctx context.Context, owner types.NamespacedName, r *round, chosen *catalog.Release,
+) (target *engine.Target, waiting string, err error) {
 	namespace := r.decision.Namespace
 	template, release, err := k.shared.Catalogue.Release(ctx, namespace, *chosen)
+	if err == nil {
+		err = k.secure(ctx, owner, template, &release)
+	}
 	if errors.Is(err, ErrReleaseMoved) {
 		// It moved after it was chosen, and the news of it is on its way here.
 		release = modulesv1.Release{
