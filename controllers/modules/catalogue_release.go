@@ -46,8 +46,10 @@ func versionOf(t *modulesv1.ModuleTemplate) string {
 	if t.Spec.Artifact.OCI != nil {
 		candidates = append(candidates, t.Spec.Artifact.OCI.Tag)
 	}
-	// The artifact's own word is in the status: the artifact of a template without a version never changes.
-	candidates = append(candidates, t.Status.Version)
+	if t.Status.Content == templateContent(t) {
+		// The artifact's own word is in the status.
+		candidates = append(candidates, t.Status.ArtifactVersion)
+	}
 	for _, candidate := range candidates {
 		if version := semantic(candidate); version != "" {
 			return version

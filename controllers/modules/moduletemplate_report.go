@@ -30,6 +30,7 @@ func (k *templates) Report(obj *modulesv1.ModuleTemplate, f finding, _ error) ke
 		s.Digest, s.Revision = "", ""
 	}
 	s.ModuleName, s.Version, s.Channel, s.Content = f.module, f.version, f.channel, f.content
+	s.ArtifactVersion = f.artifactVersion
 	s.SourceRef, s.UsedBy = f.source, count(f.uses)
 	// The API server keeps whole seconds.
 	s.Since = &metav1.Time{Time: f.since.Truncate(1e9)}

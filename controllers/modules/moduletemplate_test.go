@@ -166,6 +166,43 @@ func TestOldTemplates(t *testing.T) {
 	p.fetched(p.source(silent), map[string]string{"org.opencontainers.image.version": "3.0.0"})
 	until(p, silent, "the artifact says its version", func(s *modulesv1.ModuleTemplate) bool { return s.Status.Version == "3.0.0" })
 	p.look(silent, offered, "True Succeeded")
+	if silent.Status.ArtifactVersion != "3.0.0" || annotated.Status.ArtifactVersion != "" {
+		t.Errorf("artifacts say %q and %q", silent.Status.ArtifactVersion, annotated.Status.ArtifactVersion)
+	}
+	// What the artifact says lasts, and is looked up no more.
+	p.anHour()
+	p.poke(silent)
+	if silent.Status.Version != "3.0.0" {
+		t.Errorf("version %q", silent.Status.Version)
+	}
+}
+
+// TestAVersionGoesWithItsAnnotation: nobody states it any more.
+func TestAVersionGoesWithItsAnnotation(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, left string
+	}{
+		"Removed": {"an annotation that is gone says nothing", ""},
+		"Garbage": {"nor does one that is no version", "latest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newReleases(t)
+			template := p.release("foo-1", "", "", '1')
+			template.Annotations = map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
+			p.create(template)
+			p.look(template, offered, "True Succeeded")
+			if template.Status.Version != "1.0.0" {
+				t.Fatalf("version %q", template.Status.Version)
+			}
+			p.edit(template, func() { template.Annotations[modulesv1.ModuleVersionAnnotation] = tc.left })
+			p.look(template, offered, "True VersionUnknown")
+			if template.Status.Version != "" {
+				t.Errorf("%s: version %q", tc.reason, template.Status.Version)
+			}
+		})
+	}
 }
 
 func TestASourceIsThereWhileSomethingNeedsIt(t *testing.T) {

@@ -24,9 +24,11 @@ type finding struct {
 	looked bool
 
 	module, version, channel, content string
-	since                             time.Time
-	findings                          []catalog.Finding
-	uses                              int
+	// artifactVersion is the artifact's own word on its version.
+	artifactVersion string
+	since           time.Time
+	findings        []catalog.Finding
+	uses            int
 
 	// source is where the artifact comes from; nil while nothing needs it.
 	source *modulesv1.SourceReference
@@ -178,8 +180,12 @@ func (f *finding) refuse(err error) error {
 
 // describe adds what the artifact says of itself, and since when the version is stated.
 func (k *templates) describe(obj *modulesv1.ModuleTemplate, f *finding) {
+	if obj.Spec.Version == "" && f.content == obj.Status.Content {
+		f.artifactVersion = obj.Status.ArtifactVersion
+	}
 	if f.version == "" && obj.Spec.Version == "" && f.artifact != nil {
-		f.version = semantic(f.artifact.Metadata[ocispec.AnnotationVersion])
+		f.artifactVersion = semantic(f.artifact.Metadata[ocispec.AnnotationVersion])
+		f.version = f.artifactVersion
 	}
 	switch {
 	case obj.Status.Since == nil:

@@ -311,6 +311,12 @@ type ModuleTemplateStatus struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
+	// ArtifactVersion is the version that the artifact's metadata states, where it was looked at because the template
+	// itself states none.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	ArtifactVersion string `json:"artifactVersion,omitempty"`
+
 	// Channel that points at the release by this template's claim. Empty without a claim, and while it is overridden
 	// or contested.
 	// +kubebuilder:validation:MaxLength=63
