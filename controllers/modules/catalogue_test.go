@@ -123,9 +123,10 @@ func TestAReleaseIsFoundByItsRecord(t *testing.T) {
 	if diff := cmp.Diff(want, record); diff != "" || found.Name != "foo-1" || record.Content != chosen.Digest {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := p.catalogue.Artifact(t.Context(), &record); failure.Of(err).Reason != modulesv1.ArtifactNotReadyReason {
-		t.Errorf("before it is fetched: %v", err)
-	}
+	testenv.Eventually(t, "the source is there, and has nothing", func(ctx context.Context) (bool, string) {
+		_, err := p.catalogue.Artifact(ctx, &record)
+		return failure.Of(err).Reason == modulesv1.ArtifactNotReadyReason, fmt.Sprint(err)
+	})
 	p.fetched(source, nil)
 	testenv.Eventually(t, "the artifact is found", func(ctx context.Context) (bool, string) {
 		artifact, err := p.catalogue.Artifact(ctx, &record)

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func TestAfterARestAChangeIsSeenAtOnceAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change := time.Minute + tc.after
-			got := rounds(append(noise[:len(noise):len(noise)], change))
+			got := rounds(append(slices.Clip(noise), change))
 			if last := got[len(got)-1]; last < change || last > change+tc.most {
 				t.Errorf("%s: a change at %s is seen at %s", tc.reason, change, last)
 			}

@@ -37,7 +37,7 @@ const zoneCost = 500
 
 // joinCost is that of adding two lists. The sum is a tree of lists, in which each value has to be looked for: few of
 // them may be on top of each other.
-const joinCost = 30_000
+const joinCost = 9_000
 
 // work tells what calls cost. CEL counts lists and maps by the number of their values, whatever these are, and takes
 // some functions of text for free; here all that a call looks at counts.

@@ -60,7 +60,7 @@ func TestHostileExpressionsEnd(t *testing.T) {
 			}
 			budget := &health.Budget{}
 			status, message := checker.Within(budget).Check(subject)
-			if status != health.Unknown || !strings.Contains(message, "cost limit exceeded") || budget.Spent() < 100_000 {
+			if status != health.Unknown || !strings.Contains(message, "cost limit exceeded") || budget.Spent() < 30_000 {
 				t.Errorf("%s: %s, %q, cost %d", test.reason, status, message, budget.Spent())
 			}
 		})

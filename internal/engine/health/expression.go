@@ -17,8 +17,9 @@ import (
 const (
 	// maxLength of an expression, in bytes.
 	maxLength = 4096
-	// maxCost bounds one evaluation, in CEL's units of work: about 50 ms.
-	maxCost = 100_000
+	// maxCost bounds one evaluation, in CEL's units of work: a fifth of a second at worst. What CEL takes to count them
+	// grows with their square.
+	maxCost = 30_000
 	// maxVariables is how many names an expression may use.
 	maxVariables = 64
 )
