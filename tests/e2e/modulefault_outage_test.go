@@ -84,7 +84,7 @@ func TestModuleOutageOfItsSourceIsWaitedOut(t *testing.T) {
 		s.release(version, fooFiles(version))
 		obj := s.until("app", "cannot fetch: "+string(outage), func(obj *modulesv1.ModuleInstallation) bool {
 			upToDate := conditions.Get(obj, modulesv1.UpToDateCondition)
-			return upToDate != nil && upToDate.Status == metav1.ConditionFalse && upToDate.Reason == modulesv1.ArtifactFailedReason
+			return upToDate != nil && upToDate.Status == metav1.ConditionFalse && upToDate.Reason == modulesv1.ArtifactUnavailableReason
 		})
 		t.Logf("%s: %s", outage, conditions.GetMessage(obj, modulesv1.UpToDateCondition))
 		s.breaks("app", fmt.Sprintf("1.%d.0", i))
