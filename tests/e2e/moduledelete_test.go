@@ -88,7 +88,7 @@ func TestModuleDeletionWaitsForUsersData(t *testing.T) {
 	if d := obj.Status.Deletion; d == nil || d.Mode != modulesv1.DeletionBlock || len(d.BlockedBy) != 1 || asJSON(d.BlockedBy[0]) != asJSON(want) {
 		t.Errorf("status.deletion is %s, want to be blocked by %s", asJSON(d), asJSON(want))
 	}
-	s.told("app", corev1.EventTypeNormal, modulesv1.DeletionBlockedReason, "mine")
+	s.told("app", corev1.EventTypeWarning, modulesv1.DeletionBlockedReason, "mine")
 	if deleted := only(s.memberCalls()[before:], verbDelete); len(deleted) > 0 {
 		t.Errorf("removed while blocked:\n%s", lines(deleted))
 	}
