@@ -272,19 +272,23 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 }
 
 // find reads the metadata of whatever has the reference's name. A version that the API server has ceased to serve makes
-// no difference: the reference comes back in one that it does.
+// no difference: the reference comes back in one that it does. An object that does not fit its kind's scope is not
+// there: the kind was not known when it was claimed, or its CRD was made anew with another scope.
 func (r *round) find(ctx context.Context, ref cluster.Ref) (cluster.Ref, *metav1.PartialObjectMetadata, error) {
 	ref.UID = ""
 	live, err := r.client.Metadata(ctx, ref)
-	if !errors.Is(err, cluster.ErrNoKind) {
-		return ref, live, err
+	if errors.Is(err, cluster.ErrNoKind) {
+		served, unknown := r.client.Preferred(ref)
+		if unknown != nil || served == ref {
+			return ref, nil, err
+		}
+		ref = served
+		live, err = r.client.Metadata(ctx, ref)
 	}
-	served, unknown := r.client.Preferred(ref)
-	if unknown != nil || served == ref {
-		return ref, nil, err
+	if errors.Is(err, cluster.ErrScope) {
+		err = r.client.Misplaced(ctx, ref)
 	}
-	live, err = r.client.Metadata(ctx, served)
-	return served, live, err
+	return ref, live, err
 }
 
 // kindIsGone says whether a kind that is not served has no objects for certain: its CRD has been deleted. Otherwise the

@@ -179,8 +179,11 @@ func (r *round) place(o *unstructured.Unstructured, scopes map[schema.GroupKind]
 		namespaced, err = r.client.Namespaced(gvk)
 		switch {
 		case errors.Is(err, cluster.ErrNoKind):
-			// Most kinds have namespaces; should this one not, it gets another key once it is known.
-			namespaced, made.unsure = true, true
+			var applied bool
+			if namespaced, applied = r.placed(gvk.GroupKind()); !applied {
+				// Most kinds have namespaces; should this one not, it gets another key once it is known.
+				namespaced, made.unsure = true, true
+			}
 		case err != nil:
 			return fmt.Errorf("find out whether %s has namespaces: %w", gvk.Kind, err)
 		}
@@ -192,6 +195,20 @@ func (r *round) place(o *unstructured.Unstructured, scopes map[schema.GroupKind]
 		o.SetNamespace(r.in.Namespace)
 	}
 	return nil
+}
+
+// placed says whether members of the kind that were applied have namespaces. While an aggregated API is down, or a CRD
+// away, its kinds are not known; what is installed is not to be taken for something else because of that.
+func (r *round) placed(kind schema.GroupKind) (namespaced, applied bool) {
+	if r.record == nil {
+		return false, false
+	}
+	for i := range r.record.Data.Members {
+		if m := &r.record.Data.Members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
+			return m.Namespace != "", true
+		}
+	}
+	return false, false
 }
 
 // scopesOf are the kinds that CRDs among the objects define, and whether these have namespaces.

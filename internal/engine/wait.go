@@ -172,7 +172,7 @@ func (r *round) read(ctx context.Context, m *modulesv1.Member, checker *health.C
 	ref.UID = ""
 	live, err := r.client.Get(ctx, ref)
 	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind):
+	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrScope):
 		found.checked.status, found.checked.message = health.InProgress, "is missing"
 	case err != nil:
 		found.err = err

@@ -70,27 +70,23 @@ func (c *Client) mapping(verb string, ref Ref) (*meta.RESTMapping, error) {
 	return mapping, nil
 }
 
-// segments are the parts of an object's path. A reference that does not fit its kind's scope, or that would lead to
-// another path, is ErrInvalid.
+// segments are the parts of an object's path. A reference that does not fit its kind's scope is ErrScope, and one that
+// would lead to another path ErrInvalid.
 func (c *Client) segments(verb string, ref Ref) ([]string, error) {
 	mapping, err := c.mapping(verb, ref)
 	if err != nil {
 		return nil, err
 	}
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	detail := ""
 	switch {
 	case ref.Name == "":
-		detail = "it has no name"
+		return nil, c.invalid(verb, ref, "it has no name")
 	case len(content.IsPathSegmentName(ref.Name)) > 0, len(content.IsPathSegmentName(ref.Namespace)) > 0:
-		detail = "its name or its namespace cannot stand in a path"
+		return nil, c.invalid(verb, ref, "its name or its namespace cannot stand in a path")
 	case namespaced && ref.Namespace == "":
-		detail = "the kind lives in namespaces, and the object names none"
+		return nil, c.answer(ErrScope, verb, ref, "the kind lives in namespaces, and the object names none", nil)
 	case !namespaced && ref.Namespace != "":
-		detail = "the kind lives outside namespaces, and the object names one"
-	}
-	if detail != "" {
-		return nil, c.invalid(verb, ref, detail)
+		return nil, c.answer(ErrScope, verb, ref, "the kind lives outside namespaces, and the object names one", nil)
 	}
 	segments := groupSegments(mapping.Resource.GroupVersion())
 	if namespaced {

@@ -22,6 +22,9 @@ var (
 	ErrDenied = errors.New("denied by admission")
 	// ErrInvalid says that the object itself is wrong. Only another object helps.
 	ErrInvalid = errors.New("invalid")
+	// ErrScope says that the object names a namespace where its kind has none, or none where its kind has them: there can
+	// be no such object. It is ErrInvalid as well.
+	ErrScope = fmt.Errorf("%w: wrong scope", ErrInvalid)
 	// ErrImmutable says that nothing is wrong but a change of fields that cannot change, so that the object would have to
 	// be made anew; an *ImmutableError.
 	ErrImmutable = errors.New("immutable")

@@ -35,7 +35,7 @@ func (c *Client) Instances(ctx context.Context, group, kind string, exclude ...R
 	tally := tally{exclude: exclude, seen: map[types.UID]bool{}}
 	for _, version := range versions {
 		gvk := wanted.WithVersion(version.Version)
-		err := c.each(ctx, c.metadata.Resource(version), "", func(item *metav1.PartialObjectMetadata) { tally.add(gvk, item) })
+		err := c.each(ctx, c.metadata.Resource(version.GroupVersionResource), "", func(item *metav1.PartialObjectMetadata) { tally.add(gvk, item) })
 		if err == nil {
 			continue
 		}

@@ -18,26 +18,54 @@ func definitions() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 }
 
+// resource is a kind in one of the versions in which it is served.
+type resource struct {
+	schema.GroupVersionResource
+
+	namespaced bool
+}
+
 // served asks the API server afresh in which versions it serves the kind; none when it does not. A version whose server
 // does not answer is an error.
-func (c *Client) served(ctx context.Context, kind schema.GroupKind) ([]schema.GroupVersionResource, error) {
+func (c *Client) served(ctx context.Context, kind schema.GroupKind) ([]resource, error) {
 	versions, err := c.versions(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	var found []schema.GroupVersionResource
+	var found []resource
 	for _, version := range versions {
 		resources := &metav1.APIResourceList{}
 		if err := c.discover(ctx, kind.WithVersion(version.Version), resources, groupSegments(version)); err != nil {
 			return nil, err
 		}
-		for _, resource := range resources.APIResources {
-			if resource.Kind == kind.Kind && !strings.Contains(resource.Name, "/") {
-				found = append(found, version.WithResource(resource.Name))
+		for _, one := range resources.APIResources {
+			if one.Kind == kind.Kind && !strings.Contains(one.Name, "/") {
+				found = append(found, resource{version.WithResource(one.Name), one.Namespaced})
 			}
 		}
 	}
 	return found, nil
+}
+
+// Misplaced says what ErrScope means for the object, by what the API server serves now rather than when it was last
+// asked for its kinds. It is ErrNotFound when the kind has another scope in every version, and ErrNoKind when the kind
+// is not served.
+func (c *Client) Misplaced(ctx context.Context, ref Ref) error {
+	versions, err := c.system.served(ctx, ref.GVK.GroupKind())
+	if err != nil {
+		return err
+	}
+	for _, version := range versions {
+		if version.namespaced == (ref.Namespace != "") {
+			c.mapper.doubt()
+			return c.answer(ErrUnavailable, "look up", ref, "its kind has just got another scope", nil)
+		}
+	}
+	if len(versions) == 0 {
+		c.mapper.doubt()
+		return c.answer(ErrNoKind, "look up", ref, "the API server no longer serves "+ref.GVK.GroupKind().String(), nil)
+	}
+	return c.answer(ErrNotFound, "look up", ref, "its kind has another scope, so that there is no such object", nil)
 }
 
 // versions are those in which the API server serves anything of the group.

@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// issuer is a kind that lives outside namespaces, of a group that only this test has.
+func (r *rig) issuer() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "issuer." + r.namespace + ".example.com", Version: "v1", Kind: "Issuer"}
+}
+
+// issuerCRD is its CRD, which somebody else brings.
+func (r *rig) issuerCRD() *unstructured.Unstructured {
+	group := r.issuer().Group
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "issuers." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Cluster",
+			"names": map[string]any{"kind": "Issuer", "listKind": "IssuerList", "plural": "issuers", "singular": "issuer"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}}},
+		},
+	}}
+}
+
+// issuerFiles are a ConfigMap and an object of the kind.
+func (r *rig) issuerFiles() map[string]string {
+	files := configMapFiles("a", "1")
+	files["issuer.yaml"] = fmt.Sprintf("apiVersion: %s/v1\nkind: Issuer\nmetadata: {name: letsencrypt}\nspec: {a: b}\n", r.issuer().Group)
+	return files
+}
+
+// issued says whether the object is there.
+func (r *rig) issued() bool {
+	r.t.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(r.issuer())
+	return env.Client.Get(r.t.Context(), client.ObjectKey{Name: "letsencrypt"}, found) == nil
+}
+
+// refused does rounds until one fails with the text.
+func (r *rig) refused(text string) {
+	r.t.Helper()
+	testenv.Eventually(r.t, "an error that says "+text, func(ctx context.Context) (bool, string) {
+		_, err := r.engine.Reconcile(ctx, r.in)
+		if err == nil {
+			return false, "no error"
+		}
+		return strings.Contains(err.Error(), text), err.Error()
+	})
+}
+
+// A release is installed before the CRD of one of its objects is: that there is no namespace to the kind shows later.
+func TestAKindTurnsOutToLiveOutsideNamespaces(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		finish func(*rig)
+	}{
+		"Installed": {reason: "what was claimed in a namespace cannot be there, so that it does not keep the upgrade", finish: func(r *rig) {
+			r.settle("installed", func(out engine.Outcome) bool { return settled(out) && r.issued() })
+			if members := r.members(); len(members) != 2 {
+				r.t.Errorf("members are %v", members)
+			}
+		}},
+		"Deleted": {reason: "nor does it keep the deletion, though the kind has become known only then", finish: func(*rig) {}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Log(tc.reason)
+			r := newRig(t)
+			r.in.Target = r.target("1.0.0", r.issuerFiles())
+			r.refused("does not serve")
+			crd := r.issuerCRD()
+			check(t, env.Client.Create(t.Context(), crd))
+			t.Cleanup(func() { _ = env.Client.Delete(t.Context(), crd) })
+			tc.finish(r)
+			r.in.Deleting = true
+			r.settle("deleted", done)
+			if r.issued() {
+				t.Error("the object is still there")
+			}
+		})
+	}
+}
+
+// A kind that was known when the release was installed is not known after a restart.
+func TestAnInstalledReleaseIsTheSameWithoutItsKind(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	crd := r.issuerCRD()
+	check(t, env.Client.Create(t.Context(), crd))
+	r.in.Target = r.target("1.0.0", r.issuerFiles())
+	r.settle("installed", settled)
+	check(t, env.Client.Delete(t.Context(), crd))
+	testenv.Eventually(t, "the kind is gone", func(context.Context) (bool, string) { return !r.issued(), "" })
+	r.start(nil)
+	for range 3 {
+		// That the object is missing is told in one way or another.
+		if out, err := r.engine.Reconcile(t.Context(), r.in); err == nil && settled(out) {
+			t.Errorf("nobody misses the object: %+v", out)
+		}
+	}
+	record := r.inventory()
+	if record.Data.Attempt != nil || len(record.Data.Members) != 2 {
+		t.Errorf("an attempt has begun at what is installed: %+v; members %v", record.Data.Attempt, r.members())
+	}
+}
