@@ -81,7 +81,7 @@ func (c *Client) segments(verb string, ref Ref) ([]string, error) {
 	switch {
 	case ref.Name == "":
 		return nil, c.invalid(verb, ref, "it has no name")
-	case len(content.IsPathSegmentName(ref.Name)) > 0, len(content.IsPathSegmentName(ref.Namespace)) > 0:
+	case !pathable(ref.Name, ref.Namespace):
 		return nil, c.invalid(verb, ref, "its name or its namespace cannot stand in a path")
 	case namespaced && ref.Namespace == "":
 		return nil, c.answer(ErrScope, verb, ref, "the kind lives in namespaces, and the object names none", nil)
@@ -93,6 +93,16 @@ func (c *Client) segments(verb string, ref Ref) ([]string, error) {
 		segments = append(segments, "namespaces", ref.Namespace)
 	}
 	return append(segments, mapping.Resource.Resource, ref.Name), nil
+}
+
+// pathable says that each of the segments stays one segment of a path.
+func pathable(segments ...string) bool {
+	for _, segment := range segments {
+		if len(content.IsPathSegmentName(segment)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func groupSegments(version schema.GroupVersion) []string {

@@ -39,7 +39,7 @@ func (c *Client) served(ctx context.Context, kind schema.GroupKind) ([]resource,
 			return nil, err
 		}
 		for _, one := range resources.APIResources {
-			if one.Kind == kind.Kind && !strings.Contains(one.Name, "/") {
+			if one.Kind == kind.Kind && pathable(one.Name) {
 				found = append(found, resource{version.WithResource(one.Name), one.Namespaced})
 			}
 		}
@@ -89,9 +89,13 @@ func (c *Client) versions(ctx context.Context, kind schema.GroupKind) ([]schema.
 }
 
 func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into any, segments []string) error {
+	ref := Ref{GVK: gvk}
+	if !pathable(segments...) {
+		// It is asked as the controller, of a group that somebody else has written.
+		return c.invalid("look up", ref, "its group or its version cannot stand in a path")
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	ref := Ref{GVK: gvk}
 	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := result.Error(); err != nil {
 		return c.explain("look up", ref, err)
