@@ -75,15 +75,17 @@ func TestNamespaceGoesFirst(t *testing.T) {
 			check(t, env.Client.Delete(t.Context(), binding))
 
 			r.in.Deleting, r.in.Target = true, nil
-			eventually(t, "what is outside keeps it", func() bool {
-				_, err := r.engine.Reconcile(t.Context(), r.in)
-				return err != nil && failure.Of(err).Reason == modulesv1.ForbiddenReason &&
-					strings.Contains(err.Error(), outside+"/out") && strings.Contains(err.Error(), "is being deleted") &&
-					!strings.Contains(err.Error(), r.namespace+"/in")
-			})
-			binding.SetResourceVersion("")
-			binding.SetUID("")
-			check(t, env.Client.Create(t.Context(), binding))
+			if mode == modulesv1.DeletionBlock {
+				eventually(t, "what is outside keeps it", func() bool {
+					_, err := r.engine.Reconcile(t.Context(), r.in)
+					return err != nil && failure.Of(err).Reason == modulesv1.ForbiddenReason &&
+						strings.Contains(err.Error(), outside+"/out") && strings.Contains(err.Error(), "is being deleted") &&
+						!strings.Contains(err.Error(), r.namespace+"/in")
+				})
+				binding.SetResourceVersion("")
+				binding.SetUID("")
+				check(t, env.Client.Create(t.Context(), binding))
+			}
 			r.settle("it is gone", done)
 			if r.get(configMaps, "in") == nil || r.inventory() != nil {
 				t.Error("what is in the namespace was removed from outside, or the inventory is left")

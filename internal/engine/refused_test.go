@@ -72,7 +72,7 @@ func TestForbiddenObjectsKeepNobody(t *testing.T) {
 		r.settle("it is installed", settled)
 		r.grant(rule{"", "secrets", "get"})
 		r.in.Deleting, r.in.Target = true, nil
-		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not delete configmaps")
+		r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "configmaps in namespace")
 		if diff := cmp.Diff([]string{"a"}, r.present()); diff != "" {
 			t.Error(diff)
 		}
