@@ -18,6 +18,7 @@ func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := e.round(in, s)
+	defer r.close()
 	if err := r.open(ctx); err != nil {
 		return false, err
 	}

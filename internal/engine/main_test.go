@@ -239,6 +239,9 @@ type rig struct {
 	timeout time.Duration
 	// healthCost is what expressions may cost in a round; 0 means the default.
 	healthCost uint64
+	// These are options of the engine.
+	renderBytes int64
+	patience    time.Duration
 	// onCall hears of every request for a member, before it is sent.
 	onCall  func(verb string)
 	verbs   map[string]int
@@ -317,7 +320,9 @@ func (r *rig) start(m *mortal) {
 	}
 	r.engine, err = engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: cache, Builder: build.New(build.Options{}), Records: kept,
-	}, engine.Options{Clock: r.clock, Observer: r, HealthCost: r.healthCost})
+	}, engine.Options{
+		Clock: r.clock, Observer: r, HealthCost: r.healthCost, RenderBytes: r.renderBytes, RenderPatience: r.patience,
+	})
 	check(r.t, err)
 	r.stop = []func(){cache.Close, watcher.Close}
 }

@@ -48,6 +48,10 @@ type Options struct {
 	VerifyEvery time.Duration
 	// Renders is how many digests of renders are remembered. Default 4096.
 	Renders int
+	// RenderBytes is what rendered objects may take of the memory, all rounds together; a round whose turn does not come
+	// within RenderPatience waits for the next one. Defaults 480 MiB and 10 s.
+	RenderBytes    int64
+	RenderPatience time.Duration
 	// Fights tune when healing backs off.
 	Fights watch.FightOptions
 	// Budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
@@ -74,6 +78,8 @@ type Engine struct {
 	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
 	suspicions *watch.Fights
 	renders    *lru.Cache[string, string]
+	failures   failures
+	turns      *turns
 	sessions   sync.Map
 }
 
@@ -88,6 +94,8 @@ func New(parts Parts, options Options) (*Engine, error) {
 	options.Parallel = orDefault(options.Parallel, 8)
 	options.VerifyEvery = orDefault(options.VerifyEvery, 24*time.Hour)
 	options.Renders = orDefault(options.Renders, 4096)
+	options.RenderBytes = orDefault(options.RenderBytes, 480<<20)
+	options.RenderPatience = orDefault(options.RenderPatience, 10*time.Second)
 	options.Budget = orDefault(options.Budget, 2*time.Minute)
 	options.HealthCost = orDefault(options.HealthCost, 2_000_000)
 	if options.Random == nil {
@@ -108,6 +116,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 	return &Engine{
 		parts: parts, options: options, clock: options.Clock,
 		library: library, conventions: conventions, fights: watch.NewFights(options.Fights), renders: renders,
+		failures: newFailures(), turns: newTurns(options.RenderBytes, options.RenderPatience),
 		suspicions: watch.NewFights(watch.FightOptions{Threshold: 1}),
 	}, nil
 }
@@ -123,6 +132,7 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := e.round(in, s)
+	defer r.close()
 	err := r.run(ctx)
 	out := r.conclude()
 	if found := failure.Of(err); err != nil && found.Disposition == failure.Retries && out.Again > 0 {
@@ -139,6 +149,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := e.round(in, s)
+	defer r.close()
 	return r.plan(ctx)
 }
 

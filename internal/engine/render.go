@@ -68,15 +68,26 @@ func (r *round) objects(ctx context.Context, a *aim) (*render, error) {
 	if a.render != nil {
 		return a.render, nil
 	}
+	name, err := r.renderKey(a.target)
+	if err != nil {
+		return nil, err
+	}
 	began := r.engine.clock.Now()
+	// Whoever asks for a verification wants to know how it is now.
+	if err := r.engine.failures.of(name, began); err != nil && !r.in.Verify {
+		return nil, err
+	}
 	made, err := r.make(ctx, a.target)
-	if observer := r.engine.options.Observer; observer != nil {
+	if observer := r.engine.options.Observer; observer != nil && !errors.Is(err, errBusy) {
 		observer.Rendered(r.engine.clock.Now().Sub(began), err)
+	}
+	if err == nil || lasting(ctx, err) {
+		r.engine.failures.add(name, err, r.engine.clock.Now())
 	}
 	if err != nil {
 		return nil, err
 	}
-	if name, err := r.renderKey(a.target); err == nil && !made.unsure {
+	if !made.unsure {
 		r.engine.renders.Add(name, made.digest)
 	}
 	a.render, a.digest = made, made.digest
@@ -96,16 +107,19 @@ func (r *round) renderKey(target *Target) (string, error) {
 }
 
 // make fetches, builds and completes.
-func (r *round) make(ctx context.Context, target *Target) (*render, error) {
-	lease, err := r.engine.parts.Cache.Acquire(ctx, target.Artifact)
+func (r *round) make(ctx context.Context, target *Target) (made *render, err error) {
+	lease, granted, err := r.admit(ctx, target)
 	if err != nil {
-		reason := modulesv1.ArtifactFailedReason
-		if failure.Of(err).Reason == fetch.ReasonUnavailable {
-			reason = modulesv1.ArtifactUnavailableReason
-		}
-		return nil, failure.At(StageFetch, rename(reason, err))
+		return nil, err
 	}
 	defer lease.Release()
+	defer func() {
+		if err != nil {
+			granted.settle(0)
+			return
+		}
+		r.turns = append(r.turns, granted)
+	}()
 	request := r.request(target)
 	request.Tree = lease.FS
 	objects, err := r.engine.parts.Builder.Build(ctx, request)
@@ -115,7 +129,57 @@ func (r *round) make(ctx context.Context, target *Target) (*render, error) {
 	case err != nil:
 		return nil, failure.At(StageBuild, rename(modulesv1.BuildFailedReason, err))
 	}
+	granted.settle(weigh(objects))
 	return r.complete(objects)
+}
+
+// admit fetches the artifact, and waits for the turn to render it. Whoever waits does not keep an artifact from being
+// given up meanwhile, and nobody is kept from their turn by an artifact that does not come.
+func (r *round) admit(ctx context.Context, target *Target) (*fetch.Lease, *turn, error) {
+	lease, err := r.lease(ctx, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	var held int64
+	for _, one := range r.turns {
+		held += one.weight
+	}
+	asked := r.engine.turns.ask(r.in.Namespace, held)
+	if asked != nil && asked.granted() {
+		return lease, asked, nil
+	}
+	lease.Release()
+	if asked == nil {
+		return nil, nil, busy()
+	}
+	if err := asked.wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	if lease, err = r.lease(ctx, target); err != nil {
+		asked.settle(0)
+		return nil, nil, err
+	}
+	return lease, asked, nil
+}
+
+func (r *round) lease(ctx context.Context, target *Target) (*fetch.Lease, error) {
+	lease, err := r.engine.parts.Cache.Acquire(ctx, target.Artifact)
+	if err == nil {
+		return lease, nil
+	}
+	reason := modulesv1.ArtifactFailedReason
+	if failure.Of(err).Reason == fetch.ReasonUnavailable {
+		reason = modulesv1.ArtifactUnavailableReason
+	}
+	return nil, failure.At(StageFetch, rename(reason, err))
+}
+
+// close gives back what the round's renders took.
+func (r *round) close() {
+	for _, one := range r.turns {
+		one.settle(0)
+	}
+	r.turns = nil
 }
 
 // request is the installation's config as the builder takes it.

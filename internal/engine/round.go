@@ -46,6 +46,8 @@ type round struct {
 	taking sync.Mutex
 	// homeless says that the installation's namespace is being deleted, once that was asked.
 	homeAsked, homeless bool
+	// turns are the shares of memory that the round's renders have.
+	turns []*turn
 	// removed are members that are gone, and still in the record.
 	removed map[key]bool
 	// Once a round each.

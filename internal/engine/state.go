@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
@@ -107,6 +108,10 @@ func (r *round) takeAim(ctx context.Context) error {
 		r.aim = found
 	case r.record == nil:
 		return err
+	case errors.Is(err, errBusy):
+		// Nothing is wrong with what is installed, and it is looked at before long.
+		r.stopped = true
+		r.again(goOn)
 	default:
 		r.held, r.stopped = err, true
 		r.aim = r.underway(ctx)
