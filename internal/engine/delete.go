@@ -94,7 +94,16 @@ func isNoDefinition(m modulesv1.Member) bool {
 
 // deleteDefaultConfig removes the default configuration while what acts on it is still there. One that somebody made
 // anew in its place is not it.
-func (r *round) deleteDefaultConfig(ctx context.Context) (bool, error) {
+func (r *round) deleteDefaultConfig(ctx context.Context) (gone bool, err error) {
+	for range maxTries {
+		if gone, err = r.deleteDefaultConfigOnce(ctx); !errors.Is(err, cluster.ErrChanged) {
+			break
+		}
+	}
+	return gone, err
+}
+
+func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 	made := r.record.Data.DefaultConfigCreated
 	ref, live, err := r.find(ctx, refOfCreated(made))
 	switch {
@@ -111,7 +120,7 @@ func (r *round) deleteDefaultConfig(ctx context.Context) (bool, error) {
 	if live.DeletionTimestamp == nil {
 		gone, err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
 	}
-	if err != nil && !errors.Is(err, cluster.ErrChanged) {
+	if err != nil {
 		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
 	}
 	if !gone {

@@ -52,6 +52,10 @@ func (r *round) noteLabelled(forbidden []memberError) {
 }
 
 func (r *round) release(ctx context.Context, m modulesv1.Member) removal {
+	return unchanged(func() removal { return r.releaseOnce(ctx, m) })
+}
+
+func (r *round) releaseOnce(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
 	ref, live, err := r.find(ctx, refOf(&m))
 	switch {

@@ -2,8 +2,17 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
@@ -46,4 +55,90 @@ func TestOrphanEndsWithoutRights(t *testing.T) {
 	if left := r.get(configMaps, "a"); left == nil || left.GetLabels()[engine.Label] == "" || r.inventory() != nil {
 		t.Errorf("the object is %v, the inventory %v", left, r.inventory())
 	}
+}
+
+// An object that somebody writes while it is let go of, or deleted, is looked at once more.
+func TestAChangeMeanwhileIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for mode, verb := range map[modulesv1.DeletionMode]string{modulesv1.DeletionOrphan: "patch", modulesv1.DeletionBlock: "delete"} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+			r.settle("installed", settled)
+			r.in.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: mode}
+			r.in.Deleting = true
+			times := 0
+			r.mu.Lock()
+			r.onCall = func(asked string) {
+				if asked != verb || times == 2 {
+					return
+				}
+				times++
+				live := r.get(configMaps, "a")
+				live.SetAnnotations(map[string]string{"written": verb + strings.Repeat("!", times)})
+				check(t, env.Client.Update(t.Context(), live))
+			}
+			r.mu.Unlock()
+			testenv.Eventually(t, "it is gone", func(ctx context.Context) (bool, string) {
+				out, err := r.engine.Reconcile(ctx, r.in)
+				check(t, err)
+				return out.Done, ""
+			})
+			if times != 2 {
+				t.Errorf("it was written %d times meanwhile", times)
+			}
+			if left := r.get(configMaps, "a"); (left != nil) != (mode == modulesv1.DeletionOrphan) {
+				t.Errorf("the object is %v", left)
+			}
+		})
+	}
+}
+
+// A webhook may refuse a deletion with the code that is the answer to a change.
+func TestARefusedDeletionIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	r.settle("installed", settled)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(request.Body).Decode(&review); err != nil || review.Request == nil {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Code: http.StatusConflict, Message: "it is in use"}}
+		review.Request = nil
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(server.Close)
+	guard := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: r.namespace},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "guard.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.namespace}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+		}},
+	}
+	remove := func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), guard) }
+	check(t, env.Client.Create(t.Context(), guard))
+	t.Cleanup(remove)
+	testenv.Eventually(t, "the webhook is asked", func(ctx context.Context) (bool, string) {
+		err := env.Client.Delete(ctx, r.get(configMaps, "a"), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "it is in use"), ""
+	})
+	r.in.Deleting = true
+	_, err := r.engine.Reconcile(t.Context(), r.in)
+	if err == nil || !strings.Contains(err.Error(), "it is in use") {
+		t.Errorf("nobody says that the deletion is refused: %v", err)
+	}
+	remove()
+	r.settle("it is gone once it is allowed", done)
 }

@@ -221,8 +221,25 @@ func (r *round) shrink(data *modulesv1.InventoryData) {
 	data.Members = slices.DeleteFunc(data.Members, func(m modulesv1.Member) bool { return r.removed[keyOf(&m)] })
 }
 
-// remove removes one member: only what is provably this installation's, and only as it was last seen.
+// remove removes one member. An object that others change meanwhile is looked at anew, for it may belong to somebody
+// else by now; a webhook may refuse a deletion with the same answer as a change, so that it is not taken for one for ever.
 func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
+	return unchanged(func() removal { return r.removeOnce(ctx, m) })
+}
+
+// unchanged tries again, a few times, while the object has changed between two requests.
+func unchanged(try func() removal) removal {
+	var done removal
+	for range maxTries {
+		if done = try(); !errors.Is(done.err, cluster.ErrChanged) {
+			break
+		}
+	}
+	return done
+}
+
+// removeOnce removes only what is provably this installation's, and only as it was last seen.
+func (r *round) removeOnce(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
 	if meta := r.seen(&m); meta != nil && string(meta.UID) == m.UID && !r.isHome(&m) && !r.stays(&m) {
 		if meta.Deleting {
@@ -264,10 +281,6 @@ func (r *round) remove(ctx context.Context, m modulesv1.Member) removal {
 	}
 	done.gone, done.err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
 	done.deleted = done.err == nil
-	if errors.Is(done.err, cluster.ErrChanged) {
-		// It moved between the two requests, which says nothing against deleting it: look again.
-		done.err, done.deleted = nil, false
-	}
 	return done
 }
 

@@ -29,7 +29,10 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 	status := answered.Status()
 	switch status.Code {
 	case http.StatusConflict:
-		return explainConflict(verb, ref, &status)
+		// A webhook may choose the code of its refusal.
+		if !refusal(status.Message) {
+			return explainConflict(verb, ref, &status)
+		}
 	case http.StatusUnprocessableEntity:
 		switch fields := immutable(&status); {
 		case slices.Equal(fields, []string{"metadata.uid"}):
@@ -119,7 +122,7 @@ func reasonOf(status *metav1.Status, ref Ref) error {
 	switch {
 	case strings.Contains(message, "failed calling webhook"), strings.Contains(message, "conversion webhook for "):
 		return ErrWebhook
-	case strings.Contains(message, "denied the request"), strings.Contains(message, "denied request"):
+	case refusal(message):
 		return ErrDenied
 	case hasCause(status, "NamespaceTerminating"):
 		return ErrNamespaceTerminating
@@ -145,6 +148,11 @@ func reasonOf(status *metav1.Status, ref Ref) error {
 		return ErrInvalid
 	}
 	return ErrUnavailable
+}
+
+// refusal says that a webhook or an admission policy has refused the request.
+func refusal(message string) bool {
+	return strings.Contains(message, "denied the request") || strings.Contains(message, "denied request")
 }
 
 // lacking is how the API server names a missing right.
