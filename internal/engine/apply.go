@@ -82,11 +82,10 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 				delete(r.session.unmade, one.object.key)
 			}
 			switch {
-			case errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind().GroupKind()):
+			case errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()):
 				shut = true
 				r.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
 				r.again(gateAgain)
-				r.engine.parts.Connector.Refresh()
 			case one.err != nil:
 				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
 			default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,12 +99,20 @@ func needed(g gate, todo []object) bool {
 	return false
 }
 
-// definedByAim says that the kind is one of a CRD in the release, so that it is served before long.
-func (r *round) definedByAim(kind schema.GroupKind) bool {
+// definedByAim says that a CRD in the release serves the kind in this version, so that it is there before long.
+func (r *round) definedByAim(gvk schema.GroupVersionKind) bool {
 	for _, o := range r.aim.render.objects {
-		if found, ok := defined(o.Unstructured); ok && found == kind {
-			return true
+		if found, ok := defined(o.Unstructured); ok && found == gvk.GroupKind() {
+			return serves(o.Unstructured, gvk.Version)
 		}
 	}
 	return false
+}
+
+func serves(crd *unstructured.Unstructured, version string) bool {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		return fields["name"] == version && fields["served"] == true
+	})
 }

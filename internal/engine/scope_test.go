@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/tests/testenv"
@@ -95,6 +96,22 @@ func TestAKindTurnsOutToLiveOutsideNamespaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The CRD of a release does not serve the version that an object of the same release has: nothing is to be waited for,
+// and the API server is not asked for its kinds again and again.
+func TestAVersionThatNobodyServesIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	crd, err := yaml.Marshal(r.issuerCRD())
+	check(t, err)
+	files := r.issuerFiles()
+	files["crd.yaml"] = string(crd)
+	files["issuer.yaml"] = strings.Replace(files["issuer.yaml"], "/v1\n", "/v2\n", 1)
+	r.in.Target = r.target("1.0.0", files)
+	r.refused("in version v2")
+	r.in.Deleting = true
+	r.settle("deleted", done)
 }
 
 // A kind that was known when the release was installed is not known after a restart.
