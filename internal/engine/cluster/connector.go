@@ -68,6 +68,7 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 	if options.Observe != nil {
 		wire = &observed{next: wire, tell: options.Observe}
 	}
+	wire = &hasty{next: wire}
 	clients, err := lru.New[Identity, *Client](options.Clients)
 	if err != nil {
 		return nil, fmt.Errorf("remember clients: %w", err)

@@ -35,7 +35,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	result := c.rest.Get().AbsPath(segments...).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, c.explain("get", ref, err)
 	}

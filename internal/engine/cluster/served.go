@@ -96,7 +96,7 @@ func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	result := c.rest.Get().AbsPath(segments...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	result := c.rest.Get().AbsPath(segments...).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := result.Error(); err != nil {
 		return c.explain("look up", ref, err)
 	}
