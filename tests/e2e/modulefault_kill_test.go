@@ -17,7 +17,7 @@ import (
 )
 
 // fewestGivingPoints is at how many points the program has to be killed while it gives objects up.
-const fewestGivingPoints = 40
+const fewestGivingPoints = 24
 
 // giving is a killing of a program that prunes, hands over and lets go.
 type giving struct {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,11 +96,12 @@ func TestModuleArtifactThatIsTooLargeIsNotInstalled(t *testing.T) {
 	large := fooFiles("1.1.0")
 	large["large.yaml"] = "# " + strings.Repeat("large ", 20_000) + "\n"
 	s.release("1.1.0", large)
-	obj := s.until("app", "does not get the release", func(obj *modulesv1.ModuleInstallation) bool {
-		upToDate := conditions.Get(obj, modulesv1.UpToDateCondition)
-		return upToDate != nil && upToDate.Status == metav1.ConditionFalse && strings.Contains(upToDate.Message, "65536")
+	s.shows("foo-1.1.0", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.ArtifactFailedReason, "65536")
+	s.until("app", "does not get the release", func(obj *modulesv1.ModuleInstallation) bool {
+		return slices.ContainsFunc(obj.Status.AvailableUpgrades, func(u modulesv1.AvailableUpgrade) bool {
+			return u.Version == "1.1.0" && !u.Allowed && u.Reason == modulesv1.ReleaseNotReadyReason
+		})
 	})
-	t.Log(conditions.GetMessage(obj, modulesv1.UpToDateCondition))
 	s.breaks("app", "1.0.0")
 	s.exact("app", fooMembers("app", "1.0.0")...)
 	s.release("1.2.0", fooFiles("1.2.0"))
