@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/engine/watch"
 )
 
-// rounds are when rounds come of changes at these times, each after the start.
-func rounds(changes []time.Duration) []time.Duration {
+// rounds are when rounds come of changes at these times, each after the start, of which some are drift.
+func rounds(changes []time.Duration, drift ...time.Duration) []time.Duration {
 	start := time.Unix(1_700_000_000, 0)
 	var came []time.Duration
 	var p pace
@@ -29,7 +29,7 @@ func rounds(changes []time.Duration) []time.Duration {
 	}
 	for _, change := range changes {
 		goUntil(start.Add(change))
-		if p.hear(start.Add(change)) {
+		if p.hear(start.Add(change), slices.Contains(drift, change)) {
 			waiting = true
 		}
 	}
@@ -90,6 +90,21 @@ func TestAfterARestAChangeIsSeenAtOnceAgain(t *testing.T) {
 				t.Errorf("%s: a change at %s is seen at %s", tc.reason, change, last)
 			}
 		})
+	}
+}
+
+// TestDriftIsSeenSoonInAllTheNoise: an object of the release is changed while another one never rests.
+func TestDriftIsSeenSoonInAllTheNoise(t *testing.T) {
+	t.Parallel()
+	noise := every(10*time.Millisecond, 2*time.Minute)
+	for _, drift := range []time.Duration{time.Second, 61 * time.Second, 62500 * time.Millisecond, 100 * time.Second} {
+		got := rounds(noise, drift)
+		if next := got[slices.IndexFunc(got, func(at time.Duration) bool { return at >= drift })]; next > drift+maxDriftDistance {
+			t.Errorf("drift at %s is seen at %s", drift, next)
+		}
+	}
+	if got := rounds(noise, noise...); len(got) > 125 {
+		t.Errorf("%d rounds for drift that never rests", len(got))
 	}
 }
 

@@ -39,7 +39,9 @@ func NewWakes() *Wakes {
 }
 
 // Wake has the installation looked at soon.
-func (w *Wakes) Wake(key types.NamespacedName) {
+func (w *Wakes) Wake(key types.NamespacedName) { w.wake(key, false) }
+
+func (w *Wakes) wake(key types.NamespacedName, drift bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue == nil {
@@ -52,7 +54,7 @@ func (w *Wakes) Wake(key types.NamespacedName) {
 		w.paces[key] = p
 	}
 	now := time.Now()
-	if p.hear(now) {
+	if p.hear(now, drift) {
 		time.AfterFunc(p.due().Sub(now), func() { w.let(key, p) })
 	}
 }
@@ -61,7 +63,8 @@ func (w *Wakes) Wake(key types.NamespacedName) {
 func (w *Wakes) let(key types.NamespacedName, p *pace) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.paces[key] != p {
+	if w.paces[key] != p || p.first.IsZero() {
+		// Another of its timers was first.
 		return
 	}
 	now := time.Now()
@@ -89,7 +92,7 @@ func (w *Wakes) Notify(owner string, ref watch.Ref, event watch.Event) {
 	if !ok || event == watch.Touched && !w.judges(key, ref.GVK) {
 		return
 	}
-	w.Wake(key)
+	w.wake(key, event != watch.Touched)
 }
 
 // judge says which kinds of the installation have expressions for their health.
