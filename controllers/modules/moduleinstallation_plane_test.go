@@ -331,6 +331,23 @@ func (p *plane) more(rounds int64) {
 	})
 }
 
+// rests waits until so many rounds in a row make no request, and gives how many requests were made until then. The news
+// of an installation's own changes may bring some at first, and not for ever: most is how often that is looked at.
+func (p *plane) rests(quiet, most int) (asked int) {
+	p.t.Helper()
+	all := func(request) bool { return true }
+	var news []request
+	for range most {
+		asked = len(p.wire.matching(all))
+		p.more(int64(quiet))
+		if news = p.wire.matching(all)[asked:]; len(news) == 0 {
+			return asked
+		}
+	}
+	p.t.Fatalf("rounds with nothing to do made requests: %+v", news)
+	return asked
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
