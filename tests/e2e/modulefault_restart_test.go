@@ -159,7 +159,7 @@ func TestModuleStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	a := newAddress(t) // It has to outlive the program.
 	s := newModuleScene(t, append([]string{
-		a.flag(), "--enable-leader-election", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=300ms",
+		a.flag(), "--enable-leader-election", "--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=300ms",
 	}, withEndpoints...)...)
 	s.lease()
 	s.start()
