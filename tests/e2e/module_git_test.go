@@ -36,7 +36,7 @@ func fromGit(git modulesv1.GitArtifact, path string) modulesv1.TemplateArtifact 
 func TestModuleReleasesInAPrivateRepository(t *testing.T) {
 	t.Parallel()
 	front := newFront(t)
-	s := newModuleScene(t, front.flag())
+	s := newModuleScene(t, front.flag)
 	repository := s.upstream.Repository("foo")
 	one := repository.Commit("main", "1.0.0", under("deploy", fooFiles("1.0.0")))
 	two := repository.Commit("main", "2.0.0", under("deploy", fooFiles("2.0.0")))

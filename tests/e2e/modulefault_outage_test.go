@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -25,26 +23,16 @@ const (
 
 // unreliable is a front that can be away.
 type unreliable struct {
-	*front
-	server *httptest.Server
-	is     atomic.Value
+	front
+	is atomic.Value
 }
 
 func newUnreliable(t *testing.T) *unreliable {
 	t.Helper()
-	u := &unreliable{front: newFront(t)}
+	u := &unreliable{}
 	u.fail("")
-	u.server = httptest.NewServer(u)
-	t.Cleanup(func() {
-		u.server.CloseClientConnections()
-		u.server.Close()
-	})
+	u.flag = publish(t, u)
 	return u
-}
-
-// flag has the program publish this address.
-func (u *unreliable) flag() string {
-	return "--storage-adv-addr=" + strings.TrimPrefix(u.server.URL, "http://")
 }
 
 // fail has it be away from now on; the empty outage ends that.
@@ -71,7 +59,7 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestModuleOutageOfItsSourceIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	f := newUnreliable(t) // It has to outlive the program.
-	s := newModuleScene(t, f.flag())
+	s := newModuleScene(t, f.flag)
 	s.start()
 	f.manager.Store(s.manager)
 	s.release("1.0.0", fooFiles("1.0.0"))

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,24 +20,15 @@ import (
 
 // address is a front for programs that have other endpoints, too.
 type address struct {
-	server  *httptest.Server
+	flag    string
 	manager atomic.Pointer[testenv.Manager]
 }
 
 func newAddress(t *testing.T) *address {
 	t.Helper()
 	a := &address{}
-	a.server = httptest.NewServer(a)
-	t.Cleanup(func() {
-		a.server.CloseClientConnections()
-		a.server.Close()
-	})
+	a.flag = publish(t, a)
 	return a
-}
-
-// flag has the program publish this address.
-func (a *address) flag() string {
-	return "--storage-adv-addr=" + strings.TrimPrefix(a.server.URL, "http://")
 }
 
 // ServeHTTP implements http.Handler.
@@ -78,7 +67,7 @@ func (s moduleScene) looks(calls []testenv.Request, allowed ...string) map[strin
 func TestModuleKilledAtRestAsksOnlyHowThingsAre(t *testing.T) {
 	t.Parallel()
 	a := newAddress(t) // It has to outlive the program.
-	s := newModuleScene(t, append([]string{a.flag()}, withEndpoints...)...)
+	s := newModuleScene(t, append([]string{a.flag}, withEndpoints...)...)
 	start := func() {
 		s.start()
 		a.manager.Store(s.manager)
@@ -159,7 +148,7 @@ func TestModuleStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	a := newAddress(t) // It has to outlive the program.
 	s := newModuleScene(t, append([]string{
-		a.flag(), "--enable-leader-election", "--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=300ms",
+		a.flag, "--enable-leader-election", "--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=300ms",
 	}, withEndpoints...)...)
 	s.lease()
 	s.start()

@@ -13,26 +13,29 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
+// publish serves at an address that outlives the program, and gives the flag with which that publishes it as its artifact
+// server's.
+func publish(t *testing.T, handler http.Handler) (flag string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return "--storage-adv-addr=" + strings.TrimPrefix(server.URL, "http://")
+}
+
 // front is what a Service is in a cluster: an address of the artifact server that stays when the process does not.
 type front struct {
-	server  *httptest.Server
+	flag    string
 	manager atomic.Pointer[testenv.Manager]
 }
 
 func newFront(t *testing.T) *front {
 	t.Helper()
 	f := &front{}
-	f.server = httptest.NewServer(f)
-	t.Cleanup(func() {
-		f.server.CloseClientConnections()
-		f.server.Close()
-	})
+	f.flag = publish(t, f)
 	return f
-}
-
-// flag has the program publish this address.
-func (f *front) flag() string {
-	return "--storage-adv-addr=" + strings.TrimPrefix(f.server.URL, "http://")
 }
 
 // ServeHTTP implements http.Handler: it waits until there is a process that listens, as a Service does.

@@ -121,7 +121,7 @@ func allowed(r testenv.Request) bool {
 func TestModuleAccountsAreChecked(t *testing.T) {
 	t.Parallel()
 	front := newFront(t)
-	s := newRunningModules(t, front.flag())
+	s := newRunningModules(t, front.flag)
 	front.manager.Store(s.manager)
 	s.release("1.0.0", fooFiles("1.0.0"))
 	s.install("missing", as("nobody"))

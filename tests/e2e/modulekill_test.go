@@ -49,7 +49,7 @@ func newModuleKilling(t *testing.T) *moduleKilling {
 		}
 		return true
 	}
-	k := &moduleKilling{moduleScene: newModuleScene(t, front.flag()), api: api, front: front, names: []string{"one", "two", "three"}}
+	k := &moduleKilling{moduleScene: newModuleScene(t, front.flag), api: api, front: front, names: []string{"one", "two", "three"}}
 	k.kubeconfig = api.kubeconfig
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		k.release(version, fooFiles(version))
