@@ -56,9 +56,9 @@ func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made 
 	return joined(StageApply, modulesv1.ApplyFailedReason, failed)
 }
 
-// spare lets go of a member: its labels are stripped, and nothing else.
+// spare lets go of a member: nothing on it says any more that it was one.
 func (r *round) spare(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
-	return r.client.Release(ctx, withUID(ref, live.UID), live.ResourceVersion, ours())
+	return r.client.Release(ctx, ref, live, r.manager(), ours())
 }
 
 // noteSpared tells what stays.

@@ -214,7 +214,7 @@ func TestUnknownBlocks(t *testing.T) {
 	r.in.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
 	r.settle("it is let go of", done)
 	object := r.get(configMaps, "a")
-	if object == nil || len(object.GetLabels()) > 0 || r.inventory() != nil {
+	if object == nil || len(object.GetLabels())+len(object.GetManagedFields()) > 0 || r.inventory() != nil {
 		t.Errorf("orphan: %v", object)
 	}
 }

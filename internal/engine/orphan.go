@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
-// orphan lets go of all members: their labels are stripped, and nothing else. An object that is not this
+// orphan lets go of all members: nothing on them says any more that they were members. An object that is not this
 // installation's, or gone, is let go of already. One that may not be written is let go of with its labels on: nothing is
 // asked of it but to stay, and the rights may be gone for good.
 func (r *round) orphan(ctx context.Context) (bool, error) {
@@ -66,7 +66,7 @@ func (r *round) releaseOnce(ctx context.Context, m modulesv1.Member) removal {
 	case err != nil:
 		done.err = err
 	case r.owns(live, &m):
-		done.err = r.client.Release(ctx, withUID(ref, live.UID), live.ResourceVersion, ours())
+		done.err = r.spare(ctx, ref, live)
 		if errors.Is(done.err, cluster.ErrNotFound) {
 			done.err = nil
 		}

@@ -3,28 +3,31 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Release strips labels from the object, so that it no longer counts as a member, and leaves everything else. It is
-// one merge patch that holds for the given uid (where there is one) and resourceVersion alone: another one is a
-// *ChangedError, an object that is gone ErrNotFound. A label that is not there is no error.
-func (c *Client) Release(ctx context.Context, ref Ref, resourceVersion string, labels []string) error {
+// Release ends a manager's part in the object as it was seen last: labels are stripped, so that it no longer counts as a
+// member, and the manager's entries in managedFields, so that nobody takes its fields for managed. Everything else
+// stays. It is one merge patch that holds for the uid and resourceVersion of live alone: another one is a *ChangedError,
+// an object that is gone ErrNotFound. A label that is not there is no error.
+func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manager string, labels []string) error {
 	segments, err := c.segments("release", ref)
 	if err != nil {
 		return err
 	}
-	if resourceVersion == "" {
+	if live.GetResourceVersion() == "" {
 		return c.invalid("release", ref, "no resourceVersion is given, so that it could undo somebody else's change")
 	}
 	stripped := make(map[string]*string, len(labels))
 	for _, label := range labels {
 		stripped[label] = nil
 	}
-	metadata := map[string]any{"resourceVersion": resourceVersion, "labels": stripped}
-	if ref.UID != "" {
-		metadata["uid"] = ref.UID
+	metadata := map[string]any{"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(), "labels": stripped}
+	if fields := live.GetManagedFields(); slices.ContainsFunc(fields, byManager(manager)) {
+		metadata["managedFields"] = without(fields, manager)
 	}
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -32,4 +35,18 @@ func (c *Client) Release(ctx context.Context, ref Ref, resourceVersion string, l
 	}
 	_, _, err = c.send(ctx, "release", ref, c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body))
 	return err
+}
+
+// without are the entries of others. The API server takes an empty list for a client that knows nothing of the field,
+// and a list of one empty entry for the wish to have none.
+func without(fields []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	others := slices.DeleteFunc(slices.Clone(fields), byManager(manager))
+	if len(others) == 0 {
+		return []metav1.ManagedFieldsEntry{{}}
+	}
+	return others
+}
+
+func byManager(manager string) func(metav1.ManagedFieldsEntry) bool {
+	return func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager }
 }
