@@ -45,8 +45,8 @@ type Hold struct {
 	// Candidate is the release that would have been moved to; nil when none was found, or when the module does not admit
 	// the installation.
 	Candidate *Release
-	// Stalled says that the request leads nowhere: nothing is installed that could be kept, or the request cannot be
-	// answered as it is written.
+	// Stalled says that the request leads nowhere: nothing is installed or begun that could be kept, or the request cannot
+	// be answered as it is written.
 	Stalled bool
 }
 

@@ -58,7 +58,7 @@ func checkSound(t *testing.T, installed catalog.Installed, d catalog.Decision) {
 	if d.Hold != nil && (d.Hold.Reason == "" || d.Hold.Message == "" || strings.HasSuffix(d.Hold.Message, ".")) {
 		t.Errorf("a hold says why in a sentence without a full stop: %+v", d.Hold)
 	}
-	if d.Hold != nil && d.Hold.Stalled != (installed.Current == nil || d.Hold.Reason.IsMalformed()) {
+	if d.Hold != nil && d.Hold.Stalled != (installed.Current == nil && installed.Attempted == nil || d.Hold.Reason.IsMalformed()) {
 		t.Errorf("stalled is what nothing but an edit can help, or has nothing to keep: %+v", d.Hold)
 	}
 	if d.Hold != nil && d.Changed {
@@ -291,6 +291,14 @@ func holding(digest string) func(*catalog.Installed) {
 func after(version string) func(*catalog.Installed) {
 	return func(i *catalog.Installed) {
 		i.Previous = &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version}
+	}
+}
+
+// began is an attempt at a release that has not come to its end.
+func began(version string, edits ...func(*catalog.Choice)) func(*catalog.Installed) {
+	return func(i *catalog.Installed) {
+		i.Module, i.Catalog = "foo", catalog.System
+		i.Attempted = new(edit(catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version, Namespace: systemNamespace}, edits...))
 	}
 }
 

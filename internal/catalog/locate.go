@@ -12,7 +12,7 @@ func (r *resolution) locate() *Hold {
 			return hold
 		}
 	}
-	if current := r.installed.Current; current != nil && r.installed.Module != "" && r.installed.Module != r.module {
+	if len(r.ran) > 0 && r.installed.Module != "" && r.installed.Module != r.module {
 		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
 			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, r.module)}
 	}
@@ -70,7 +70,7 @@ func (r *resolution) keepsCatalog() bool {
 	if r.installed.Catalog != Local && r.installed.Catalog != System {
 		return false
 	}
-	if r.installed.Current != nil {
+	if len(r.ran) > 0 {
 		return true
 	}
 	if r.request.Name != "" {

@@ -1,12 +1,29 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// direction is where a release lies, seen from what is installed.
+// run is a release that has run, in full or in part, and what is to be said of that.
+type run struct {
+	*Choice
+	release release
+	state   string
+}
+
+func newRun(choice *Choice, state string) *run {
+	made := &run{Choice: choice, state: state}
+	made.release.Release = Release{Template: choice.Template, Version: choice.Version, Digest: choice.Digest}
+	made.release.read()
+	return made
+}
+
+// direction is where a release lies, seen from what has run.
 type direction int
 
 const (
-	// same is the installed content under the same version.
+	// same is the same content under the same version.
 	same direction = iota
 	// newer and older are by full precedence, prereleases included.
 	newer
@@ -17,16 +34,16 @@ const (
 	untold
 )
 
-// compare looks from what is installed, which must be something.
-func (r *resolution) compare(c *release) direction {
-	equal := c.Digest != "" && c.Digest == r.current.Digest
-	if !r.current.known || !c.known {
+// compare looks from what has run.
+func (from *run) compare(c *release) direction {
+	equal := c.Digest != "" && c.Digest == from.Digest
+	if !from.release.known || !c.known {
 		if equal {
 			return same
 		}
 		return untold
 	}
-	switch order := c.version.Compare(r.current.version); {
+	switch order := c.version.Compare(from.release.version); {
 	case order > 0:
 		return newer
 	case order < 0:
@@ -41,9 +58,11 @@ func (r *resolution) compare(c *release) direction {
 // reach is the release to move to, of those that the request allows. Following the highest release never means going
 // back, nor further than one step at once. Where that leaves nothing, it is the one to be held at.
 func (r *resolution) reach(fit []*release) *release {
-	if r.selection.followsReleases() && r.installed.Current != nil {
-		onward := keep(fit, func(c *release) bool { return r.compare(c) != older })
-		within := keep(onward, func(c *release) bool { return r.compare(c) != newer || r.withinStep(c) })
+	if r.selection.followsReleases() && len(r.ran) > 0 {
+		onward := keep(fit, func(c *release) bool {
+			return !slices.ContainsFunc(r.ran, func(from *run) bool { return from.compare(c) == older })
+		})
+		within := keep(onward, r.withinStep)
 		r.note("upgradePath", len(within), "")
 		switch {
 		case len(within) > 0:
@@ -59,74 +78,71 @@ func (r *resolution) reach(fit []*release) *release {
 
 // permit says why the installation does not move to the release, or nothing.
 func (r *resolution) permit(target *release) *Hold {
-	if r.installed.Current == nil {
+	for _, from := range r.ran {
+		if hold := r.permitDirection(from, target); hold != nil {
+			return hold
+		}
+		if hold := r.permitLeaving(from, target); hold != nil {
+			return hold
+		}
+	}
+	if r.current == nil || r.current.compare(target) == same {
 		return nil
 	}
-	towards := r.compare(target)
-	if hold := r.permitDirection(target, towards); hold != nil {
-		return hold
-	}
-	if hold := r.permitLeaving(target); hold != nil {
-		return hold
-	}
-	if towards == same {
-		return nil
-	}
-	if towards == newer && !r.withinStep(target) {
+	if !r.withinStep(target) {
 		return &Hold{Reason: UpgradeBlocked, Message: fmt.Sprintf("Version %s is a larger step from %s than %s",
-			target.Version, r.installed.Current.Version, r.request.Upgrade.MaxStep)}
+			target.Version, r.current.Version, r.request.Upgrade.MaxStep)}
 	}
 	return r.permitMode(target)
 }
 
-func (r *resolution) permitDirection(target *release, towards direction) *Hold {
-	current := r.installed.Current
+func (r *resolution) permitDirection(from *run, target *release) *Hold {
+	towards := from.compare(target)
 	switch {
 	case towards == clash:
 		return &Hold{Reason: Conflict, Message: fmt.Sprintf(
-			"Version %s is installed with other content than template %s has now; publish that under a new version", current.Version, target.Template)}
+			"Version %s has other content than template %s has now, and %s; publish the template's under a new version",
+			from.Version, target.Template, from.state)}
 	case towards == same || towards == newer || r.consents(target) || r.goesBack(target):
 		return nil
 	case towards == older:
 		return &Hold{Reason: DowngradeBlocked, Message: fmt.Sprintf(
-			"Version %s is older than %s, which is installed; to go back, set allowDowngradeTo to %s", target.Version, current.Version, target.Version)}
+			"Version %s is older than %s, which %s; to go back, set allowDowngradeTo to %s", target.Version, from.Version, from.state, target.Version)}
 	default:
 		hint := "give the template a version"
 		if target.known {
 			hint = "set allowDowngradeTo to " + target.Version
 		}
 		return &Hold{Reason: VersionUnknown, Message: fmt.Sprintf(
-			"Nothing says whether template %s is newer than what is installed; to move there, %s", target.Template, hint)}
+			"Nothing says whether template %s is newer than what %s; to move there, %s", target.Template, from.state, hint)}
 	}
 }
 
-// permitLeaving holds who is in a one-way channel and would get there by another way from now on, even where the
+// permitLeaving holds who has come by a one-way channel and would get there by another way from now on, even where the
 // content is the same: the next release would not come from the channel.
-func (r *resolution) permitLeaving(target *release) *Hold {
-	from := r.installed.Current.Channel
-	stays := r.selection.By == ByChannel && r.selection.Value == from && r.catalogue.namespace == r.installed.Current.Namespace
-	if from == "" || stays || r.consents(target) {
+func (r *resolution) permitLeaving(from *run, target *release) *Hold {
+	stays := r.selection.By == ByChannel && r.selection.Value == from.Channel && r.catalogue.namespace == from.Namespace
+	if from.Channel == "" || stays || r.consents(target) {
 		return nil
 	}
-	home := r.home()
+	home := r.home(from)
 	if home == nil {
 		return nil
 	}
-	if channel, listed := home.object.channel(from); !listed || !channel.OneWay {
+	if channel, listed := home.object.channel(from.Channel); !listed || !channel.OneWay {
 		return nil
 	}
 	hint := "the release needs a version for that"
 	if target.known {
 		hint = "to leave, set allowDowngradeTo to " + target.Version
 	}
-	return &Hold{Reason: OneWayChannel, Message: fmt.Sprintf("Channel %s is left with consent only; %s", from, hint)}
+	return &Hold{Reason: OneWayChannel, Message: fmt.Sprintf("Channel %s is left with consent only; %s", from.Channel, hint)}
 }
 
-// home is the module as the catalogue has it that the installed release was chosen from: another one has no say about
-// its channels.
-func (r *resolution) home() *entry {
+// home is the module as the catalogue has it that the release was chosen from: another one has no say about its channels.
+func (r *resolution) home(from *run) *entry {
 	for _, catalogue := range []*Catalogue{r.index.at(Local), r.index.at(System)} {
-		if catalogue.namespace == r.installed.Current.Namespace {
+		if catalogue.namespace == from.Namespace {
 			return catalogue.modules[r.entry.name]
 		}
 	}
@@ -154,9 +170,13 @@ func (r *resolution) consents(target *release) bool {
 
 // goesBack says whether the request itself names what ran before: that is possible even when it is older.
 func (r *resolution) goesBack(target *release) bool {
-	previous := r.installed.Previous
-	return previous != nil && r.selection.namesRelease() &&
-		target.Digest != "" && target.Digest == previous.Digest && target.Version == previous.Version
+	before := []*Choice{r.installed.Previous}
+	if r.installed.Attempted != nil {
+		before = append(before, r.installed.Current)
+	}
+	return r.selection.namesRelease() && target.Digest != "" && slices.ContainsFunc(before, func(c *Choice) bool {
+		return c != nil && target.Digest == c.Digest && target.Version == c.Version
+	})
 }
 
 func (r *resolution) approved(target *release) bool {
@@ -176,9 +196,12 @@ func (r *resolution) planHint(target *release) string {
 	return ": " + r.installed.Plan.Digest
 }
 
-// withinStep says whether the release, newer by a known version, is no further away than the request allows.
+// withinStep says whether the release, if it is newer than what is installed, is no further away than the request allows.
 func (r *resolution) withinStep(target *release) bool {
-	from, to := r.current.version, target.version
+	if r.current == nil || r.current.compare(target) != newer {
+		return true
+	}
+	from, to := r.current.release.version, target.version
 	switch r.request.Upgrade.MaxStep {
 	case Patch:
 		return from.Major() == to.Major() && from.Minor() == to.Minor()

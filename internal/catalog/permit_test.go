@@ -48,6 +48,37 @@ func TestDirectionIsFullPrecedence(t *testing.T) {
 	run(t, cases)
 }
 
+// TestWhatWasBegunHasRun: half a release may have changed the users' data already, so that it counts for the direction like
+// one that was applied in full.
+func TestWhatWasBegunHasRun(t *testing.T) {
+	t.Parallel()
+	shelf := everyone("1.0.0", "1.1.0", "2.0.0")
+	back := system(shelf, foo("stable=1.0.0"))
+	upgrading, first := runs("1.0.0", began("2.0.0")), edit(nothing, began("2.0.0"))
+	by := func(channel string) func(*catalog.Choice) { return func(c *catalog.Choice) { c.Channel = channel } }
+	oneWayShelf := system(shelf, edit(foo("v2=2.0.0", "stable=2.0.0"), oneWay("v2")))
+	run(t, map[string]example{
+		"goes on":           {"what was begun is gone on with", version("2.0.0"), upgrading, back, "move foo-2.0.0"},
+		"back":              {"a channel that moved back rolls nothing back", channel("stable"), upgrading, back, "hold DowngradeBlocked at foo-1.0.0"},
+		"between":           {"nor half the way back", version("1.1.0"), upgrading, back, "hold DowngradeBlocked at foo-1.1.0"},
+		"onward":            {"a newer release takes over", latest(), upgrading, system(append(shelf, of("2.1.0"))), "move foo-2.1.0"},
+		"consented":         {"consent is consent", channel("stable", allow("1.0.0")), upgrading, back, "keep foo-1.0.0"},
+		"named":             {"what ran before it may be named", version("1.0.0"), upgrading, back, "keep foo-1.0.0"},
+		"vanished":          {"a template that vanishes rolls nothing back", latest(), upgrading, system(everyone("1.0.0")), "hold DowngradeBlocked at foo-1.0.0"},
+		"withdrawn":         {"nor does a withdrawal", latest(), upgrading, system(append(everyone("1.0.0"), of("2.0.0", withdrawn))), "hold DowngradeBlocked at foo-1.0.0"},
+		"failed":            {"nor an artifact that is lost", latest(), upgrading, system(append(everyone("1.0.0"), of("2.0.0", broken))), "hold DowngradeBlocked at foo-1.0.0"},
+		"other content":     {"other content under its version is no way on", version("2.0.0"), upgrading, system(list(of("1.0.0"), of("2.0.0", content("sha256:mended")))), "hold Conflict at foo-2.0.0"},
+		"first":             {"a first install counts as well", version("1.0.0"), first, back, "hold DowngradeBlocked at foo-1.0.0"},
+		"first, other":      {"an installation is for the module that was begun", ask(func(r *catalog.Request) { r.Name = "bar" }), first, system(append(shelf, of("9.0.0", bar))), "hold ModuleMismatch"},
+		"first, catalogue":  {"and for its catalogue", latest(), first, both(everyone("9.0.0"), shelf), "install foo-2.0.0"},
+		"undone, and again": {"an upgrade that was being undone is taken up again", version("2.0.0"), runs("2.0.0", began("1.0.0")), back, "keep foo-2.0.0"},
+		"undone half":       {"but not up to a release between the two", version("1.1.0"), runs("2.0.0", began("1.0.0")), back, "hold DowngradeBlocked at foo-1.1.0"},
+		"one-way":           {"whoever was on the way into a one-way channel is in it", channel("stable"), runs("1.0.0", began("2.0.0", by("v2"))), oneWayShelf, "hold OneWayChannel at foo-2.0.0"},
+		"one-way, stays":    {"and goes on in it", channel("v2"), runs("1.0.0", began("2.0.0", by("v2"))), oneWayShelf, "move foo-2.0.0"},
+		"never begun":       {"a channel that had moved to what could not be had moves back", channel("stable"), runs("1.0.0"), back, "keep foo-1.0.0"},
+	})
+}
+
 func TestConsentIsExact(t *testing.T) {
 	t.Parallel()
 	shelf := everyone("1.0.0", "1.1.0", "1.2.0", "2.0.0+b7")

@@ -67,6 +67,12 @@ func makeWorld(seed uint64) *world {
 	if w.oneIn(6) {
 		return w
 	}
+	if w.oneIn(3) {
+		w.installed.Attempted = w.choice()
+	}
+	if w.installed.Attempted != nil && w.oneIn(3) {
+		return w
+	}
 	w.installed.Current = w.choice()
 	if w.oneIn(2) {
 		w.installed.Previous = w.choice()
@@ -264,21 +270,53 @@ func TestNothingGoesBackWithoutConsent(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) bool {
 		t.Helper()
 		d := w.resolve()
-		if d.Target == nil || !d.Changed || w.installed.Current == nil {
+		if d.Target == nil || !d.Changed {
 			return false
 		}
-		from, fromErr := revision.ParseStrict(w.installed.Current.Version)
-		to, toErr := revision.ParseStrict(d.Target.Version)
-		if fromErr == nil && toErr == nil && to.Compare(from) > 0 {
-			return true
+		said := false
+		for _, ran := range []*catalog.Choice{w.installed.Current, w.installed.Attempted} {
+			if ran == nil || ran.Version == d.Target.Version && ran.Digest == d.Target.Digest {
+				continue
+			}
+			said = true
+			from, fromErr := revision.ParseStrict(ran.Version)
+			to, toErr := revision.ParseStrict(d.Target.Version)
+			switch {
+			case fromErr == nil && toErr == nil && to.Compare(from) > 0:
+			case fromErr == nil && toErr == nil && to.Compare(from) == 0:
+				if ran.Digest != d.Target.Digest {
+					t.Errorf("other content under a version that has run: %+v", d.Target)
+				}
+			case (fromErr != nil || toErr != nil) && ran.Digest == d.Target.Digest:
+			case w.request.Upgrade.AllowDowngradeTo != d.Target.Version && !w.returnsTo(d.Target):
+				t.Errorf("from %+v to %+v without consent", ran, d.Target)
+			}
 		}
-		if fromErr == nil && toErr == nil && to.Compare(from) == 0 {
-			t.Errorf("other content under the installed version: %+v", d.Target)
+		return said
+	})
+}
+
+// returnsTo says whether the request names the release, and it ran before what runs or was begun.
+func (w *world) returnsTo(target *catalog.Release) bool {
+	is := func(c *catalog.Choice) bool { return c != nil && c.Digest == target.Digest && c.Version == target.Version }
+	return (w.request.Version != "" || w.request.Template != "") &&
+		(is(w.installed.Previous) || w.installed.Attempted != nil && is(w.installed.Current))
+}
+
+// TestWhatWasBegunGoesOn: an attempt at what was chosen changes nothing of the choice.
+func TestWhatWasBegunGoesOn(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		d := w.resolve()
+		if d.Target == nil || !d.Changed {
+			return false
 		}
-		previous := w.installed.Previous
-		returns := previous != nil && (w.request.Version != "" || w.request.Template != "") && previous.Digest == d.Target.Digest && previous.Version == d.Target.Version
-		if w.request.Upgrade.AllowDowngradeTo != d.Target.Version && !returns {
-			t.Errorf("from %+v to %+v without consent", w.installed.Current, d.Target)
+		w.installed.Module, w.installed.Catalog = d.Module, d.Catalog
+		w.installed.Attempted = &catalog.Choice{
+			Template: d.Target.Template, Version: d.Target.Version, Digest: d.Target.Digest, Channel: d.Channel(), Namespace: d.Namespace,
+		}
+		if again := w.resolve(); again.Target == nil || again.Target.Version != d.Target.Version || again.Target.Digest != d.Target.Digest {
+			t.Errorf("after %s was begun comes %s", d.Target.Template, w.outcome())
 		}
 		return true
 	})

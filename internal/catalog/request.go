@@ -71,10 +71,12 @@ type Installed struct {
 	// forget the catalogue when the request asks for another one than it did then.
 	Module  string
 	Catalog Catalog
-	// Current is what was really applied, and nil before anything was; an attempt that failed does not count. Previous is
-	// what was applied before it.
+	// Current is what was applied in full last, and nil before anything was. Previous is what was applied before it.
 	Current  *Choice
 	Previous *Choice
+	// Attempted is what was begun after Current and not brought to an end; nil where nothing was. Nobody knows how much of
+	// it was applied, so that it counts as having run: half a release may have changed the users' data already.
+	Attempted *Choice
 	// Plan is what the caller has computed for the pending change, where it has.
 	Plan *Plan
 }

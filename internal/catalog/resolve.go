@@ -12,8 +12,11 @@ import (
 func Resolve(request Request, installed Installed, index Index, now time.Time) Decision {
 	r := &resolution{request: request, installed: installed, index: index, now: now, module: request.Name}
 	if installed.Current != nil {
-		r.current.Release = Release{Template: installed.Current.Template, Version: installed.Current.Version, Digest: installed.Current.Digest}
-		r.current.read()
+		r.current = newRun(installed.Current, "is installed")
+		r.ran = append(r.ran, r.current)
+	}
+	if installed.Attempted != nil {
+		r.ran = append(r.ran, newRun(installed.Attempted, "was begun, and may have changed data"))
 	}
 	target, hold := r.choose()
 	return r.decide(target, hold)
@@ -26,8 +29,9 @@ type resolution struct {
 	index     Index
 	now       time.Time
 
-	// current is what is installed, if anything is.
-	current   release
+	// current is what is installed; nil where nothing is. ran is that, and what was begun after it.
+	current   *run
+	ran       []*run
 	selection Selection
 	version   revision.Version
 	versions  revision.StrictRange
@@ -68,14 +72,14 @@ func (r *resolution) decide(target *release, hold *Hold) Decision {
 	switch {
 	case hold == nil:
 		stated := target.Release
-		d.Target, d.Changed = &stated, r.installed.Current == nil || r.compare(target) != same
+		d.Target, d.Changed = &stated, r.current == nil || r.current.compare(target) != same
 	case target != nil:
 		stated := target.Release
 		hold.Candidate = &stated
 	}
 	running := target
 	if hold != nil {
-		hold.Stalled = r.installed.Current == nil || hold.Reason.IsMalformed()
+		hold.Stalled = len(r.ran) == 0 || hold.Reason.IsMalformed()
 		running = r.running()
 	}
 	d.Upgrades = r.upgrades(d)
@@ -90,11 +94,11 @@ func (r *resolution) note(rule string, kept int, note string) {
 
 // running is what is installed, as its template has it; nil when the template is gone or says something else by now.
 func (r *resolution) running() *release {
-	if r.entry == nil || r.installed.Current == nil {
+	if r.entry == nil || r.current == nil {
 		return nil
 	}
 	for _, c := range r.entry.releases {
-		if r.installed.Current.is(c) && r.isCurrent(c) {
+		if r.current.is(c) && r.isCurrent(c) {
 			return c
 		}
 	}

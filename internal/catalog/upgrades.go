@@ -3,7 +3,7 @@ package catalog
 // upgrades are the releases newer than what is installed. Of those that the request does not lead to, prereleases are
 // left out: nobody waits for them.
 func (r *resolution) upgrades(d Decision) []Available {
-	if r.installed.Current == nil || r.entry == nil || d.Hold != nil && d.Hold.Reason.IsMalformed() {
+	if r.current == nil || r.entry == nil || d.Hold != nil && d.Hold.Reason.IsMalformed() {
 		return nil
 	}
 	chosen := d.Target
@@ -12,7 +12,7 @@ func (r *resolution) upgrades(d Decision) []Available {
 	}
 	isChosen := func(c *release) bool { return chosen != nil && c.Template == chosen.Template }
 	offers := keep(r.entry.releases, func(c *release) bool {
-		return c.known && r.compare(c) == newer && (isChosen(c) || r.lists(c))
+		return c.known && r.current.compare(c) == newer && (isChosen(c) || r.lists(c))
 	})
 	var upgrades []Available
 	for len(offers) > 0 && len(upgrades) < MaxUpgrades {
