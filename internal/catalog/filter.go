@@ -90,7 +90,9 @@ func (r *resolution) inRange(c *release) bool {
 }
 
 // isCurrent says whether the release is what is installed, in whatever template.
-func (r *resolution) isCurrent(c *release) bool { return r.current != nil && r.current.compare(c) == same }
+func (r *resolution) isCurrent(c *release) bool {
+	return r.current != nil && r.current.compare(c) == same
+}
 
 // funnel tells the trace in a sentence.
 func (r *resolution) funnel() string {

@@ -18,8 +18,7 @@ func (r *resolution) locate() *Hold {
 	}
 	r.entry = r.catalogue.modules[r.module]
 	if r.entry == nil {
-		return &Hold{Reason: ModuleNotFound, Message: fmt.Sprintf("There is no module %s%s%s", r.module, in(r.catalogue), r.elsewhere(
-			func(other *Catalogue) bool { return other.modules[r.module] != nil }))}
+		return &Hold{Reason: ModuleNotFound, Message: r.notFound("module", r.module, (*Catalogue).moduleNames)}
 	}
 	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.catalogue))
 	return nil
@@ -90,8 +89,7 @@ func (r *resolution) template() *Hold {
 	template := r.catalogue.templates[name]
 	switch {
 	case template == nil:
-		return &Hold{Reason: TemplateNotFound, Message: fmt.Sprintf("There is no template %s%s%s", name, in(r.catalogue), r.elsewhere(
-			func(other *Catalogue) bool { return other.templates[name] != nil }))}
+		return &Hold{Reason: TemplateNotFound, Message: r.notFound("template", name, (*Catalogue).templateNames)}
 	case template.Module == "":
 		return &Hold{Reason: ModuleUnknown, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
 	case r.request.Name != "" && template.Module != r.request.Name:
@@ -100,18 +98,6 @@ func (r *resolution) template() *Hold {
 	default:
 		return nil
 	}
-}
-
-// elsewhere is a hint at the other catalogue, where that has what is missing here.
-func (r *resolution) elsewhere(has func(*Catalogue) bool) string {
-	other := System
-	if r.catalog == System {
-		other = Local
-	}
-	if !has(r.index.at(other)) {
-		return ""
-	}
-	return fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", other)
 }
 
 // in says where a catalogue is.

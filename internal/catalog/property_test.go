@@ -298,7 +298,9 @@ func TestNothingGoesBackWithoutConsent(t *testing.T) {
 
 // returnsTo says whether the request names the release, and it ran before what runs or was begun.
 func (w *world) returnsTo(target *catalog.Release) bool {
-	is := func(c *catalog.Choice) bool { return c != nil && c.Digest == target.Digest && c.Version == target.Version }
+	is := func(c *catalog.Choice) bool {
+		return c != nil && c.Digest == target.Digest && c.Version == target.Version
+	}
 	return (w.request.Version != "" || w.request.Template != "") &&
 		(is(w.installed.Previous) || w.installed.Attempted != nil && is(w.installed.Current))
 }

@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxNear is how many similar names a message lists.
+const maxNear = 3
+
+// notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
+func (r *resolution) notFound(what, name string, in func(*Catalogue) []string) string {
+	looked, elsewhere := []Catalog{Local, System}, []Catalog(nil)
+	if r.request.Catalog == Local || r.request.Catalog == System || r.keepsCatalog() {
+		looked = []Catalog{r.catalog}
+		elsewhere = slices.DeleteFunc([]Catalog{Local, System}, func(c Catalog) bool { return c == r.catalog })
+	}
+	var places, names []string
+	for _, catalog := range looked {
+		names = append(names, in(r.index.at(catalog))...)
+		places = append(places, r.index.place(catalog))
+	}
+	message := fmt.Sprintf("There is no %s %s %s", what, name, strings.Join(slices.Compact(places), ", and "))
+	if similar := near(name, names); len(similar) > 0 {
+		message += "; similar: " + strings.Join(similar, ", ")
+	}
+	for _, catalog := range elsewhere {
+		if slices.Contains(in(r.index.at(catalog)), name) {
+			message += fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", catalog)
+		}
+	}
+	return message
+}
+
+// place says where a catalogue was looked for.
+func (i Index) place(name Catalog) string {
+	if namespace := i.at(name).namespace; namespace != "" {
+		return "in namespace " + namespace
+	}
+	return fmt.Sprintf("in the %s catalogue, for which no namespace is set", name)
+}
+
+func (c *Catalogue) moduleNames() []string { return slices.Collect(maps.Keys(c.modules)) }
+
+func (c *Catalogue) templateNames() []string { return slices.Collect(maps.Keys(c.templates)) }
+
+// near are the few names that the one was probably meant to be, the likeliest first.
+func near(name string, names []string) []string {
+	edits, most := map[string]int{}, max(1, (len(name)+1)/3)
+	for _, candidate := range names {
+		begun := strings.HasPrefix(candidate, name) || strings.HasPrefix(name, candidate)
+		if longer := len(candidate) - len(name); !begun && (longer > most || -longer > most) {
+			continue
+		}
+		if n := distance(name, candidate); begun || n <= most {
+			edits[candidate] = min(n, most)
+		}
+	}
+	similar := slices.SortedFunc(maps.Keys(edits), func(a, b string) int { return cmp.Or(edits[a]-edits[b], strings.Compare(a, b)) })
+	return similar[:min(len(similar), maxNear)]
+}
+
+// distance is how many letters have to be put in, taken out or changed to make the one word the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
