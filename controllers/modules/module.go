@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/status"
@@ -22,6 +25,10 @@ import (
 
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=modules,verbs=get;list;watch
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=modules/status,verbs=get;update;patch
+
+// countDelay is how long changes of installations are gathered before a module counts them: a channel that moves changes
+// many at once.
+const countDelay = 5 * time.Second
 
 // pointers makes Module a kernel.Kind: where its channels lead.
 type pointers struct{ shared Shared }
@@ -39,15 +46,15 @@ func SetupModule(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error
 		Named("module").
 		For(&modulesv1.Module{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
-		Watches(&modulesv1.ModuleTemplate{}, changes(0, modulesOfTemplate)).
-		Watches(&modulesv1.ModuleInstallation{}, changes(countDelay, modulesOfInstallation)).
+		Watches(&modulesv1.ModuleTemplate{}, offers.Changes(0, modulesOfTemplate)).
+		Watches(&modulesv1.ModuleInstallation{}, offers.Changes(countDelay, modulesOfInstallation)).
 		WithOptions(shared.ControllerOptions(backoff)).
 		Complete(NewModuleReconciler(shared, backoff))
 }
 
 // modulesOfTemplate are the modules that a template is, or was, a release of.
 func modulesOfTemplate(_ context.Context, before, after *modulesv1.ModuleTemplate) []reconcile.Request {
-	if before != nil && after != nil && releaseOf(before) == releaseOf(after) {
+	if before != nil && after != nil && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
 		return nil
 	}
 	names := map[types.NamespacedName]struct{}{}
@@ -56,22 +63,22 @@ func modulesOfTemplate(_ context.Context, before, after *modulesv1.ModuleTemplat
 			names[types.NamespacedName{Namespace: template.Namespace, Name: template.GetModuleName()}] = struct{}{}
 		}
 	}
-	return requests(names)
+	return offers.Requests(names)
 }
 
 // modulesOfInstallation are the modules that count an installation, or did.
 func modulesOfInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) []reconcile.Request {
-	if before != nil && after != nil && countKey(before) == countKey(after) && followed(before) == followed(after) {
+	if before != nil && after != nil && offers.CountKey(before) == offers.CountKey(after) && objects.ChannelOf(before) == objects.ChannelOf(after) {
 		return nil
 	}
 	names := map[types.NamespacedName]struct{}{}
 	for _, installation := range []*modulesv1.ModuleInstallation{before, after} {
-		if installation != nil && countKey(installation) != "" {
+		if installation != nil && offers.CountKey(installation) != "" {
 			resolution := installation.Status.Resolution
 			names[types.NamespacedName{Namespace: resolution.Namespace, Name: resolution.Module}] = struct{}{}
 		}
 	}
-	return requests(names)
+	return offers.Requests(names)
 }
 
 // lookup is what came of one look at a module.
@@ -82,7 +89,7 @@ type lookup struct {
 	// contested are the templates whose version stands for other content elsewhere.
 	contested map[string]bool
 	latest    *catalog.Release
-	counts    counts
+	counts    offers.Counts
 	// broken says what is wrong with the channels; empty when nothing is.
 	broken string
 }
@@ -116,11 +123,11 @@ func (k *pointers) Work(ctx context.Context, obj *modulesv1.Module, _ kernel.Ann
 			return l, failure.Stall(modulesv1.FailedReason, fmt.Errorf("read consumers.namespaceSelector: %w", err))
 		}
 	}
-	catalogue, err := k.shared.Catalogue.Namespace(ctx, obj.Namespace)
+	catalogue, err := k.shared.Offers.Namespace(ctx, obj.Namespace)
 	if err != nil {
 		return l, err
 	}
-	if l.counts, err = k.shared.Catalogue.counts(ctx, obj.Namespace, obj.Name); err != nil {
+	if l.counts, err = k.shared.Offers.Count(ctx, obj.Namespace, obj.Name); err != nil {
 		return l, err
 	}
 	now := k.shared.Clock.Now()

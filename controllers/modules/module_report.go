@@ -10,6 +10,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
@@ -29,7 +30,7 @@ func (k *pointers) Report(obj *modulesv1.Module, l lookup, _ error) kernel.Repor
 		return kernel.Report{Facts: standing(obj, k.Table().Facts)}
 	}
 	s := &obj.Status
-	s.Installations = count(l.counts.installations)
+	s.Installations = count(l.counts.Installations)
 	s.Channels = nil
 	for _, channel := range l.channels[:min(len(l.channels), maxChannels)] {
 		s.Channels = append(s.Channels, l.channelStatus(channel))
@@ -57,10 +58,10 @@ func (k *pointers) Report(obj *modulesv1.Module, l lookup, _ error) kernel.Repor
 func (l *lookup) channelStatus(channel catalog.ChannelStatus) modulesv1.ChannelStatus {
 	s := modulesv1.ChannelStatus{
 		Name: channel.Name, Version: channel.Version, Ready: channel.Ready && !channel.Suspended,
-		Reason: string(channel.Reason), Message: cut(channel.Detail), Installations: count(l.counts.channels[channel.Name]),
+		Reason: string(channel.Reason), Message: cut(channel.Detail), Installations: count(l.counts.Channels[channel.Name]),
 	}
 	if channel.Release != nil {
-		s.Template, s.Digest = channel.Release.Template, pinOf(channel.Release.Digest)
+		s.Template, s.Digest = channel.Release.Template, objects.PinOf(channel.Release.Digest)
 	}
 	switch {
 	case channel.Reason != "":
@@ -89,7 +90,7 @@ func (l *lookup) releaseStatus(release catalog.Release, now time.Time) modulesv1
 		if target == nil || len(s.Channels) == maxReleaseChannels {
 			continue
 		}
-		if target.Template == release.Template || sameVersion(*target, release) && target.Digest == release.Digest {
+		if target.Template == release.Template || objects.SameVersion(*target, release) && target.Digest == release.Digest {
 			s.Channels = append(s.Channels, channel.Name)
 		}
 	}

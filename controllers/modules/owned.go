@@ -3,11 +3,7 @@ package modules
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -18,6 +14,8 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/controllers/modules/offers"
+	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -27,54 +25,13 @@ const (
 	// ownedInterval is long: what is pinned does not change, and what is stored is not asked for again.
 	ownedInterval = 24 * time.Hour
 	ownedTimeout  = time.Minute
-	// maxOwnedPrefix leaves room for the hash in a name of 253 characters.
-	maxOwnedPrefix = 200
 	// shardLabel tells which of several controllers looks after a source; a source follows its template.
 	shardLabel = "sharding.fluxcd.io/key"
 )
 
-// sourceOf names the source of what the template stands for now: the one that it refers to, or the one that is made for
-// it. Another artifact has a source of another name, so that the one before can stay for those that run it.
-func sourceOf(t *modulesv1.ModuleTemplate) modulesv1.SourceReference {
-	artifact := t.Spec.Artifact
-	switch {
-	case artifact.SourceRef != nil:
-		return *artifact.SourceRef
-	case artifact.Git != nil:
-		return modulesv1.SourceReference{
-			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Name: ownedName(t.Name, artifact),
-		}
-	default:
-		return modulesv1.SourceReference{
-			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind, Name: ownedName(t.Name, artifact),
-		}
-	}
-}
-
-// ownedName is made from the template's name and all that decides about the source. The folder and the tag do not.
-func ownedName(template string, artifact modulesv1.TemplateArtifact) string {
-	artifact = *artifact.DeepCopy()
-	artifact.Path = ""
-	if artifact.OCI != nil {
-		artifact.OCI.Tag = ""
-	}
-	if artifact.Git != nil {
-		artifact.Git.Tag = ""
-	}
-	prefix := strings.TrimRight(template[:min(len(template), maxOwnedPrefix)], "-.")
-	return prefix + "-" + shortHash(template, artifact)
-}
-
-// shortHash is a hash of the values as JSON, short enough for names.
-func shortHash(values ...any) string {
-	text, _ := json.Marshal(values) // Nothing that is hashed here can fail.
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:5])
-}
-
 // ownedObject is the source that the template's artifact needs, as it has to be.
 func ownedObject(t *modulesv1.ModuleTemplate) client.Object {
-	ref := sourceOf(t)
+	ref := objects.SourceOf(t)
 	header := metav1.ObjectMeta{Namespace: t.Namespace, Name: ref.Name}
 	if shard := t.Labels[shardLabel]; shard != "" {
 		header.Labels = map[string]string{shardLabel: shard}
@@ -121,8 +78,8 @@ func localReference(ref *modulesv1.LocalReference) *meta.LocalObjectReference {
 
 // ensureOwned makes the template's source, or mends it. Only spec.suspend of it is the operators' to set.
 func (k *templates) ensureOwned(ctx context.Context, t *modulesv1.ModuleTemplate) error {
-	want, ref := ownedObject(t), sourceOf(t)
-	have := emptySource(ref)
+	want, ref := ownedObject(t), objects.SourceOf(t)
+	have := offers.EmptySource(ref)
 	err := k.shared.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
 		err = k.shared.Client.Create(ctx, want, client.FieldOwner(k.shared.FieldOwner))

@@ -22,6 +22,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	controllers "sluice.dev/sluice/controllers/modules"
+	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/tests/testenv"
@@ -64,7 +65,7 @@ type releases struct {
 	system, tenant string
 	clock          *clocktesting.FakePassiveClock
 	events         *emitted
-	catalogue      *controllers.Catalogue
+	offered        *offers.Offers
 	cached         client.Client
 	// template and module are reconcilers that the test can call itself.
 	template, module reconcile.Reconciler
@@ -87,23 +88,23 @@ func newReleases(t *testing.T) *releases {
 		t.Fatal(err)
 	}
 	p.cached = mgr.GetClient()
-	p.catalogue = controllers.NewCatalogue(mgr.GetClient(), p.system)
-	if err := p.catalogue.IndexFields(t.Context(), mgr.GetFieldIndexer()); err != nil {
+	p.offered = offers.New(mgr.GetClient(), p.system)
+	if err := p.offered.IndexFields(t.Context(), mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
-	shared := controllers.Shared{Catalogue: p.catalogue, Shell: kernel.Shell{
+	shared := controllers.Shared{Offers: p.offered, Shell: kernel.Shell{
 		Client: mgr.GetClient(), Events: p.events, FieldOwner: "sluice-test",
 		RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: p.clock, Durations: untimed{}, Workers: 2,
 	}}
 	backoff := func() *kernel.Backoff { return kernel.NewBackoff(10*time.Millisecond, time.Second) }
-	if err := controllers.SetupModuleTemplate(mgr, shared, backoff()); err != nil {
+	if err := controllers.SetupTemplate(mgr, shared, backoff()); err != nil {
 		t.Fatal(err)
 	}
 	if err := controllers.SetupModule(mgr, shared, backoff()); err != nil {
 		t.Fatal(err)
 	}
-	p.template, p.module = controllers.NewModuleTemplateReconciler(shared, backoff()), controllers.NewModuleReconciler(shared, backoff())
+	p.template, p.module = controllers.NewTemplateReconciler(shared, backoff()), controllers.NewModuleReconciler(shared, backoff())
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

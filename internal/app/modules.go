@@ -9,6 +9,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	controllers "sluice.dev/sluice/controllers/modules"
+	"sluice.dev/sluice/controllers/modules/installation"
+	"sluice.dev/sluice/controllers/modules/offers"
+	"sluice.dev/sluice/controllers/modules/records"
+	"sluice.dev/sluice/controllers/modules/wakes"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/build"
@@ -27,13 +31,13 @@ const roundsPerFetch = 4
 
 // setupModulePlane adds the controllers of templates, modules and installations.
 func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
-	catalogue := controllers.NewCatalogue(mgr.GetClient(), options.SystemNamespace)
-	if err := catalogue.IndexFields(ctx, mgr.GetFieldIndexer()); err != nil {
+	offered := offers.New(mgr.GetClient(), options.SystemNamespace)
+	if err := offered.IndexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("index the catalogue: %w", err)
 	}
-	shared := controllers.Shared{Shell: newShell(mgr, options, p, modulesOwner, roundsPerFetch), Catalogue: catalogue}
+	shared := controllers.Shared{Shell: newShell(mgr, options, p, modulesOwner, roundsPerFetch), Offers: offered}
 	backoff := options.backoff
-	if err := controllers.SetupModuleTemplate(mgr, shared, backoff()); err != nil {
+	if err := controllers.SetupTemplate(mgr, shared, backoff()); err != nil {
 		return nil, fmt.Errorf("set up the ModuleTemplate controller: %w", err)
 	}
 	if err := controllers.SetupModule(mgr, shared, backoff()); err != nil {
@@ -43,28 +47,29 @@ func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 	if err != nil {
 		return nil, err
 	}
-	if err := controllers.SetupModuleInstallation(mgr, shared, installations, backoff()); err != nil {
+	installations.Shell, installations.Offers = shared.Shell, shared.Offers
+	if err := installation.Setup(mgr, installations, backoff()); err != nil {
 		return nil, err
 	}
 	return stop, nil
 }
 
 // newInstallations makes the engine and what belongs to it.
-func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controllers.InstallationOptions, func() error, error) {
-	none := controllers.InstallationOptions{}
+func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installation.Options, func() error, error) {
+	none := installation.Options{}
 	connector, err := cluster.NewConnector(mgr.GetConfig(), cluster.Options{
 		Observe: func(verb string) { m.calls.WithLabelValues(verb).Inc() },
 	})
 	if err != nil {
 		return none, nil, fmt.Errorf("connect as the installations: %w", err)
 	}
-	wakes := controllers.NewWakes()
+	woken := wakes.New()
 	watcher, err := watch.New(watch.Options{
 		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint,
-		Notify: wakes.Notify,
+		Notify: woken.Notify,
 		Log:    ctrl.Log.WithName("watch"),
 	})
 	if err != nil {
@@ -78,9 +83,9 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controller
 			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 		},
 	})
-	records := controllers.NewInventories(mgr.GetClient(), mgr.GetAPIReader(), modulesOwner)
+	inventories := records.New(mgr.GetClient(), mgr.GetAPIReader(), modulesOwner)
 	works, err := engine.New(engine.Parts{
-		Connector: connector, Watcher: watcher, Cache: artifacts, Records: records,
+		Connector: connector, Watcher: watcher, Cache: artifacts, Records: inventories,
 		Builder: build.New(build.Options{Workers: options.BuildWorkers, Memory: options.Limits.BuildBytes}),
 	}, engine.Options{Observer: modulesObserver{m}})
 	if err != nil {
@@ -92,8 +97,8 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (controller
 		connections.Close()
 		return nil
 	}
-	return controllers.InstallationOptions{
-		Engine: works, Records: records, Connector: connector, Reader: mgr.GetAPIReader(), Wakes: wakes,
+	return installation.Options{
+		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Wakes: woken,
 		DefaultServiceAccount: options.DefaultServiceAccount, AllowOwnIdentity: options.ModulesOwnIdentity,
 	}, stop, nil
 }

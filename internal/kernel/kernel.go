@@ -173,9 +173,3 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	return k.run(ctx, req, obj)
 }
-
-// putOff looks at an object again soon. Nothing was tried, so that its backoff stays as it is.
-func (k *Kernel[O, R]) putOff(req ctrl.Request, after time.Duration) ctrl.Result {
-	k.Backoff.hold(req)
-	return ctrl.Result{RequeueAfter: k.Jitter(after)}
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -16,10 +15,6 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/status"
 )
-
-// minInterval is the shortest interval that is kept to. Without it, an interval of zero would mean never, and one of a
-// millisecond would keep a worker busy for one object.
-const minInterval = time.Second
 
 // run lets the kind work, and reports what came of it in one write.
 func (k *Kernel[O, R]) run(ctx context.Context, req ctrl.Request, obj O) (ctrl.Result, error) {
@@ -139,52 +134,4 @@ func handled(obj client.Object, view View) {
 	if token, ok := meta.ReconcileAnnotationValue(obj.GetAnnotations()); ok {
 		*view.LastHandledReconcileAt = token
 	}
-}
-
-// comeBack decides when the object is looked at again.
-func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, report Report, err error) (ctrl.Result, error) {
-	log, view := ctrl.LoggerFrom(ctx), k.Kind.View(obj)
-	if err == nil {
-		after := report.sooner(k.Jitter(max(view.Interval, minInterval)))
-		return ctrl.Result{RequeueAfter: after}, nil
-	}
-	switch f := failure.Of(err); f.Disposition {
-	case failure.Stalls:
-		log.Error(err, "reconciliation stalled: only an edit of the object helps", "reason", f.Reason)
-		return ctrl.Result{RequeueAfter: report.Again}, nil
-	case failure.Waits:
-		after := f.After
-		if after == 0 {
-			after = k.RequeueDependency
-		}
-		after = report.sooner(after)
-		log.Info("reconciliation waits for another object", "reason", f.Reason, "cause", err.Error(), "retryAfter", after.String())
-		return ctrl.Result{RequeueAfter: after}, nil
-	case failure.Retries:
-		if f.After > 0 {
-			log.Error(err, "reconciliation failed; upstream asks for time", "reason", f.Reason, "retryAfter", f.After.String())
-			return k.notBefore(req, f.After), nil
-		}
-		if view.RetryInterval > 0 {
-			after := report.sooner(k.Jitter(max(view.RetryInterval, minInterval)))
-			log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", after.String())
-			return ctrl.Result{RequeueAfter: after}, nil
-		}
-	}
-	return ctrl.Result{}, err
-}
-
-// notBefore retries with the growing delay of the backoff, but no sooner than upstream has asked for.
-func (k *Kernel[O, R]) notBefore(req ctrl.Request, after time.Duration) ctrl.Result {
-	delay := max(after, k.Backoff.When(req))
-	k.Backoff.hold(req)
-	return ctrl.Result{RequeueAfter: delay}
-}
-
-// sooner is the time after which the object is looked at, or the report's own if that is sooner.
-func (r Report) sooner(after time.Duration) time.Duration {
-	if r.Again == 0 {
-		return after
-	}
-	return min(after, r.Again)
 }

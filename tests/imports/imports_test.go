@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -30,6 +31,22 @@ func TestImportsGoDownwards(t *testing.T) {
 			}
 			if why := objection(folder, imported); why != "" {
 				t.Errorf("%s imports %s: %s", name, imported, why)
+			}
+		}
+	}
+}
+
+// TestRowsMatchFolders: a row for what does not exist says nothing, until something else takes the name.
+func TestRowsMatchFolders(t *testing.T) {
+	t.Parallel()
+	folders := map[string]bool{}
+	for name := range parse(t) {
+		folders[path.Dir(name)] = true
+	}
+	for _, row := range layers() {
+		for _, pattern := range row.packages {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(folders)), func(folder string) bool { return matches([]string{pattern}, folder) }) {
+				t.Errorf("level %d lists %s, and no folder is that", row.level, pattern)
 			}
 		}
 	}

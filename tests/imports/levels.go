@@ -31,7 +31,7 @@ func layers() []layer {
 		{level: 0, packages: []string{"storage", "internal/failure", "internal/revision", "internal/credential", "internal/printable"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
-		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/kpt"}},
+		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify"}},
 		{level: 2, packages: []string{"internal/git", "internal/registry"}},
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
@@ -45,7 +45,7 @@ func layers() []layer {
 		{level: 2, packages: []string{"internal/engine/cluster", "internal/engine/watch"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 		}},
-		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/variant"}},
+		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog"}},
 		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 		}},
@@ -53,10 +53,17 @@ func layers() []layer {
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
 			"github.com/fluxcd/pkg/apis", "github.com/fluxcd/pkg/runtime/conditions",
 		}},
+		{level: 4, packages: []string{"internal/catalog/objects"}, kubernetes: []string{
+			"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "github.com/fluxcd/pkg/runtime/conditions",
+		}},
 		{level: 5, packages: []string{"internal/kernel"}, kubernetes: []string{anything}},
-		{level: controllersLevel, packages: []string{"controllers/*"}, kubernetes: []string{anything}},
-		{level: 7, packages: []string{"internal/app"}, kubernetes: []string{anything}},
-		{level: 8, packages: []string{"."}, kubernetes: []string{anything}},
+		// What the controllers of modules share; they do not know each other.
+		{level: controllersLevel, packages: []string{
+			"controllers/modules/offers", "controllers/modules/records", "controllers/modules/wakes",
+		}, kubernetes: []string{anything}},
+		{level: 7, packages: []string{"controllers/*", "controllers/modules/*"}, kubernetes: []string{anything}},
+		{level: 8, packages: []string{"internal/app"}, kubernetes: []string{anything}},
+		{level: 9, packages: []string{"."}, kubernetes: []string{anything}},
 	}
 }
 

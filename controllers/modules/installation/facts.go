@@ -1,0 +1,209 @@
+package installation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/status"
+)
+
+// facts are the conditions beside Ready. What a round did not come to is stated as it was before.
+func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
+	var all []status.Fact
+	if r.chosen {
+		all = append([]status.Fact{resolved(r), upToDate(r, err)}, deprecated(r)...)
+	} else {
+		all = kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
+	}
+	all = append(all, forgotten(obj, r)...)
+	if !r.chosen && !r.acted {
+		return append(all, kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
+	}
+	return slices.Concat(all, applied(obj, r, err), healthy(obj, r, err), contested(r))
+}
+
+func resolved(r round) status.Fact {
+	if hold := r.decision.Hold; hold != nil && hold.Candidate == nil {
+		return no(modulesv1.ResolvedCondition, string(hold.Reason), hold.Message)
+	}
+	return yes(modulesv1.ResolvedCondition, describe(r.desired)+" is selected by "+r.decision.SelectedBy.String())
+}
+
+func upToDate(r round, err error) status.Fact {
+	switch {
+	case r.pending != nil:
+		return no(modulesv1.UpToDateCondition, r.pending.Reason, r.pending.Message)
+	case r.inventory != nil && r.inventory.Data.Attempt == nil && (!r.decision.Changed || isInstalled(r)):
+		return yes(modulesv1.UpToDateCondition, describe(r.desired)+" is installed")
+	case err != nil && stageOf(err) != engine.StageHealth:
+		return no(modulesv1.UpToDateCondition, reasonOf(err), err.Error())
+	default:
+		return no(modulesv1.UpToDateCondition, modulesv1.ProgressingReason, describe(r.desired)+" is being installed")
+	}
+}
+
+// isInstalled says that this very round has installed what was chosen: whether the choice is another release than the
+// installed one was asked before that.
+func isInstalled(r round) bool {
+	return r.desired != nil && objects.SameRelease(r.inventory.Data.Current, r.desired)
+}
+
+func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
+	const condition = modulesv1.AppliedCondition
+	if err != nil && r.failedBeforeHealth(err) {
+		return []status.Fact{no(condition, reasonOf(err), err.Error())}
+	}
+	if r.inventory == nil {
+		return nil
+	}
+	data := &r.inventory.Data
+	switch {
+	case obj.Spec.GetManagement() == modulesv1.ManagementPaused && len(r.outcome.Drifted) > 0:
+		return []status.Fact{no(condition, modulesv1.PausedReason,
+			named(r.outcome.Drifted)+" not as applied; objects are left alone while management is Paused")}
+	case obj.Spec.GetManagement() == modulesv1.ManagementPaused:
+		return []status.Fact{unknown(condition, modulesv1.PausedReason, "Objects are left alone while management is Paused")}
+	case data.Attempt != nil && data.Attempt.Stage == modulesv1.StageApplying:
+		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, describe(&data.Attempt.Release)+" is being applied")}
+	case data.Attempt != nil:
+		return []status.Fact{yes(condition, describe(&data.Attempt.Release)+" is applied")}
+	case data.Current != nil:
+		return []status.Fact{yes(condition, describe(data.Current)+" is applied"+unwatched(r.outcome.Unwatched))}
+	default:
+		return nil
+	}
+}
+
+// unwatched says which changes are seen late, and why.
+func unwatched(kinds []engine.Problem) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; changes of %s are seen late: %s", kinds[0].Ref.GVK.Kind, kinds[0].Message)
+}
+
+// failedBeforeHealth says that the round could not bring the objects to where they should be, or find that out.
+func (r round) failedBeforeHealth(err error) bool {
+	if err == nil || r.unread != nil && errors.Is(err, r.unread) || r.decision.Hold != nil && r.decision.Hold.Stalled && stageOf(err) == "" && failure.Of(err).Disposition == failure.Stalls {
+		return false
+	}
+	switch stageOf(err) {
+	case engine.StageHealth, engine.StagePrune, engine.StageDepend:
+		return false
+	default:
+		return true
+	}
+}
+
+func healthy(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
+	const condition = modulesv1.HealthyCondition
+	switch {
+	case r.inventory == nil:
+		return nil
+	case err != nil && stageOf(err) == engine.StageHealth:
+		return []status.Fact{no(condition, reasonOf(err), err.Error())}
+	case r.outcome.Healthy:
+		return []status.Fact{yes(condition, "All objects are healthy")}
+	case len(r.outcome.Waiting) > 0:
+		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Waiting for "+named(r.outcome.Waiting))}
+	case err != nil || !r.acted:
+		return kept(obj, condition)
+	default:
+		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Not known yet")}
+	}
+}
+
+func deprecated(r round) []status.Fact {
+	var reason string
+	var messages []string
+	for _, warning := range r.decision.Warnings {
+		if warning.Reason == catalog.ReleaseDeprecated || warning.Reason == catalog.ReleaseWithdrawn {
+			reason = string(warning.Reason)
+			messages = append(messages, warning.Message)
+		}
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	return []status.Fact{{
+		Type: modulesv1.DeprecatedCondition, Status: metav1.ConditionTrue, Reason: reason, Message: strings.Join(messages, "; "),
+	}}
+}
+
+func contested(r round) []status.Fact {
+	if len(r.outcome.Contested) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, maxNamed)
+	for _, problem := range r.outcome.Contested[:min(len(r.outcome.Contested), maxNamed)] {
+		lines = append(lines, named([]engine.Problem{problem})+": "+problem.Message)
+	}
+	return []status.Fact{{
+		Type: modulesv1.ContestedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DriftContestedReason,
+		Message: shorten(strings.Join(lines, "; "), maxMessage),
+	}}
+}
+
+// named names the first few objects.
+func named(problems []engine.Problem) string {
+	names := make([]string, 0, maxNamed)
+	for _, problem := range problems[:min(len(problems), maxNamed)] {
+		name := problem.Ref.Name
+		if problem.Ref.Namespace != "" {
+			name = problem.Ref.Namespace + "/" + name
+		}
+		names = append(names, problem.Ref.GVK.Kind+" "+name)
+	}
+	text := strings.Join(names, ", ")
+	if len(problems) > maxNamed {
+		text += " and others"
+	}
+	return text
+}
+
+// stageOf is the part of the engine's work that an error comes from; empty for none of it.
+func stageOf(err error) engine.Stage {
+	if staged, ok := errors.AsType[*engine.StageError](err); ok {
+		return staged.Stage
+	}
+	return ""
+}
+
+func reasonOf(err error) string {
+	if reason := failure.Of(err).Reason; reason != "" {
+		return reason
+	}
+	return modulesv1.FailedReason
+}
+
+func yes(condition, message string) status.Fact {
+	return status.Fact{Type: condition, Status: metav1.ConditionTrue, Reason: modulesv1.SucceededReason, Message: message}
+}
+
+func no(condition, reason, message string) status.Fact {
+	return status.Fact{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func unknown(condition, reason, message string) status.Fact {
+	return status.Fact{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+// describe names a release in messages.
+func describe(release *modulesv1.Release) string {
+	if release == nil {
+		return "No release"
+	}
+	if release.Version != "" {
+		return "Release " + release.Version
+	}
+	return fmt.Sprintf("The release of template %s", release.Template)
+}

@@ -1,0 +1,172 @@
+package installation
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/status"
+)
+
+// What status has room for.
+const (
+	maxMessage = 1024
+	maxDetail  = 512
+	maxTrace   = 32
+)
+
+// Report implements kernel.Kind: status says what was chosen and what is on record. A round that could not read the
+// record leaves what status said.
+func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err error) kernel.Report {
+	if !r.looked {
+		return kernel.Report{Facts: kept(obj, k.Table().Facts...)}
+	}
+	if !r.lost || r.inventory != nil {
+		reportRecord(&obj.Status, r.inventory)
+	}
+	// Before status says so: who hears of that looks at both.
+	defer func() { k.need(obj) }()
+	if !obj.DeletionTimestamp.IsZero() {
+		obj.Status.Pending, obj.Status.AvailableUpgrades = nil, nil
+		reportDeletion(&obj.Status, r)
+		return kernel.Report{Facts: deletionFacts(obj, r, err), Again: r.outcome.Again}
+	}
+	if r.chosen {
+		reportChoice(obj, r)
+	}
+	report := kernel.Report{Facts: facts(obj, r, err), Message: success(obj, r), Progress: progress(obj, r), Again: k.nextLook(r)}
+	if failure.Of(err) != nil && failure.Of(err).Disposition == failure.Stalls {
+		report.Again = 0
+		if r.inventory != nil {
+			// Only an edit helps the request, but what is installed goes on being looked after.
+			report.Again = kernel.Sooner(k.nextLook(r), obj.GetRequeueAfter())
+		}
+	}
+	return report
+}
+
+// reportRecord says what is installed.
+func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.Inventory) {
+	if inventory == nil {
+		to.Current, to.Attempted, to.Previous, to.History, to.Inventory = nil, nil, nil, nil, nil
+		return
+	}
+	data := &inventory.Data
+	to.Current, to.Attempted, to.Previous, to.History = data.Current.DeepCopy(), nil, data.Previous.DeepCopy(), nil
+	if data.Attempt != nil {
+		to.Attempted = data.Attempt.Release.DeepCopy()
+	}
+	for i := range data.History {
+		to.History = append(to.History, *data.History[i].DeepCopy())
+	}
+	to.Inventory = &modulesv1.InventoryReference{
+		Name: inventory.Name, Members: int32(len(data.Members)), //nolint:gosec // An inventory has 7,500 members at most.
+	}
+}
+
+// reportChoice says which release was chosen, and how.
+func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
+	decision, to := r.decision, &obj.Status
+	resolution := &modulesv1.Resolution{
+		// A module that no catalogue has was looked for all the same.
+		Module: cmp.Or(decision.Module, obj.Spec.Module.Name), Namespace: decision.Namespace, SelectedBy: decision.SelectedBy.String(),
+	}
+	if decision.Catalog != catalog.Auto {
+		resolution.Catalog = modulesv1.Catalog(decision.Catalog)
+	}
+	for _, rule := range decision.Trace[:min(len(decision.Trace), maxTrace)] {
+		resolution.Trace = append(resolution.Trace, modulesv1.TraceStep{
+			Rule: rule.Name, Kept: int32(rule.Kept), //nolint:gosec // Templates of a namespace are far fewer.
+			Detail: shorten(rule.Note, maxDetail),
+		})
+	}
+	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, nil
+	for _, upgrade := range decision.Upgrades {
+		if to.Current != nil && upgrade.Version == to.Current.Version {
+			// It is what the round has brought, so that the rest of them, the older ones, are none any more.
+			break
+		}
+		to.AvailableUpgrades = append(to.AvailableUpgrades, modulesv1.AvailableUpgrade{
+			Version: upgrade.Version, Template: upgrade.Template, Allowed: upgrade.Allowed, Reason: string(upgrade.Reason),
+		})
+	}
+}
+
+// success is the message of Ready when nothing is in the way of what is installed.
+func success(obj *modulesv1.ModuleInstallation, r round) string {
+	if r.inventory == nil || r.inventory.Data.Current == nil {
+		return "Nothing is installed"
+	}
+	message := describe(r.inventory.Data.Current) + " is installed"
+	switch {
+	case r.pending != nil && !toldElsewhere(obj):
+		message += "; held: " + r.pending.Message
+	case obj.Spec.GetManagement() == modulesv1.ManagementPaused:
+		message += "; its objects are left alone while management is Paused"
+	}
+	return message
+}
+
+// progress says what is still going on; empty when nothing is.
+func progress(obj *modulesv1.ModuleInstallation, r round) string {
+	switch {
+	case r.pending != nil && r.pending.Reason == modulesv1.ArtifactNotReadyReason:
+		return describe(r.desired) + " waits for its artifact: " + r.pending.Message
+	case r.inventory == nil:
+		if obj.Spec.GetManagement() == modulesv1.ManagementPaused {
+			return "Nothing is installed while management is Paused"
+		}
+		return ""
+	case obj.Spec.GetManagement() == modulesv1.ManagementPaused, !r.acted:
+		return ""
+	case r.halted:
+		return describe(&r.inventory.Data.Attempt.Release) + " was begun, and goes on when its plan with the config of now is approved"
+	case r.inventory.Data.Attempt != nil:
+		return describe(&r.inventory.Data.Attempt.Release) + " is being installed" + waitingFor(r)
+	case !r.outcome.Healthy && r.inventory.Data.Current != nil:
+		return describe(r.inventory.Data.Current) + " is installed, and not healthy yet" + waitingFor(r)
+	default:
+		return ""
+	}
+}
+
+// maxNamed is how many objects a message names.
+const maxNamed = 3
+
+// waitingFor names objects that are waited for. What they say themselves would change the message all the time.
+func waitingFor(r round) string {
+	if len(r.outcome.Waiting) == 0 {
+		return ""
+	}
+	return "; waiting for " + named(r.outcome.Waiting)
+}
+
+// kept are facts as they were stated before.
+func kept(obj *modulesv1.ModuleInstallation, conditions ...string) []status.Fact {
+	var facts []status.Fact
+	for _, condition := range conditions {
+		for _, c := range obj.Status.Conditions {
+			if c.Type == condition {
+				facts = append(facts, status.Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+			}
+		}
+	}
+	return facts
+}
+
+// shorten cuts a text to so many bytes, and never inside of a character.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const ellipsis = "…"
+	cut := most - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return strings.TrimRight(text[:cut], " ") + ellipsis
+}

@@ -1,0 +1,20 @@
+package records_test
+
+import (
+	"os"
+	"testing"
+
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// env is the one API server of the package.
+var env *testenv.Env
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,72 @@
+package modules
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/status"
+)
+
+// +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduletemplates,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduletemplates/status,verbs=get;update;patch
+
+// lookInterval is the time between two looks at a template or module of which nothing was heard: support may have ended.
+const lookInterval = 10 * time.Minute
+
+// templates makes ModuleTemplate a kernel.Kind.
+type templates struct {
+	shared Shared
+
+	mu sync.Mutex
+	// unwanted is since when sources are without use, by their UID.
+	unwanted map[types.UID]time.Time
+}
+
+var (
+	_ kernel.Kind[*modulesv1.ModuleTemplate, finding]       = (*templates)(nil)
+	_ kernel.Dismantler[*modulesv1.ModuleTemplate, finding] = (*templates)(nil)
+	_ kernel.Keeper[*modulesv1.ModuleTemplate]              = (*templates)(nil)
+)
+
+// NewTemplateReconciler returns the reconciler of ModuleTemplate objects.
+func NewTemplateReconciler(shared Shared, backoff *kernel.Backoff) reconcile.Reconciler {
+	return kernel.New(shared.Shell, &templates{shared: shared, unwanted: map[types.UID]time.Time{}}, modulesv1.InUseFinalizer, backoff)
+}
+
+// New implements kernel.Kind.
+func (*templates) New() *modulesv1.ModuleTemplate { return &modulesv1.ModuleTemplate{} }
+
+// View implements kernel.Kind.
+func (*templates) View(obj *modulesv1.ModuleTemplate) kernel.View {
+	return kernel.View{
+		Interval:               lookInterval,
+		Unreadable:             obj.UnreadableStatus,
+		ObservedGeneration:     &obj.Status.ObservedGeneration,
+		LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+	}
+}
+
+// Table implements kernel.Kind. What the conditions say beside Ready is stated with each run.
+func (*templates) Table() status.Table {
+	return status.Table{Facts: []string{
+		modulesv1.OfferedCondition, modulesv1.ArtifactVerifiedCondition, modulesv1.ConflictCondition, modulesv1.InUseCondition,
+	}}
+}
+
+// Keep implements kernel.Keeper: what installations need stays.
+func (k *templates) Keep(ctx context.Context, obj *modulesv1.ModuleTemplate) (bool, error) {
+	needed, err := k.shared.Offers.UsesOf(ctx, obj)
+	return needed.Installations > 0, err
+}
+
+// Settle implements kernel.Kind.
+func (*templates) Settle(context.Context, *modulesv1.ModuleTemplate) error { return nil }
+
+// Finalize implements kernel.Kind: garbage collection takes the sources with their template.
+func (*templates) Finalize(context.Context, *modulesv1.ModuleTemplate) error { return nil }

@@ -1,0 +1,154 @@
+package modules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/status"
+)
+
+// maxSaid bounds what status repeats of names and errors, in bytes.
+const maxSaid = 1024
+
+// Report implements kernel.Kind.
+func (k *templates) Report(obj *modulesv1.ModuleTemplate, f finding, _ error) kernel.Report {
+	if !f.looked {
+		return kernel.Report{Facts: standing(obj, k.Table().Facts)}
+	}
+	report := kernel.Report{Facts: f.facts(), Again: f.next, Progress: f.waiting, Message: f.message()}
+	s := &obj.Status
+	if !objects.StatusIsCurrent(obj) || s.Content != f.content {
+		s.Digest, s.Revision = "", ""
+	}
+	s.ModuleName, s.Version, s.Channel, s.Content = f.module, f.version, f.channel, f.content
+	s.ArtifactVersion = f.artifactVersion
+	s.SourceRef, s.UsedBy = f.source, count(f.uses)
+	// The API server keeps whole seconds.
+	s.Since = &metav1.Time{Time: f.since.Truncate(1e9)}
+	switch {
+	case f.artifact != nil:
+		s.Digest, s.Revision = f.artifact.Digest, f.artifact.Revision
+	case s.Digest == "":
+		s.Digest = objects.PinOf(f.content)
+	}
+	return report
+}
+
+// message is that of Ready.
+func (f *finding) message() string {
+	what := "Release of module " + f.module
+	if f.version != "" {
+		what = fmt.Sprintf("Release %s of module %s", f.version, f.module)
+	}
+	if f.artifact == nil {
+		return what + " is fetched when something needs it"
+	}
+	return what + " can be installed"
+}
+
+// facts are the conditions beside Ready.
+func (f *finding) facts() []status.Fact {
+	facts := []status.Fact{f.offered()}
+	switch {
+	case f.artifactErr != nil:
+		facts = append(facts, status.Fact{
+			Type: modulesv1.ArtifactVerifiedCondition, Status: metav1.ConditionFalse,
+			Reason: failure.Of(f.artifactErr).Reason, Message: cut(f.artifactErr.Error()),
+		})
+	case f.artifact != nil:
+		facts = append(facts, status.Fact{
+			Type: modulesv1.ArtifactVerifiedCondition, Status: metav1.ConditionTrue,
+			Reason: modulesv1.SucceededReason, Message: "Artifact is there, and is the one that this version was first seen with",
+		})
+	}
+	for _, reason := range []catalog.Reason{catalog.Conflict, catalog.ChannelConflict} {
+		if found, ok := f.find(reason); ok {
+			facts = append(facts, status.Fact{
+				Type: modulesv1.ConflictCondition, Status: metav1.ConditionTrue, Reason: string(reason), Message: cut(found.Message),
+			})
+			break
+		}
+	}
+	if f.uses > 0 {
+		facts = append(facts, status.Fact{
+			Type: modulesv1.InUseCondition, Status: metav1.ConditionTrue, Reason: modulesv1.InstalledReason,
+			Message: "Installations run the release, are about to, or may go back to it",
+		})
+	}
+	return facts
+}
+
+// offered says how the release can be found, with the reason that limits it most and the messages of all.
+func (f *finding) offered() status.Fact {
+	fact := status.Fact{
+		Type: modulesv1.OfferedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.SucceededReason, Message: "Installations can find the release",
+	}
+	var messages []string
+	for _, reason := range []catalog.Reason{
+		catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict, catalog.ChannelOverridden, catalog.VersionUnknown, catalog.Alias,
+	} {
+		found, ok := f.find(reason)
+		if !ok {
+			continue
+		}
+		if len(messages) == 0 {
+			fact.Reason = string(reason)
+		}
+		switch reason {
+		case catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict:
+			fact.Status = metav1.ConditionFalse
+		default:
+		}
+		messages = append(messages, found.Message)
+	}
+	if len(messages) > 0 {
+		fact.Message = cut(strings.Join(messages, "; "))
+	}
+	return fact
+}
+
+// standing are the conditions of the types as they are.
+func standing(obj conditions.Getter, types []string) []status.Fact {
+	var facts []status.Fact
+	for _, condition := range types {
+		if c := conditions.Get(obj, condition); c != nil {
+			facts = append(facts, status.Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return facts
+}
+
+// cut bounds a text, in bytes, and leaves its characters whole.
+func cut(text string) string {
+	if len(text) <= maxSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxSaid-3], "") + "..."
+}
+
+// Events implements kernel.Kind: a new problem, or the end of one.
+func (k *templates) Events(before, after *modulesv1.ModuleTemplate, f finding, err error) []event.Event {
+	about := event.About(after, modulesv1.GroupVersion.WithKind(modulesv1.ModuleTemplateKind))
+	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
+	switch {
+	case was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
+		return nil
+	case err != nil:
+		_, reason := k.Table().Explain(err)
+		return []event.Event{event.Failed(about, reason, err, after.Status.Revision)}
+	case k.Table().HasFailed(before) && f.waiting == "":
+		return []event.Event{event.Recovered(about, event.Artifact{Revision: after.Status.Revision, Digest: after.Status.Digest}, f.message())}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,133 @@
+package modules
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fluxcd/pkg/runtime/predicates"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/controllers/modules/offers"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/kernel"
+)
+
+// SetupTemplate adds the controller of ModuleTemplate objects to the manager. The catalogue's fields are indexed
+// by then.
+func SetupTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
+	w := templateWakes{shared.Offers}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("moduletemplate").
+		For(&modulesv1.ModuleTemplate{}, builder.WithPredicates(predicate.Or(
+			// Old templates have their module and version in labels and annotations.
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+			predicates.ReconcileRequestedPredicate{}))).
+		Watches(&modulesv1.ModuleTemplate{}, offers.Changes(0, w.ofTemplate)).
+		Watches(&modulesv1.Module{}, offers.Changes(0, w.ofModule)).
+		Watches(&modulesv1.ModuleInstallation{}, offers.Changes(0, w.ofInstallation)).
+		Watches(&sourcev1.OCIRepository{}, offers.Changes(0, sourced[*sourcev1.OCIRepository](w))).
+		Watches(&sourcev1.GitRepository{}, offers.Changes(0, sourced[*sourcev1.GitRepository](w))).
+		WithOptions(shared.ControllerOptions(backoff)).
+		Complete(NewTemplateReconciler(shared, backoff))
+}
+
+// templateWakes finds the templates that changes of other objects concern.
+type templateWakes struct{ offers *offers.Offers }
+
+// ofTemplate: another template may state the same version or channel, and its own status may say more about it by now.
+func (w templateWakes) ofTemplate(ctx context.Context, before, after *modulesv1.ModuleTemplate) []reconcile.Request {
+	if before != nil && after != nil && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
+		return nil
+	}
+	names := map[types.NamespacedName]struct{}{}
+	for _, template := range []*modulesv1.ModuleTemplate{before, after} {
+		if template == nil {
+			continue
+		}
+		release := objects.ReleaseOf(template)
+		names[client.ObjectKeyFromObject(template)] = struct{}{}
+		for _, other := range w.releases(ctx, template.Namespace, release.Module) {
+			if objects.SameVersion(other, release) || other.Claims() && other.Channel == release.Channel {
+				names[types.NamespacedName{Namespace: template.Namespace, Name: other.Template}] = struct{}{}
+			}
+		}
+	}
+	return offers.Requests(names)
+}
+
+// ofModule: its channels point elsewhere.
+func (w templateWakes) ofModule(ctx context.Context, before, after *modulesv1.Module) []reconcile.Request {
+	present := after
+	if present == nil {
+		present = before
+	}
+	if before != nil && after != nil && before.Generation == after.Generation {
+		return nil
+	}
+	names := map[types.NamespacedName]struct{}{}
+	for _, release := range w.releases(ctx, present.Namespace, present.Name) {
+		names[types.NamespacedName{Namespace: present.Namespace, Name: release.Template}] = struct{}{}
+	}
+	return offers.Requests(names)
+}
+
+// ofInstallation: it needs other releases than before.
+func (w templateWakes) ofInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) []reconcile.Request {
+	needed := func(obj *modulesv1.ModuleInstallation) []*modulesv1.Release {
+		if obj == nil {
+			return nil
+		}
+		return objects.ReleasesOf(obj)
+	}
+	was, is := needed(before), needed(after)
+	if equality.Semantic.DeepEqual(was, is) {
+		return nil
+	}
+	names := map[types.NamespacedName]struct{}{}
+	for _, release := range slices.Concat(was, is) {
+		names[types.NamespacedName{Namespace: release.Namespace, Name: release.Template}] = struct{}{}
+	}
+	return offers.Requests(names)
+}
+
+// sourced: the source has something else, or fails.
+func sourced[O client.Object](w templateWakes) func(context.Context, O, O) []reconcile.Request {
+	return func(ctx context.Context, before, after O) []reconcile.Request {
+		ref, namespace, changed := objects.SourceChange(before, after)
+		if !changed {
+			return nil
+		}
+		names := map[types.NamespacedName]struct{}{}
+		for _, source := range []objects.Source{objects.ReadSource(before), objects.ReadSource(after)} {
+			if source.Object == nil {
+				continue
+			}
+			if owner := metav1.GetControllerOfNoCopy(source); owner != nil && owner.Kind == modulesv1.ModuleTemplateKind {
+				names[types.NamespacedName{Namespace: namespace, Name: owner.Name}] = struct{}{}
+			}
+		}
+		if err := w.offers.TemplatesFrom(ctx, namespace, ref, names); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot list templates; they follow at their interval", "source", ref.Name)
+		}
+		return offers.Requests(names)
+	}
+}
+
+func (w templateWakes) releases(ctx context.Context, namespace, module string) []catalog.Release {
+	catalogue, err := w.offers.Namespace(ctx, namespace)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot read the catalogue; templates follow at their interval", "module", module)
+		return nil
+	}
+	return catalogue.Releases(module)
+}

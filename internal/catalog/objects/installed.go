@@ -1,0 +1,102 @@
+package objects
+
+import (
+	"strings"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+)
+
+// InstalledOf is what the record says of the installation. A record that was left by another object of the same name
+// says nothing.
+func InstalledOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Inventory) catalog.Installed {
+	if !IsRecordOf(obj, inventory) {
+		return catalog.Installed{}
+	}
+	data := &inventory.Data
+	installed := catalog.Installed{Current: ChoiceOf(data.Current), Previous: ChoiceOf(data.Previous)}
+	if data.Choice != nil {
+		installed.Module = data.Choice.Module
+		if data.Choice.Requested == obj.Spec.Module.GetCatalog() {
+			installed.Catalog = catalog.Catalog(data.Choice.Catalog)
+		}
+	}
+	if data.Current != nil && data.Current.Module != "" {
+		installed.Module = data.Current.Module
+	}
+	return installed
+}
+
+func IsRecordOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Inventory) bool {
+	return inventory != nil && inventory.Data.InstallationUID == string(obj.UID)
+}
+
+// RecordedAs is the release as it is recorded, if the record is of the very content that the catalogue has.
+func RecordedAs(inventory *modulesv1.Inventory, namespace string, chosen *catalog.Release) *modulesv1.Release {
+	if inventory == nil {
+		return nil
+	}
+	candidates := []*modulesv1.Release{inventory.Data.Current}
+	if inventory.Data.Attempt != nil {
+		candidates = append(candidates, &inventory.Data.Attempt.Release)
+	}
+	for _, r := range candidates {
+		if r != nil && r.Namespace == namespace && r.Template == chosen.Template && r.Version == chosen.Version &&
+			chosen.Digest != "" && r.Content == chosen.Digest && r.Digest != "" {
+			return r
+		}
+	}
+	return nil
+}
+
+// CatalogChoice is what the record keeps of where the release was found.
+func CatalogChoice(obj *modulesv1.ModuleInstallation, decision catalog.Decision) *modulesv1.CatalogChoice {
+	if decision.Target == nil {
+		return nil
+	}
+	return &modulesv1.CatalogChoice{
+		Requested: obj.Spec.Module.GetCatalog(),
+		Module:    decision.Module,
+		Catalog:   modulesv1.Catalog(decision.Catalog),
+		Namespace: decision.Namespace,
+	}
+}
+
+// ReleasesOf are the releases that the installation runs, has begun to run, is about to run, or may go back to.
+func ReleasesOf(installation *modulesv1.ModuleInstallation) []*modulesv1.Release {
+	var releases []*modulesv1.Release
+	status := &installation.Status
+	for _, release := range []*modulesv1.Release{status.Desired, status.Current, status.Attempted, status.Previous} {
+		if release != nil && release.Template != "" {
+			releases = append(releases, release)
+		}
+	}
+	return releases
+}
+
+// ChannelOf is the channel that the installation follows; empty for none.
+func ChannelOf(obj *modulesv1.ModuleInstallation) string {
+	if obj.Status.Resolution == nil {
+		return ""
+	}
+	if channel, found := strings.CutPrefix(obj.Status.Resolution.SelectedBy, string(catalog.ByChannel)+"/"); found {
+		return channel
+	}
+	return ""
+}
+
+// SameRelease says that the two are one release.
+func SameRelease(a, b *modulesv1.Release) bool {
+	return a != nil && a.Template == b.Template && a.Version == b.Version && a.Content == b.Content && a.Namespace == b.Namespace
+}
+
+// ChoiceOf is a recorded release as the catalogue compares it; nil for none.
+func ChoiceOf(release *modulesv1.Release) *catalog.Choice {
+	if release == nil {
+		return nil
+	}
+	return &catalog.Choice{
+		Template: release.Template, Version: release.Version, Digest: release.Content,
+		Channel: release.Channel, Namespace: release.Namespace,
+	}
+}

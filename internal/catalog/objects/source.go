@@ -1,0 +1,123 @@
+package objects
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// Source is what counts of a source, whatever its kind.
+type Source struct {
+	metav1.Object
+
+	Kind string
+	// Pin is what the source is pinned to, as it ends a revision; empty when it may move.
+	Pin string
+	// Part says what of the pinned content is taken, as a content's name has it.
+	Part     string
+	Artifact *meta.Artifact
+	Ready    *metav1.Condition
+	Failed   bool
+}
+
+// String names the source in messages.
+func (s Source) String() string { return s.Kind + " " + s.GetName() }
+
+// ArtifactOf is the artifact, if it is that of the pin.
+func (s Source) ArtifactOf(pin string) (*meta.Artifact, error) {
+	switch {
+	case s.Artifact == nil && s.Failed:
+		return nil, fmt.Errorf("%s has no Artifact: %s", s, s.Ready.Message)
+	case s.Artifact == nil:
+		return nil, fmt.Errorf("%s has no artifact yet", s)
+	case pin == "" || revisionPin(s.Artifact.Revision) != pin:
+		return nil, fmt.Errorf("%s has the artifact of another revision", s)
+	default:
+		return s.Artifact, nil
+	}
+}
+
+// ContentOf names what a template takes of the source, given the folder.
+func (s Source) ContentOf(folder string) string { return content(s.Pin, s.Part, folder) }
+
+// revisionPin is the digest or commit that a revision ends in, after the branch or tag that it may begin with.
+func revisionPin(revision string) string { return revision[strings.LastIndexByte(revision, '@')+1:] }
+
+// SourceChange says which source it is that has changed, and whether in something that counts: what it is pinned to,
+// what it has, or whether it fails.
+func SourceChange(before, after metav1.Object) (ref modulesv1.SourceReference, namespace string, changed bool) {
+	was, is := ReadSource(before), ReadSource(after)
+	present := is
+	if present.Object == nil {
+		present = was
+	}
+	if present.Object == nil {
+		return ref, "", false
+	}
+	ref = modulesv1.SourceReference{APIVersion: sourcev1.GroupVersion.String(), Kind: present.Kind, Name: present.GetName()}
+	changed = was.Object == nil || is.Object == nil || was.GetGeneration() != is.GetGeneration() || was.Failed != is.Failed ||
+		!equality.Semantic.DeepEqual(was.Artifact, is.Artifact) || is.Failed && was.Ready.Message != is.Ready.Message
+	return ref, present.GetNamespace(), changed
+}
+
+// ReadSource takes from a source what counts; nothing from none.
+func ReadSource(obj metav1.Object) Source {
+	switch obj := obj.(type) {
+	case *sourcev1.OCIRepository:
+		if obj != nil {
+			return readOCI(obj)
+		}
+	case *sourcev1.GitRepository:
+		if obj != nil {
+			return readGit(obj)
+		}
+	}
+	return Source{}
+}
+
+func readOCI(obj *sourcev1.OCIRepository) Source {
+	read := Source{
+		Object: obj, Kind: sourcev1.OCIRepositoryKind,
+		Artifact: obj.Status.Artifact, Ready: conditions.Get(obj, meta.ReadyCondition), Failed: hasFailed(obj),
+	}
+	if obj.Spec.Reference != nil {
+		read.Pin = obj.Spec.Reference.Digest
+	}
+	layer := obj.Spec.LayerSelector
+	if layer != nil {
+		read.Part = layer.MediaType
+	}
+	if obj.Spec.Ignore != nil || layer != nil && layer.Operation == sourcev1.OCILayerCopy {
+		read.Part += "!" + shortHash(obj.Spec.Ignore, layer)
+	}
+	return read
+}
+
+func readGit(obj *sourcev1.GitRepository) Source {
+	read := Source{
+		Object: obj, Kind: sourcev1.GitRepositoryKind,
+		Artifact: obj.Status.Artifact, Ready: conditions.Get(obj, meta.ReadyCondition), Failed: hasFailed(obj),
+	}
+	spec := obj.Spec
+	// What is included can move, whatever the repository itself is pinned to.
+	if spec.Reference != nil && spec.Reference.Commit != "" && len(spec.Include) == 0 {
+		read.Pin = commitPin(spec.Reference.Commit)
+	}
+	if spec.Ignore != nil || spec.RecurseSubmodules || len(spec.SparseCheckout) > 0 {
+		read.Part = "!" + shortHash(spec.Ignore, spec.RecurseSubmodules, spec.SparseCheckout)
+	}
+	return read
+}
+
+// hasFailed says whether the source has tried what its spec asks for now, in vain.
+func hasFailed(obj conditions.Getter) bool {
+	ready := conditions.Get(obj, meta.ReadyCondition)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == obj.GetGeneration()
+}
