@@ -48,7 +48,7 @@ type Request struct {
 	Substitute map[string]string
 	// Patches are strategic merge or JSON patches.
 	Patches []Patch
-	// Images are replaced wherever kustomize looks for them. One of the same name in the artifact's kustomization gives way.
+	// Images are changed wherever kustomize looks for them. What one leaves out stays as the artifact's kustomization has it.
 	Images []Image
 	// TargetNamespace is set on every object that kustomize takes for namespaced.
 	TargetNamespace string
@@ -74,7 +74,7 @@ type Target struct {
 	AnnotationSelector string `json:"annotationSelector,omitempty"`
 }
 
-// Image replaces an image's name, tag or digest.
+// Image replaces an image's name, its tag or digest, or all of these.
 type Image struct {
 	Name    string `json:"name"`
 	NewName string `json:"newName,omitempty"`

@@ -170,8 +170,15 @@ func TestWishesOfTheInstallation(t *testing.T) {
 	t.Parallel()
 	builder := build.New(build.Options{})
 	plain := map[string]string{"a/site.yaml": deployment, "b.yaml": configMap("b", "")}
-	own := map[string]string{
-		"kustomization.yaml": "resources: [site.yaml, b.yaml]\nimages: [{name: nginx, newName: mirror/nginx, newTag: '2'}]\n", "site.yaml": deployment, "b.yaml": configMap("b", ""),
+	with := func(images string) map[string]string {
+		return map[string]string{"kustomization.yaml": "resources: [site.yaml, b.yaml]\nimages: [" + images + "]\n", "site.yaml": deployment, "b.yaml": configMap("b", "")}
+	}
+	own := with("{name: nginx, newName: mirror/nginx, newTag: '2'}")
+	pinned := with("{name: nginx, digest: 'sha256:" + strings.Repeat("2", 64) + "'}")
+	suffixed := with("{name: nginx, tagSuffix: -alpine}")
+	based := map[string]string{
+		"kustomization.yaml": "resources: [base, b.yaml]\n", "base/kustomization.yaml": "resources: [site.yaml]\nimages: [{name: nginx, newTag: '3'}]\n",
+		"base/site.yaml": deployment, "b.yaml": configMap("b", ""),
 	}
 	site := func(fields string) string {
 		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"site"` + fields + "}\n"
@@ -197,8 +204,17 @@ func TestWishesOfTheInstallation(t *testing.T) {
 		"image by digest": {"in another registry", plain, func(r *build.Request) {
 			r.Images = []build.Image{{Name: "nginx", NewName: "mirror/nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
 		}, site(rest(1, "mirror/nginx@sha256:"+strings.Repeat("1", 64))) + b(`"name":"b"`)},
-		"image over the artifact's": {"one wish for one image", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
-		"the artifact's image":      {"unless nothing is wished", own, func(*build.Request) {}, site(rest(1, "mirror/nginx:2")) + b(`"name":"b"`)},
+		"tag over the artifact's":  {"the name that it gives stays", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
+		"name over the artifact's": {"the tag that it gives stays", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:2")) + b(`"name":"b"`)},
+		"digest over the artifact's": {"it takes the place of a tag", own, func(r *build.Request) {
+			r.Images = []build.Image{{Name: "nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
+		}, site(rest(1, "mirror/nginx@sha256:"+strings.Repeat("1", 64))) + b(`"name":"b"`)},
+		"name over a digest":               {"which stays", pinned, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx@sha256:"+strings.Repeat("2", 64))) + b(`"name":"b"`)},
+		"name over a suffix":               {"which stays too", suffixed, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:1.0-alpine")) + b(`"name":"b"`)},
+		"tag over a digest":                {"it takes the place of that", pinned, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
+		"the name that the artifact gives": {"is one to go by, too", own, func(r *build.Request) { r.Images = []build.Image{{Name: "mirror/nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
+		"name over a base's tag":           {"however deep", based, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:3")) + b(`"name":"b"`)},
+		"the artifact's image":             {"unless nothing is wished", own, func(*build.Request) {}, site(rest(1, "mirror/nginx:2")) + b(`"name":"b"`)},
 		"merge patch": {"to the object that it names", plain, func(r *build.Request) {
 			r.Patches = []build.Patch{{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: site}\nspec: {replicas: 5}\n"}}
 		}, site(rest(5, "nginx:1.0")) + b(`"name":"b"`)},

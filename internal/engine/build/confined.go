@@ -28,7 +28,8 @@ var errReadOnly = errors.New("the artifact is read-only")
 type confined struct {
 	from    source
 	overlay map[string][]byte // by path
-	refusal error             // the first thing that was asked for and is not allowed
+	quotes  *quotes
+	refusal error // the first thing that was asked for and is not allowed
 }
 
 var _ filesys.FileSystem = (*confined)(nil)
@@ -113,7 +114,7 @@ func (c *confined) ReadFile(file string) ([]byte, error) {
 			return nil, c.refuse(err)
 		}
 	}
-	return content, nil
+	return c.quotes.file(cleaned, content), nil
 }
 
 // ReadDir lists a folder.

@@ -25,6 +25,7 @@ func (c *confined) checkKustomization(name string, content []byte) error {
 		return nil //nolint:nilerr // kustomize reads it more strictly, and says what is wrong.
 	}
 	k.FixKustomization() // Bases become resources, older spellings of Helm charts the current one.
+	c.quotes.learn(path.Join(artifactRoot, path.Dir(name)), &k)
 	where := transport.PrintableQuoted(name)
 	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
 		return fmt.Errorf("%w: %s has Helm charts", ErrForbidden, where)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -20,7 +21,7 @@ func (j *job) render(from source) ([]rendered, error) {
 	if !j.kustomized() {
 		return j.plain(from, false)
 	}
-	tree := &confined{from: from, overlay: map[string][]byte{}}
+	tree := &confined{from: from, overlay: map[string][]byte{}, quotes: newQuotes(j.Substitute)}
 	at, err := j.prepare(tree)
 	if err != nil {
 		return nil, tree.explain(err)
@@ -33,6 +34,7 @@ func (j *job) render(from source) ([]rendered, error) {
 	made := make([]rendered, 0, built.Size())
 	for _, resource := range built.Resources() {
 		origin := "built by kustomize: " + transport.Printable(resource.GetKind()+" "+resource.GetName())
+		unmark(resource.YNode())
 		object, err := c.object(document{origin: origin, node: resource.YNode()})
 		if err != nil {
 			return nil, err
@@ -65,7 +67,7 @@ func (j *job) prepare(tree *confined) (string, error) {
 	// kustomize is more lenient than we are, so read first what it is going to read.
 	files := *j
 	files.Substitute, files.Found = nil, nil
-	k := j.wishes()
+	k := j.wishes(tree.quotes)
 	for _, f := range j.Found {
 		if f.Folder {
 			k.Resources = append(k.Resources, relative(f.Name))
@@ -91,11 +93,11 @@ func (j *job) prepare(tree *confined) (string, error) {
 func relative(name string) string { return ".." + path.Join(artifactRoot, name) }
 
 // wishes are what the request adds to a kustomization.
-func (j *job) wishes() *types.Kustomization {
+func (j *job) wishes(quotes *quotes) *types.Kustomization {
 	k := &types.Kustomization{Namespace: j.Namespace}
 	k.Kind, k.APIVersion = types.KustomizationKind, types.KustomizationVersion
 	for _, p := range j.Patches {
-		patch := types.Patch{Patch: p.Patch}
+		patch := types.Patch{Patch: quotes.text(p.Patch)}
 		if p.Target != (Target{}) {
 			patch.Target = p.Target.selector()
 		}
@@ -119,7 +121,7 @@ func (t Target) selector() *types.Selector {
 // extend puts the wishes into the artifact's own kustomization, where kustomize applies them along with what is there.
 func (j *job) extend(tree *confined) (string, error) {
 	at := path.Join(artifactRoot, j.Path)
-	wishes := j.wishes()
+	wishes := j.wishes(tree.quotes)
 	if wishes.Namespace == "" && len(wishes.Patches) == 0 && len(wishes.Images) == 0 {
 		return at, nil
 	}
@@ -141,26 +143,35 @@ func (j *job) extend(tree *confined) (string, error) {
 		}
 		k.Patches = append(k.Patches, wishes.Patches...)
 		k.FixKustomization() // Images may be under an older name.
-		k.Images = replaceImages(k.Images, wishes.Images)
+		k.Images = changeImages(k.Images, wishes.Images)
 		return at, tree.generate(file, k)
 	}
 	return at, nil
 }
 
-// replaceImages lets the wish for an image take the place of what the artifact says of the same one.
-func replaceImages(have, wishes []types.Image) []types.Image {
+// changeImages lets each wish for an image change what the artifact says of the same one.
+func changeImages(have, wishes []types.Image) []types.Image {
 	for _, wish := range wishes {
-		replaced := false
+		known := false
 		for i := range have {
 			if have[i].Name == wish.Name {
-				have[i], replaced = wish, true
+				have[i], known = changed(have[i], wish), true
 			}
 		}
-		if !replaced {
+		if !known {
 			have = append(have, wish)
 		}
 	}
 	return have
+}
+
+// changed is what the artifact says of an image, but for what the wish names. A tag and a digest stand for the same.
+func changed(image, wish types.Image) types.Image {
+	if wish.NewTag != "" || wish.Digest != "" {
+		image.NewTag, image.Digest, image.TagSuffix = wish.NewTag, wish.Digest, ""
+	}
+	image.NewName = cmp.Or(wish.NewName, image.NewName)
+	return image
 }
 
 func (c *confined) generate(name string, k *types.Kustomization) error {
@@ -169,6 +180,7 @@ func (c *confined) generate(name string, k *types.Kustomization) error {
 		return fmt.Errorf("%w: %w", ErrKustomize, err)
 	}
 	c.overlay[name] = content
+	c.quotes.learn(path.Dir(name), k)
 	return nil
 }
 
@@ -182,6 +194,6 @@ func (c *confined) explain(err error) error {
 			return err
 		}
 	}
-	text := strings.NewReplacer(artifactRoot+"/", "", artifactRoot, ".", generatedRoot, "(generated)").Replace(err.Error())
+	text := strings.NewReplacer(artifactRoot+"/", "", artifactRoot, ".", generatedRoot, "(generated)", quoteMark, "").Replace(err.Error())
 	return fmt.Errorf("%w: %w", ErrKustomize, transport.SafeError(errors.New(text)))
 }
