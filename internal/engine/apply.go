@@ -19,7 +19,7 @@ import (
 // apply applies the members that the attempt is to change, stage by stage, and writes down what came of it: in one
 // write, however many they were. A stage begins once all of the one before was taken, and its gates are open.
 func (r *round) apply(ctx context.Context) (bool, error) {
-	made, err := r.objects(ctx, r.aim)
+	made, err := r.renders.objects(ctx, r.aim)
 	if err != nil {
 		return false, err
 	}

@@ -18,14 +18,14 @@ func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := e.round(in, s)
-	defer r.close()
+	defer r.renders.close()
 	if err := r.open(ctx); err != nil {
 		return false, err
 	}
 	if r.record == nil || r.record.Data.Attempt == nil {
 		return false, nil
 	}
-	found, err := r.aimAt(ctx, in.Target)
+	found, err := r.renders.aimAt(ctx, in.Target)
 	if err != nil {
 		return false, err
 	}

@@ -19,7 +19,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	if err := r.depend(ctx); err != nil {
 		return r.putOff(err)
 	}
-	made, err := r.objects(ctx, r.aim)
+	made, err := r.renders.objects(ctx, r.aim)
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (r *round) create(
 		TypeMeta:   metav1.TypeMeta{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.InventoryKind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
 		Data: modulesv1.InventoryData{
-			InstallationUID: r.in.UID, Salt: r.salt(), Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
+			InstallationUID: r.in.UID, Salt: r.renders.salt, Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
 			Attempt: attempt, Members: members, Deletion: deletion,
 		},
 	}

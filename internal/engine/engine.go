@@ -4,14 +4,75 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
+	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/engine/watch"
+	"sluice.dev/sluice/internal/failure"
 )
+
+// Engine installs releases and keeps them. It is safe for concurrent use; rounds of one installation follow each other.
+type Engine struct {
+	parts   Parts
+	options Options
+	clock   clock.PassiveClock
+	library *health.Library
+	// conventions judges by the conventions of status alone.
+	conventions *health.Checker
+	fights      *watch.Fights
+	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
+	suspicions *watch.Fights
+	renders    *renders
+	sessions   sync.Map
+}
+
+// failedAgain is how soon at least a round follows one that failed.
+const failedAgain = 5 * time.Second
+
+// Reconcile does one bounded round for the installation, and never waits for what takes its time: it says so in the
+// outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
+// of modulesv1's reasons; the outcome beside one is what was reached.
+func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
+	s := e.session(in)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := e.round(in, s)
+	defer r.renders.close()
+	err := r.run(ctx)
+	out := r.conclude()
+	if found := failure.Of(err); err != nil && found.Disposition == failure.Retries && out.Again > 0 {
+		// What was refused is asked for again as well.
+		out.Again = max(out.Again, failedAgain)
+	}
+	return out, err
+}
+
+// Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
+// objects and those that would go.
+func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
+	s := e.session(in)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := e.round(in, s)
+	defer r.renders.close()
+	return r.plan(ctx)
+}
+
+// Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
+// installations that are gone without a deletion, or belong to another process now.
+func (e *Engine) Forget(key string) {
+	e.parts.Watcher.Want(key, "", nil)
+	e.fights.Forget(key)
+	e.suspicions.Forget(key)
+	e.sessions.Delete(key)
+}
 
 // Installation is what a round works on: what is wanted, and as whom.
 type Installation struct {
@@ -104,6 +165,8 @@ type Outcome struct {
 	Mode    modulesv1.DeletionMode
 	Blocked []modulesv1.DeletionBlocker
 	Unknown []modulesv1.UnknownResource
+	// Unused are variables of spec.config.substitute that no object of the release asked for.
+	Unused []string
 	// Notes are events to report.
 	Notes []Note
 	// Depends are the objects that spec.dependsOn names, while a new attempt waits for them or just began: a change of one

@@ -23,7 +23,7 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 	if len(drifted) == 0 {
 		return true, r.settleTakings(ctx)
 	}
-	made, err := r.objects(ctx, r.kept)
+	made, err := r.renders.objects(ctx, r.kept)
 	if err != nil {
 		return false, err
 	}

@@ -1,23 +1,19 @@
 package engine
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/utils/clock"
 
-	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/health"
 	"sluice.dev/sluice/internal/engine/watch"
-	"sluice.dev/sluice/internal/failure"
 )
 
 // Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
@@ -66,23 +62,6 @@ type Options struct {
 	Observer Observer
 }
 
-// Engine installs releases and keeps them. It is safe for concurrent use; rounds of one installation follow each other.
-type Engine struct {
-	parts   Parts
-	options Options
-	clock   clock.PassiveClock
-	library *health.Library
-	// conventions judges by the conventions of status alone.
-	conventions *health.Checker
-	fights      *watch.Fights
-	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
-	suspicions *watch.Fights
-	renders    *lru.Cache[string, string]
-	failures   failures
-	turns      *turns
-	sessions   sync.Map
-}
-
 // New returns an Engine. The error says which part is missing.
 func New(parts Parts, options Options) (*Engine, error) {
 	if parts.Connector == nil || parts.Watcher == nil || parts.Cache == nil || parts.Builder == nil || parts.Records == nil {
@@ -101,7 +80,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 	if options.Random == nil {
 		options.Random = rand.Reader
 	}
-	renders, err := lru.New[string, string](options.Renders)
+	known, err := lru.New[string, rendered](options.Renders)
 	if err != nil {
 		return nil, err
 	}
@@ -115,51 +94,13 @@ func New(parts Parts, options Options) (*Engine, error) {
 	}
 	return &Engine{
 		parts: parts, options: options, clock: options.Clock,
-		library: library, conventions: conventions, fights: watch.NewFights(options.Fights), renders: renders,
-		failures: newFailures(), turns: newTurns(options.RenderBytes, options.RenderPatience),
+		library: library, conventions: conventions, fights: watch.NewFights(options.Fights),
+		renders: &renders{
+			cache: parts.Cache, builder: parts.Builder, clock: options.Clock, observer: options.Observer, known: known,
+			failures: newFailures(), turns: newTurns(options.RenderBytes, options.RenderPatience),
+		},
 		suspicions: watch.NewFights(watch.FightOptions{Threshold: 1}),
 	}, nil
-}
-
-// failedAgain is how soon at least a round follows one that failed.
-const failedAgain = 5 * time.Second
-
-// Reconcile does one bounded round for the installation, and never waits for what takes its time: it says so in the
-// outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
-// of modulesv1's reasons; the outcome beside one is what was reached.
-func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
-	s := e.session(in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := e.round(in, s)
-	defer r.close()
-	err := r.run(ctx)
-	out := r.conclude()
-	if found := failure.Of(err); err != nil && found.Disposition == failure.Retries && out.Again > 0 {
-		// What was refused is asked for again as well.
-		out.Again = max(out.Again, failedAgain)
-	}
-	return out, err
-}
-
-// Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
-// objects and those that would go.
-func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
-	s := e.session(in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := e.round(in, s)
-	defer r.close()
-	return r.plan(ctx)
-}
-
-// Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
-// installations that are gone without a deletion, or belong to another process now.
-func (e *Engine) Forget(key string) {
-	e.parts.Watcher.Want(key, "", nil)
-	e.fights.Forget(key)
-	e.suspicions.Forget(key)
-	e.sessions.Delete(key)
 }
 
 func orDefault[T comparable](set, otherwise T) T {

@@ -22,7 +22,7 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 		return modulesv1.Plan{}, err
 	}
 	planned := &aim{target: r.in.Target}
-	made, err := r.objects(ctx, planned)
+	made, err := r.renders.objects(ctx, planned)
 	if err != nil {
 		return modulesv1.Plan{}, err
 	}

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ type round struct {
 	session *session
 	client  *cluster.Client
 	record  *modulesv1.Inventory
+	renders *rendering
 	out     Outcome
 	// name, label and fields are the installation's key, InstallationID and Manager.
 	name, label, fields string
@@ -46,8 +49,6 @@ type round struct {
 	taking sync.Mutex
 	// homeless says that the installation's namespace is being deleted, once that was asked.
 	homeAsked, homeless bool
-	// turns are the shares of memory that the round's renders have.
-	turns []*turn
 	// removed are members that are gone, and still in the record.
 	removed map[key]bool
 	// Once a round each.
@@ -56,7 +57,7 @@ type round struct {
 
 func (e *Engine) round(in Installation, s *session) *round {
 	return &round{
-		engine: e, in: in, session: s,
+		engine: e, in: in, session: s, renders: &rendering{renders: e.renders, in: in},
 		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
 		until: e.clock.Now().Add(e.options.Budget),
 	}
@@ -118,13 +119,31 @@ func (r *round) open(ctx context.Context) error {
 	if err != nil {
 		return failure.At(StageApply, failure.Retry(modulesv1.FailedReason, err))
 	}
+	r.renders.client, r.renders.salt = r.client, r.salt()
+	if r.record != nil {
+		r.renders.members = r.record.Data.Members
+	}
 	return nil
+}
+
+// salt is what the installation's hashes are made with: that on record, or the one that is going to be.
+func (r *round) salt() string {
+	switch {
+	case r.record != nil && r.record.Data.Salt != "":
+		return r.record.Data.Salt
+	case r.session.salt == "":
+		raw := make([]byte, 16)
+		// The system's randomness does not fail, and another source's shortage leaves zeros, which are a salt as well.
+		_, _ = io.ReadFull(r.engine.options.Random, raw)
+		r.session.salt = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	return r.session.salt
 }
 
 // save writes the record as the change leaves it. Only then is it the record.
 func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData)) error {
 	next := r.record.DeepCopy()
-	next.Data.Salt = r.salt()
+	next.Data.Salt = r.renders.salt
 	change(&next.Data)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()
@@ -161,10 +180,21 @@ func (r *round) conclude() Outcome {
 		r.out.Phase = r.record.Data.Phase
 		r.out.Settled = r.record.Data.Attempt == nil && r.record.Data.Phase == modulesv1.PhaseInstalled
 	}
-	r.out.Unwatched = r.unwatched()
+	r.out.Unwatched, r.out.Unused = r.unwatched(), r.unused()
 	slices.SortStableFunc(r.out.Waiting, byRef)
 	slices.SortStableFunc(r.out.Contested, byRef)
 	return r.out
+}
+
+// unused are the variables that nothing asked for, of those that the installation itself gives.
+func (r *round) unused() []string {
+	if r.aim == nil || r.in.Spec.Config == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.aim.unused), func(name string) bool {
+		_, own := r.in.Spec.Config.Substitute[name]
+		return !own
+	})
 }
 
 func (r *round) key() string     { return r.name }

@@ -102,7 +102,7 @@ func (r *round) takeAim(ctx context.Context) error {
 	if target == nil {
 		return nil
 	}
-	found, err := r.aimAt(ctx, target)
+	found, err := r.renders.aimAt(ctx, target)
 	switch {
 	case err == nil:
 		r.aim = found
@@ -124,7 +124,7 @@ func (r *round) underway(ctx context.Context) *aim {
 	if r.in.Target == nil || r.in.Current == nil {
 		return nil
 	}
-	found, err := r.aimAt(ctx, r.in.Current)
+	found, err := r.renders.aimAt(ctx, r.in.Current)
 	if err != nil || !r.under(found) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (r *round) keepable(ctx context.Context) *aim {
 	case r.aim != nil && r.recorded(r.aim):
 		r.kept = r.aim
 	case r.in.Current != nil && r.in.Target != nil:
-		if found, err := r.aimAt(ctx, r.in.Current); err == nil && r.recorded(found) {
+		if found, err := r.renders.aimAt(ctx, r.in.Current); err == nil && r.recorded(found) {
 			r.kept = found
 		}
 	}

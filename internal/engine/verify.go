@@ -37,7 +37,7 @@ func (r *round) unseen(now time.Time) bool {
 // verify applies all members once; where only some cannot be watched, and it is for their sake, these alone. It finds
 // what fingerprints cannot show.
 func (r *round) verify(ctx context.Context) (bool, error) {
-	made, err := r.objects(ctx, r.kept)
+	made, err := r.renders.objects(ctx, r.kept)
 	if err != nil {
 		return false, err
 	}

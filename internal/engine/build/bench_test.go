@@ -11,7 +11,7 @@ func benchmark(b *testing.B, kustomized bool, vars map[string]string) {
 	builder, r := build.New(build.Options{}), build.Request{Tree: many(300, kustomized), Substitute: vars}
 	b.ReportAllocs()
 	for b.Loop() {
-		objects, err := builder.Build(b.Context(), r)
+		objects, err := objectsOf(builder.Build(b.Context(), r))
 		check(b, err)
 		if len(objects) != 300 {
 			b.Fatal(len(objects))
@@ -44,7 +44,7 @@ func BenchmarkKustomizeNamespace300(b *testing.B) {
 }
 
 func BenchmarkRenderDigest300(b *testing.B) {
-	objects, err := build.New(build.Options{}).Build(b.Context(), build.Request{Tree: many(300, false)})
+	objects, err := objectsOf(build.New(build.Options{}).Build(b.Context(), build.Request{Tree: many(300, false)}))
 	check(b, err)
 	for b.Loop() {
 		build.RenderDigest(objects)

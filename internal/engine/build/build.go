@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -144,6 +145,13 @@ func New(options Options) *Builder {
 	return &Builder{options: options, slots: make(chan struct{}, options.Workers)}
 }
 
+// Built is what was made of a request.
+type Built struct {
+	Objects []*unstructured.Unstructured
+	// Unused are the names of variables that no object asked for, in order.
+	Unused []string
+}
+
 // Build gives the objects at the path, in the order of the files and of the documents in them.
 //
 // Without a kustomization file these are the documents of all .yaml, .yml and .json files at and beneath the path, in
@@ -153,12 +161,12 @@ func New(options Options) *Builder {
 //
 // Every object is complete (API version, kind, name), the only one of its group, kind, namespace and name, and passed
 // Normalise. Apart from ErrWorker and the context's, errors are about the artifact or the request, and come again for the same.
-func (b *Builder) Build(ctx context.Context, r Request) ([]*unstructured.Unstructured, error) {
+func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 	work, err := plan(ctx, r)
 	if err != nil {
-		return nil, err
+		return Built{}, err
 	}
-	var made []rendered
+	var made output
 	if !work.heavy() {
 		made, err = work.plain(&treeSource{tree: r.Tree}, true)
 	}
@@ -166,13 +174,14 @@ func (b *Builder) Build(ctx context.Context, r Request) ([]*unstructured.Unstruc
 		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
+		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
 	}
-	objects, err := finish(made, r)
+	objects, err := finish(made.objects, r)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
+		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
 	}
-	return objects, nil
+	unused := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Substitute)), func(name string) bool { return slices.Contains(made.used, name) })
+	return Built{Objects: objects, Unused: unused}, nil
 }
 
 // job is a request as a worker gets it, with what was found at its path.

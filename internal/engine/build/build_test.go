@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/engine/build"
@@ -49,6 +50,11 @@ func show(tb testing.TB, objects []*unstructured.Unstructured) string {
 		out.WriteString("\n")
 	}
 	return out.String()
+}
+
+// objectsOf are the objects alone of what was built.
+func objectsOf(built build.Built, err error) ([]*unstructured.Unstructured, error) {
+	return built.Objects, err
 }
 
 func names(objects []*unstructured.Unstructured) []string {
@@ -144,7 +150,7 @@ items:
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := builder.Build(t.Context(), build.Request{Tree: tree(test.files), Path: test.path})
+			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(test.files), Path: test.path}))
 			check(t, err)
 			if diff := cmp.Diff(test.want, names(objects)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", test.reason, diff)
@@ -227,7 +233,7 @@ func TestWishesOfTheInstallation(t *testing.T) {
 			t.Parallel()
 			r := build.Request{Tree: tree(test.files)}
 			test.change(&r)
-			objects, err := builder.Build(t.Context(), r)
+			objects, err := objectsOf(builder.Build(t.Context(), r))
 			check(t, err)
 			if diff := cmp.Diff(test.want, show(t, objects)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", test.reason, diff)
@@ -250,9 +256,9 @@ func TestPatchTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := builder.Build(t.Context(), build.Request{Tree: tree(files), Patches: []build.Patch{
+			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(files), Patches: []build.Patch{
 				{Patch: "- {op: replace, path: /data/key, value: after}", Target: target},
-			}})
+			}}))
 			check(t, err)
 			got := map[string]any{}
 			for _, o := range objects {
@@ -325,7 +331,7 @@ func TestSubstitution(t *testing.T) {
 		all.WriteString("---\n" + manifest)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := builder.Build(t.Context(), build.Request{Tree: tree(map[string]string{"a.yaml": manifest}), Substitute: vars})
+			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(map[string]string{"a.yaml": manifest}), Substitute: vars}))
 			check(t, err)
 			assert(t, test.reason, test.want, objects[0])
 		})
@@ -333,7 +339,7 @@ func TestSubstitution(t *testing.T) {
 	t.Run("kustomized", func(t *testing.T) {
 		t.Parallel()
 		files := map[string]string{"kustomization.yaml": kustomizationA, "a.yaml": all.String()}
-		objects, err := builder.Build(t.Context(), build.Request{Tree: tree(files), Substitute: vars})
+		objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(files), Substitute: vars}))
 		check(t, err)
 		for i, name := range order {
 			assert(t, name+" by kustomize: "+tests[name].reason, tests[name].want, objects[i])
@@ -347,7 +353,7 @@ func TestSubstitutionOfKeysAndExemptions(t *testing.T) {
 	files := map[string]string{"a.yaml": configMap("a-${S}", "data:\n  ${S}.conf: '1'\n") +
 		"---\n" + configMap("b", "  labels: {kustomize.toolkit.fluxcd.io/substitute: disabled}\ndata: {a: '${S}'}\n") +
 		"---\n" + configMap("c", "  annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}\ndata: {a: '${OTHER}'}\n")}
-	objects, err := builder.Build(t.Context(), build.Request{Tree: tree(files), Substitute: map[string]string{"S": "s"}})
+	objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(files), Substitute: map[string]string{"S": "s"}}))
 	check(t, err)
 	want := `{"apiVersion":"v1","data":{"s.conf":"1"},"kind":"ConfigMap","metadata":{"name":"a-s"}}
 {"apiVersion":"v1","data":{"a":"${S}"},"kind":"ConfigMap","metadata":{"labels":{"kustomize.toolkit.fluxcd.io/substitute":"disabled"},"name":"b"}}
@@ -356,10 +362,40 @@ func TestSubstitutionOfKeysAndExemptions(t *testing.T) {
 	if diff := cmp.Diff(want, show(t, objects)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	objects, err = builder.Build(t.Context(), build.Request{Tree: tree(map[string]string{"a.yaml": configMap("a", "data: {x: '${S} ${'}\n")})})
+	objects, err = objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(map[string]string{"a.yaml": configMap("a", "data: {x: '${S} ${'}\n")})}))
 	check(t, err)
 	if got, _, _ := unstructured.NestedString(objects[0].Object, "data", "x"); got != "${S} ${" {
 		t.Errorf("without variables nothing is substituted: %q", got)
+	}
+}
+
+// TestUnusedVariablesAreTold: a variable is used when an object that is made asks for it, whatever came of that.
+func TestUnusedVariablesAreTold(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"A": "1", "B": "2", "C": "3", "PATCHED": "4", "OFF": "5", "typo": "6"}
+	manifest := configMap("a", "data: {a: '${A}', b: '${A:-${B}}', c: '${C:0:1}'}\n") +
+		"---\n" + configMap("off", "  labels: {kustomize.toolkit.fluxcd.io/substitute: disabled}\ndata: {off: '${OFF}'}\n")
+	patch := []build.Patch{{Patch: "- {op: add, path: /data/p, value: '${PATCHED}'}", Target: build.Target{Name: "a"}}}
+	tests := map[string]struct {
+		reason string
+		r      build.Request
+		want   []string
+	}{
+		"plain":      {"also where a worker goes on with it", build.Request{Tree: tree(map[string]string{"a.yaml": manifest}), Substitute: vars}, []string{"OFF", "PATCHED", "typo"}},
+		"kustomized": {"", build.Request{Tree: tree(map[string]string{"a.yaml": manifest, "kustomization.yaml": kustomizationA}), Substitute: vars}, []string{"OFF", "PATCHED", "typo"}},
+		"patched":    {"a patch brings variables too", build.Request{Tree: tree(map[string]string{"a.yaml": manifest}), Substitute: vars, Patches: patch}, []string{"OFF", "typo"}},
+		"all":        {"", build.Request{Tree: tree(map[string]string{"a.yaml": manifest}), Substitute: map[string]string{"A": "1", "B": "2", "C": "3"}}, nil},
+		"none":       {"", build.Request{Tree: tree(map[string]string{"a.yaml": manifest})}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built, err := build.New(build.Options{}).Build(t.Context(), test.r)
+			check(t, err)
+			if diff := cmp.Diff(test.want, built.Unused, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", test.reason, diff)
+			}
+		})
 	}
 }
 
@@ -383,7 +419,7 @@ text: |
 quoted: "1"
 binary: !!str 0x10
 `)}
-	objects, err := build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files)})
+	objects, err := objectsOf(build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files)}))
 	check(t, err)
 	want := map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
@@ -417,7 +453,7 @@ metadata:
 data: {a: YQ==, b: Yg==}
 stringData: {b: new, c: ""}
 `}
-	objects, err := build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files)})
+	objects, err := objectsOf(build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files)}))
 	check(t, err)
 	want := `{"apiVersion":"v1","data":{"a":"YQ==","b":"bmV3","c":""},"kind":"Secret","metadata":{"name":"a"}}` + "\n"
 	if diff := cmp.Diff(want, show(t, objects)); diff != "" {
@@ -438,10 +474,10 @@ func TestSameRequestSameObjects(t *testing.T) {
 		{Tree: many(50, true), TargetNamespace: "apps"},
 	}
 	for _, r := range requests {
-		first, err := builder.Build(t.Context(), r)
+		first, err := objectsOf(builder.Build(t.Context(), r))
 		check(t, err)
 		for range 3 {
-			again, err := builder.Build(t.Context(), r)
+			again, err := objectsOf(builder.Build(t.Context(), r))
 			check(t, err)
 			if diff := cmp.Diff(show(t, first), show(t, again)); diff != "" {
 				t.Fatal(diff)
@@ -461,9 +497,9 @@ func TestSameRequestSameObjects(t *testing.T) {
 func TestPlainEqualsKustomized(t *testing.T) {
 	t.Parallel()
 	builder := build.New(build.Options{})
-	plain, err := builder.Build(t.Context(), build.Request{Tree: many(30, false)})
+	plain, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: many(30, false)}))
 	check(t, err)
-	kustomized, err := builder.Build(t.Context(), build.Request{Tree: many(30, true)})
+	kustomized, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: many(30, true)}))
 	check(t, err)
 	if diff := cmp.Diff(show(t, plain), show(t, kustomized)); diff != "" {
 		t.Errorf("kustomize reads another thing: %s", diff)

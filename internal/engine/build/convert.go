@@ -3,7 +3,9 @@ package build
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +33,14 @@ type budget struct {
 
 func newConverter(vars map[string]string, simple bool) *converter {
 	return &converter{vars: newSubstitution(vars, simple), simple: simple}
+}
+
+// used are the variables that objects asked for.
+func (c *converter) used() []string {
+	if c.vars == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(c.vars.used))
 }
 
 // The label or annotation that keeps variables of an object as they are, as Flux spells it.

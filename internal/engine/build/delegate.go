@@ -18,38 +18,38 @@ import (
 )
 
 // delegate lets a worker do the job.
-func (b *Builder) delegate(ctx context.Context, work *job, from source) ([]rendered, error) {
+func (b *Builder) delegate(ctx context.Context, work *job, from source) (output, error) {
 	select {
 	case b.slots <- struct{}{}:
 		defer func() { <-b.slots }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return output{}, ctx.Err()
 	}
 	work.Memory, work.CPU, work.Wall = b.options.Memory, seconds(b.options.CPU), seconds(b.options.Wall)
 	content, err := json.Marshal(work)
 	if err != nil {
-		return nil, err
+		return output{}, err
 	}
 	if len(content) > maxJob {
-		return nil, fmt.Errorf("%w: variables and patches of more than %d bytes", ErrLimit, maxJob)
+		return output{}, fmt.Errorf("%w: variables and patches of more than %d bytes", ErrLimit, maxJob)
 	}
 	limited, cancel := context.WithTimeout(ctx, b.options.Wall)
 	defer cancel()
 	w, err := start(limited, b.options.Worker)
 	if err != nil {
-		return nil, err
+		return output{}, err
 	}
 	made, talking := w.talk(content, from)
 	ending := w.end(talking)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return output{}, ctx.Err()
 	case talking == nil:
 		return made, nil
 	case !errors.Is(talking, errBroken):
-		return nil, talking
+		return output{}, talking
 	}
-	return nil, b.diagnose(limited, w, talking, ending)
+	return output{}, b.diagnose(limited, w, talking, ending)
 }
 
 func seconds(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/time.Second)) }
@@ -93,38 +93,41 @@ func (w *worker) end(talking error) error {
 }
 
 // talk gives the job, answers calls and collects objects. Errors of the job are told, all others are errBroken.
-func (w *worker) talk(job []byte, from source) ([]rendered, error) {
+func (w *worker) talk(job []byte, from source) (output, error) {
 	if err := writeFrame(w.in, frameJob, job); err != nil {
-		return nil, err
+		return output{}, err
 	}
 	in := bufio.NewReaderSize(w.out, 64<<10)
-	var made []rendered
+	var made output
 	total := 0
 	for {
 		tag, content, err := readFrame(in, maxObject+4096)
 		if err != nil {
-			return nil, err
+			return output{}, err
 		}
 		switch tag {
 		case frameKind, frameRead, frameList:
 			if err := w.reply(tag, string(content), from); err != nil {
-				return nil, err
+				return output{}, err
 			}
 		case frameObject:
-			if total += len(content); total > maxText+maxDocuments*4096 || len(made) == maxDocuments {
-				return nil, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
+			if total += len(content); total > maxText+maxDocuments*4096 || len(made.objects) == maxDocuments {
+				return output{}, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
 			}
 			one, err := decodeObject(content)
 			if err != nil {
-				return nil, err
+				return output{}, err
 			}
-			made = append(made, one)
+			made.objects = append(made.objects, one)
 		case frameRefuse:
-			return nil, decodeError(content)
+			return output{}, decodeError(content)
 		case frameEnd:
+			if len(content) > 0 {
+				made.used = strings.Split(string(content), "\x00")
+			}
 			return made, nil
 		default:
-			return nil, errBroken
+			return output{}, errBroken
 		}
 	}
 }

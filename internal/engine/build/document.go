@@ -25,27 +25,33 @@ type rendered struct {
 	object map[string]any
 }
 
+// output is what was rendered, and the names of the variables that this took.
+type output struct {
+	objects []rendered
+	used    []string
+}
+
 // plain renders the files without kustomize. Simple leaves to a worker what may take long.
-func (j *job) plain(from source, simple bool) ([]rendered, error) {
+func (j *job) plain(from source, simple bool) (output, error) {
 	c := newConverter(j.Substitute, simple)
 	var made []rendered
 	nodes := 0
 	for _, f := range j.Found {
 		content, err := from.read(f.Name)
 		if err != nil {
-			return nil, err
+			return output{}, err
 		}
 		if nodes += separators(content); simple && nodes > maxSeparators {
-			return nil, errHeavy
+			return output{}, errHeavy
 		}
 		found, err := documents(f.Name, content)
 		if err != nil {
-			return nil, err
+			return output{}, err
 		}
 		for _, d := range found {
 			object, err := c.object(d)
 			if err != nil {
-				return nil, err
+				return output{}, err
 			}
 			if isLocal(object) {
 				continue
@@ -53,10 +59,10 @@ func (j *job) plain(from source, simple bool) ([]rendered, error) {
 			made = append(made, rendered{origin: d.origin, object: object})
 		}
 		if len(made) > maxDocuments {
-			return nil, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
+			return output{}, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
 		}
 	}
-	return made, nil
+	return output{made, c.used()}, nil
 }
 
 // maxSeparators is from how many separators on manifests are parsed in a worker. The manifests of a thousand objects have

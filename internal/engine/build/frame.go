@@ -18,7 +18,7 @@ const (
 	frameAnswer = 'a' // to a call
 	frameRefuse = 'x' // to a call, or at the end: a code and the error
 	frameObject = 'o' // the origin, a zero byte, and JSON
-	frameEnd    = 'z' // all objects were sent
+	frameEnd    = 'z' // all objects were sent: the names of the variables that were used, with zero bytes between
 )
 
 // errBroken says that the other side does not speak this language, or not any more.

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 	builder := noWorker()
 	f.Fuzz(func(t *testing.T, content []byte) {
 		request := build.Request{Tree: fstest.MapFS{"a.yaml": {Data: content}}}
-		objects, err := builder.Build(t.Context(), request)
+		objects, err := objectsOf(builder.Build(t.Context(), request))
 		if err != nil {
 			for _, known := range []error{build.ErrDocument, build.ErrEmpty, build.ErrLimit, build.ErrWorker} {
 				if errors.Is(err, known) {
@@ -37,7 +37,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			t.Fatalf("an error of no kind: %v", err)
 		}
-		again, err := builder.Build(t.Context(), request)
+		again, err := objectsOf(builder.Build(t.Context(), request))
 		check(t, err)
 		if build.RenderDigest(objects) != build.RenderDigest(again) {
 			t.Fatal("another result for the same request")
@@ -71,7 +71,7 @@ func FuzzSubstitute(f *testing.F) {
 			return
 		}
 		content := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nquoted: " + string(quoted) + "\nplain: ${V}\n"
-		objects, err := builder.Build(t.Context(), build.Request{Tree: fstest.MapFS{"a.yaml": {Data: []byte(content)}}, Substitute: map[string]string{"V": value}})
+		objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: fstest.MapFS{"a.yaml": {Data: []byte(content)}}, Substitute: map[string]string{"V": value}}))
 		if err != nil {
 			return
 		}

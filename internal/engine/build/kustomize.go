@@ -17,18 +17,18 @@ import (
 )
 
 // render does the job where nothing it does can harm others.
-func (j *job) render(from source) ([]rendered, error) {
+func (j *job) render(from source) (output, error) {
 	if !j.kustomized() {
 		return j.plain(from, false)
 	}
 	tree := &confined{from: from, overlay: map[string][]byte{}, quotes: newQuotes(j.Substitute)}
 	at, err := j.prepare(tree)
 	if err != nil {
-		return nil, tree.explain(err)
+		return output{}, tree.explain(err)
 	}
 	built, err := kustomize(tree, at)
 	if err != nil {
-		return nil, tree.explain(err)
+		return output{}, tree.explain(err)
 	}
 	c := newConverter(j.Substitute, false)
 	made := make([]rendered, 0, built.Size())
@@ -37,11 +37,11 @@ func (j *job) render(from source) ([]rendered, error) {
 		unmark(resource.YNode())
 		object, err := c.object(document{origin: origin, node: resource.YNode()})
 		if err != nil {
-			return nil, err
+			return output{}, err
 		}
 		made = append(made, rendered{origin: origin, object: object})
 	}
-	return made, nil
+	return output{made, c.used()}, nil
 }
 
 // kustomize calls the library, which panics on some of what people write.
@@ -74,12 +74,12 @@ func (j *job) prepare(tree *confined) (string, error) {
 			continue
 		}
 		files.Found = []found{f}
-		objects, err := files.plain(tree.from, false)
+		read, err := files.plain(tree.from, false)
 		if err != nil {
 			return "", err
 		}
 		// A file of comments alone is an error to kustomize.
-		if len(objects) > 0 {
+		if len(read.objects) > 0 {
 			k.Resources = append(k.Resources, relative(f.Name))
 		}
 	}

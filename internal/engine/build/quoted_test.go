@@ -87,7 +87,7 @@ func TestQuotedStaysTextThroughJSONPatches(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := builder.Build(t.Context(), build.Request{Tree: tree(test.files), Patches: test.patches, Substitute: vars})
+			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(test.files), Patches: test.patches, Substitute: vars}))
 			check(t, err)
 			got, _, _ := unstructured.NestedMap(objects[0].Object, "spec")
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -111,7 +111,7 @@ func TestQuotesDoNotShow(t *testing.T) {
 	for name, vars := range map[string]map[string]string{"text": {"N": "3", "S": "text"}, "number": {"N": "3", "S": "4"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files), Substitute: vars})
+			objects, err := objectsOf(build.New(build.Options{}).Build(t.Context(), build.Request{Tree: tree(files), Substitute: vars}))
 			check(t, err)
 			want := `{"apiVersion":"v1","data":{"a":"${N}"},"kind":"ConfigMap","metadata":{"annotations":{"n":"${N}"},"labels":{"kustomize.toolkit.fluxcd.io/substitute":"disabled"},"name":"${S}"}}
 {"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"},"spec":{"volumes":[{"configMap":{"name":"` + vars["S"] + `"},"name":"c"}]}}

@@ -44,13 +44,14 @@ type substitution struct {
 	vars   map[string]string
 	simple bool  // only expressions whose cost shows beforehand
 	left   int64 // bytes that may still be made
+	used   map[string]bool
 }
 
 func newSubstitution(vars map[string]string, simple bool) *substitution {
 	if len(vars) == 0 {
 		return nil
 	}
-	s := &substitution{vars: vars, simple: simple, left: maxText}
+	s := &substitution{vars: vars, simple: simple, left: maxText, used: map[string]bool{}}
 	if simple {
 		s.left = maxSimple
 	}
@@ -77,7 +78,9 @@ func (s *substitution) expand(text string) (string, error) {
 	missing := ""
 	made, err := envsubst.Eval(text, func(name string) (string, bool) {
 		value, ok := s.vars[name]
-		if !ok {
+		if ok {
+			s.used[name] = true
+		} else {
 			missing = name
 		}
 		return value, ok

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -67,7 +68,7 @@ func answer(work *job, from source, out io.Writer) error {
 		return writeFrame(out, frameRefuse, encodeError(err))
 	}
 	total := 0
-	for _, one := range made {
+	for _, one := range made.objects {
 		raw, err := json.Marshal(one.object)
 		if err == nil && len(raw) > maxObject {
 			err = fmt.Errorf("%w: %s: more than %d bytes", ErrLimit, one.origin, maxObject)
@@ -83,7 +84,7 @@ func answer(work *job, from source, out io.Writer) error {
 			return err
 		}
 	}
-	return writeFrame(out, frameEnd, nil)
+	return writeFrame(out, frameEnd, []byte(strings.Join(made.used, "\x00")))
 }
 
 // callSource asks the builder for what is in the artifact.

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/build"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// complete gives objects their namespace and our labels, and knows them by their keys.
+func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, error) {
+	made := &render{objects: make([]object, 0, len(objects)), keys: make(map[key]bool, len(objects))}
+	scopes := scopesOf(objects)
+	for _, o := range objects {
+		if err := r.place(o, scopes, made); err != nil {
+			return nil, failure.At(StageBuild, failure.Retry(modulesv1.ApplyFailedReason, err))
+		}
+		labels := o.GetLabels()
+		if labels == nil {
+			labels = make(map[string]string, len(ours()))
+		}
+		labels[Label], labels[InstallationLabel], labels[NamespaceLabel] = InstallationID(r.in.Name, r.in.Namespace), labelText(r.in.Name), r.in.Namespace
+		o.SetLabels(labels)
+		k := keyOfObject(o)
+		if made.keys[k] {
+			return nil, failure.At(StageBuild, failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf(
+				"%w: %s is there twice once it has its namespace", build.ErrDocument, describe(refOfObject(o)))))
+		}
+		made.keys[k] = true
+		made.objects = append(made.objects, object{
+			key: k, hash: shortHash(r.salted(build.Hash(o))), stage: cluster.Stage(o.GroupVersionKind()), Unstructured: o,
+		})
+	}
+	made.digest = r.salted(build.RenderDigest(objects))
+	return made, nil
+}
+
+// place puts an object into its namespace, or takes it out where its kind has none.
+func (r *rendering) place(o *unstructured.Unstructured, scopes map[schema.GroupKind]bool, made *render) error {
+	gvk := o.GroupVersionKind()
+	namespaced, known := scopes[gvk.GroupKind()]
+	if !known {
+		var err error
+		namespaced, err = r.client.Namespaced(gvk)
+		switch {
+		case errors.Is(err, cluster.ErrNoKind):
+			var applied bool
+			if namespaced, applied = r.placed(gvk.GroupKind()); !applied {
+				// Most kinds have namespaces; should this one not, it gets another key once it is known.
+				namespaced, made.unsure = true, true
+			}
+		case err != nil:
+			return fmt.Errorf("find out whether %s has namespaces: %w", gvk.Kind, err)
+		}
+	}
+	switch {
+	case !namespaced:
+		o.SetNamespace("")
+	case o.GetNamespace() == "":
+		o.SetNamespace(r.in.Namespace)
+	}
+	return nil
+}
+
+// placed says whether members of the kind that were applied have namespaces. While an aggregated API is down, or a CRD
+// away, its kinds are not known; what is installed is not to be taken for something else because of that.
+func (r *rendering) placed(kind schema.GroupKind) (namespaced, applied bool) {
+	for i := range r.members {
+		if m := &r.members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
+			return m.Namespace != "", true
+		}
+	}
+	return false, false
+}
+
+// scopesOf are the kinds that CRDs among the objects define, and whether these have namespaces.
+func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
+	scopes := map[schema.GroupKind]bool{}
+	for _, o := range objects {
+		if gvk := o.GroupVersionKind(); gvk.Kind != crdKind || gvk.Group != crdGroup {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
+		scopes[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
+	}
+	return scopes
+}
+
+// salted is a digest that depends on the salt as well.
+func (r *rendering) salted(digest string) string {
+	sum := sha256.Sum256([]byte(r.salt + digest))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// shortHash is 128 bits of a sha256:hex digest in 22 characters.
+func shortHash(digest string) string {
+	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
+	if err != nil || len(raw) < 16 {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(raw[:16])
+}
+
+// labelText is a name as a label can hold it: names of objects may be longer than labels' values.
+func labelText(name string) string {
+	if len(name) <= 63 {
+		return name
+	}
+	return strings.TrimRight(name[:63], "-.")
+}
