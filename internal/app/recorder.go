@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"sluice.dev/sluice/internal/event"
 )
 
 // recordTimeout bounds one write of an event.
@@ -27,7 +29,7 @@ type recorder struct {
 	events     typedcorev1.EventsGetter
 	correlator *record.EventCorrelator
 	clock      clock.PassiveClock
-	source     corev1.EventSource
+	host       string
 	log        logr.Logger
 }
 
@@ -40,7 +42,7 @@ func newRecorder(mgr ctrl.Manager, host string) (*recorder, error) {
 		events:     clients.CoreV1(),
 		correlator: record.NewEventCorrelator(clock.RealClock{}),
 		clock:      clock.RealClock{},
-		source:     corev1.EventSource{Component: controllerName, Host: host},
+		host:       host,
 		log:        ctrl.Log.WithName("events"),
 	}, nil
 }
@@ -51,19 +53,19 @@ func (r *recorder) AnnotatedEventf(object runtime.Object, annotations map[string
 	if !ok {
 		return
 	}
-	now := metav1.NewTime(r.clock.Now())
-	event := &corev1.Event{
+	now, reporter := metav1.NewTime(r.clock.Now()), event.Reporter(about.GroupVersionKind().Group)
+	told := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
 			Namespace: about.Namespace, Annotations: annotations,
 		},
 		InvolvedObject: *about, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
-		Source: r.source, ReportingController: r.source.Component, ReportingInstance: r.source.Host,
+		Source: corev1.EventSource{Component: reporter, Host: r.host}, ReportingController: reporter, ReportingInstance: r.host,
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	if err := r.write(ctx, event); err != nil {
+	if err := r.write(ctx, told); err != nil {
 		r.log.Error(err, "event not recorded", "namespace", about.Namespace, "name", about.Name, "reason", reason)
 	}
 }

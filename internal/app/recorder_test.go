@@ -27,11 +27,14 @@ func TestEventsAreRecordedAndCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: env.NewNamespace(t), Name: "subject", UID: "u"}
+	about := &corev1.ObjectReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Namespace: env.NewNamespace(t), Name: "subject", UID: "u"}
 	for range 3 {
 		events.AnnotatedEventf(about, map[string]string{"key": "value"}, corev1.EventTypeWarning, "Broken", "it broke: %s", "badly")
 	}
 	events.AnnotatedEventf(about, nil, corev1.EventTypeNormal, "Mended", "it works")
+	ours := *about
+	ours.APIVersion, ours.Kind = "modules.sluice.dev/v1alpha1", "ModuleInstallation"
+	events.AnnotatedEventf(&ours, nil, corev1.EventTypeNormal, "Installed", "it is there")
 
 	// What was emitted is written when the call returns.
 	var list corev1.EventList
@@ -39,16 +42,18 @@ func TestEventsAreRecordedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	type told struct {
-		Type, Reason, Message, Component, Host, Value string
-		Count                                         int32
+		Type, Reason, Message, Component, Controller, Host, Value string
+		Count                                                     int32
 	}
 	got := map[string]told{}
 	for _, e := range list.Items {
-		got[e.Reason] = told{e.Type, e.Reason, e.Message, e.Source.Component, e.Source.Host, e.Annotations["key"], e.Count}
+		got[e.Reason] = told{e.Type, e.Reason, e.Message, e.Source.Component, e.ReportingController, e.Source.Host, e.Annotations["key"], e.Count}
 	}
 	want := map[string]told{
-		"Broken": {"Warning", "Broken", "it broke: badly", "source-controller", "host-1", "value", 3},
-		"Mended": {"Normal", "Mended", "it works", "source-controller", "host-1", "", 1},
+		"Broken": {"Warning", "Broken", "it broke: badly", "source-controller", "source-controller", "host-1", "value", 3},
+		"Mended": {"Normal", "Mended", "it works", "source-controller", "source-controller", "host-1", "", 1},
+		// Only of sources is Sluice Flux's controller.
+		"Installed": {"Normal", "Installed", "it is there", "sluice", "sluice", "host-1", "", 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -155,7 +155,6 @@ func newSink(mgr ctrl.Manager, options Options) (*event.Sink, error) {
 	sink, err := event.New(event.Options{
 		Recorder:   kubernetes,
 		EventsAddr: options.EventsAddr,
-		Controller: controllerName,
 		Instance:   host,
 		Logger:     ctrl.Log.WithName("events"),
 	})

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
 // Type says whether an event is good or bad news, in Kubernetes' words.
@@ -32,6 +34,15 @@ type Event struct {
 	Reason   string
 	Message  string            // plain text; the sink makes it safe to print and cuts it to what each reader takes
 	Metadata map[string]string // annotations in Kubernetes, metadata at the receiver
+}
+
+// Reporter is who tells of what happened to objects of an API group, in Kubernetes and at the receiver. Of sources it is
+// Flux's source-controller, in whose place Sluice works: alerts and people look for that name.
+func Reporter(group string) string {
+	if group == sourcev1.GroupVersion.Group {
+		return "source-controller"
+	}
+	return "sluice"
 }
 
 // maxUserMetadata bounds the bytes of keys and values that an object's annotations may add to each of its events:

@@ -30,9 +30,8 @@ const (
 
 // receiver posts events in the form of event.toolkit.fluxcd.io/v1beta1, as Flux's notification-controller takes them.
 type receiver struct {
-	address              string
-	controller, instance string
-	client               *retryablehttp.Client
+	address, instance string
+	client            *retryablehttp.Client
 }
 
 func newReceiver(o Options) (*receiver, error) {
@@ -56,7 +55,7 @@ func newReceiver(o Options) (*receiver, error) {
 	client.Backoff = backoff
 	client.CheckRetry = checkRetry
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	return &receiver{address: o.EventsAddr, controller: o.Controller, instance: o.Instance, client: client}, nil
+	return &receiver{address: o.EventsAddr, instance: o.Instance, client: client}, nil
 }
 
 // post gives the event to the receiver and returns its answer. It retries when there was no answer or a server's error.
@@ -101,7 +100,7 @@ func (r *receiver) payload(item queued) eventv1.Event {
 		Message:             item.Message,
 		Reason:              item.Reason,
 		Metadata:            item.Metadata,
-		ReportingController: r.controller,
+		ReportingController: Reporter(item.Object.GroupVersionKind().Group),
 		ReportingInstance:   r.instance,
 	}
 }

@@ -23,7 +23,6 @@ type Recorder interface {
 type Options struct {
 	Recorder   Recorder // delivers to Kubernetes; nil tells Kubernetes nothing
 	EventsAddr string   // http or https URL that takes POSTs of Flux events; empty posts nothing
-	Controller string   // the reportingController of posts, e.g. source-controller
 	Instance   string   // the reportingInstance of posts, the host's name; empty leaves it out
 
 	QueueSize    int           // events that may wait for each of the two readers; zero means 1024

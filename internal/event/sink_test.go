@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -95,7 +96,7 @@ func TestPostIsTheFluxPayload(t *testing.T) {
 	t.Parallel()
 	address, posts := answering(t, status(http.StatusAccepted))
 	clk := clocktesting.NewFakeClock(noon)
-	s, _ := running(t, Options{EventsAddr: address, Controller: "source-controller", Instance: "pod-0", Clock: clk})
+	s, _ := running(t, Options{EventsAddr: address, Instance: "pod-0", Clock: clk})
 
 	s.Emit(Failed(subject("podinfo"), "GitOperationFailed", errors.New("cut\x1b off"), "main@sha1:aa"))
 
@@ -109,6 +110,17 @@ func TestPostIsTheFluxPayload(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, <-posts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestPostsAboutOurKindsAreSluices(t *testing.T) {
+	t.Parallel()
+	address, posts := answering(t, status(http.StatusAccepted))
+	s, _ := running(t, Options{EventsAddr: address})
+	installation := &metav1.ObjectMeta{Namespace: "apps", Name: "redis"}
+	s.Emit(Happened(About(installation, schema.GroupVersionKind{Group: "modules.sluice.dev", Version: "v1alpha1", Kind: "ModuleInstallation"}), "Installed", "it is there", ""))
+	if got := (<-posts).ReportingController; got != "sluice" {
+		t.Errorf("reported by %q", got)
 	}
 }
 
