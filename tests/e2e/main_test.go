@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 	}
 	return testenv.MainWith(m, &env, testenv.Options{
 		Audit:       true,
-		Controllers: []string{"namespace-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller"},
+		Controllers: []string{"namespace-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller", "clusterrole-aggregation-controller"},
 	})
 }
 
