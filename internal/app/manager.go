@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +22,7 @@ import (
 	controllers "sluice.dev/sluice/controllers/source"
 )
 
-// controllerName is Flux's: it is the field manager, names events and the lease, so that of the two controllers only
+// controllerName is Flux's: it is the field manager and names the lease, so that of the two controllers only
 // one works on the same objects.
 const controllerName = "source-controller"
 
@@ -39,12 +40,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newManager makes the manager, with its caches limited to what the options watch.
-func newManager(options Options) (ctrl.Manager, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
+// newConfig finds the API server, and says how it is spoken to.
+func newConfig(options Options) (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the API server: %w", err)
@@ -53,7 +50,15 @@ func newManager(options Options) (ctrl.Manager, error) {
 	config.UserAgent = controllerName
 	// The API server warns about Flux's finalizer with each new object. Once is enough.
 	config.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	return config, nil
+}
 
+// newManager makes the manager, with its caches limited to what the options watch.
+func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
 	selector, err := labels.Parse(options.WatchLabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("--watch-label-selector: %w", err)

@@ -21,6 +21,7 @@ import (
 // Options are the settings of the manager. Every one is a flag; names, defaults and environment variables are those
 // of Flux's source-controller where it has the setting too.
 type Options struct {
+	// Controllers are the planes that run; while it is empty, those that are served.
 	Controllers  []string
 	FeatureGates map[string]string
 
@@ -94,15 +95,6 @@ type Limits struct {
 	CacheBytes       int64
 }
 
-// The planes: groups of controllers that can run without the others.
-const (
-	planeSource  = "source"
-	planeModules = "modules"
-)
-
-// planes are the groups of controllers that exist.
-var planes = []string{planeSource, planeModules} //nolint:gochecknoglobals // A constant list.
-
 // BindFlags binds the options to flags. Defaults of some come from the environment.
 func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) {
 	fromEnv := func(key, fallback string) string {
@@ -113,8 +105,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	}
 	o.RuntimeNamespace = fromEnv("RUNTIME_NAMESPACE", "")
 
-	// The CRDs of the other planes may not be there where this program takes the place of Flux's.
-	fs.StringSliceVar(&o.Controllers, "controllers", []string{planeSource}, "The planes whose controllers run: "+strings.Join(planes, ", ")+".")
+	fs.StringSliceVar(&o.Controllers, "controllers", nil,
+		"The planes whose controllers run: "+strings.Join(planes, ", ")+"; every one whose CRDs are served when empty.")
 	fs.StringToStringVar(&o.FeatureGates, "feature-gates", nil,
 		"Flux's feature gates, as name=true or name=false. Offered: "+strings.Join(gates, ", ")+". Others must be false.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", fromEnv("METRICS_ADDR", ":8080"), "The address the metric endpoint binds to; 0 turns it off.")

@@ -21,8 +21,19 @@ import (
 
 // Run runs the manager until ctx ends, and then stops it in good order.
 func Run(ctx context.Context, options Options) error {
-	mgr, err := newManager(options)
+	config, err := newConfig(options)
 	if err != nil {
+		return err
+	}
+	late, err := choosePlanes(config, &options)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, options)
+	if err != nil {
+		return err
+	}
+	if err := addAll(mgr, late...); err != nil {
 		return err
 	}
 	measured := newMetrics(mgr.GetScheme())

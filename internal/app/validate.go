@@ -27,7 +27,6 @@ func (p *problems) refuse(wrong bool, format string, args ...any) {
 
 func (o *Options) validatePlanes() error {
 	var p problems
-	p.refuse(len(o.Controllers) == 0, "--controllers: name at least one plane")
 	for _, plane := range o.Controllers {
 		p.refuse(!slices.Contains(planes, plane), "--controllers: there is no plane %q; choose from %s", plane, strings.Join(planes, ", "))
 	}

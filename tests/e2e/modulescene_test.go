@@ -45,7 +45,7 @@ func newModuleScene(t *testing.T, flags ...string) moduleScene {
 	r := registry.ForTest(t, registry.Options{}) // It has to outlive the program.
 	system := env.NewNamespace(t)
 	s := moduleScene{
-		scene: newScene(t, append([]string{"--controllers=source,modules", "--system-namespace=" + system, "--system-namespace-exclusive"}, flags...)...), system: system, registry: r,
+		scene: newScene(t, append([]string{"--controllers=modules", "--system-namespace=" + system, "--system-namespace-exclusive"}, flags...)...), system: system, registry: r,
 	}
 	s.user = "sluice-" + s.namespace
 	var err error

@@ -40,7 +40,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 		t: t, namespace: env.NewNamespace(t), storage: t.TempDir(), kubeconfig: env.Kubeconfig, upstream: upstream.ForTest(t),
 		canaries: map[string]string{}, processes: &[]*testenv.Manager{},
 		flags: append([]string{
-			"--watch-all-namespaces=false", "--log-level=trace", "--interval-jitter-percentage=0",
+			"--controllers=source", "--watch-all-namespaces=false", "--log-level=trace", "--interval-jitter-percentage=0",
 			"--min-retry-delay=50ms", "--max-retry-delay=500ms",
 		}, flags...),
 	}
