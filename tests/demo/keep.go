@@ -129,8 +129,9 @@ It is running. To use it:
 Repositories: %[7]s
 Registry: %[5]s (plain HTTP; anybody may push)
 Log of sluice: %[8]s
+To publish a module of your own, into the system namespace %[9]s: docs/publish-a-module.md
 make down stops it.`, kubeconfig, filepath.Join(d.assets, "kubectl"), namespace, d.server.URL("app"),
-		d.registry.Host(), modules, filepath.Join(d.dir, "git"), filepath.Join(d.dir, "sluice.log"))
+		d.registry.Host(), modules, filepath.Join(d.dir, "git"), filepath.Join(d.dir, "sluice.log"), systemNamespace)
 	if err := os.WriteFile(filepath.Join(state, "ready"), nil, 0o600); err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}

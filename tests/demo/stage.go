@@ -18,8 +18,12 @@ import (
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
-// namespace is where the demo's objects live.
-const namespace = "demo"
+const (
+	// namespace is where the demo's objects live.
+	namespace = "demo"
+	// systemNamespace has the catalogue that every namespace may choose from.
+	systemNamespace = "sluice-system"
+)
 
 // demo is everything that runs, and how to take it down.
 type demo struct {
@@ -109,7 +113,7 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 		_ = manager.Wait()
 		return nil
 	})
-	return d.env.Client.Create(ctx, testenv.Namespace(namespace))
+	return errors.Join(d.env.Client.Create(ctx, testenv.Namespace(namespace)), d.env.Client.Create(ctx, testenv.Namespace(systemNamespace)))
 }
 
 func (d *demo) startGit(ctx context.Context) (err error) {
@@ -151,7 +155,7 @@ func (d *demo) startManager(context.Context) (err error) {
 	}
 	d.manager, err = testenv.StartManager(testenv.ManagerOptions{
 		Binary: filepath.Join(d.dir, "sluice"), Kubeconfig: d.env.Kubeconfig, Storage: storage, Log: log,
-		Flags: []string{"--controllers=source,modules", "--interval-jitter-percentage=0", "--max-retry-delay=2s"},
+		Flags: []string{"--system-namespace=" + systemNamespace, "--interval-jitter-percentage=0", "--max-retry-delay=2s"},
 	})
 	if err != nil {
 		return err
