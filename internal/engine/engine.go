@@ -27,10 +27,8 @@ type Engine struct {
 	// conventions judges by the conventions of status alone.
 	conventions *health.Checker
 	fights      *watch.Fights
-	// suspicions are members that were applied again on a mere suspicion, and found unharmed: the first counts.
-	suspicions *watch.Fights
-	renders    *renders
-	sessions   sync.Map
+	renders     *renders
+	sessions    sync.Map
 }
 
 // failedAgain is how soon at least a round follows one that failed.
@@ -70,7 +68,6 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 func (e *Engine) Forget(key string) {
 	e.parts.Watcher.Want(key, "", nil)
 	e.fights.Forget(key)
-	e.suspicions.Forget(key)
 	e.sessions.Delete(key)
 }
 

@@ -43,7 +43,6 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	maps.DeleteFunc(r.session.checked, func(k key, _ checked) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.unmade, func(k key, _ bool) bool { return known[k] == nil })
 	maps.DeleteFunc(r.session.rivals, func(k key, _ string) bool { return known[k] == nil })
-	maps.DeleteFunc(r.session.others, func(k key, _ string) bool { return known[k] == nil })
 	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"

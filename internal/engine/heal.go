@@ -37,7 +37,7 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 }
 
 // drifted are the members of the release on record that the watch sees otherwise than they were applied, without
-// those that somebody is fought over, and those that were found unharmed a short while ago, until their time comes.
+// those that somebody is fought over, until their time comes.
 func (r *round) drifted() map[key]bool {
 	drifted := map[key]bool{}
 	now := r.engine.clock.Now()
@@ -46,21 +46,12 @@ func (r *round) drifted() map[key]bool {
 		if !wanted(m) {
 			continue
 		}
-		// It is a fight until the pause after the last healing has passed in peace.
-		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now); wait > 0 {
-			r.contested(m, wait)
-			continue
-		}
 		meta, known := r.state(m)
-		switch {
-		case !known:
-		case r.hasDrifted(m, meta):
-			drifted[keyOf(m)] = true
-		case r.suspect(m, meta):
-			if wait := r.engine.suspicions.Wait(r.key(), watched(refOf(m)), now); wait > 0 {
-				r.again(wait)
-				continue
-			}
+		undone := known && r.hasDrifted(m, meta)
+		// It is a fight until the pause after the last healing has passed in peace.
+		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now, undone); wait > 0 {
+			r.contested(m, wait)
+		} else if undone {
 			drifted[keyOf(m)] = true
 		}
 	}
@@ -79,15 +70,8 @@ func (r *round) hasDrifted(m *modulesv1.Member, meta *watch.Meta) bool {
 	return string(meta.UID) != m.UID || meta.PartOf != r.id() || meta.Fingerprint(r.manager()) != m.Fingerprint
 }
 
-// suspect says that somebody wrote a member through another version of its kind. That can drop fields of ours unseen,
-// whatever part of the object was meant, a status too; mostly it does not.
-func (r *round) suspect(m *modulesv1.Member, meta *watch.Meta) bool {
-	return !meta.Deleting && meta.Others(r.manager()) != r.session.others[keyOf(m)]
-}
-
 // restore applies members again and writes down what came of it, if that is anything new.
 func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
-	found := r.found(todo)
 	before := index(r.record.Data.Members)
 	var failed []memberError
 	news := map[key]progress{}
@@ -100,18 +84,16 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 			failed = append(failed, memberError{ref, one.err})
 			continue
 		}
-		m, was := before[k], found[k]
+		m := before[k]
 		if m == nil {
 			continue
-		}
-		if was != nil {
-			r.session.others[k] = was.Others(r.manager())
 		}
 		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
 		if changed {
 			news[k] = progress{one.object.hash, one.applied}
 		}
-		if !r.healedBy(one, m, was, drift, changed) {
+		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
+		if !drift && !changed && len(one.notes) == 0 {
 			continue
 		}
 		r.out.Healed++
@@ -132,33 +114,6 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		err = errors.Join(err, r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, news) }))
 	}
 	return err
-}
-
-// healedBy says that an apply brought something back. What was only suspected shows in the generation, if not in the
-// fingerprint; it is not suspected again for a while when nothing was wrong.
-func (r *round) healedBy(one result, m *modulesv1.Member, was *watch.Meta, drift, changed bool) bool {
-	if drift && was != nil && !r.hasDrifted(m, was) {
-		if changed || one.applied.Generation != was.Generation {
-			return true
-		}
-		r.engine.suspicions.Healed(r.key(), watched(refOf(m)), r.engine.clock.Now())
-		return false
-	}
-	// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
-	return drift || changed || len(one.notes) > 0
-}
-
-// found is what the watch has of the members before they are applied.
-func (r *round) found(objects []object) map[key]*watch.Meta {
-	if r.session.others == nil {
-		r.session.others = map[key]string{}
-	}
-	found := map[key]*watch.Meta{}
-	known := index(r.record.Data.Members)
-	for _, o := range objects {
-		found[o.key] = r.seen(known[o.key])
-	}
-	return found
 }
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {

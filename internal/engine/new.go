@@ -99,7 +99,6 @@ func New(parts Parts, options Options) (*Engine, error) {
 			cache: parts.Cache, builder: parts.Builder, clock: options.Clock, observer: options.Observer, known: known,
 			failures: newFailures(), turns: newTurns(options.RenderBytes, options.RenderPatience),
 		},
-		suspicions: watch.NewFights(watch.FightOptions{Threshold: 1}),
 	}, nil
 }
 

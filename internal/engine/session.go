@@ -42,8 +42,6 @@ type session struct {
 	// checker judges for the expressions whose fingerprint it goes with.
 	checker  *health.Checker
 	judgesBy string
-	// others is what other managers had written in other versions when a member was applied last.
-	others map[key]string
 	// rivals are the managers that had changed members before they were healed.
 	rivals map[key]string
 	// unhealthySince is when members that had been healthy were first seen not to be.
@@ -80,7 +78,6 @@ func (e *Engine) session(in Installation) *session {
 	}
 	// Another installation of the same name: nothing that is remembered is about it.
 	e.fights.Forget(in.Key())
-	e.suspicions.Forget(in.Key())
 	e.sessions.Store(in.Key(), fresh)
 	return fresh
 }

@@ -1,14 +1,13 @@
 package watch
 
 import (
-	"math"
 	"sync"
 	"time"
 )
 
-// Fights notices members that somebody else changes back after each healing, so that two programs do not write for ever
-// as fast as they can. Each healing counts one, and counts less as it becomes older. Its methods may be called
-// concurrently.
+// Fights notices members that somebody else changes back soon after each healing, so that two programs do not write for
+// ever as fast as they can. Changes with some time of peace between them are no fight, however many they are. Its
+// methods may be called concurrently.
 type Fights struct {
 	options FightOptions
 
@@ -18,10 +17,11 @@ type Fights struct {
 
 // FightOptions configure Fights.
 type FightOptions struct {
-	// HalfLife is the time after which a healing counts half; 0 means 30 minutes.
-	HalfLife time.Duration
-	// Threshold is the count at which it is a fight; 0 means 4.
-	Threshold float64
+	// Peace is how long a healing has to last, from the end of the pause after it, for the next one to be another story;
+	// 0 means 1 minute.
+	Peace time.Duration
+	// Threshold is how many healings, none of which lasted, are a fight; 0 means 4.
+	Threshold int
 	// Wait is the pause at the threshold; it doubles with each healing more. 0 means 30 s.
 	Wait time.Duration
 	// MaxWait bounds the pause; 0 means 10 minutes.
@@ -30,17 +30,16 @@ type FightOptions struct {
 
 // fight is what is known of one object.
 type fight struct {
-	count  float64
+	count  int
 	healed time.Time
+	// undone says that it was seen to be changed back in the pause.
+	undone bool
 }
-
-// forgotten is the count below which an object is not remembered.
-const forgotten = 0.1
 
 // NewFights makes a detector that has seen nothing yet.
 func NewFights(options FightOptions) *Fights {
-	if options.HalfLife <= 0 {
-		options.HalfLife = 30 * time.Minute
+	if options.Peace <= 0 {
+		options.Peace = time.Minute
 	}
 	if options.Threshold <= 0 {
 		options.Threshold = 4
@@ -66,18 +65,19 @@ func (f *Fights) Healed(owner string, ref Ref, now time.Time) (fighting bool, wa
 		f.owners[owner] = objects
 	}
 	for other, known := range objects {
-		if f.count(known, now) < forgotten {
+		if !known.undone && now.Sub(known.healed) > f.pause(known)+f.options.Peace {
 			delete(objects, other)
 		}
 	}
-	known := fight{count: f.count(objects[ref], now) + 1, healed: now}
+	known := fight{count: objects[ref].count + 1, healed: now}
 	objects[ref] = known
 	wait = f.pause(known)
 	return wait > 0, wait
 }
 
-// Wait is how long the object's next healing still has to wait: 0 when there is no fight, or the pause is over.
-func (f *Fights) Wait(owner string, ref Ref, now time.Time) time.Duration {
+// Wait is how long the object's next healing still has to wait: 0 when there is no fight, or the pause is over. Undone
+// says that it is changed back by now: however late it is healed, the fight has gone on.
+func (f *Fights) Wait(owner string, ref Ref, now time.Time, undone bool) time.Duration {
 	ref.UID = ""
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,12 @@ func (f *Fights) Wait(owner string, ref Ref, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, f.pause(known)-max(0, now.Sub(known.healed)))
+	wait := max(0, f.pause(known)-max(0, now.Sub(known.healed)))
+	if wait > 0 && undone {
+		known.undone = true
+		f.owners[owner][ref] = known
+	}
+	return wait
 }
 
 // Forget drops what is known about the owner's objects: the owner is gone, or applies something new.
@@ -95,22 +100,11 @@ func (f *Fights) Forget(owner string) {
 	delete(f.owners, owner)
 }
 
-// count is what the healings so far count now.
-func (f *Fights) count(known fight, now time.Time) float64 {
-	age := max(0, now.Sub(known.healed))
-	return known.count * math.Exp2(-age.Seconds()/f.options.HalfLife.Seconds())
-}
-
 // pause is how long to wait after the healing that made the count.
 func (f *Fights) pause(known fight) time.Duration {
-	// Healings that follow each other at once decay a little between them; they count as whole ones.
-	over := math.Floor(known.count - f.options.Threshold + 0.1)
-	if over < 0 {
-		return 0
+	wait := time.Duration(0)
+	for count := f.options.Threshold; count <= known.count && wait < f.options.MaxWait; count++ {
+		wait = max(2*wait, f.options.Wait)
 	}
-	wait := f.options.Wait.Seconds() * math.Exp2(over)
-	if wait >= f.options.MaxWait.Seconds() {
-		return f.options.MaxWait
-	}
-	return time.Duration(wait * float64(time.Second))
+	return min(wait, f.options.MaxWait)
 }

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,6 +27,16 @@ func TestFights(t *testing.T) {
 				10 * time.Minute, 10 * time.Minute, 10 * time.Minute,
 			},
 		},
+		"A person": {
+			"edits some minutes apart are no fight, however many they are",
+			slices.Repeat([]time.Duration{2 * time.Minute}, 30),
+			make([]time.Duration, 30),
+		},
+		"After the pause": {
+			"whoever waits for the end of the pause still fights",
+			[]time.Duration{0, 10 * time.Second, 50 * time.Second, time.Second, 40 * time.Second, 2 * time.Minute},
+			[]time.Duration{0, 0, 0, 30 * time.Second, time.Minute, 2 * time.Minute},
+		},
 		"Now and then": {
 			"a healing an hour is no fight, however long it goes on",
 			[]time.Duration{0, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour},
@@ -33,7 +44,7 @@ func TestFights(t *testing.T) {
 		},
 		"Peace": {
 			"a fight that is over is forgotten",
-			[]time.Duration{0, 0, 0, 0, 0, 3 * time.Hour},
+			[]time.Duration{0, 0, 0, 0, 0, 2*time.Minute + time.Second},
 			[]time.Duration{0, 0, 0, 30 * time.Second, time.Minute, 0},
 		},
 		"Backwards": {
@@ -50,8 +61,8 @@ func TestFights(t *testing.T) {
 			for _, pause := range test.after {
 				now = now.Add(pause)
 				fighting, wait := fights.Healed("one", object, now)
-				if fighting != (wait > 0) || fights.Wait("one", object, now) != wait {
-					t.Errorf("%s: fighting %v, wait %v, then %v", test.reason, fighting, wait, fights.Wait("one", object, now))
+				if fighting != (wait > 0) || fights.Wait("one", object, now, false) != wait {
+					t.Errorf("%s: fighting %v, wait %v, then %v", test.reason, fighting, wait, fights.Wait("one", object, now, false))
 				}
 				got = append(got, wait)
 			}
@@ -67,13 +78,29 @@ func TestFightThatGoesOnStaysSlow(t *testing.T) {
 	fights, start := watch.NewFights(watch.FightOptions{}), time.Unix(1e9, 0)
 	object, healings := ref(configMaps, "a", "b"), 0
 	for now := start; now.Before(start.Add(24 * time.Hour)); now = now.Add(time.Second) {
-		if fights.Wait("one", object, now) == 0 {
+		if fights.Wait("one", object, now, false) == 0 {
 			fights.Healed("one", object, now)
 			healings++
 		}
 	}
 	if healings < 24 || healings > 24*15 {
 		t.Errorf("somebody who always writes back is answered every few minutes, not %d times a day", healings)
+	}
+}
+
+func TestAFightGoesOnHoweverLateItIsHealed(t *testing.T) {
+	t.Parallel()
+	fights, now := watch.NewFights(watch.FightOptions{}), time.Unix(1e9, 0)
+	object := ref(configMaps, "a", "b")
+	for range 4 {
+		fights.Healed("one", object, now)
+	}
+	fights.Wait("one", object, now.Add(time.Second), true)
+	if fighting, wait := fights.Healed("one", object, now.Add(time.Hour)); !fighting || wait != time.Minute {
+		t.Errorf("it was changed back at once, and the next pause is %v", wait)
+	}
+	if fighting, _ := fights.Healed("one", object, now.Add(2*time.Hour)); fighting {
+		t.Error("the last healing lasted")
 	}
 }
 
@@ -84,17 +111,17 @@ func TestFightsAreOfOneOwnerAndObject(t *testing.T) {
 	again := object
 	again.UID = "another life"
 	fights.Healed("one", object, now)
-	if fights.Wait("one", again, now) == 0 {
+	if fights.Wait("one", again, now, false) == 0 {
 		t.Error("an object that was made anew is still fought over")
 	}
-	if fights.Wait("two", object, now) != 0 || fights.Wait("one", ref(configMaps, "a", "c"), now) != 0 {
+	if fights.Wait("two", object, now, false) != 0 || fights.Wait("one", ref(configMaps, "a", "c"), now, false) != 0 {
 		t.Error("other owners and objects are not in the fight")
 	}
-	if wait := fights.Wait("one", object, now.Add(20*time.Second)); wait != 10*time.Second {
+	if wait := fights.Wait("one", object, now.Add(20*time.Second), false); wait != 10*time.Second {
 		t.Errorf("the pause goes by, 10 s are left, not %v", wait)
 	}
 	fights.Forget("one")
-	if fights.Wait("one", object, now) != 0 {
+	if fights.Wait("one", object, now, false) != 0 {
 		t.Error("a fight can be forgotten")
 	}
 }

@@ -42,7 +42,7 @@ func (s *subjectWatch) leave(value string) (closed bool) {
 // wanted says whether an owner here has the object.
 func (s *subjectWatch) wanted(object *Meta) bool {
 	_, wanted := s.owners[object.PartOf]
-	return wanted || s.subject.Name != ""
+	return wanted
 }
 
 // recount brings the count of spare objects up to date when the owners changed.
@@ -69,7 +69,7 @@ func (s *subjectWatch) replace(name string, now *Meta) []notice {
 	if s.keep(name, now); old == nil {
 		return s.notices(name, now, Added)
 	}
-	if s.subject.Name == "" && old.PartOf != now.PartOf {
+	if old.PartOf != now.PartOf {
 		return append(s.notices(name, old, Deleted), s.notices(name, now, Added)...)
 	}
 	switch {
@@ -94,19 +94,11 @@ func (s *subjectWatch) remove(name string) []notice {
 }
 
 func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice {
-	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}
-	if s.subject.Name == "" {
-		owner, wants := s.owners[object.PartOf]
-		if !wants {
-			return nil
-		}
-		return []notice{{owner.name, ref, event}}
+	owner, wants := s.owners[object.PartOf]
+	if !wants {
+		return nil
 	}
-	notices := make([]notice, 0, len(s.owners))
-	for _, owner := range s.owners {
-		notices = append(notices, notice{owner.name, ref, event})
-	}
-	return notices
+	return []notice{{owner.name, Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
 }
 
 // keep remembers the object, unless it is spare and there are too many of these, or too many managers of it.

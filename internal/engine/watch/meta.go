@@ -1,13 +1,9 @@
 package watch
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,23 +32,16 @@ type Meta struct {
 type imprint struct {
 	manager unique.Handle[string]
 	value   string
-	others  string
 }
 
 // Fingerprint is the fingerprint of the manager's fields; "" when the API server keeps none.
-func (m *Meta) Fingerprint(manager string) string { return m.of(manager).value }
-
-// Others is a hash of what other managers wrote through another version of the kind than the manager did; "" when none
-// did. Such a write can drop fields of a custom resource unseen, so a change of the hash asks for an apply.
-func (m *Meta) Others(manager string) string { return m.of(manager).others }
-
-func (m *Meta) of(manager string) imprint {
+func (m *Meta) Fingerprint(manager string) string {
 	for _, one := range m.prints {
 		if one.manager.Value() == manager {
-			return one
+			return one.value
 		}
 	}
-	return imprint{}
+	return ""
 }
 
 // remember keeps of the object what is worth keeping: of its owner's manager, if that is given. Of an object whose owner
@@ -67,12 +56,10 @@ func (w *Watcher) remember(object *metav1.PartialObjectMetadata, manager string)
 		remembered.crowded = true
 		return remembered
 	}
-	writes := writes{entries: object.ManagedFields}
 	for _, entry := range own {
 		remembered.prints = append(remembered.prints, imprint{
 			manager: unique.Make(strings.Clone(entry.Manager)),
 			value:   w.options.Fingerprint(object, entry.Manager),
-			others:  writes.others(entry),
 		})
 	}
 	return remembered
@@ -94,43 +81,6 @@ func (w *Watcher) own(entries []metav1.ManagedFieldsEntry, manager string) []*me
 		}
 	}
 	return own
-}
-
-// writes are the entries of an object, each of which is hashed once, however often it counts.
-type writes struct {
-	entries []metav1.ManagedFieldsEntry
-	hashes  [][sha256.Size]byte
-}
-
-// others hashes the entries of other managers that are in another version than own.
-func (w *writes) others(own *metav1.ManagedFieldsEntry) string {
-	hash, some := sha256.New(), false
-	for i := range w.entries {
-		if entry := &w.entries[i]; entry.APIVersion == own.APIVersion || entry.Manager == own.Manager {
-			continue
-		}
-		some = true
-		sum := w.hash(i)
-		_, _ = hash.Write(sum[:])
-	}
-	if !some {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
-}
-
-func (w *writes) hash(i int) [sha256.Size]byte {
-	if w.hashes == nil {
-		w.hashes = make([][sha256.Size]byte, len(w.entries))
-	}
-	if w.hashes[i] == ([sha256.Size]byte{}) {
-		entry, written := &w.entries[i], ""
-		if entry.Time != nil {
-			written = entry.Time.UTC().Format(time.RFC3339)
-		}
-		w.hashes[i] = sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", entry.Manager, entry.Operation, entry.Subresource, entry.APIVersion, written))
-	}
-	return w.hashes[i]
 }
 
 // differs says whether something changed that is more than a touch.

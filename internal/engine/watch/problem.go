@@ -54,7 +54,7 @@ func (w *Watcher) Problems(owner string) []Problem {
 	slices.SortFunc(problems, func(a, b Problem) int {
 		x, y := a.Subject, b.Subject
 		return cmp.Or(cmp.Compare(x.GVK.Group, y.GVK.Group), cmp.Compare(x.GVK.Kind, y.GVK.Kind),
-			cmp.Compare(x.GVK.Version, y.GVK.Version), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+			cmp.Compare(x.GVK.Version, y.GVK.Version), cmp.Compare(x.Namespace, y.Namespace))
 	})
 	return problems
 }

@@ -57,27 +57,22 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 // subject has been listed, nor while it cannot be watched. nil, true says that no object of that name is there, or that
 // it does not carry the owner's label.
 func (w *Watcher) State(owner string, ref Ref) (found *Meta, known bool) {
-	members, one, value := w.find(owner, ref)
-	if members != nil {
-		if found, known = members.state(value, ref.Name); found != nil || one == nil {
-			return found, known
-		}
+	members, value := w.find(owner, ref)
+	if members == nil {
+		return nil, false
 	}
-	if one != nil {
-		return one.state(value, ref.Name)
-	}
-	return nil, false
+	return members.state(value, ref.Name)
 }
 
-// find gives the watches that see the object for the owner: that of members, and that of the one object.
-func (w *Watcher) find(name string, ref Ref) (members, one *subjectWatch, value string) {
+// find gives the watch that sees the object for the owner, if there is one.
+func (w *Watcher) find(name string, ref Ref) (members *subjectWatch, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	owner := w.owners[name]
 	if owner == nil {
-		return nil, nil, ""
+		return nil, ""
 	}
-	return owner.places[place{ref.GVK, ref.Namespace, ""}], owner.places[place{ref.GVK, ref.Namespace, ref.Name}], owner.value
+	return owner.places[place{ref.GVK, ref.Namespace}], owner.value
 }
 
 func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
@@ -87,7 +82,7 @@ func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
 		return nil, false
 	}
 	found = s.objects[name]
-	if found != nil && s.subject.Name == "" && found.PartOf != value {
+	if found != nil && found.PartOf != value {
 		return nil, true
 	}
 	return found, true
@@ -106,7 +101,7 @@ type Written struct {
 // Wrote remembers the answer to a write of a member, so that State does not lag behind it, and the event of the write
 // itself wakes nobody. It does nothing when something newer is known, or nothing at all.
 func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
-	members, _, value := w.find(owner, ref)
+	members, value := w.find(owner, ref)
 	if members == nil {
 		return
 	}
@@ -122,7 +117,6 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 		prints: []imprint{{manager: unique.Make(written.Manager), value: written.Fingerprint}},
 	}
 	if old != nil && old.UID == now.UID {
-		now.prints[0].others = old.Others(written.Manager)
 		now.Deleting = now.Deleting || old.Deleting && unchanged(old, written)
 		for _, one := range old.prints {
 			if one.manager != now.prints[0].manager {
@@ -244,7 +238,7 @@ func (s *subjectWatch) fail(err error) {
 
 func (s *subjectWatch) announce(event Event, values map[string]struct{}) []notice {
 	notices := make([]notice, 0, len(values))
-	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: s.subject.Name}
+	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace}
 	for value := range values {
 		if owner, wants := s.owners[value]; wants {
 			notices = append(notices, notice{owner.name, ref, event})

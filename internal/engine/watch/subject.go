@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 )
@@ -162,11 +161,8 @@ func (s *subjectWatch) begin(ctx context.Context, resource metadata.ResourceInte
 	return stream, cursor, nil
 }
 
-// selection asks for the subject's objects.
+// selection asks for the members of installations, which are found by their label.
 func (s *subjectWatch) selection() metav1.ListOptions {
-	if s.subject.Name != "" {
-		return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, s.subject.Name).String()}
-	}
 	return metav1.ListOptions{LabelSelector: s.watcher.options.Label}
 }
 

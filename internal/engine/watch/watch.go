@@ -29,9 +29,6 @@ type Subject struct {
 	GVK      schema.GroupVersionKind
 	// Namespace is empty for kinds that live in none, and for those only.
 	Namespace string
-	// Name is empty for the members of installations, which are found by their label. With a name it is that one
-	// object, whatever its labels, and every owner that wants it hears of it: what an installation depends on.
-	Name string
 }
 
 // Ref names an object. UID is filled in by what comes from here and is not read by State and Wrote.
@@ -53,7 +50,7 @@ const (
 	Touched
 	// Deleted is an object that is gone, or carries the owner's label no more.
 	Deleted
-	// Synced says that State knows the subject from now on. The reference has the name of the subject, if any.
+	// Synced says that State knows the subject from now on. The reference has no name.
 	Synced
 	// Lost says that the subject cannot be watched, as Problems tells. The reference is that of Synced.
 	Lost
@@ -121,8 +118,8 @@ type owner struct {
 
 // place is a subject without the identity, of which an owner has one.
 type place struct {
-	gvk             schema.GroupVersionKind
-	namespace, name string
+	gvk       schema.GroupVersionKind
+	namespace string
 }
 
 // New makes a Watcher that watches nothing yet. Close ends it.
@@ -199,7 +196,7 @@ func (w *Watcher) Want(name, manager string, set []Subject) {
 		}
 		watch := w.open(subject, now.value, reader{name, manager})
 		now.wants[subject] = watch
-		now.places[place{subject.GVK, subject.Namespace, subject.Name}] = watch
+		now.places[place{subject.GVK, subject.Namespace}] = watch
 	}
 	for subject, watch := range had.wants {
 		if _, kept := now.wants[subject]; !kept && watch.leave(now.value) {

@@ -142,26 +142,6 @@ func goroutines() int {
 	return count
 }
 
-func TestOneObjectIsWatchedWhateverItsLabels(t *testing.T) {
-	t.Parallel()
-	namespace := env.NewNamespace(t)
-	watcher, _, ears := newWatcher(t, nil)
-	subject := []watch.Subject{{GVK: configMaps, Namespace: namespace, Name: "dependency"}}
-	watcher.Want("one", manager, subject)
-	watcher.Want("two", manager, subject)
-	ears.until(t, "one synced ConfigMap dependency", "two synced ConfigMap dependency")
-	object := ref(configMaps, namespace, "dependency")
-	if found, known := watcher.State("one", object); found != nil || !known {
-		t.Errorf("the object is known not to be there: %v, %v", found, known)
-	}
-	apply(t, member(configMaps, namespace, "other", "", data("1")), "somebody")
-	was := apply(t, member(configMaps, namespace, "dependency", "", data("1")), "somebody")
-	ears.until(t, "one added ConfigMap dependency", "two added ConfigMap dependency")
-	if found, _ := watcher.State("two", object); found == nil || found.UID != was.GetUID() {
-		t.Errorf("the object is known by its name, got %+v", found)
-	}
-}
-
 func TestFewObjectsOfOthersAreKept(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
