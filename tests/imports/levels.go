@@ -44,6 +44,7 @@ func layers() []layer {
 		{level: 2, packages: []string{"internal/engine/health"}, kubernetes: []string{"k8s.io/apimachinery"}},
 		{level: 2, packages: []string{"internal/engine/cluster", "internal/engine/watch"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
+			"sigs.k8s.io/structured-merge-diff",
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog"}},
 		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{

@@ -20,18 +20,21 @@ type ApplyOptions struct {
 	Manager string
 	// Force takes over fields that other managers hold; otherwise they are a *ConflictError.
 	Force bool
-	// Only is the one life and version of the object that may be written; any other, and none at all, is a *ChangedError.
-	// Zero means whatever is there.
+	// Only is the one life and version of the object that may be written; any other is a *ChangedError, and so is none at
+	// all where a UID is given. Zero means whatever is there.
 	Only Version
 	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
 	Before Applied
 }
 
-// Version is an object in one of its versions.
+// Version is an object in one of its versions. With a UID alone it is any version of that life of the name.
 type Version struct {
 	UID             types.UID
 	ResourceVersion string
 }
+
+// Absent is the version that no object has: what is applied for it is created, or else not touched.
+func Absent() Version { return Version{ResourceVersion: "1"} }
 
 // Applied is what the API server holds after an apply or a create.
 type Applied struct {
@@ -48,6 +51,9 @@ type Applied struct {
 	Changed bool
 	// Deleting says that the object is being deleted, and will go whatever is applied to it.
 	Deleting bool
+	// Strays are the object's managers as they should be, where kubectl has put items into lists of the object: see
+	// Reclaim. An apply after Manage removes these.
+	Strays []Entry
 }
 
 // Apply applies the object in one call, with neither a read nor a dry run before it. An object of a kind that lives in
@@ -67,6 +73,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	applied := appliedOf(answer, options.Manager)
 	applied.Created = status == http.StatusCreated
 	applied.Made = applied.Made || applied.Created
+	applied.Strays = Reclaim(answer.ManagedFields, options.Manager, object, ByKubectl)
 	applied.Changed = applied.Created || !applied.same(options.Before)
 	return applied, nil
 }

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Entry is what the API server records of the fields that one manager has set.
+type Entry = metav1.ManagedFieldsEntry
+
+// Inherit gives the manager what those entries hold that its caller chooses, and takes the entries away: an apply of the
+// manager then removes what it does not have. Nothing is lost of the rest. It is nil when no entry is chosen.
+func Inherit(entries []Entry, manager string, chosen func(Entry) bool) []Entry {
+	return shift(entries, manager, chosen, func(theirs *fieldpath.Set) *fieldpath.Set { return theirs })
+}
+
+// Reclaim gives the manager the items that entries of the caller's choice have put into lists that the object has, beside
+// its items: an apply would else keep both, whatever somebody has made of the item that was there. It is nil when there
+// are none. Metadata is left alone, because finalizers and owners are others' to add.
+func Reclaim(entries []Entry, manager string, object *unstructured.Unstructured, chosen func(Entry) bool) []Entry {
+	updated := func(one Entry) bool { return one.Operation == metav1.ManagedFieldsOperationUpdate && chosen(one) }
+	return shift(entries, manager, updated, func(theirs *fieldpath.Set) *fieldpath.Set {
+		found := &fieldpath.Set{}
+		theirs.Iterate(func(path fieldpath.Path) {
+			if isStray(path, object.Object) {
+				found.Insert(path.Copy())
+			}
+		})
+		return found
+	})
+}
+
+// ByKubectl says that a person has set the fields, with one of kubectl's commands.
+func ByKubectl(entry Entry) bool { return strings.HasPrefix(entry.Manager, "kubectl") }
+
+// shift moves fields from others' entries to the manager's. Those of subresources stay, and what cannot be read.
+func shift(entries []Entry, manager string, chosen func(Entry) bool, take func(theirs *fieldpath.Set) *fieldpath.Set) []Entry {
+	mine := Entry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
+	fields, moved := &fieldpath.Set{}, false
+	var kept []Entry
+	for _, one := range entries {
+		if appliedBy(one, manager) {
+			mine = one
+			fields = fields.Union(fieldsOf(one))
+			continue
+		}
+		if one.Manager != manager && one.Subresource == "" && chosen(one) {
+			theirs := fieldsOf(one)
+			if taken := take(theirs); !taken.Empty() {
+				fields, theirs, moved = fields.Union(taken), theirs.Difference(taken), true
+				mine.APIVersion = cmp.Or(mine.APIVersion, one.APIVersion)
+				one.FieldsV1 = fieldsV1(theirs)
+			}
+			if theirs.Empty() {
+				continue
+			}
+		}
+		kept = append(kept, one)
+	}
+	if !moved {
+		return nil
+	}
+	mine.FieldsV1 = fieldsV1(fields)
+	return append(kept, mine)
+}
+
+// isStray says that the path leads to an item of a list that the object has without this item.
+func isStray(path fieldpath.Path, value any) bool {
+	for i, element := range path {
+		switch {
+		case element.FieldName != nil:
+			if i == 0 && *element.FieldName == "metadata" {
+				return false
+			}
+			fields, _ := value.(map[string]any)
+			value = fields[*element.FieldName]
+		case element.Key != nil, element.Value != nil:
+			list, isList := value.([]any)
+			at := slices.IndexFunc(list, func(item any) bool { return isItem(element, item) })
+			if at < 0 {
+				return isList
+			}
+			value = list[at]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// isItem says that a path's element is an item as a manifest has it, which may leave out keys that have defaults.
+func isItem(element fieldpath.PathElement, item any) bool {
+	if element.Value != nil {
+		return fmt.Sprint((*element.Value).Unstructured()) == fmt.Sprint(item)
+	}
+	fields, _ := item.(map[string]any)
+	known := 0
+	for _, key := range *element.Key {
+		set, found := fields[key.Name]
+		if found && fmt.Sprint(set) != fmt.Sprint(key.Value.Unstructured()) {
+			return false
+		}
+		if found {
+			known++
+		}
+	}
+	return known > 0
+}
+
+func appliedBy(entry Entry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// fieldsOf is empty for what cannot be read.
+func fieldsOf(entry Entry) *fieldpath.Set {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil || fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
+		return &fieldpath.Set{}
+	}
+	return fields
+}
+
+func fieldsV1(fields *fieldpath.Set) *metav1.FieldsV1 {
+	raw, err := fields.ToJSON()
+	if err != nil {
+		// A set that was read can be written.
+		return nil
+	}
+	return metav1.NewFieldsV1(string(raw))
+}
+
+// Management is what is recorded of an object's owner and managers.
+type Management struct {
+	// Entries take the place of all that are there.
+	Entries []Entry
+	// Labels are set beside those that are there, as the manager's.
+	Labels  map[string]string
+	Manager string
+}
+
+// Manage replaces what is recorded of an object's managers, in the one version that is given, and changes nothing else
+// but labels. Another version is a *ChangedError. It gives the version that the object has then.
+func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Management) (Version, error) {
+	segments, err := c.segments("patch", ref)
+	if err != nil {
+		return Version{}, err
+	}
+	metadata := map[string]any{"uid": only.UID, "resourceVersion": only.ResourceVersion, "managedFields": set.Entries}
+	if len(set.Labels) > 0 {
+		metadata["labels"] = set.Labels
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return Version{}, c.invalid("patch", ref, err.Error())
+	}
+	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body).Param("fieldManager", set.Manager)
+	answer, _, err := c.send(ctx, "patch", ref, request)
+	if err != nil {
+		return Version{}, err
+	}
+	return Version{UID: answer.UID, ResourceVersion: answer.ResourceVersion}, nil
+}
