@@ -114,9 +114,9 @@ type result struct {
 
 // applyAll applies objects in parallel, and tells the watcher and the notes.
 func (r *round) applyAll(ctx context.Context, objects []object) []result {
-	known := index(r.record.Data.Members)
+	known, taker := index(r.record.Data.Members), r.taker()
 	results := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, objects, func(o object) result {
-		return r.applyOne(ctx, o, known[o.key])
+		return taker.apply(ctx, o, known[o.key])
 	}, func(o object, err error) result { return result{object: o, err: err} })
 	for _, one := range results {
 		r.out.Notes = append(r.out.Notes, one.notes...)
@@ -126,6 +126,24 @@ func (r *round) applyAll(ctx context.Context, objects []object) []result {
 	}
 	r.out.Notes = fewer(r.out.Notes)
 	return results
+}
+
+func (r *round) taker() *taker {
+	return &taker{
+		client: r.client, records: r.engine.parts.Records, label: r.id(), manager: r.manager(), policy: r.in.Spec.GetAdopt(),
+		watched: r.state, claim: r.claimObject, recreate: r.recreate,
+	}
+}
+
+// seen is what the watch has of a member that carries this installation's label; nil when it has nothing.
+func (r *round) seen(m *modulesv1.Member) *watch.Meta {
+	if m == nil {
+		return nil
+	}
+	if meta, _ := r.state(m); meta != nil && meta.PartOf == r.id() {
+		return meta
+	}
+	return nil
 }
 
 // wrote tells the watcher what the API server answered, so that the event of the write is no news.
@@ -191,7 +209,7 @@ func fold(data *modulesv1.InventoryData, done map[key]progress) {
 			m.Adopted = !one.applied.Made
 		}
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
-		m.State = modulesv1.MemberApplied
+		m.State, m.Claimed = modulesv1.MemberApplied, false
 	}
 }
 

@@ -130,6 +130,9 @@ func (r *round) create(
 // its fingerprint says any more; one that stays as it is keeps both.
 func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
+	for i := range union {
+		union[i].Claimed = union[i].Claimed && made.keys[keyOf(&union[i])]
+	}
 	known := index(union)
 	for _, o := range made.objects {
 		gvk := o.GroupVersionKind()

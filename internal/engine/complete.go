@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,9 +28,9 @@ func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, err
 		}
 		labels := o.GetLabels()
 		if labels == nil {
-			labels = make(map[string]string, len(ours()))
+			labels = map[string]string{}
 		}
-		labels[Label], labels[InstallationLabel], labels[NamespaceLabel] = InstallationID(r.in.Name, r.in.Namespace), labelText(r.in.Name), r.in.Namespace
+		maps.Copy(labels, labelsOf(r.in.Name, r.in.Namespace))
 		o.SetLabels(labels)
 		k := keyOfObject(o)
 		if made.keys[k] {

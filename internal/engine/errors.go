@@ -86,13 +86,17 @@ type severalError struct {
 func (e *severalError) Error() string   { return e.text }
 func (e *severalError) Unwrap() []error { return e.errs }
 
-// errOwned says that an object belongs to somebody else.
-var errOwned = errors.New("belongs to another installation")
+var (
+	// errOwned says that an object belongs to another installation.
+	errOwned = errors.New("belongs to another installation")
+	// errManaged says that an object is somebody else's, and that spec.adopt leaves it to them.
+	errManaged = errors.New("is not taken over")
+)
 
 // reasonOf is the condition's reason for what the API server answered; "" for none in particular.
 func reasonOf(err error) string {
 	switch {
-	case errors.Is(err, errOwned):
+	case errors.Is(err, errOwned), errors.Is(err, errManaged):
 		return modulesv1.OwnershipConflictReason
 	case errors.Is(err, cluster.ErrForbidden):
 		return modulesv1.ForbiddenReason

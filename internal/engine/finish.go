@@ -23,7 +23,9 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = r.save(ctx, func(data *modulesv1.InventoryData) {
+	err = r.store(ctx, func(record *modulesv1.Inventory) {
+		data := &record.Data
+		maps.DeleteFunc(record.Labels, func(label, _ string) bool { return strings.HasPrefix(label, ClaimPrefix) })
 		r.shrink(data)
 		data.Current.HealthyAt = &now
 		data.Attempt, data.Phase = nil, modulesv1.PhaseInstalled

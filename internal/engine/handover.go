@@ -4,151 +4,74 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
-// handOver decides whether an object whose label another manager holds may be taken. It may if that is no installation,
-// and the object is a member already: then somebody edited the label. It may also if the installation it belongs to is
-// gone, or does not need it any more; that one then lets go of it when it prunes. Its Inventory tells for certain: it is
-// read as it is stored, and lists an object before the first request for it. Everything else stays as it is.
-func (r *round) handOver(
-	ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata,
-) ([]Note, error) {
+// handOver decides whether an object that carries another owner's label may be taken. It may if the installation that it
+// belongs to is gone, or does not need it any more: its Inventory tells for certain, which is read as it is stored, and
+// lists an object before the first request for it. What that one had set is inherited. Everything else stays as it is; an
+// installation that needs an object is left a claim, to be found once it does not.
+func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
 	ref := refOfObject(o.Unstructured)
-	known := m != nil && m.UID != "" && m.UID == string(live.UID)
-	if known && !strings.HasPrefix(conflict.Owner, ManagerPrefix) || live.Labels[Label] == r.id() {
-		return []Note{taken(conflict)}, nil
+	holder := ""
+	if conflict != nil {
+		holder = conflict.Owner
 	}
-	owner, found, err := r.ownerOf(ctx, live)
+	owner, found, err := ownerOf(ctx, t.records, live)
 	switch {
 	case err != nil:
-		return nil, err
-	case !strings.HasPrefix(conflict.Owner, ManagerPrefix) || !found:
-		return nil, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label,
-			live.Labels[Label], cmp.Or(conflict.Owner, "somebody"), errOwned)
-	case owner != nil && needs(owner, o.key):
-		return nil, fmt.Errorf("%s is a member of the installation %s/%s: it %w", describe(ref),
-			live.Labels[NamespaceLabel], live.Labels[InstallationLabel], errOwned)
+		return right{}, err
+	case !strings.HasPrefix(holder, ManagerPrefix) || !found:
+		return right{}, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label, live.Labels[Label], cmp.Or(holder, "somebody"), errOwned)
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
-	if owner != nil {
-		if err := r.recordTaking(ctx, o.key, owner, live); err != nil {
-			return nil, err
+	had := memberOf(owner, o.key)
+	made := had != nil && !had.Adopted && had.UID == string(live.UID)
+	switch {
+	case had != nil && needs(owner, had):
+		if err := t.claim(ctx, claim{key: o.key, uid: live.UID, owner: live.Labels[Label], made: made}); err != nil {
+			return right{}, err
 		}
+		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
+	case t.policy == modulesv1.AdoptNever:
+		return right{}, fmt.Errorf("%s was made by the installation %s, and spec.adopt is Never: it %w", describe(ref), from, errOwned)
 	}
-	return []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
-		"took over %s from the installation %s, which does not need it any more", describe(ref), from))}}, nil
+	return right{heirs: isBequeathed, made: made, notes: []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
+		"took over %s from the installation %s, which does not need it any more", describe(ref), from))}}}, nil
 }
 
 // ownerOf is the Inventory of the installation that the labels name. Found is false when they do not name any: the two
 // names have to fit the identity. The Inventory is nil when there is none.
-func (r *round) ownerOf(ctx context.Context, live *metav1.PartialObjectMetadata) (owner *modulesv1.Inventory, found bool, err error) {
+func ownerOf(ctx context.Context, records Records, live *metav1.PartialObjectMetadata) (owner *modulesv1.Inventory, found bool, err error) {
 	name, namespace := live.Labels[InstallationLabel], live.Labels[NamespaceLabel]
 	if name == "" || namespace == "" || InstallationID(name, namespace) != live.Labels[Label] {
 		return nil, false, nil
 	}
-	owner, err = r.engine.parts.Records.Stored(ctx, namespace, name)
+	owner, err = records.Stored(ctx, namespace, name)
 	if err != nil {
 		return nil, false, fmt.Errorf("load the inventory of %s/%s: %w", namespace, name, err)
 	}
 	return owner, true, nil
 }
 
-// needs says whether the installation wants the member, or may: while it applies an attempt, all that it lists counts.
-func needs(owner *modulesv1.Inventory, k key) bool {
-	for i := range owner.Data.Members {
-		m := &owner.Data.Members[i]
-		if keyOf(m) != k {
-			continue
-		}
-		attempt := owner.Data.Attempt
-		return wanted(m) || attempt != nil && attempt.Stage == modulesv1.StageApplying
+// memberOf is the member of an installation that may be gone; nil when it has none of that key.
+func memberOf(owner *modulesv1.Inventory, k key) *modulesv1.Member {
+	if owner == nil {
+		return nil
 	}
-	return false
+	return index(owner.Data.Members)[k]
 }
 
-// recordTaking writes down whom an object is being taken from before it is: that one lets go only of what its claimant
-// says it took. Who made it is handed over as well: what is in the record by its UID was not adopted. Members are applied
-// in parallel, so one does this at a time.
-func (r *round) recordTaking(ctx context.Context, k key, owner *modulesv1.Inventory, live *metav1.PartialObjectMetadata) error {
-	r.taking.Lock()
-	defer r.taking.Unlock()
-	from := owner.Data.InstallationUID
-	if m := index(r.record.Data.Members)[k]; m == nil || m.TakenFrom == from {
-		return nil
-	}
-	had := index(owner.Data.Members)[k]
-	return r.save(ctx, func(data *modulesv1.InventoryData) {
-		m := index(data.Members)[k]
-		m.TakenFrom = from
-		if had != nil && !had.Adopted && had.UID == string(live.UID) {
-			m.UID = had.UID
-		}
-	})
-}
-
-// letGo ends this installation's part in an object that another one has taken: applying nothing leaves what the other
-// owns. It is done only where that one's Inventory says that it took the object from here, because a sole owner's
-// empty apply would delete what it owns.
-func (r *round) letGo(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
-	if cluster.Fingerprint(live, r.manager()) == "" {
-		return nil
-	}
-	claimant, found, err := r.ownerOf(ctx, live)
-	if err != nil || !found || claimant == nil {
-		return err
-	}
-	k := key{ref.GVK.Group, ref.GVK.Kind, ref.Namespace, ref.Name}
-	m := index(claimant.Data.Members)[k]
-	if m == nil || m.TakenFrom != r.in.UID || cluster.Fingerprint(live, Manager(claimant.Data.InstallationUID)) == "" {
-		return nil
-	}
-	empty := &unstructured.Unstructured{}
-	empty.SetGroupVersionKind(ref.GVK)
-	empty.SetNamespace(ref.Namespace)
-	empty.SetName(ref.Name)
-	empty.SetUID(live.UID)
-	_, err = r.client.Apply(ctx, empty, cluster.ApplyOptions{Manager: r.manager()})
-	return err
-}
-
-// settleTakings forgets whom members were taken from, once that manager has no part in them any more.
-func (r *round) settleTakings(ctx context.Context) error {
-	var over []key
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
-		if m.TakenFrom == "" || !wanted(m) {
-			continue
-		}
-		if r.over(ctx) != nil {
-			break
-		}
-		live, err := r.client.Metadata(ctx, refOf(m))
-		if err != nil {
-			// Healing and health speak of a member that is gone or cannot be read.
-			continue
-		}
-		manager := Manager(m.TakenFrom)
-		if !slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager }) {
-			over = append(over, keyOf(m))
-		}
-	}
-	if len(over) == 0 {
-		return nil
-	}
-	return r.save(ctx, func(data *modulesv1.InventoryData) {
-		known := index(data.Members)
-		for _, k := range over {
-			known[k].TakenFrom = ""
-		}
-	})
+// needs says whether the installation wants its member, or may: while it applies an attempt, all that it lists counts.
+func needs(owner *modulesv1.Inventory, m *modulesv1.Member) bool {
+	attempt := owner.Data.Attempt
+	return wanted(m) || attempt != nil && attempt.Stage == modulesv1.StageApplying
 }
 
 // owns says whether an object is provably this installation's: it carries the label, and is either the one on record
@@ -158,4 +81,98 @@ func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
 		return false
 	}
 	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager()) != ""
+}
+
+// ClaimPrefix begins a label on the Inventory of an installation that was refused an object; the InstallationID of the
+// one that has it follows.
+const ClaimPrefix = "claims.modules.sluice.dev/"
+
+// maxClaims is how many installations one may claim objects of.
+const maxClaims = 16
+
+// claim says that another installation has an object. It is made only when the API server has refused an apply for that
+// reason: whoever makes one has the right to write the object.
+type claim struct {
+	key   key
+	uid   types.UID
+	owner string
+	// made says that the owner made the object, rather than adopted it.
+	made bool
+}
+
+// claim writes down a claim, once. Members are applied in parallel, so one does this at a time.
+func (r *round) claimObject(ctx context.Context, c claim) error {
+	r.claiming.Lock()
+	defer r.claiming.Unlock()
+	label, m := ClaimPrefix+c.owner, index(r.record.Data.Members)[c.key]
+	_, labelled := r.record.Labels[label]
+	if m == nil || m.Claimed && m.UID == string(c.uid) && labelled || !labelled && countClaims(r.record) >= maxClaims {
+		return nil
+	}
+	err := r.store(ctx, func(record *modulesv1.Inventory) {
+		m := index(record.Data.Members)[c.key]
+		m.Claimed, m.UID, m.Adopted = true, string(c.uid), !c.made
+		metav1.SetMetaDataLabel(&record.ObjectMeta, label, "")
+	})
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	return err
+}
+
+func countClaims(record *modulesv1.Inventory) (count int) {
+	for label := range record.Labels {
+		if strings.HasPrefix(label, ClaimPrefix) {
+			count++
+		}
+	}
+	return count
+}
+
+// heir is an installation that claims a member.
+type heir struct {
+	uid       types.UID
+	inventory *modulesv1.Inventory
+}
+
+// findHeirs finds the living claims to this installation's members, once a round, and only if something is to be removed.
+func (r *round) findHeirs(ctx context.Context) error {
+	if r.heirs != nil {
+		return nil
+	}
+	claiming, err := r.engine.parts.Records.Claiming(ctx, ClaimPrefix+r.id())
+	if err != nil {
+		return fmt.Errorf("find out who claims what is to be removed: %w", err)
+	}
+	r.heirs = map[key]heir{}
+	for i := range claiming {
+		data := &claiming[i].Data
+		if data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
+			continue
+		}
+		for j := range data.Members {
+			if m := &data.Members[j]; m.Claimed {
+				r.heirs[keyOf(m)] = heir{types.UID(m.UID), &claiming[i]}
+			}
+		}
+	}
+	return nil
+}
+
+// bequeath hands a member over to whoever claims it, in one request: labels and fields are the heir's from then on, and
+// the object itself stays as it is.
+func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata, to heir) error {
+	manager := Manager(to.inventory.Data.InstallationUID)
+	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == r.manager() })
+	if entries == nil {
+		entries = live.ManagedFields
+	}
+	name, namespace := to.inventory.Name, to.inventory.Namespace
+	_, err := r.client.Manage(ctx, ref, cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}, cluster.Management{
+		Entries: entries, Labels: labelsOf(name, namespace), Manager: manager,
+	})
+	return err
+}
+
+// noteBequest tells whom a member was handed over to.
+func (r *round) noteBequest(ref cluster.Ref, to heir) {
+	r.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), to.inventory.Namespace, to.inventory.Name)
 }

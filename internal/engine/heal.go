@@ -21,7 +21,7 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 	}
 	drifted := r.drifted()
 	if len(drifted) == 0 {
-		return true, r.settleTakings(ctx)
+		return true, nil
 	}
 	made, err := r.renders.objects(ctx, r.kept)
 	if err != nil {

@@ -42,3 +42,8 @@ func Manager(uid string) string {
 
 // ours are the labels that the engine puts on members.
 func ours() []string { return []string{Label, InstallationLabel, NamespaceLabel} }
+
+// labelsOf are these labels for an installation.
+func labelsOf(name, namespace string) map[string]string {
+	return map[string]string{Label: InstallationID(name, namespace), InstallationLabel: labelText(name), NamespaceLabel: namespace}
+}

@@ -158,6 +158,12 @@ func (s *records) Stored(ctx context.Context, namespace, name string) (*modulesv
 	return s.Load(ctx, namespace, name)
 }
 
+func (s *records) Claiming(ctx context.Context, label string) ([]modulesv1.Inventory, error) {
+	found := &modulesv1.InventoryList{}
+	err := s.client.List(ctx, found, client.HasLabels{label})
+	return found.Items, err
+}
+
 func (s *records) Create(ctx context.Context, inventory *modulesv1.Inventory) error {
 	return s.write(func() error { return s.client.Create(ctx, inventory) })
 }

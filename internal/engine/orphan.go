@@ -70,8 +70,6 @@ func (r *round) releaseOnce(ctx context.Context, m modulesv1.Member) removal {
 		if errors.Is(done.err, cluster.ErrNotFound) {
 			done.err = nil
 		}
-	default:
-		done.err = r.letGo(ctx, ref, live)
 	}
 	return done
 }

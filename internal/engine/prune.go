@@ -149,12 +149,17 @@ type removal struct {
 	member modulesv1.Member
 	// gone says that it need not be remembered any more; deleted that it was there before, spared that it still is.
 	gone, deleted, spared bool
-	err                   error
+	// heir is whom it was handed over to.
+	heir *heir
+	err  error
 }
 
 // removeStage removes those of the members that are of the last stage, in parallel, and forgets those that are gone.
 // It says whether all are, so that the stage before may follow.
 func (r *round) removeStage(ctx context.Context, stage Stage, reason string, members []modulesv1.Member) (bool, error) {
+	if err := r.findHeirs(ctx); err != nil {
+		return false, failure.At(stage, failure.Retry(reason, err))
+	}
 	last := 0
 	for i := range members {
 		last = max(last, cluster.Stage(kindOf(&members[i])))
@@ -172,6 +177,9 @@ func (r *round) removeStage(ctx context.Context, stage Stage, reason string, mem
 		}
 		if one.spared {
 			r.noteSpared(&one.member)
+		}
+		if one.heir != nil && one.gone {
+			r.noteBequest(refOf(&one.member), *one.heir)
 		}
 		switch {
 		case one.err != nil:
@@ -241,7 +249,8 @@ func unchanged(try func() removal) removal {
 // removeOnce removes only what is provably this installation's, and only as it was last seen.
 func (r *round) removeOnce(ctx context.Context, m modulesv1.Member) removal {
 	done := removal{member: m}
-	if meta := r.seen(&m); meta != nil && string(meta.UID) == m.UID && !r.isHome(&m) && !r.stays(&m) {
+	to, claimed := r.heirs[keyOf(&m)]
+	if meta := r.seen(&m); meta != nil && string(meta.UID) == m.UID && !r.isHome(&m) && !r.stays(&m) && !claimed {
 		if meta.Deleting {
 			return done
 		}
@@ -268,8 +277,12 @@ func (r *round) removeOnce(ctx context.Context, m modulesv1.Member) removal {
 		done.err = err
 		return done
 	case !r.owns(live, &m):
-		done.err = r.letGo(ctx, ref, live)
+		done.gone = true
+		return done
+	case claimed && to.uid == live.UID && live.DeletionTimestamp == nil:
+		done.err = r.bequeath(ctx, ref, live, to)
 		done.gone = done.err == nil
+		done.heir = &to
 		return done
 	case r.isHome(&m), r.spared(&m, live):
 		done.err = r.spare(ctx, ref, live)

@@ -45,8 +45,10 @@ type round struct {
 	held error
 	// stopped says that no new attempt is begun in this round.
 	stopped bool
-	// taking lets one member at a time change the record while members are applied.
-	taking sync.Mutex
+	// claiming lets one member at a time change the record while members are applied.
+	claiming sync.Mutex
+	// heirs are the installations that claim members, once that was asked.
+	heirs map[key]heir
 	// homeless says that the installation's namespace is being deleted, once that was asked.
 	homeAsked, homeless bool
 	// removed are members that are gone, and still in the record.
@@ -140,11 +142,16 @@ func (r *round) salt() string {
 	return r.session.salt
 }
 
-// save writes the record as the change leaves it. Only then is it the record.
+// save writes the record with its data as the change leaves it.
 func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData)) error {
+	return r.store(ctx, func(record *modulesv1.Inventory) { change(&record.Data) })
+}
+
+// store writes the record as the change leaves it. Only then is it the record.
+func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) error {
 	next := r.record.DeepCopy()
 	next.Data.Salt = r.renders.salt
-	change(&next.Data)
+	change(next)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()
 	}

@@ -239,8 +239,8 @@ const (
 	// ImmutableFieldReason: an object cannot be changed in place. Set force to have it deleted and created again.
 	ImmutableFieldReason = "ImmutableField"
 
-	// OwnershipConflictReason: an object belongs to another installation; the message names both. Take it out of one
-	// of them.
+	// OwnershipConflictReason: an object belongs to another installation, or is managed by something else; the message
+	// says by what. Take it out of one of them, or set adopt.
 	OwnershipConflictReason = "OwnershipConflict"
 
 	// PruneBlockedReason: more objects would be removed than prune.maxPercent allows, so none is. Check that the release
@@ -310,6 +310,10 @@ const (
 
 	// OwnershipTakenReason: fields that another manager had set were taken over; the message names it.
 	OwnershipTakenReason = "OwnershipTaken"
+
+	// HandedOverReason: an object that is no longer needed went to another installation, which claims it; the message names
+	// both.
+	HandedOverReason = "HandedOver"
 
 	// PrunedReason: objects that are no longer needed were removed.
 	PrunedReason = "Pruned"

@@ -268,10 +268,10 @@ type Member struct {
 	// +optional
 	Adopted bool `json:"a,omitempty"`
 
-	// TakenFrom is the UID of the installation that the object is being taken over from, until that has let go of it.
-	// +kubebuilder:validation:MaxLength=64
+	// Claimed says that another installation has the object, whose UID is on record, and that this one was refused it for
+	// that reason alone: the other hands it over instead of removing it.
 	// +optional
-	TakenFrom string `json:"t,omitempty"`
+	Claimed bool `json:"c,omitempty"`
 }
 
 // Inventory is what the controller has to remember of the ModuleInstallation of its name. The controller alone writes

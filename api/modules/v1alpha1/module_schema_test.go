@@ -46,7 +46,7 @@ func TestInventoryAcceptance(t *testing.T) {
 	const head = "installationUID: u, phase: "
 	testAcceptance(t, modulesv1.InventoryKind, map[string]acceptance{
 		"New":       {"an inventory begins empty", "data: {" + head + "Installing}", ""},
-		"Members":   {"members have short names", "data: {" + head + "Installed, members: [{g: apps, v: v1, k: Deployment, ns: a, nm: b, u: c, h: d, f: e}, {v: v1, k: Namespace, nm: a, s: Pending}, {v: v1, k: Secret, ns: a, nm: b, s: Deleting, t: u2}]}", ""},
+		"Members":   {"members have short names", "data: {" + head + "Installed, members: [{g: apps, v: v1, k: Deployment, ns: a, nm: b, u: c, h: d, f: e}, {v: v1, k: Namespace, nm: a, s: Pending}, {v: v1, k: Secret, ns: a, nm: b, s: Deleting, a: true, c: true}]}", ""},
 		"Whole":     {"everything that is remembered", "data: {" + head + "Upgrading, choice: {requested: Auto, module: redis, catalog: System, namespace: sys}, current: {version: 1.0.0, template: a, digest: d}, previous: {version: 0.9.0}, renderDigest: r, attempt: {release: {version: 2.0.0}, renderDigest: r2, stage: Applying, startedAt: '2026-01-01T00:00:00Z'}, deletion: {mode: Block, managedResources: [{group: g, version: v1, kind: K}]}, defaultConfigCreated: {group: g, version: v1, kind: K, name: m, uid: u}, history: [{version: 1.0.0, outcome: Succeeded, at: '2026-01-01T00:00:00Z'}]}", ""},
 		"NoData":    {"an inventory is its data", "metadata: {}", "data: Required value"},
 		"NoUID":     {"it belongs to one installation", "data: {phase: Installed}", "installationUID: Required value"},

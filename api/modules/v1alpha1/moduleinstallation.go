@@ -48,6 +48,14 @@ func (in *ModuleInstallationSpec) GetManagement() Management {
 	return in.Management
 }
 
+// GetAdopt returns which objects are taken over that were there before: AdoptIfUnowned when nothing is set.
+func (in *ModuleInstallationSpec) GetAdopt() AdoptPolicy {
+	if in.Adopt == "" {
+		return AdoptIfUnowned
+	}
+	return in.Adopt
+}
+
 // GetDeletionMode returns what becomes of the module when the object is deleted, or "" when the template's mode counts.
 func (in *ModuleInstallationSpec) GetDeletionMode() DeletionMode {
 	if in.Deletion == nil {

@@ -70,6 +70,18 @@ const (
 	ManagementPaused Management = "Paused"
 )
 
+// AdoptPolicy says which objects an installation takes over that it did not make.
+type AdoptPolicy string
+
+const (
+	// AdoptIfUnowned takes over what nobody else manages. It is meant when nothing is set.
+	AdoptIfUnowned AdoptPolicy = "IfUnowned"
+	// AdoptNever takes over nothing.
+	AdoptNever AdoptPolicy = "Never"
+	// AdoptAlways takes over whatever no other installation has, and removes it like what the installation made.
+	AdoptAlways AdoptPolicy = "Always"
+)
+
 // ModuleInstallationSpec says which release of which module is installed, and how.
 type ModuleInstallationSpec struct {
 	// Module says which release of which module is wanted.
@@ -90,6 +102,15 @@ type ModuleInstallationSpec struct {
 	// +kubebuilder:default=Managed
 	// +optional
 	Management Management `json:"management,omitempty"`
+
+	// Adopt says what becomes of an object of the release that is there already, and that this installation did not make.
+	// 'IfUnowned' takes it over if nobody else manages it: no controller that owns it, no Helm, no Flux, no Argo CD.
+	// 'Never' takes over nothing, 'Always' everything but the objects of other installations. What is not taken over is
+	// an OwnershipConflict. What was taken over is let go of where the rest is deleted, unless this is 'Always'.
+	// +kubebuilder:validation:Enum=IfUnowned;Never;Always
+	// +kubebuilder:default=IfUnowned
+	// +optional
+	Adopt AdoptPolicy `json:"adopt,omitempty"`
 
 	// Prune says what becomes of objects that a new release, or a new config, no longer holds.
 	// +optional

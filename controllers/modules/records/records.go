@@ -90,6 +90,20 @@ func (i *Inventories) Stored(ctx context.Context, namespace, name string) (*modu
 	return inventory, nil
 }
 
+// Claiming implements engine.Records, for installations in all namespaces.
+func (i *Inventories) Claiming(ctx context.Context, label string) ([]modulesv1.Inventory, error) {
+	found := &modulesv1.InventoryList{}
+	if err := i.reader.List(ctx, found, client.HasLabels{label}); err != nil {
+		return nil, fmt.Errorf("list inventories with the label %s: %w", label, err)
+	}
+	for j := range found.Items {
+		if one := &found.Items[j]; one.Undecodable != "" {
+			return nil, fmt.Errorf("read inventory %s: %s", client.ObjectKeyFromObject(one), one.Undecodable)
+		}
+	}
+	return found.Items, nil
+}
+
 // Create implements engine.Records. The finalizer keeps the record for as long as it is needed: garbage collection
 // would remove it before the installation, if that is deleted in the foreground.
 func (i *Inventories) Create(ctx context.Context, inventory *modulesv1.Inventory) error {

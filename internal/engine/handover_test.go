@@ -1,0 +1,127 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine"
+)
+
+// live reads an object that may have no namespace.
+func (r *rig) live(gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
+	r.t.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(gvk)
+	key := types.NamespacedName{Name: name}
+	if gvk != namespaces {
+		key.Namespace = r.namespace
+	}
+	if err := env.Client.Get(r.t.Context(), key, found); client.IgnoreNotFound(err) != nil {
+		r.t.Fatal(err)
+	} else if err != nil {
+		return nil
+	}
+	return found
+}
+
+// TestMoved: an object that one installation claims while another one has it is handed over with its UID when that one
+// drops it or is removed, and nothing of the former owner's stays in it.
+func TestMoved(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		gvk      schema.GroupVersionKind
+		manifest func(name, value string) string
+	}{
+		"ConfigMap": {configMaps, configMap},
+		"Namespace": {namespaces, namespaceFile},
+	} {
+		for _, how := range []string{"Dropped", "Uninstalled"} {
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				subject := r.namespace + "-moved"
+				r.in.Target = r.target("1.0.0", map[string]string{"a.yaml": configMap("a", "1"), "s.yaml": tc.manifest(subject, "1")})
+				r.settle("it is installed", settled)
+				uid := r.live(tc.gvk, subject).GetUID()
+				s := r.sibling("valkey")
+				s.in.Target = s.target("1.0.0", map[string]string{"s.yaml": tc.manifest(subject, "2")})
+				s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, r.namespace+"/redis")
+
+				var out engine.Outcome
+				if how == "Dropped" {
+					r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+					out = r.settle("it is upgraded", settled)
+				} else {
+					r.in.Deleting, r.in.Target = true, nil
+					out = r.settle("it is gone", done)
+				}
+				if !noted(out, modulesv1.HandedOverReason, r.namespace+"/valkey") {
+					t.Errorf("notes: %v", out.Notes)
+				}
+				s.settle("it is installed", settled)
+				moved := r.live(tc.gvk, subject)
+				if moved == nil || moved.GetUID() != uid || moved.GetDeletionTimestamp() != nil || moved.GetLabels()[engine.InstallationLabel] != "valkey" {
+					t.Fatalf("moved: %v", moved)
+				}
+				for _, entry := range moved.GetManagedFields() {
+					if entry.Manager == engine.Manager(r.in.UID) {
+						t.Error("the former owner still has fields")
+					}
+				}
+				record := s.inventory()
+				if m := member(s, subject); m.Claimed || m.Adopted || m.UID != string(uid) {
+					t.Errorf("member: %+v", m)
+				}
+				for label := range record.Labels {
+					if strings.HasPrefix(label, engine.ClaimPrefix) {
+						t.Errorf("a claim is left: %s", label)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestClaimThatIsTakenBack: who claimed an object, and does not want it any more, gets nothing.
+func TestClaimThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	s.in.Target = s.target("1.0.0", configMapFiles("v", "1", "shared", "1"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	s.in.Target = s.target("2.0.0", configMapFiles("v", "1"))
+	s.settle("it is installed", settled)
+	if r.get(configMaps, "shared") == nil {
+		t.Fatal("the claimant removed what it never had")
+	}
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	r.settle("it is upgraded", settled)
+	if left := r.get(configMaps, "shared"); left != nil {
+		t.Errorf("nobody wants it, and it is left: %v", left.GetLabels())
+	}
+}
+
+// TestClaimNeedsTheRight: an installation whose account may not write the object has no claim to it.
+func TestClaimNeedsTheRight(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	s.in.Identity.Namespace, s.in.Identity.ServiceAccount = r.namespace, "powerless"
+	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
+	s.fails(engine.StageApply, modulesv1.ForbiddenReason, "powerless")
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	r.settle("it is upgraded", settled)
+	if r.get(configMaps, "shared") != nil {
+		t.Error("it is left")
+	}
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/watch"
+)
+
+// maxTries is how often an object that others keep changing is asked for again within a round.
+const maxTries = 5
+
+// taker applies objects, one at a time, and takes over what others have of them, as far as that is allowed.
+type taker struct {
+	client  *cluster.Client
+	records Records
+	// label and manager are the installation's InstallationID and Manager.
+	label, manager string
+	policy         modulesv1.AdoptPolicy
+	// watched is what the watch has of a member.
+	watched func(*modulesv1.Member) (found *watch.Meta, known bool)
+	// claim writes down that another installation has an object.
+	claim func(context.Context, claim) error
+	// recreate makes anew what cannot be changed in place.
+	recreate func(context.Context, object, *modulesv1.Member, cluster.ApplyOptions, error) (cluster.Applied, error)
+}
+
+// apply applies an object: what is on record in that one life of its name, and anything else only if nothing is there.
+// It does so without force first, so that it is known whom something is taken from. An object that changed between two
+// requests is asked for anew, for it may belong to somebody else by now.
+func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
+	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(m)}
+	if m != nil {
+		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
+	}
+	done := result{object: o}
+	for range maxTries {
+		done.notes, done.rivals = nil, nil
+		done.applied, done.err = t.client.Apply(ctx, o.Unstructured, options)
+		conflict, _ := errors.AsType[*cluster.ConflictError](done.err)
+		if conflict == nil && !errors.Is(done.err, cluster.ErrChanged) {
+			break
+		}
+		t.insist(ctx, &done, m, conflict, &options)
+		if !errors.Is(done.err, cluster.ErrChanged) {
+			break
+		}
+	}
+	if done.err == nil && done.applied.Strays != nil {
+		done.applied, done.err = t.reclaim(ctx, o, cluster.Version{UID: done.applied.UID, ResourceVersion: done.applied.ResourceVersion}, done.applied.Strays, options)
+	}
+	if errors.Is(done.err, cluster.ErrInvalid) && m != nil && m.UID != "" {
+		done.applied, done.err = t.untangle(ctx, o, options, done.err)
+	}
+	if errors.Is(done.err, cluster.ErrImmutable) {
+		done.applied, done.err = t.recreate(ctx, o, m, options, done.err)
+	}
+	if done.err == nil && done.applied.Deleting {
+		done.err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
+	}
+	return done
+}
+
+// expected is what an apply is for, as far as is known without a request: whatever else is there is looked at first.
+func (t *taker) expected(m *modulesv1.Member) cluster.Version {
+	if m == nil || m.UID == "" {
+		return cluster.Absent()
+	}
+	if found, known := t.watched(m); known && found == nil {
+		return cluster.Absent()
+	}
+	return cluster.Version{UID: types.UID(m.UID)}
+}
+
+// insist goes on where an apply was refused: others hold fields, or another object is there than was expected. It is
+// forced on the one version that is known not to belong to somebody else: two that take over the same object at once
+// would else overwrite each other without a word.
+func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) {
+	o, ref := done.object, refOfObject(done.object.Unstructured)
+	forced := *options
+	forced.Force = true
+	if conflict != nil && conflict.Owner == "" {
+		done.rivals = managersIn(conflict)
+		if meta := t.seen(m); meta != nil {
+			forced.Only = cluster.Version{UID: meta.UID, ResourceVersion: meta.ResourceVersion}
+			done.applied, done.err = t.client.Apply(ctx, o.Unstructured, forced)
+			if !errors.Is(done.err, cluster.ErrChanged) {
+				done.notes = taken(conflict)
+				return
+			}
+			// The watch is behind.
+		}
+	}
+	live, err := t.client.Metadata(ctx, ref)
+	if errors.Is(err, cluster.ErrNotFound) {
+		options.Only = cluster.Absent()
+		done.err = fmt.Errorf("%w: %w", cluster.ErrChanged, err)
+		return
+	}
+	if err != nil {
+		done.err = err
+		return
+	}
+	right, err := t.may(ctx, o, m, conflict, live)
+	if err != nil {
+		done.err = err
+		return
+	}
+	done.notes = right.notes
+	forced.Only = cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
+	if right.heirs != nil {
+		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {
+			done.err = err
+			return
+		}
+	}
+	made := right.made || cluster.MadeBy(live, t.manager)
+	done.applied, done.err = t.client.Apply(ctx, o.Unstructured, forced)
+	done.applied.Made = made
+}
+
+// seen is what the watch has of a member as it is on record; nil when it has nothing.
+func (t *taker) seen(m *modulesv1.Member) *watch.Meta {
+	if m == nil {
+		return nil
+	}
+	if meta, _ := t.watched(m); meta != nil && meta.PartOf == t.label && string(meta.UID) == m.UID {
+		return meta
+	}
+	return nil
+}
+
+// right is what allows to take an object.
+type right struct {
+	// heirs are the entries whose fields become this installation's, so that those which the release does not have go.
+	heirs func(cluster.Entry) bool
+	// made says that it was made by an installation, and is handed over with what that means.
+	made  bool
+	notes []Note
+}
+
+// may says whether the object may be taken, and from whom. One that is on record, or was in an earlier life of the
+// installation, is its own; what another installation has is handed over; and all else is as the policy says.
+func (t *taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
+	ref := refOfObject(o.Unstructured)
+	known := m != nil && m.UID != "" && m.UID == string(live.UID)
+	byEditor := conflict != nil && !strings.HasPrefix(conflict.Owner, ManagerPrefix)
+	switch label := live.Labels[Label]; {
+	case label != "" && label != t.label && !(known && byEditor):
+		return t.handOver(ctx, o, conflict, live)
+	case known, cluster.Fingerprint(live, t.manager) != "":
+		return right{notes: taken(conflict)}, nil
+	case label == t.label && hasManager(live, ManagerPrefix):
+		return right{heirs: isBequeathed, notes: taken(conflict)}, nil
+	case t.policy == modulesv1.AdoptNever:
+		return right{}, fmt.Errorf("%s was there before, and spec.adopt is Never: it %w; remove it, or set spec.adopt to IfUnowned", describe(ref), errManaged)
+	}
+	if who := managedBy(live); who != "" && t.policy != modulesv1.AdoptAlways {
+		return right{}, fmt.Errorf("%s is managed by %s: it %w; take it out of there, leave it out with a patch in spec.config, or set spec.adopt to Always",
+			describe(ref), who, errManaged)
+	}
+	notes := taken(conflict)
+	if notes == nil {
+		notes = []Note{{Reason: modulesv1.OwnershipTakenReason, Message: "took over " + describe(ref) + ", which was there before"}}
+	}
+	return right{heirs: isLegacy, notes: notes}, nil
+}
+
+// isBequeathed says that the fields are those of a tool that is given up, or of an installation that needs them no more.
+func isBequeathed(entry cluster.Entry) bool {
+	return isLegacy(entry) || strings.HasPrefix(entry.Manager, ManagerPrefix)
+}
+
+// inherit takes over the fields of others, together with the labels: from then on the object is this installation's,
+// whatever happens before the next request.
+func (t *taker) inherit(ctx context.Context, o object, live *metav1.PartialObjectMetadata, heirs func(cluster.Entry) bool) (cluster.Version, error) {
+	only := cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
+	entries := cluster.Inherit(live.ManagedFields, t.manager, heirs)
+	if entries == nil {
+		return only, nil
+	}
+	labels := maps.Clone(o.GetLabels())
+	maps.DeleteFunc(labels, func(name, _ string) bool { return !slices.Contains(ours(), name) })
+	return t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Labels: labels, Manager: t.manager})
+}
+
+// reclaim removes what others have put into lists of an object, by applying it once more.
+func (t *taker) reclaim(ctx context.Context, o object, only cluster.Version, entries []cluster.Entry, options cluster.ApplyOptions) (cluster.Applied, error) {
+	only, err := t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Manager: t.manager})
+	if err != nil {
+		return cluster.Applied{}, err
+	}
+	options.Only, options.Force = only, true
+	return t.client.Apply(ctx, o.Unstructured, options)
+}
+
+// untangle goes on where an object is refused as it would be together with what others have put into its lists: a port
+// that was edited, say. Where nobody has, the answer stands.
+func (t *taker) untangle(ctx context.Context, o object, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
+	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
+	if err != nil || options.Only.UID != live.UID {
+		return cluster.Applied{}, answer
+	}
+	entries := cluster.Reclaim(live.ManagedFields, t.manager, o.Unstructured, func(cluster.Entry) bool { return true })
+	if entries == nil {
+		return cluster.Applied{}, answer
+	}
+	return t.reclaim(ctx, o, cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}, entries, options)
+}
+
+// taken tells who had set the fields that are now taken over; nothing when nobody had.
+func taken(conflict *cluster.ConflictError) []Note {
+	if conflict == nil {
+		return nil
+	}
+	var paths []string
+	for _, field := range conflict.Fields[:min(len(conflict.Fields), maxNamed)] {
+		paths = append(paths, field.Path)
+	}
+	return []Note{{Reason: modulesv1.OwnershipTakenReason, Warning: true, Message: bounded(fmt.Sprintf(
+		"took over fields of %s that %s had set: %s", describe(conflict.Ref), strings.Join(managersIn(conflict), ", "), strings.Join(paths, ", ")))}}
+}
+
+// managersIn are the managers that hold the fields, quoted, each once.
+func managersIn(conflict *cluster.ConflictError) []string {
+	var managers []string
+	for _, field := range conflict.Fields {
+		if name := strconv.Quote(field.Manager); !slices.Contains(managers, name) {
+			managers = append(managers, name)
+		}
+	}
+	return managers[:min(len(managers), maxNamed)]
+}
