@@ -66,7 +66,7 @@ func (k *templates) Keep(ctx context.Context, obj *modulesv1.ModuleTemplate) (bo
 }
 
 // Settle implements kernel.Kind.
-func (*templates) Settle(context.Context, *modulesv1.ModuleTemplate) error { return nil }
+func (*templates) Settle(context.Context, *modulesv1.ModuleTemplate, finding) error { return nil }
 
 // Finalize implements kernel.Kind: garbage collection takes the sources with their template.
 func (*templates) Finalize(context.Context, *modulesv1.ModuleTemplate) error { return nil }

@@ -179,7 +179,7 @@ func artifactOf(stored storage.Artifact) event.Artifact {
 }
 
 // Settle implements kernel.Kind: once status names the new artifact, superseded ones may go.
-func (k *kind[O]) Settle(ctx context.Context, obj O) error {
+func (k *kind[O]) Settle(ctx context.Context, obj O, _ source.Outcome) error {
 	removed, err := k.shared.Pipeline.Store.Collect(ctx, k.object(obj))
 	if err != nil {
 		return fmt.Errorf("collect superseded artifacts of %s: %w", k.object(obj), err)

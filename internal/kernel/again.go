@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,32 +30,29 @@ func (k *Kernel[O, R]) comeBack(ctx context.Context, req ctrl.Request, obj O, re
 		log.Error(err, "reconciliation stalled: only an edit of the object helps", "reason", f.Reason)
 		return ctrl.Result{RequeueAfter: report.Again}, nil
 	case failure.Waits:
-		after := f.After
-		if after == 0 {
-			after = k.RequeueDependency
-		}
-		after = Sooner(report.Again, after)
+		after := Sooner(report.Again, cmp.Or(f.After, k.RequeueDependency))
 		log.Info("reconciliation waits for another object", "reason", f.Reason, "cause", err.Error(), "retryAfter", after.String())
 		return ctrl.Result{RequeueAfter: after}, nil
 	case failure.Retries:
-		if f.After > 0 {
-			log.Error(err, "reconciliation failed; upstream asks for time", "reason", f.Reason, "retryAfter", f.After.String())
-			return k.notBefore(req, f.After), nil
+		if f.After == 0 && view.RetryInterval == 0 {
+			return ctrl.Result{}, err
 		}
-		if view.RetryInterval > 0 {
-			after := Sooner(report.Again, k.Jitter(max(view.RetryInterval, minInterval)))
-			log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", after.String())
-			return ctrl.Result{RequeueAfter: after}, nil
-		}
+		after := k.retry(req, view, report, f.After)
+		log.Error(err, "reconciliation failed", "reason", f.Reason, "retryAfter", after.String())
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	return ctrl.Result{}, err
 }
 
-// notBefore retries with the growing delay of the backoff, but no sooner than upstream has asked for.
-func (k *Kernel[O, R]) notBefore(req ctrl.Request, after time.Duration) ctrl.Result {
-	delay := max(after, k.Backoff.When(req))
+// retry is the time until a failure is tried again: the object's own, or else one that grows with each, and never sooner than
+// whoever failed has asked for.
+func (k *Kernel[O, R]) retry(req ctrl.Request, view View, report Report, asked time.Duration) time.Duration {
+	if view.RetryInterval > 0 {
+		return max(asked, Sooner(report.Again, k.Jitter(max(view.RetryInterval, minInterval))))
+	}
+	growing := k.Backoff.When(req)
 	k.Backoff.hold(req)
-	return ctrl.Result{RequeueAfter: delay}
+	return max(asked, growing)
 }
 
 // putOff looks at an object again soon. Nothing was tried, so that its backoff stays as it is.

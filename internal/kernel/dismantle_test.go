@@ -11,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/status"
@@ -108,6 +110,14 @@ func TestKindsOwnTimesAreKept(t *testing.T) {
 			reason: "the wait is over before", err: failure.Wait("NotReady", time.Second, errors.New("not ready")), want: time.Second,
 		},
 		"Retry": {reason: "a failure is retried after the object's own interval", err: errors.New("failed"), want: 3 * time.Second},
+		"Throttled": {
+			reason: "who asks for less time than that changes nothing, however often",
+			err:    failure.RetryAfter("Throttled", time.Second, errors.New("too many requests")), want: 3 * time.Second,
+		},
+		"Busy": {
+			reason: "who asks for more gets it",
+			err:    failure.RetryAfter("Throttled", time.Minute, errors.New("too many requests")), want: time.Minute,
+		},
 		"Stall": {reason: "a stalled object is looked at when the report says so", err: failure.Stall("Wrong", errors.New("wrong")), want: 7 * time.Second},
 		"Judged": {
 			reason: "a conflict that was judged is a failure, not a write of our own that came too late",
@@ -122,6 +132,10 @@ func TestKindsOwnTimesAreKept(t *testing.T) {
 			if tc.again > 0 {
 				kind.report.Again = tc.again
 			}
+			for range 15 {
+				// It has failed often enough for delays that grow to be long.
+				b.kernel.Backoff.When(ctrl.Request{NamespacedName: b.key})
+			}
 			result, err := b.reconcile(t)
 			if err != nil || result.RequeueAfter != tc.want {
 				t.Errorf("%s: got %+v, %v", tc.reason, result, err)
@@ -130,6 +144,27 @@ func TestKindsOwnTimesAreKept(t *testing.T) {
 				t.Errorf("%s: nothing was reported", tc.reason)
 			}
 		})
+	}
+}
+
+// Done implements kernel.Doer.
+func (*ownerKind) Done(obj *sourcev1.GitRepository, result string) []event.Event {
+	if result == "" {
+		return nil
+	}
+	return []event.Event{event.Happened(event.About(obj, sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)), "Did", result, "")}
+}
+
+// TestWhatWasDoneIsToldHoweverItIsReported: the next run has nothing to do, and so nothing to tell.
+func TestWhatWasDoneIsToldHoweverItIsReported(t *testing.T) {
+	t.Parallel()
+	b, kind := newOwnerBench(t, nil)
+	kind.work = func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
+		b.edit(t, func(obj *sourcev1.GitRepository) { obj.Labels = map[string]string{"changed": "meanwhile"} })
+		return "removed", nil
+	}
+	if _, err := b.reconcile(t); err != nil || len(b.events.events) != 1 || b.events.events[0].Reason != "Did" || b.kind.settled != 0 {
+		t.Errorf("got %+v, %v; settled %d times", b.events.events, err, b.kind.settled)
 	}
 }
 
@@ -159,7 +194,7 @@ func TestDismantlingIsReportedUntilItIsDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = env.Client.Get(t.Context(), b.key, &sourcev1.GitRepository{})
-	if !apierrors.IsNotFound(err) || kind.finalized != 1 || len(b.events.events) != told+1 {
+	if !apierrors.IsNotFound(err) || kind.finalized != 1 || len(b.events.events) != told+2 {
 		t.Errorf("%v, finalized %d times, %d new events", err, kind.finalized, len(b.events.events)-told)
 	}
 	if _, err := b.reconcile(t); err != nil {

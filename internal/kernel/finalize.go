@@ -34,9 +34,8 @@ func (k *Kernel[O, R]) dismantle(ctx context.Context, req ctrl.Request, obj O, d
 	before := clone(obj)
 	result, err := k.work(ctx, func() (R, error) { return dismantler.Dismantle(ctx, obj) })
 	if err == nil {
-		for _, e := range k.Kind.Events(before, obj, result, nil) {
-			k.Events.Emit(e)
-		}
+		k.tell(k.Kind.Events(before, obj, result, nil))
+		k.tell(k.done(obj, result))
 		return ctrl.Result{}, false, nil
 	}
 	answer, err := k.finish(ctx, req, attempt[O, R]{before: before, stored: before, obj: obj, result: result, err: err})

@@ -5,7 +5,6 @@ package kernel
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -75,7 +74,7 @@ type Kind[O Object, R any] interface {
 	// Events returns what is worth telling about a run, once its status is written.
 	Events(before, after O, result R, err error) []event.Event
 	// Settle runs after the status was written; say, to collect what is no longer referenced.
-	Settle(ctx context.Context, obj O) error
+	Settle(ctx context.Context, obj O, result R) error
 	// Finalize removes what obj owns outside the API server. It may be called again after it succeeded.
 	Finalize(ctx context.Context, obj O) error
 }
@@ -99,10 +98,11 @@ type Forgetter interface {
 	Forget(key client.ObjectKey)
 }
 
-// Starter is a kind that is told of objects on which nobody has worked yet: the finalizer is put on them just now. It may
-// be wrong about one whose finalizer was taken away by hand.
-type Starter interface {
-	Start(key client.ObjectKey)
+// Doer is a kind whose work has effects beside the object: they stay done where the run cannot be reported, and the run that
+// is reported in the end does not do them again.
+type Doer[O Object, R any] interface {
+	// Done returns what is worth telling about the effects, whether or not the status was written. Events leaves them out.
+	Done(obj O, result R) []event.Event
 }
 
 // Emitter takes events without ever blocking.
@@ -161,12 +161,8 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
 
-	fresh := k.Finalizer != "" && !slices.Contains(obj.GetFinalizers(), k.Finalizer)
 	if err := k.ensureFinalizer(ctx, obj); err != nil {
 		return k.afterWrite(ctx, req, err)
-	}
-	if starter, ok := k.Kind.(Starter); ok && fresh {
-		starter.Start(req.NamespacedName)
 	}
 	if k.Kind.View(obj).Suspended {
 		return k.suspend(ctx, req, obj)

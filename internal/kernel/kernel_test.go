@@ -89,7 +89,7 @@ func (*fakeKind) Events(before, after *sourcev1.GitRepository, result string, er
 	}
 }
 
-func (k *fakeKind) Settle(context.Context, *sourcev1.GitRepository) error {
+func (k *fakeKind) Settle(context.Context, *sourcev1.GitRepository, string) error {
 	k.settled++
 	return nil
 }

@@ -34,7 +34,7 @@ func TestUpstreamsDelayIsTheLeast(t *testing.T) {
 	k := &Kernel[*sourcev1.GitRepository, string]{Backoff: NewBackoff(time.Second, time.Hour)}
 	req := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
 	for i, want := range []time.Duration{3 * time.Second, 3 * time.Second, 4 * time.Second, 8 * time.Second} {
-		if got := k.notBefore(req, 3*time.Second).RequeueAfter; got != want {
+		if got := k.retry(req, View{}, Report{}, 3*time.Second); got != want {
 			t.Errorf("failure %d: %s, want %s", i+1, got, want)
 		}
 		k.Backoff.Forget(req)

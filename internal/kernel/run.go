@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/status"
 )
@@ -51,6 +52,7 @@ func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O
 		// The process is being stopped; what happened now says nothing about the object.
 		return ctrl.Result{}, nil //nolint:nilerr // The next process takes the object up from the start.
 	}
+	defer k.tell(k.done(r.obj, r.result))
 	if isOwnConflict(r.err) {
 		return k.afterWrite(ctx, req, r.err)
 	}
@@ -58,13 +60,25 @@ func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O
 	if err := k.writeStatus(ctx, r.stored, r.obj); err != nil {
 		return k.afterWrite(ctx, req, err)
 	}
-	for _, e := range k.Kind.Events(r.before, r.obj, r.result, r.err) {
-		k.Events.Emit(e)
-	}
-	if err := k.Kind.Settle(ctx, r.obj); err != nil {
+	k.tell(k.Kind.Events(r.before, r.obj, r.result, r.err))
+	if err := k.Kind.Settle(ctx, r.obj, r.result); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cleaning up after the reconcile failed; it is repeated with the next one")
 	}
 	return k.comeBack(ctx, req, r.obj, report, r.err)
+}
+
+// done are the events of what was done, however it is reported.
+func (k *Kernel[O, R]) done(obj O, result R) []event.Event {
+	if doer, ok := k.Kind.(Doer[O, R]); ok {
+		return doer.Done(obj, result)
+	}
+	return nil
+}
+
+func (k *Kernel[O, R]) tell(events []event.Event) {
+	for _, e := range events {
+		k.Events.Emit(e)
+	}
 }
 
 // isOwnConflict tells whether a write to the object itself, or to what is kept for it, came too late. A conflict that

@@ -274,13 +274,10 @@ const (
 
 // Reasons of an Inventory that somebody has deleted by force.
 const (
-	// InventoryLostReason: the Inventory is gone, and no process remembers what was in it. All objects of the release are
-	// applied again. A deletion in mode Block is Stalled by it, as nothing says what to remove: remove the objects that
+	// InventoryLostReason: somebody has deleted the Inventory by force. All objects of the release are applied again, and
+	// others that were left are not known any more. A deletion in mode Block is Stalled by it, as nothing says what to remove: remove the objects that
 	// carry the label in the message, and set deletion.mode to Orphan.
 	InventoryLostReason = "InventoryLost"
-
-	// InventoryRestoredReason: the Inventory was deleted, and made again as it was. Reason of an event.
-	InventoryRestoredReason = "InventoryRestored"
 )
 
 // Reasons of a Module, and of Deprecated.

@@ -25,10 +25,9 @@ func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInst
 		return r, err
 	}
 	r.looked, r.lost = true, lost
-	memory := k.memoryOf(obj)
+	defer k.need(obj, &r)
 	if inventory == nil {
-		notes, err := withoutRecord(obj, lost)
-		memory.note(notes)
+		r.outcome.Notes, err = withoutRecord(obj, lost)
 		return r, err
 	}
 	r.inventory = inventory
@@ -49,8 +48,7 @@ func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInst
 	if err == nil || outcome.Inventory != nil {
 		r.inventory = outcome.Inventory
 	}
-	memory.note(outcome.Notes)
-	memory.awaited = blockers(r, inventory)
+	r.awaited = blockers(r, inventory)
 	switch {
 	case err != nil:
 		return r, k.explainForbidden(ctx, identity, err)

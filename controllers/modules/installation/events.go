@@ -5,7 +5,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog/objects"
@@ -13,24 +12,36 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// Events implements kernel.Kind: what the engine did, what was chosen, and what is in the way, each when it is new.
-func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r round, err error) []event.Event {
+// Done implements kernel.Doer: what the engine did.
+func (*installations) Done(obj *modulesv1.ModuleInstallation, r round) []event.Event {
+	about := event.About(obj, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
+	revision := ""
+	if r.inventory != nil {
+		revision = revisionOf(r.inventory.Data.Current)
+	}
+	var events []event.Event
+	for _, note := range r.outcome.Notes {
+		tell := event.Happened
+		if note.Warning {
+			tell = event.Warned
+		}
+		events = append(events, tell(about, note.Reason, note.Message, revision))
+	}
+	return events
+}
+
+// Events implements kernel.Kind: what was chosen, and what is in the way, each when it is new.
+func (*installations) Events(before, after *modulesv1.ModuleInstallation, r round, err error) []event.Event {
 	about := event.About(after, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
 	var events []event.Event
 	if chosen := after.Status.Desired; chosen != nil && r.chosen && !objects.SameRelease(before.Status.Desired, chosen) {
 		events = append(events, event.Happened(about, modulesv1.ReleaseChosenReason,
 			describe(chosen)+" was chosen by "+r.decision.SelectedBy.String(), revisionOf(chosen)))
 	}
-	events = append(events, k.recordEvents(about, before, after)...)
-	memory := k.memoryOf(after)
-	notes := memory.untold
-	memory.untold = nil
-	for _, note := range notes {
-		tell := event.Happened
-		if note.Warning {
-			tell = event.Warned
-		}
-		events = append(events, tell(about, note.Reason, note.Message, revisionOf(after.Status.Current)))
+	// Of a deletion, the error tells.
+	lost := conditions.Get(after, modulesv1.InventoryLostCondition)
+	if lost != nil && after.DeletionTimestamp.IsZero() && !conditions.IsTrue(before, modulesv1.InventoryLostCondition) {
+		events = append(events, event.Warned(about, lost.Reason, lost.Message, ""))
 	}
 	if pending := after.Status.Pending; pending != nil && isNews(before.Status.Pending, pending) && !toldElsewhere(after) {
 		tell := event.Warned
@@ -50,21 +61,6 @@ func (k *installations) Events(before, after *modulesv1.ModuleInstallation, r ro
 			tell = event.Waiting
 		}
 		events = append(events, tell(about, reasonOf(err), err, revisionOf(after.Status.Desired)))
-	}
-	return events
-}
-
-// recordEvents tell that somebody has deleted the record, and what came of that.
-func (k *installations) recordEvents(about event.Subject, before, after *modulesv1.ModuleInstallation) []event.Event {
-	var events []event.Event
-	if k.options.Records.Restored(client.ObjectKeyFromObject(after)) {
-		events = append(events, event.Warned(about, modulesv1.InventoryRestoredReason,
-			"the Inventory was deleted by somebody else, and made again as it was", ""))
-	}
-	// Of a deletion, the error tells.
-	lost := conditions.Get(after, modulesv1.InventoryLostCondition)
-	if lost != nil && after.DeletionTimestamp.IsZero() && !conditions.IsTrue(before, modulesv1.InventoryLostCondition) {
-		events = append(events, event.Warned(about, lost.Reason, lost.Message, ""))
 	}
 	return events
 }

@@ -79,24 +79,12 @@ type memory struct {
 	uid       types.UID
 	variables *variables
 	planned   *planned
-	awaited   []wakes.Awaited
-	// untold is what the engine did since a round could last be reported: a report that comes too late is made again,
-	// and what was done is not.
-	untold []engine.Note
-}
-
-// maxUntold bounds what is kept to be told.
-const maxUntold = 64
-
-// note keeps what the engine did until it is told.
-func (m *memory) note(notes []engine.Note) {
-	m.untold = append(m.untold, notes...)
-	m.untold = m.untold[max(0, len(m.untold)-maxUntold):]
 }
 
 var (
 	_ kernel.Kind[*modulesv1.ModuleInstallation, round]       = (*installations)(nil)
 	_ kernel.Dismantler[*modulesv1.ModuleInstallation, round] = (*installations)(nil)
+	_ kernel.Doer[*modulesv1.ModuleInstallation, round]       = (*installations)(nil)
 	_ kernel.Forgetter                                        = (*installations)(nil)
 	_ Rounds                                                  = (*engine.Engine)(nil)
 )
@@ -136,9 +124,6 @@ func Setup(mgr ctrl.Manager, options Options, backoff *kernel.Backoff) error {
 
 // New implements kernel.Kind.
 func (*installations) New() *modulesv1.ModuleInstallation { return &modulesv1.ModuleInstallation{} }
-
-// Start implements kernel.Starter: what nobody has worked on has no record, which saves the look for it.
-func (k *installations) Start(key client.ObjectKey) { k.options.Records.Assume(key) }
 
 // View implements kernel.Kind.
 func (*installations) View(obj *modulesv1.ModuleInstallation) kernel.View {

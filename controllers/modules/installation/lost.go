@@ -16,26 +16,19 @@ import (
 )
 
 // load reads the record of this very object; nil is none. Lost says that there was one and that nothing is left of it: it
-// was deleted by force while no process remembered it. A record of another object of the same name comes as other.
+// was deleted by force. A record of another object of the same name comes as other.
 func (k *installations) load(ctx context.Context, obj *modulesv1.ModuleInstallation) (record, other *modulesv1.Inventory, lost bool, err error) {
-	key := client.ObjectKeyFromObject(obj)
-	record, err = k.options.Records.Load(ctx, key.Namespace, key.Name)
-	if err != nil || objects.IsRecordOf(obj, record) {
-		return record, nil, false, err
-	}
-	if obj.Status.Inventory == nil && obj.DeletionTimestamp.IsZero() {
-		return nil, record, false, nil
-	}
-	// What is in memory may be an assumption, and is not enough to say that there is none.
-	k.options.Records.Forget(key)
-	record, err = k.options.Records.Load(ctx, key.Namespace, key.Name)
+	record, err = k.options.Records.Load(ctx, obj.Namespace, obj.Name)
 	if err != nil || objects.IsRecordOf(obj, record) {
 		return record, nil, false, err
 	}
 	if record != nil || obj.Status.Inventory == nil {
 		return nil, record, false, nil
 	}
-	lost, err = k.names(ctx, obj)
+	if lost, err = k.names(ctx, obj); lost {
+		// What the engine remembers of the objects was on that record.
+		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String()) //nolint:contextcheck // What it ends does not live in a round.
+	}
 	return nil, nil, lost, err
 }
 

@@ -35,7 +35,14 @@ func (k *installations) secure(ctx context.Context, owner types.NamespacedName, 
 	}
 }
 
-// need notes which releases the installation needs by what is reported of it.
-func (k *installations) need(obj *modulesv1.ModuleInstallation) {
-	k.options.Offers.Need(client.ObjectKeyFromObject(obj), objects.ReleasesOf(obj))
+// need notes which releases the installation needs by what is going to be reported of it. Who hears of that looks at both.
+func (k *installations) need(obj *modulesv1.ModuleInstallation, r *round) {
+	next := &modulesv1.ModuleInstallation{Status: obj.Status}
+	if !r.lost || r.inventory != nil {
+		reportRecord(&next.Status, r.inventory)
+	}
+	if r.chosen {
+		next.Status.Desired = r.desired
+	}
+	k.options.Offers.Need(client.ObjectKeyFromObject(obj), objects.ReleasesOf(next))
 }

@@ -28,8 +28,6 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 	if !r.lost || r.inventory != nil {
 		reportRecord(&obj.Status, r.inventory)
 	}
-	// Before status says so: who hears of that looks at both.
-	defer func() { k.need(obj) }()
 	if !obj.DeletionTimestamp.IsZero() {
 		obj.Status.Pending, obj.Status.AvailableUpgrades = nil, nil
 		reportDeletion(&obj.Status, r)

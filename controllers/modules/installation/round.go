@@ -46,6 +46,8 @@ type round struct {
 	acted bool
 	// halted says that an attempt has stopped half way, because it was approved with another config.
 	halted bool
+	// awaited is what has to move before the installation can, and does not belong to it.
+	awaited []wakes.Awaited
 }
 
 // Work implements kernel.Kind: it chooses a release, and has the engine bring the cluster there. Whatever is in the way
@@ -68,10 +70,10 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 		k.options.Records.Forget(client.ObjectKeyFromObject(obj))
 	}
 	r.looked = true
+	defer k.need(obj, &r)
 	identity, identityErr := k.identity(obj)
 	r.identity = identity
 	memory := k.memoryOf(obj)
-	memory.awaited = nil
 
 	if obj.Undecodable != "" {
 		// Without the spec nobody knows as whom to work, nor what config to keep.
@@ -123,8 +125,7 @@ func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallat
 	}
 	k.options.Wakes.Judge(client.ObjectKeyFromObject(obj), expressions(in)...)
 	err := k.act(ctx, in, r)
-	memory.note(r.outcome.Notes)
-	memory.awaited = dependencies(*r, err)
+	r.awaited = dependencies(*r, err)
 	return cmp.Or(err, variablesErr)
 }
 
@@ -214,8 +215,8 @@ func (k *installations) hold(r *round, reason, message string) {
 }
 
 // Settle implements kernel.Kind: it watches what the installation waits for, and only while it waits.
-func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation) error {
-	k.lookouts.Set(client.ObjectKeyFromObject(obj), k.memoryOf(obj).awaited) //nolint:contextcheck // The watches outlive the round.
+func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation, r round) error {
+	k.lookouts.Set(client.ObjectKeyFromObject(obj), r.awaited) //nolint:contextcheck // The watches outlive the round.
 	return nil
 }
 

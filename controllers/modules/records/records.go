@@ -11,7 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
@@ -29,10 +33,6 @@ type Inventories struct {
 	mu sync.Mutex
 	// known holds the last state of each, and nil for one that is known not to exist.
 	known map[types.NamespacedName]*modulesv1.Inventory
-	// vanished are those that were seen to go: the next look goes to the API server.
-	vanished map[types.NamespacedName]bool
-	// restored are those that were made again from memory, and not told of yet.
-	restored map[types.NamespacedName]bool
 	// changes counts what was written or forgotten: what was read before may be older than that.
 	changes uint64
 }
@@ -43,8 +43,7 @@ var _ engine.Records = (*Inventories)(nil)
 func New(writer client.Client, reader client.Reader, fieldOwner string) *Inventories {
 	return &Inventories{
 		client: writer, reader: reader, fieldOwner: fieldOwner,
-		known:    map[types.NamespacedName]*modulesv1.Inventory{},
-		vanished: map[types.NamespacedName]bool{}, restored: map[types.NamespacedName]bool{},
+		known: map[types.NamespacedName]*modulesv1.Inventory{},
 	}
 }
 
@@ -53,23 +52,19 @@ func (i *Inventories) Load(ctx context.Context, namespace, name string) (*module
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	i.mu.Lock()
 	remembered, known := i.known[key]
-	before, vanished := i.changes, i.vanished[key]
+	before := i.changes
 	i.mu.Unlock()
-	if known && !vanished {
+	if known {
 		return remembered.DeepCopy(), nil
 	}
 	stored, err := i.Stored(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	if stored == nil && remembered != nil {
-		return i.reload(ctx, remembered.DeepCopy())
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.changes == before {
 		i.known[key] = stored.DeepCopy()
-		delete(i.vanished, key)
 	}
 	return stored, nil
 }
@@ -120,9 +115,6 @@ func (i *Inventories) Create(ctx context.Context, inventory *modulesv1.Inventory
 // Update implements engine.Records.
 func (i *Inventories) Update(ctx context.Context, inventory *modulesv1.Inventory) error {
 	err := i.client.Update(ctx, inventory, client.FieldOwner(i.fieldOwner))
-	if apierrors.IsNotFound(err) {
-		return i.restore(ctx, inventory)
-	}
 	return i.written(inventory, "update", err)
 }
 
@@ -151,14 +143,16 @@ func (i *Inventories) delete(ctx context.Context, inventory *modulesv1.Inventory
 	return client.IgnoreNotFound(i.client.Delete(ctx, inventory, client.Preconditions{UID: &inventory.UID}))
 }
 
-// Assume takes it that there is none, unless more is known. Should there be one all the same, creating another fails, and
-// the next look finds it.
-func (i *Inventories) Assume(key types.NamespacedName) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if _, known := i.known[key]; !known {
-		i.known[key] = nil
+// unname takes the record out of the installation's status before it goes: whoever finds it gone after a crash knows then
+// that it was not lost. The installation may be gone already, or be another one by now.
+func (i *Inventories) unname(ctx context.Context, inventory *modulesv1.Inventory) error {
+	installation := &modulesv1.ModuleInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: inventory.Namespace, Name: inventory.Name}}
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"inventory":null}}`, inventory.Data.InstallationUID)
+	err := i.client.Status().Patch(ctx, installation, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(i.fieldOwner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
 	}
+	return err
 }
 
 // Forget drops what is remembered of one; the next look at it goes to the API server.
@@ -166,8 +160,25 @@ func (i *Inventories) Forget(key types.NamespacedName) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.known, key)
-	delete(i.vanished, key)
 	i.changes++
+}
+
+// OnInventory wakes the installation whose Inventory has gone. The finalizer keeps it for as long as it is needed, so that
+// somebody has removed it by force: nothing is known any more. The objects are metadata.
+func (i *Inventories) OnInventory() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		key := client.ObjectKeyFromObject(e.Object)
+		if i.remembers(key, e.Object.GetUID()) {
+			i.Forget(key)
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}}
+}
+
+func (i *Inventories) remembers(key types.NamespacedName, uid types.UID) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.known[key] != nil && i.known[key].UID == uid
 }
 
 // written remembers what a write has stored. After an error nobody knows whether it did.
@@ -185,6 +196,5 @@ func (i *Inventories) remember(key types.NamespacedName, inventory *modulesv1.In
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.known[key] = inventory
-	delete(i.vanished, key)
 	i.changes++
 }
