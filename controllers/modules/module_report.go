@@ -27,7 +27,7 @@ const (
 // Report implements kernel.Kind.
 func (k *pointers) Report(obj *modulesv1.Module, l lookup, _ error) kernel.Report {
 	if !l.looked {
-		return kernel.Report{Facts: standing(obj, k.Table().Facts)}
+		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	s := &obj.Status
 	s.Installations = count(l.counts.Installations)

@@ -14,16 +14,19 @@ import (
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/status"
 )
 
 // maxSaid bounds what status repeats of names and errors, in bytes.
 const maxSaid = 1024
 
+func cut(text string) string { return printable.Cut(text, maxSaid) }
+
 // Report implements kernel.Kind.
 func (k *templates) Report(obj *modulesv1.ModuleTemplate, f finding, _ error) kernel.Report {
 	if !f.looked {
-		return kernel.Report{Facts: standing(obj, k.Table().Facts)}
+		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	report := kernel.Report{Facts: f.facts(), Again: f.next, Progress: f.waiting, Message: f.message()}
 	s := &obj.Status
@@ -115,25 +118,6 @@ func (f *finding) offered() status.Fact {
 		fact.Message = cut(strings.Join(messages, "; "))
 	}
 	return fact
-}
-
-// standing are the conditions of the types as they are.
-func standing(obj conditions.Getter, types []string) []status.Fact {
-	var facts []status.Fact
-	for _, condition := range types {
-		if c := conditions.Get(obj, condition); c != nil {
-			facts = append(facts, status.Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
-		}
-	}
-	return facts
-}
-
-// cut bounds a text, in bytes, and leaves its characters whole.
-func cut(text string) string {
-	if len(text) <= maxSaid {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxSaid-3], "") + "..."
 }
 
 // Events implements kernel.Kind: a new problem, or the end of one.

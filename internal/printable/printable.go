@@ -29,3 +29,12 @@ func Line(text string, limit int) string {
 	}
 	return out.String()
 }
+
+// Cut makes text at most limit bytes, with an ellipsis where some are left out, and no character in two.
+func Cut(text string, limit int) string {
+	const ellipsis = "…"
+	if len(text) <= limit {
+		return text
+	}
+	return strings.TrimRight(strings.ToValidUTF8(text[:limit-len(ellipsis)], ""), " ") + ellipsis
+}

@@ -62,6 +62,20 @@ func (t Table) State(obj conditions.Setter, facts []Fact) {
 	}
 }
 
+// Stated are the facts as they were stated before, for a run that found nothing out.
+func (t Table) Stated(obj conditions.Getter) []Fact { return Kept(obj, t.Facts...) }
+
+// Kept are the conditions of the types as they are.
+func Kept(obj conditions.Getter, types ...string) []Fact {
+	var facts []Fact
+	for _, condition := range types {
+		if c := conditions.Get(obj, condition); c != nil {
+			facts = append(facts, Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return facts
+}
+
 // Staged is an error that knows the stage it comes from.
 type Staged interface {
 	error

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // planner says what installing a release would do.
@@ -47,7 +48,7 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 		if err != nil {
 			// What is installed is kept whether or not the plan can be made; pending tells.
 			k.explainHold(r)
-			r.pending.Message = shorten("It cannot be said yet what the release would change: "+err.Error(), maxMessage)
+			r.pending.Message = printable.Cut("It cannot be said yet what the release would change: "+err.Error(), maxMessage)
 			r.planAgain = cmp.Or(failure.Of(err).After, obj.Spec.GetRetryInterval())
 			return nil, nil
 		}

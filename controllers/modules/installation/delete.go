@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controllers/modules/wakes"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/status"
 )
 
@@ -84,7 +85,7 @@ func blockMessage(r round) string {
 	for _, resource := range r.outcome.Unknown {
 		lines = append(lines, qualified(resource.Kind, resource.Group)+": "+resource.Message)
 	}
-	return shorten(strings.Join(lines, "; "), maxMessage)
+	return printable.Cut(strings.Join(lines, "; "), maxMessage)
 }
 
 // qualified is a kind with its group, as kubectl takes it.

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/status"
 )
 
@@ -22,11 +23,11 @@ func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact 
 	if r.chosen {
 		all = append([]status.Fact{resolved(r), upToDate(r, err)}, deprecated(r)...)
 	} else {
-		all = kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
+		all = status.Kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
 	}
 	all = append(all, forgotten(obj, r)...)
 	if !r.chosen && !r.acted {
-		return append(all, kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
+		return append(all, status.Kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
 	}
 	return slices.Concat(all, applied(obj, r, err), healthy(obj, r, err), contested(r))
 }
@@ -116,7 +117,7 @@ func healthy(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	case len(r.outcome.Waiting) > 0:
 		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Waiting for "+named(r.outcome.Waiting))}
 	case err != nil || !r.acted:
-		return kept(obj, condition)
+		return status.Kept(obj, condition)
 	default:
 		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Not known yet")}
 	}
@@ -149,7 +150,7 @@ func contested(r round) []status.Fact {
 	}
 	return []status.Fact{{
 		Type: modulesv1.ContestedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DriftContestedReason,
-		Message: shorten(strings.Join(lines, "; "), maxMessage),
+		Message: printable.Cut(strings.Join(lines, "; "), maxMessage),
 	}}
 }
 

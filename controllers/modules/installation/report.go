@@ -2,14 +2,11 @@ package installation
 
 import (
 	"cmp"
-	"strings"
-	"unicode/utf8"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
-	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
-	"sluice.dev/sluice/internal/status"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // What status has room for.
@@ -23,7 +20,7 @@ const (
 // record leaves what status said.
 func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err error) kernel.Report {
 	if !r.looked {
-		return kernel.Report{Facts: kept(obj, k.Table().Facts...)}
+		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	if !r.lost || r.inventory != nil {
 		reportRecord(&obj.Status, r.inventory)
@@ -36,15 +33,7 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 	if r.chosen {
 		reportChoice(obj, r)
 	}
-	report := kernel.Report{Facts: facts(obj, r, err), Message: success(obj, r), Progress: progress(obj, r), Again: k.nextLook(r)}
-	if failure.Of(err) != nil && failure.Of(err).Disposition == failure.Stalls {
-		report.Again = 0
-		if r.inventory != nil {
-			// Only an edit helps the request, but what is installed goes on being looked after.
-			report.Again = kernel.Sooner(k.nextLook(r), obj.GetRequeueAfter())
-		}
-	}
-	return report
+	return kernel.Report{Facts: facts(obj, r, err), Message: success(obj, r), Progress: progress(obj, r), Again: k.again(obj, r, err)}
 }
 
 // reportRecord says what is installed.
@@ -79,7 +68,7 @@ func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
 	for _, rule := range decision.Trace[:min(len(decision.Trace), maxTrace)] {
 		resolution.Trace = append(resolution.Trace, modulesv1.TraceStep{
 			Rule: rule.Name, Kept: int32(rule.Kept), //nolint:gosec // Templates of a namespace are far fewer.
-			Detail: shorten(rule.Note, maxDetail),
+			Detail: printable.Cut(rule.Note, maxDetail),
 		})
 	}
 	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, nil
@@ -141,30 +130,4 @@ func waitingFor(r round) string {
 		return ""
 	}
 	return "; waiting for " + named(r.outcome.Waiting)
-}
-
-// kept are facts as they were stated before.
-func kept(obj *modulesv1.ModuleInstallation, conditions ...string) []status.Fact {
-	var facts []status.Fact
-	for _, condition := range conditions {
-		for _, c := range obj.Status.Conditions {
-			if c.Type == condition {
-				facts = append(facts, status.Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
-			}
-		}
-	}
-	return facts
-}
-
-// shorten cuts a text to so many bytes, and never inside of a character.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const ellipsis = "…"
-	cut := most - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.TrimRight(text[:cut], " ") + ellipsis
 }

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // round is what came of one look at an installation: what was chosen, what is in the way, and what the engine did.
@@ -207,7 +208,7 @@ func stall(hold *catalog.Hold) error {
 
 // hold says what the chosen release waits for.
 func (k *installations) hold(r *round, reason, message string) {
-	pending := &modulesv1.Pending{Reason: reason, Message: shorten(message, maxMessage)}
+	pending := &modulesv1.Pending{Reason: reason, Message: printable.Cut(message, maxMessage)}
 	if r.desired != nil {
 		pending.Version, pending.Template = r.desired.Version, r.desired.Template
 	}
@@ -218,17 +219,4 @@ func (k *installations) hold(r *round, reason, message string) {
 func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation, r round) error {
 	k.lookouts.Set(client.ObjectKeyFromObject(obj), r.awaited) //nolint:contextcheck // The watches outlive the round.
 	return nil
-}
-
-// nextLook is when the installation has to be looked at even if nothing is heard; 0 leaves it to the interval.
-func (k *installations) nextLook(r round) time.Duration {
-	next := kernel.Sooner(r.outcome.Again, r.planAgain)
-	if check := r.decision.NextCheck; !check.IsZero() {
-		// The answer changes with that moment; a little later is surely after it.
-		next = kernel.Sooner(next, max(check.Sub(k.options.Clock.Now()), 0)+time.Second)
-	}
-	if r.pending != nil && (r.pending.Reason == modulesv1.ArtifactNotReadyReason || r.pending.Reason == modulesv1.DependencyNotReadyReason) {
-		next = kernel.Sooner(next, k.options.RequeueDependency)
-	}
-	return next
 }
