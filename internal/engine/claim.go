@@ -118,11 +118,9 @@ func (r *round) create(
 		},
 	}
 	if err := r.engine.parts.Records.Create(ctx, record); err != nil {
-		r.session.lost()
 		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
 	}
 	r.record = record
-	r.session.wrote(record, "", r.engine.clock.Now())
 	return nil
 }
 
@@ -132,6 +130,8 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
 	for i := range union {
 		union[i].Claimed = union[i].Claimed && made.keys[keyOf(&union[i])]
+		// What only saves work must not keep a release from fitting in.
+		union[i].HealthyAt = ""
 	}
 	known := index(union)
 	for _, o := range made.objects {

@@ -134,7 +134,6 @@ func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 func (r *round) forgetRecord(ctx context.Context) (bool, error) {
 	mode, count := r.out.Mode, len(r.record.Data.Members)
 	if err := r.engine.parts.Records.Delete(ctx, r.record); err != nil {
-		r.session.lost()
 		return false, failure.At(StageRecord, err)
 	}
 	r.record = nil

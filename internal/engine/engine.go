@@ -124,8 +124,8 @@ type Target struct {
 
 // Records keeps Inventories, as the controller. They are all that the engine does not do as the installation's identity.
 type Records interface {
-	// Load gives the Inventory, which is not changed here, or nil without an error when there is none. It may come from
-	// a cache that is behind.
+	// Load gives the Inventory as it was written last, which is not changed here, or nil without an error when there is
+	// none.
 	Load(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
 	// Stored is Load for another installation's Inventory: what is stored now, since another process may write it.
 	Stored(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)

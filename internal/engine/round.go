@@ -102,12 +102,10 @@ func (r *round) run(ctx context.Context) error {
 
 // open loads the record and gets the client.
 func (r *round) open(ctx context.Context) error {
-	loaded, err := r.engine.parts.Records.Load(ctx, r.in.Namespace, r.in.Name)
-	if err != nil {
+	var err error
+	if r.record, err = r.engine.parts.Records.Load(ctx, r.in.Namespace, r.in.Name); err != nil {
 		return failure.At(StageRecord, fmt.Errorf("load the inventory: %w", err))
 	}
-	r.record = r.session.newest(loaded, r.engine.clock.Now())
-	r.session.record = r.record
 	if r.record != nil && r.record.Data.InstallationUID != r.in.UID {
 		if !r.in.Deleting {
 			return failure.At(StageRecord, failure.Wait(modulesv1.OwnershipConflictReason, 0, fmt.Errorf(
@@ -152,16 +150,14 @@ func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) er
 	next := r.record.DeepCopy()
 	next.Data.Salt = r.renders.salt
 	change(next)
+	r.noteHealth(&next.Data)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()
 	}
-	older := next.ResourceVersion
 	if err := r.engine.parts.Records.Update(ctx, next); err != nil {
-		r.session.lost()
 		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
 	}
 	r.record = next
-	r.session.wrote(next, older, r.engine.clock.Now())
 	return nil
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"hash/fnv"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,21 +11,10 @@ import (
 	"sluice.dev/sluice/internal/engine/watch"
 )
 
-const (
-	// maxSuperseded is how many of its own older versions of an Inventory a session recognises.
-	maxSuperseded = 8
-	// cacheLag is how long a cache may take to see an Inventory that was created.
-	cacheLag = 10 * time.Second
-)
-
 // session is what is remembered of an installation between rounds. All of it can be lost: it only saves work.
 type session struct {
 	mu  sync.Mutex
 	uid string
-	// record is the Inventory as it was written last, and superseded what it was before: a cache may still give those.
-	record     *modulesv1.Inventory
-	superseded []string
-	wroteAt    time.Time
 	// salt is that of the record, until there is one.
 	salt string
 	// progress are members that were applied and are not in the record yet, and for which attempt.
@@ -67,6 +55,8 @@ type checked struct {
 	at        time.Time
 	status    health.Status
 	message   string
+	// recalled says that the record told it.
+	recalled bool
 }
 
 func (e *Engine) session(in Installation) *session {
@@ -95,34 +85,6 @@ func (e *Engine) firstVerification(uid string) time.Time {
 	}
 	return at
 }
-
-// newest is the record to go by: what Load gave, unless that is older than what this session wrote.
-func (s *session) newest(loaded *modulesv1.Inventory, now time.Time) *modulesv1.Inventory {
-	switch {
-	case s.record == nil:
-		return loaded
-	case loaded == nil && now.Sub(s.wroteAt) < cacheLag:
-		// Should the object have been removed rather than not been seen yet, the next write says so.
-		return s.record
-	case loaded != nil && slices.Contains(s.superseded, loaded.ResourceVersion):
-		return s.record
-	}
-	return loaded
-}
-
-// wrote remembers the record that was written, in place of the one that had the older resourceVersion.
-func (s *session) wrote(record *modulesv1.Inventory, older string, now time.Time) {
-	if older != "" {
-		s.superseded = append(s.superseded, older)
-		if len(s.superseded) > maxSuperseded {
-			s.superseded = s.superseded[1:]
-		}
-	}
-	s.record, s.wroteAt = record, now
-}
-
-// lost forgets the record: somebody else wrote it, or it is gone.
-func (s *session) lost() { s.record, s.superseded = nil, nil }
 
 // claims remembers which members are new: before they are written down, nobody can have made them.
 func (s *session) claims(before, union []modulesv1.Member) {

@@ -63,13 +63,11 @@ func (r *round) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.session.checked == nil {
-		r.session.checked = map[key]checked{}
-	}
 	var unread []*modulesv1.Member
+	blind := r.blind()
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
-		if wanted(m) && !r.known(m, checker) {
+		if wanted(m) && !r.known(m, checker, blind) {
 			unread = append(unread, m)
 		}
 	}
@@ -81,11 +79,12 @@ func (r *round) judge(ctx context.Context) error {
 		}
 		return r.over(ctx)
 	}
+	listed, unread := r.readMany(ctx, over, unread, within)
 	found := each(over, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
 		return r.read(ctx, m, within)
 	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })
 	var failed []memberError
-	for _, one := range found {
+	for _, one := range append(found, listed...) {
 		if one.err != nil {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 			continue
@@ -110,7 +109,7 @@ func (r *round) judges() (*health.Checker, error) {
 		target = r.in.Target
 	}
 	if target == nil || len(target.Health) == 0 {
-		r.session.useChecker("", r.engine.conventions)
+		r.useChecker("", r.engine.conventions)
 		return r.engine.conventions, nil
 	}
 	expressions := make([]health.Expression, 0, len(target.Health))
@@ -121,20 +120,12 @@ func (r *round) judges() (*health.Checker, error) {
 	if err != nil {
 		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
-	r.session.useChecker(fmt.Sprintf("%q", expressions), checker)
+	r.useChecker(fmt.Sprintf("%q", expressions), checker)
 	return checker, nil
 }
 
-// useChecker forgets what was found by other expressions.
-func (s *session) useChecker(name string, checker *health.Checker) {
-	if s.checker == nil || s.judgesBy != name {
-		s.checked = map[key]checked{}
-	}
-	s.checker, s.judgesBy = checker, name
-}
-
 // known says that what is remembered of a member's health still holds.
-func (r *round) known(m *modulesv1.Member, checker *health.Checker) bool {
+func (r *round) known(m *modulesv1.Member, checker *health.Checker, blind map[key]bool) bool {
 	if !checker.NeedsObject(kindOf(m)) {
 		return true
 	}
@@ -143,6 +134,9 @@ func (r *round) known(m *modulesv1.Member, checker *health.Checker) bool {
 	switch {
 	case !judged:
 		return false
+	case !seen && last.recalled && !blind[keyOf(m)]:
+		// The watch is about to say whether it is that version still.
+		return true
 	case !seen:
 		// Without a watch there is only time to go by.
 		every := lookAgain
@@ -151,7 +145,7 @@ func (r *round) known(m *modulesv1.Member, checker *health.Checker) bool {
 		}
 		return r.engine.clock.Now().Sub(last.at) < every
 	case meta == nil:
-		return last.seen == ""
+		return last.seen == "" && !last.recalled
 	}
 	return meta.ResourceVersion == last.seen || meta.ResourceVersion == last.got
 }
@@ -163,11 +157,17 @@ type judgement struct {
 	err     error
 }
 
-func (r *round) read(ctx context.Context, m *modulesv1.Member, checker *health.Checker) judgement {
+// unjudged is a judgement that is still to be made, of what the watch sees by now.
+func (r *round) unjudged(m *modulesv1.Member) judgement {
 	found := judgement{member: m, checked: checked{at: r.engine.clock.Now()}}
 	if meta, seen := r.state(m); seen && meta != nil {
 		found.checked.seen = meta.ResourceVersion
 	}
+	return found
+}
+
+func (r *round) read(ctx context.Context, m *modulesv1.Member, checker *health.Checker) judgement {
+	found := r.unjudged(m)
 	ref := refOf(m)
 	ref.UID = ""
 	live, err := r.client.Get(ctx, ref)

@@ -110,6 +110,11 @@ type InventoryData struct {
 	// +optional
 	DefaultConfigCreated *CreatedObject `json:"defaultConfigCreated,omitempty"`
 
+	// JudgedBy tells the health expressions by which members were found healthy: 64 bits of a hash.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	JudgedBy string `json:"judgedBy,omitempty"`
+
 	// History are the installations and upgrades that have ended, the newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -258,6 +263,12 @@ type Member struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Fingerprint string `json:"f,omitempty"`
+
+	// HealthyAt is the resourceVersion of the object that was read and found healthy, as data.judgedBy has it. A restart
+	// need not read that again.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	HealthyAt string `json:"w,omitempty"`
 
 	// State of the member; empty once it is applied.
 	// +kubebuilder:validation:Enum="";Pending;Deleting

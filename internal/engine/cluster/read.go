@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,9 @@ import (
 
 // pageSize is how many objects are listed in one call.
 const pageSize = 500
+
+// objectsPage is how many whole objects are listed in one call.
+const objectsPage = 100
 
 // Metadata reads an object's metadata. An object that is not there is ErrNotFound; whether its uid is the reference's
 // is for the caller to see.
@@ -48,6 +52,40 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 		return nil, c.explain("get", ref, fmt.Errorf("read the answer: %w", err))
 	}
 	return object, nil
+}
+
+// Objects reads the kind's whole objects in a namespace, page by page. An error may come after some of them.
+func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, namespace, labelSelector string, visit func(*unstructured.Unstructured)) error {
+	// A collection's path is that of an object without the name.
+	segments, err := c.segments("list", Ref{GVK: gvk, Namespace: namespace, Name: "any"})
+	if err != nil {
+		return err
+	}
+	more := ""
+	for {
+		page, err := c.objects(ctx, segments[:len(segments)-1], labelSelector, more)
+		if err != nil {
+			return c.explain("list", Ref{GVK: gvk, Namespace: namespace}, err)
+		}
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		if more = page.GetContinue(); more == "" {
+			return nil
+		}
+	}
+}
+
+func (c *Client) objects(ctx context.Context, path []string, labelSelector, more string) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	raw, err := c.rest.Get().AbsPath(path...).Param("labelSelector", labelSelector).Param("continue", more).
+		Param("limit", strconv.Itoa(objectsPage)).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	page := &unstructured.UnstructuredList{}
+	return page, page.UnmarshalJSON(raw)
 }
 
 // List reads the metadata of the kind's objects, page by page, in the API server's order, which is by name. An empty
