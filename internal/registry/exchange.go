@@ -80,6 +80,9 @@ func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
 			return response, nil
 		case last || ctx.Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
 			e.forget()
+			if !e.repository.Insecure && answersPlainly(err) {
+				return nil, fmt.Errorf("%w: set spec.insecure if plain HTTP is meant", plain(err))
+			}
 			if plainly != nil && speaksPlainly(err, e.host) {
 				// The server speaks plain http still; what it said there counts.
 				err = plainly

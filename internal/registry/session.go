@@ -89,11 +89,17 @@ func (c *Client) schemesFor(host string, r Repository) []string {
 // speaksPlainly tells whether the failure of a TLS handshake shows a server that does not speak TLS. Without a port in
 // the host, one that does not listen for TLS at all counts too: plain http has a port of its own.
 func speaksPlainly(err error, host string) bool {
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+	if answersPlainly(err) {
 		return true
 	}
 	_, _, noPort := net.SplitHostPort(host)
 	return noPort != nil && errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// answersPlainly says whether a server was there, and TLS was not what it answered with.
+func answersPlainly(err error) bool {
+	_, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // hostport is the host in lower case, with the port always written.
