@@ -105,6 +105,12 @@ type InventoryData struct {
 	// +optional
 	Deletion *RecordedDeletion `json:"deletion,omitempty"`
 
+	// Health says how the health of the attempt's kinds is told, or of the current release's: its template may be gone.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Health []HealthExpression `json:"health,omitempty"`
+
 	// DefaultConfigCreated is the object that was created from the release's default configuration. It is not created
 	// again, and does not count as users' data.
 	// +optional

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
@@ -87,64 +89,104 @@ func TestTemplateAcceptance(t *testing.T) {
 	})
 }
 
-func TestTemplateTransitions(t *testing.T) {
+// TestInstalledTemplatesKeepTheirContent: from the first time on that an installation has begun to apply the release.
+func TestInstalledTemplatesKeepTheirContent(t *testing.T) {
 	t.Parallel()
+	installed := templateEdits()
+	for name, edit := range installed {
+		version, _, _ := unstructured.NestedString(parse(t, modulesv1.ModuleTemplateKind, name, edit.before).Object, "spec", "version")
+		edit.before += "\nstatus: {installed: {version: '" + version + "', content: x}}"
+		installed[name] = edit
+	}
+	testTransitions(t, modulesv1.ModuleTemplateKind, installed)
+}
+
+// TestWhatNobodyInstalledMayBeCorrected: only what is no version at all is refused.
+func TestWhatNobodyInstalledMayBeCorrected(t *testing.T) {
+	t.Parallel()
+	free, raised := templateEdits(), templateEdits()
+	for name, edit := range free {
+		if edit.want != notSemver && edit.want != overflow {
+			edit.want = ""
+		}
+		free[name] = edit
+		if parsed := parse(t, modulesv1.ModuleTemplateKind, name, edit.before); parsed.Object["spec"].(map[string]any)["version"] == nil || //nolint:forcetypeassert // The cases have one.
+			strings.HasPrefix(name, "Module") || strings.HasPrefix(name, "Channel") {
+			delete(raised, name)
+			continue
+		}
+		// An older version of the template was installed, and the one that it states now was not.
+		edit.before += "\nstatus: {installed: {version: 0.0.1, content: x}}"
+		raised[name] = edit
+	}
+	testTransitions(t, modulesv1.ModuleTemplateKind, free)
+	t.Run("Raised", func(t *testing.T) { testTransitions(t, modulesv1.ModuleTemplateKind, raised) })
+}
+
+const (
+	notSemver = "spec.version: Invalid value"
+	overflow  = "64 bits"
+)
+
+// templateEdits are edits of templates that were installed.
+func templateEdits() map[string]transition {
 	const (
-		immutable = "the artifact of a version is immutable"
-		together  = "the artifact may only change together with a higher version"
-		higher    = "version may only become higher"
-		own       = "a higher version needs its own artifact"
-		back      = "version cannot be taken back"
+		content = "a version that was installed keeps its content"
+		higher  = "a version that was installed may only become higher"
+		module  = "moduleName is immutable once the template was installed"
+		channel = "channel is immutable once the template was installed"
 	)
-	testTransitions(t, modulesv1.ModuleTemplateKind, map[string]transition{
+	return map[string]transition{
 		"Same":           {"an edit of nothing", "spec: {moduleName: a, version: 1.0.0, channel: fast, ARTIFACT1}", "spec: {moduleName: a, version: 1.0.0, channel: fast, ARTIFACT1}", ""},
 		"Higher":         {"a template moves up", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 2.0.0, ARTIFACT2}", ""},
 		"HigherPatch":    {"the last number counts as a number", "spec: {version: 1.0.9, ARTIFACT1}", "spec: {version: 1.0.10, ARTIFACT2}", ""},
 		"HigherPre":      {"a prerelease is below its release", "spec: {version: 1.0.0-rc.1, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT2}", ""},
 		"HigherPreNext":  {"prereleases are in order", "spec: {version: 1.0.0-rc.9, ARTIFACT1}", "spec: {version: 1.0.0-rc.10, ARTIFACT2}", ""},
-		"SameOther":      {"a version keeps its bytes", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT2}", immutable},
-		"SamePath":       {"another folder is another release", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}, path: a}}", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}, path: b}}", immutable},
-		"SameSource":     {"another source is another release", "spec: {version: 1.0.0, artifact: {sourceRef: {apiVersion: v1, kind: A, name: x}}}", "spec: {version: 1.0.0, artifact: {sourceRef: {apiVersion: v1, kind: A, name: z}}}", immutable},
-		"SameTag":        {"a version counts for more than a tag", "spec: {version: 1.0.0, TAGGED1}", "spec: {version: 1.0.0, TAGGED2}", immutable},
+		"SameOther":      {"a version keeps its bytes", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT2}", content},
+		"SamePath":       {"another folder is another release", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}, path: a}}", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}, path: b}}", content},
+		"SameSource":     {"another source is another release", "spec: {version: 1.0.0, artifact: {sourceRef: {apiVersion: v1, kind: A, name: x}}}", "spec: {version: 1.0.0, artifact: {sourceRef: {apiVersion: v1, kind: A, name: z}}}", content},
+		"SameTag":        {"a version counts for more than a tag", "spec: {version: 1.0.0, TAGGED1}", "spec: {version: 1.0.0, TAGGED2}", content},
 		"Lower":          {"a template does not move down", "spec: {version: 2.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT2}", higher},
 		"LowerPre":       {"not to a prerelease of the same either", "spec: {version: 2.0.0, ARTIFACT1}", "spec: {version: 2.0.0-rc.1, ARTIFACT2}", higher},
 		"LowerSame":      {"nor with the same bytes", "spec: {version: 2.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT1}", higher},
 		"BuildOnly":      {"build metadata makes nothing higher", "spec: {version: 1.0.0+1, ARTIFACT1}", "spec: {version: 1.0.0+2, ARTIFACT2}", higher},
-		"HigherSame":     {"one artifact is one version", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 2.0.0, ARTIFACT1}", own},
-		"VersionGone":    {"a version is not taken back", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {ARTIFACT1}", back},
-		"VersionEmptied": {"an empty version is none", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: '', ARTIFACT1}", back},
-		"GoneOther":      {"without a version, no other bytes either", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {ARTIFACT2}", back},
-		"NotSemver":      {"the new version is a version", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: two, ARTIFACT2}", "spec.version: Invalid value"},
-		"Overflow":       {"the new version can be compared", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 99999999999999999999.0.0, ARTIFACT2}", "64 bits"},
+		"HigherSame":     {"one artifact is one version", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 2.0.0, ARTIFACT1}", content},
+		"VersionGone":    {"a version is not taken back", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {ARTIFACT1}", higher},
+		"VersionEmptied": {"an empty version is none", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: '', ARTIFACT1}", higher},
+		"GoneOther":      {"without a version, no other bytes either", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {ARTIFACT2}", higher},
+		"NotSemver":      {"the new version is a version", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: two, ARTIFACT2}", notSemver},
+		"Overflow":       {"the new version can be compared", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 99999999999999999999.0.0, ARTIFACT2}", overflow},
 
 		"OldGetsVersion":   {"an old template is completed", "spec: {ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT1}", ""},
 		"EmptyGetsVersion": {"so is one that writes it empty", "spec: {version: '', ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT1}", ""},
 		"OldMoves":         {"an old template moves by being given a version", "spec: {ARTIFACT1}", "spec: {version: 2.0.0, ARTIFACT2}", ""},
-		"OldSwaps":         {"its bytes are not swapped silently", "spec: {channel: regular, ARTIFACT1}", "spec: {channel: regular, ARTIFACT2}", together},
+		"OldSwaps":         {"without a version in spec, status is what its bytes are compared with", "spec: {channel: regular, ARTIFACT1}", "spec: {channel: regular, ARTIFACT2}", ""},
 		"OldTagMoves":      {"a tag that is a version is one", "spec: {channel: regular, TAGGED1}", "spec: {channel: regular, TAGGED2}", ""},
-		"OldTagBack":       {"nor does it move down", "spec: {channel: regular, TAGGED2}", "spec: {channel: regular, TAGGED1}", together},
-		"OldTagGone":       {"without a tag nothing is known", "spec: {channel: regular, TAGGED1}", "spec: {channel: regular, ARTIFACT2}", together},
+		"OldTagBack":       {"an annotation may have the last word on which way it moves", "spec: {channel: regular, TAGGED2}", "spec: {channel: regular, TAGGED1}", ""},
+		"OldTagGone":       {"or say what the tag said", "spec: {channel: regular, TAGGED1}", "spec: {channel: regular, ARTIFACT2}", ""},
 		"OldTagToVersion":  {"the new version is above the old tag", "spec: {channel: regular, TAGGED1}", "spec: {channel: regular, version: 3.0.0, ARTIFACT2}", ""},
-		"OldTagToLower":    {"and not below", "spec: {channel: regular, TAGGED2}", "spec: {channel: regular, version: 1.5.0, ARTIFACT1}", together},
+		"OldTagToLower":    {"or have said less", "spec: {channel: regular, TAGGED2}", "spec: {channel: regular, version: 1.5.0, ARTIFACT1}", ""},
 		"OldTagNamed":      {"the annotation may say other than the tag", "spec: {TAGGED1}", "spec: {version: 1.2.3, TAGGED1}", ""},
 		"OldGetsTag":       {"a tag is a version", "spec: {channel: regular, ARTIFACT1}", "spec: {channel: regular, TAGGED2}", ""},
 
 		"ModuleNamed":    {"an old template gets its name", "spec: {ARTIFACT1}", "spec: {moduleName: a, ARTIFACT1}", ""},
-		"ModuleEmptied":  {"a name is not taken back", "spec: {moduleName: a, ARTIFACT1}", "spec: {moduleName: '', ARTIFACT1}", "moduleName is immutable"},
-		"ModuleGone":     {"nor left out", "spec: {moduleName: a, ARTIFACT1}", "spec: {ARTIFACT1}", "moduleName is immutable"},
-		"ModuleChanged":  {"another module is another template", "spec: {moduleName: a, ARTIFACT1}", "spec: {moduleName: b, ARTIFACT1}", "moduleName is immutable"},
-		"ModuleHigher":   {"a higher version does not change that", "spec: {moduleName: a, version: 1.0.0, ARTIFACT1}", "spec: {moduleName: b, version: 2.0.0, ARTIFACT2}", "moduleName is immutable"},
-		"ChannelChanged": {"a claim stays", "spec: {channel: fast, ARTIFACT1}", "spec: {channel: regular, ARTIFACT1}", "channel is immutable"},
-		"ChannelAdded":   {"no claim is made later", "spec: {ARTIFACT1}", "spec: {channel: fast, ARTIFACT1}", "channel is immutable"},
-		"ChannelGone":    {"nor given up", "spec: {channel: fast, ARTIFACT1}", "spec: {ARTIFACT1}", "channel is immutable"},
-		"ChannelToNone":  {"nor by another word", "spec: {channel: fast, ARTIFACT1}", "spec: {channel: none, ARTIFACT1}", "channel is immutable"},
+		"ModuleEmptied":  {"a name is not taken back", "spec: {moduleName: a, ARTIFACT1}", "spec: {moduleName: '', ARTIFACT1}", module},
+		"ModuleGone":     {"nor left out", "spec: {moduleName: a, ARTIFACT1}", "spec: {ARTIFACT1}", module},
+		"ModuleChanged":  {"another module is another template", "spec: {moduleName: a, ARTIFACT1}", "spec: {moduleName: b, ARTIFACT1}", module},
+		"ModuleHigher":   {"a higher version does not change that", "spec: {moduleName: a, version: 1.0.0, ARTIFACT1}", "spec: {moduleName: b, version: 2.0.0, ARTIFACT2}", module},
+		"ChannelChanged": {"a claim stays", "spec: {channel: fast, ARTIFACT1}", "spec: {channel: regular, ARTIFACT1}", channel},
+		"ChannelAdded":   {"no claim is made later", "spec: {ARTIFACT1}", "spec: {channel: fast, ARTIFACT1}", channel},
+		"ChannelGone":    {"nor given up", "spec: {channel: fast, ARTIFACT1}", "spec: {ARTIFACT1}", channel},
+		"ChannelToNone":  {"nor by another word", "spec: {channel: fast, ARTIFACT1}", "spec: {channel: none, ARTIFACT1}", channel},
 		"NoneToEmpty":    {"none and empty are the same", "spec: {channel: none, ARTIFACT1}", "spec: {channel: '', ARTIFACT1}", ""},
 		"NoneToAbsent":   {"so is absent", "spec: {channel: none, ARTIFACT1}", "spec: {ARTIFACT1}", ""},
 		"AbsentToNone":   {"in both directions", "spec: {ARTIFACT1}", "spec: {channel: none, ARTIFACT1}", ""},
 
 		"Withdraw":  {"support changes at any time", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT1, support: {state: Withdrawn}}", ""},
 		"Managed":   {"a forgotten kind can be added", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.0.0, ARTIFACT1, managedResources: [{version: v1, kind: A}]}", ""},
-		"Secret":    {"how to reach the artifact belongs to it", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}}}", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1, secretRef: {name: x}}}}", immutable},
+		"Secret":    {"how the artifact is reached is no content", "spec: {version: 1.0.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}}}", "spec: {version: 1.0.0, artifact: {git: {url: 'https://f.com/r', commit: COMMIT1, secretRef: {name: x}}}}", ""},
+		"Registry":  {"a registry may move", "spec: {version: 1.0.0, artifact: {oci: {repository: 'oci://e.com/r', digest: 'DIGEST1'}}}", "spec: {version: 1.0.0, artifact: {oci: {repository: 'oci://f.com/r', digest: 'DIGEST1', tag: x, insecure: true, provider: aws, secretRef: {name: a}, proxySecretRef: {name: b}}}}", ""},
+		"Layer":     {"another layer is other content", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.0.0, artifact: {oci: {repository: 'oci://registry.example.com/mods/redis', digest: 'DIGEST1', layerSelector: {mediaType: application/x}}}}", content},
 		"OtherKind": {"an artifact may move to another kind with a version", "spec: {version: 1.0.0, ARTIFACT1}", "spec: {version: 1.1.0, artifact: {git: {url: 'https://e.com/r', commit: COMMIT1}}}", ""},
-	})
+	}
 }

@@ -23,24 +23,16 @@ const (
 )
 
 // ModuleTemplateSpec describes one release of a module.
-//
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.moduleName) || oldSelf.moduleName == "" || (has(self.moduleName) && self.moduleName == oldSelf.moduleName)`,message="moduleName is immutable",fieldPath=.moduleName
-// +kubebuilder:validation:XValidation:rule=`(has(self.channel) && self.channel != 'none' ? self.channel : "") == (has(oldSelf.channel) && oldSelf.channel != 'none' ? oldSelf.channel : "")`,message="channel is immutable",fieldPath=.channel
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || (has(self.version) && self.version != "")`,message="version cannot be taken back",fieldPath=.version
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || !has(self.version) || self.version == oldSelf.version || !isSemver(self.version) || !isSemver(oldSelf.version) || semver(self.version).isGreaterThan(semver(oldSelf.version))`,message="version may only become higher, by the precedence of SemVer 2.0",fieldPath=.version
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || !has(self.version) || self.version == oldSelf.version || self.artifact != oldSelf.artifact`,message="a higher version needs its own artifact",fieldPath=.version
-// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.version) || oldSelf.version == "" || self.artifact == oldSelf.artifact || (has(self.version) && self.version != oldSelf.version)`,message="the artifact of a version is immutable: change it together with a higher version",fieldPath=.artifact
-// +kubebuilder:validation:XValidation:rule=`(has(oldSelf.version) && oldSelf.version != "") || self.artifact == oldSelf.artifact || (isSemver((has(self.version) && self.version != "" ? self.version : has(self.artifact.oci) && has(self.artifact.oci.tag) ? self.artifact.oci.tag : "")) && (!(has(oldSelf.artifact.oci) && has(oldSelf.artifact.oci.tag) && isSemver(oldSelf.artifact.oci.tag)) || semver((has(self.version) && self.version != "" ? self.version : has(self.artifact.oci) && has(self.artifact.oci.tag) ? self.artifact.oci.tag : "")).isGreaterThan(semver(oldSelf.artifact.oci.tag))))`,message="the artifact may only change together with a higher version: set version",fieldPath=.artifact
 type ModuleTemplateSpec struct {
-	// ModuleName is the module that this is a release of. Immutable once set. An old template may leave it empty and
-	// say it with the label 'operator.kyma-project.io/module-name'.
+	// ModuleName is the module that this is a release of. Immutable once a release of the template was installed. An old
+	// template may leave it empty and say it with the label 'operator.kyma-project.io/module-name'.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional
 	ModuleName string `json:"moduleName,omitempty"`
 
-	// Version of the release: SemVer 2.0 in full, without a leading 'v'. It may be raised, together with the artifact;
-	// then this template stands for the new release. An old template may leave it empty: the version is taken from
+	// Version of the release: SemVer 2.0 in full, without a leading 'v'. Once it was installed it may be raised only,
+	// together with the artifact; then this template stands for the new release. An old template may leave it empty: the version is taken from
 	// the annotation 'operator.kyma-project.io/module-version', else from artifact.oci.tag, else from the artifact's
 	// metadata. A release whose version stays unknown can be chosen by channel or by the template's name only.
 	// +kubebuilder:validation:MaxLength=256
@@ -52,13 +44,14 @@ type ModuleTemplateSpec struct {
 	// Channel that the release claims, such as 'regular'; 'none' or empty claims no channel. A release in a channel is
 	// chosen by that channel or by the template's name; for a version, range or 'latest' to find it as well, another
 	// template publishes it without a channel. Two claims of one channel cancel each other, and where a Module lists
-	// the channel, the Module decides. Immutable.
+	// the channel, the Module decides. Immutable once a release of the template was installed.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional
 	Channel string `json:"channel,omitempty"`
 
-	// Artifact says where the release's manifests are. It belongs to the version: it changes with it, and only with it.
+	// Artifact says where the release's manifests are. Once the version was installed, what it holds belongs to it: digest
+	// or commit, layer and path change together with a higher version only. How it is reached may change at any time.
 	// +required
 	Artifact TemplateArtifact `json:"artifact"`
 
@@ -239,6 +232,11 @@ type ModuleTemplateStatus struct {
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
+	// Installed is what the template stood for when an installation last began to apply it; absent while none has. That
+	// version keeps its content, and the template its module and channel. Before that, all of it may be edited.
+	// +optional
+	Installed *InstalledVersion `json:"installed,omitempty"`
+
 	// UsedBy is the number of installations that run the release, are about to, or ran it before.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -248,8 +246,25 @@ type ModuleTemplateStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 }
 
+// InstalledVersion is a version of a template that installations have begun to apply.
+type InstalledVersion struct {
+	// Version, as status.version has it; empty where it was unknown.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Content, as status.content has it.
+	// +kubebuilder:validation:MaxLength=1536
+	// +optional
+	Content string `json:"content,omitempty"`
+}
+
 // ModuleTemplate is one release of a module.
 //
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.installed) || oldSelf.spec.?moduleName.orValue("") == "" || (has(self.spec.moduleName) && self.spec.moduleName == oldSelf.spec.moduleName)`,message="moduleName is immutable once the template was installed",fieldPath=.spec.moduleName
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.installed) || (has(self.spec.channel) && self.spec.channel != "none" ? self.spec.channel : "") == (has(oldSelf.spec.channel) && oldSelf.spec.channel != "none" ? oldSelf.spec.channel : "")`,message="channel is immutable once the template was installed",fieldPath=.spec.channel
+// +kubebuilder:validation:XValidation:rule=`oldSelf.spec.?version.orValue("") == "" || oldSelf.spec.version != oldSelf.?status.?installed.?version.orValue("") || (has(self.spec.version) && (self.spec.version == oldSelf.spec.version || (isSemver(self.spec.version) && semver(self.spec.version).isGreaterThan(semver(oldSelf.spec.version)))))`,message="a version that was installed may only become higher, by the precedence of SemVer 2.0",fieldPath=.spec.version
+// +kubebuilder:validation:XValidation:rule=`oldSelf.spec.?version.orValue("") == "" || oldSelf.spec.version != oldSelf.?status.?installed.?version.orValue("") || (has(self.spec.version) && self.spec.version == oldSelf.spec.version) == (has(self.spec.artifact.oci) == has(oldSelf.spec.artifact.oci) && has(self.spec.artifact.git) == has(oldSelf.spec.artifact.git) && (!has(self.spec.artifact.oci) || (self.spec.artifact.oci.digest == oldSelf.spec.artifact.oci.digest && (has(self.spec.artifact.oci.layerSelector) ? self.spec.artifact.oci.layerSelector.mediaType : "") == (has(oldSelf.spec.artifact.oci.layerSelector) ? oldSelf.spec.artifact.oci.layerSelector.mediaType : ""))) && (!has(self.spec.artifact.git) || self.spec.artifact.git.commit == oldSelf.spec.artifact.git.commit) && (!has(self.spec.artifact.sourceRef) || self.spec.artifact.sourceRef == oldSelf.spec.artifact.sourceRef) && (has(self.spec.artifact.path) ? self.spec.artifact.path : "") == (has(oldSelf.spec.artifact.path) ? oldSelf.spec.artifact.path : ""))`,message="a version that was installed keeps its content: digest or commit, layer, path and sourceRef change together with a higher version, and a higher version needs other content",fieldPath=.spec.artifact
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

@@ -1,12 +1,11 @@
 package v1alpha1
 
 const (
-	// InUseFinalizer keeps a ModuleTemplate from being deleted while an installation runs its release, is about to,
-	// or may have to go back to it.
-	InUseFinalizer = "modules.sluice.dev/in-use"
-
 	// InstallationFinalizer keeps a ModuleInstallation until what it installed is removed or let go of.
 	InstallationFinalizer = "modules.sluice.dev/installation"
+
+	// TemplateAnnotation names the ModuleTemplate that a source was made for.
+	TemplateAnnotation = "modules.sluice.dev/template"
 )
 
 // Where a ModuleTemplate of before spec.moduleName and spec.version says the same. The fields win where they are set.

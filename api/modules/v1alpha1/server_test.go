@@ -123,8 +123,14 @@ func testTransitions(t *testing.T, kind string, cases map[string]transition) {
 			before, after := parse(t, kind, "redis", tc.before), parse(t, kind, "redis", tc.after)
 			before.SetNamespace(namespace)
 			after.SetNamespace(namespace)
+			status, reported := before.Object["status"]
 			if err := env.Client.Create(t.Context(), before, strict()); err != nil {
 				t.Fatalf("the object before the edit is refused: %v", err)
+			}
+			if before.Object["status"] = status; reported {
+				if err := env.Client.Status().Update(t.Context(), before); err != nil {
+					t.Fatalf("the status before the edit is refused: %v", err)
+				}
 			}
 			after.SetResourceVersion(before.GetResourceVersion())
 			verdict(t, tc.reason, env.Client.Update(t.Context(), after, strict()), tc.want)
