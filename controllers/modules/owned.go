@@ -32,15 +32,13 @@ const (
 // ownedObject is the source that the template's artifact needs, as it has to be.
 func ownedObject(t *modulesv1.ModuleTemplate) client.Object {
 	ref := objects.SourceOf(t)
-	header := metav1.ObjectMeta{Namespace: t.Namespace, Name: ref.Name}
+	// It has no owner: what is installed of it outlives the template.
+	header := metav1.ObjectMeta{
+		Namespace: t.Namespace, Name: ref.Name, Annotations: map[string]string{modulesv1.TemplateAnnotation: t.Name},
+	}
 	if shard := t.Labels[shardLabel]; shard != "" {
 		header.Labels = map[string]string{shardLabel: shard}
 	}
-	header.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.ModuleTemplateKind, Name: t.Name, UID: t.UID,
-		// It does not block its owner: a deletion in the foreground would take it before the template may go.
-		Controller: new(true), BlockOwnerDeletion: new(false),
-	}}
 	if git := t.Spec.Artifact.Git; git != nil {
 		return &sourcev1.GitRepository{ObjectMeta: header, Spec: sourcev1.GitRepositorySpec{
 			URL:       git.URL,
@@ -91,8 +89,8 @@ func (k *templates) ensureOwned(ctx context.Context, t *modulesv1.ModuleTemplate
 	if err != nil {
 		return wrap(err, "read", ref)
 	}
-	// The owner may be an earlier template of the same name, which garbage collection has not come to yet.
-	if owner := metav1.GetControllerOf(have); owner == nil || owner.Kind != modulesv1.ModuleTemplateKind || owner.Name != t.Name {
+	// It may have been made for an earlier template of the same name.
+	if have.GetAnnotations()[modulesv1.TemplateAnnotation] != t.Name {
 		return failure.Wait(modulesv1.FailedReason, 0, fmt.Errorf(
 			"%s %s exists, and was not made for this template; delete or rename it", ref.Kind, ref.Name))
 	}
@@ -107,7 +105,6 @@ func (k *templates) ensureOwned(ctx context.Context, t *modulesv1.ModuleTemplate
 
 // mend makes the source what it has to be.
 func mend(have, want client.Object) {
-	have.SetOwnerReferences(want.GetOwnerReferences())
 	switch have := have.(type) {
 	case *sourcev1.OCIRepository:
 		if want, ok := want.(*sourcev1.OCIRepository); ok {

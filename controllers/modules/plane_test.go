@@ -23,6 +23,7 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	controllers "sluice.dev/sluice/controllers/modules"
 	"sluice.dev/sluice/controllers/modules/offers"
+	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/tests/testenv"
@@ -69,6 +70,7 @@ type releases struct {
 	cached         client.Client
 	// template and module are reconcilers that the test can call itself.
 	template, module reconcile.Reconciler
+	sweeper          *controllers.Sweeper
 }
 
 func newReleases(t *testing.T) *releases {
@@ -105,6 +107,7 @@ func newReleases(t *testing.T) *releases {
 		t.Fatal(err)
 	}
 	p.template, p.module = controllers.NewTemplateReconciler(shared, backoff()), controllers.NewModuleReconciler(shared, backoff())
+	p.sweeper = controllers.NewSweeper(shared)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -218,7 +221,7 @@ func (p *releases) sources(t *modulesv1.ModuleTemplate) []sourcev1.OCIRepository
 	}
 	var owned []sourcev1.OCIRepository
 	for _, source := range list.Items {
-		if owner := metav1.GetControllerOf(&source); owner != nil && owner.UID == t.UID {
+		if objects.ReadSource(&source).MadeFor() == t.Name {
 			owned = append(owned, source)
 		}
 	}
@@ -270,6 +273,22 @@ func (p *releases) installation(name string, status modulesv1.ModuleInstallation
 func (p *releases) wants(template string) modulesv1.ModuleInstallationStatus {
 	return modulesv1.ModuleInstallationStatus{
 		ObservedGeneration: 1, Desired: &modulesv1.Release{Module: "foo", Namespace: p.system, Template: template},
+	}
+}
+
+// isInstalled says that an installation has begun to apply what the template stands for.
+func (p *releases) isInstalled(t *modulesv1.ModuleTemplate) {
+	p.t.Helper()
+	p.edit(t, func() {
+		t.Status.Installed = &modulesv1.InstalledVersion{Version: t.Status.Version, Content: t.Status.Content}
+	})
+}
+
+// sweep looks for sources that nothing needs.
+func (p *releases) sweep() {
+	p.t.Helper()
+	if err := p.sweeper.Sweep(p.t.Context()); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

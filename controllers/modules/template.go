@@ -2,10 +2,8 @@ package modules
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -13,30 +11,20 @@ import (
 	"sluice.dev/sluice/internal/status"
 )
 
-// +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduletemplates,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduletemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduletemplates/status,verbs=get;update;patch
 
 // lookInterval is the time between two looks at a template or module of which nothing was heard: support may have ended.
 const lookInterval = 10 * time.Minute
 
 // templates makes ModuleTemplate a kernel.Kind.
-type templates struct {
-	shared Shared
+type templates struct{ shared Shared }
 
-	mu sync.Mutex
-	// unwanted is since when sources are without use, by their UID.
-	unwanted map[types.UID]time.Time
-}
-
-var (
-	_ kernel.Kind[*modulesv1.ModuleTemplate, finding]       = (*templates)(nil)
-	_ kernel.Dismantler[*modulesv1.ModuleTemplate, finding] = (*templates)(nil)
-	_ kernel.Keeper[*modulesv1.ModuleTemplate]              = (*templates)(nil)
-)
+var _ kernel.Kind[*modulesv1.ModuleTemplate, finding] = (*templates)(nil)
 
 // NewTemplateReconciler returns the reconciler of ModuleTemplate objects.
 func NewTemplateReconciler(shared Shared, backoff *kernel.Backoff) reconcile.Reconciler {
-	return kernel.New(shared.Shell, &templates{shared: shared, unwanted: map[types.UID]time.Time{}}, modulesv1.InUseFinalizer, backoff)
+	return kernel.New(shared.Shell, &templates{shared: shared}, "", backoff)
 }
 
 // New implements kernel.Kind.
@@ -59,14 +47,8 @@ func (*templates) Table() status.Table {
 	}}
 }
 
-// Keep implements kernel.Keeper: what installations need stays.
-func (k *templates) Keep(ctx context.Context, obj *modulesv1.ModuleTemplate) (bool, error) {
-	needed, err := k.shared.Offers.UsesOf(ctx, obj)
-	return needed.Installations > 0, err
-}
-
 // Settle implements kernel.Kind.
 func (*templates) Settle(context.Context, *modulesv1.ModuleTemplate, finding) error { return nil }
 
-// Finalize implements kernel.Kind: garbage collection takes the sources with their template.
+// Finalize implements kernel.Kind: a template may go at any time.
 func (*templates) Finalize(context.Context, *modulesv1.ModuleTemplate) error { return nil }

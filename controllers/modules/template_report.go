@@ -28,7 +28,7 @@ func (k *templates) Report(obj *modulesv1.ModuleTemplate, f finding, _ error) ke
 	if !f.looked {
 		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
-	report := kernel.Report{Facts: f.facts(), Again: f.next, Progress: f.waiting, Message: f.message()}
+	report := kernel.Report{Facts: f.facts(), Progress: f.waiting, Message: f.message()}
 	s := &obj.Status
 	if !objects.StatusIsCurrent(obj) || s.Content != f.content {
 		s.Digest, s.Revision = "", ""

@@ -2,11 +2,11 @@ package modules
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,10 +22,13 @@ import (
 	"sluice.dev/sluice/internal/kernel"
 )
 
-// SetupTemplate adds the controller of ModuleTemplate objects to the manager. The catalogue's fields are indexed
+// SetupTemplate adds the controller of ModuleTemplate objects to the manager, and the sweeper of their sources. The catalogue's fields are indexed
 // by then.
 func SetupTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	w := templateWakes{shared.Offers}
+	if err := mgr.Add(NewSweeper(shared)); err != nil {
+		return fmt.Errorf("add the sweeper of sources: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("moduletemplate").
 		For(&modulesv1.ModuleTemplate{}, builder.WithPredicates(predicate.Or(
@@ -112,8 +115,8 @@ func sourced[O client.Object](w templateWakes) func(context.Context, O, O) []rec
 			if source.Object == nil {
 				continue
 			}
-			if owner := metav1.GetControllerOfNoCopy(source); owner != nil && owner.Kind == modulesv1.ModuleTemplateKind {
-				names[types.NamespacedName{Namespace: namespace, Name: owner.Name}] = struct{}{}
+			if template := source.MadeFor(); template != "" {
+				names[types.NamespacedName{Namespace: namespace, Name: template}] = struct{}{}
 			}
 		}
 		if err := w.offers.TemplatesFrom(ctx, namespace, ref, names); err != nil {

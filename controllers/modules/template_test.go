@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +17,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -76,16 +75,16 @@ func TestFiveTemplatesOfAModule(t *testing.T) {
 		t.Errorf("the raised release goes by the old one's source or time: %+v", regular.Status)
 	}
 	p.anHour()
-	p.poke(regular)
+	p.sweep()
 	p.anHour()
-	p.poke(regular)
+	p.sweep()
 	if made := p.sources(regular); len(made) != 2 {
 		t.Errorf("the raised template has %d sources, want the new one and the one that still runs", len(made))
 	}
 	p.edit(running, func() { running.Status.Current.Source = regular.Status.SourceRef })
 	testenv.Eventually(t, "the old source goes when nobody runs it", func(context.Context) (bool, string) {
 		p.anHour()
-		p.poke(regular)
+		p.sweep()
 		return len(p.sources(regular)) == 1, "both are there"
 	})
 }
@@ -252,11 +251,12 @@ func TestASourceIsThereWhileSomethingNeedsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(p, template, "nobody uses it", func(t *modulesv1.ModuleTemplate) bool { return t.Status.UsedBy == 0 && t.Status.SourceRef == nil })
+	p.sweep()
 	if len(p.sources(template)) != 1 {
 		t.Error("the source went without grace")
 	}
 	p.anHour()
-	p.poke(template)
+	p.sweep()
 	if left := p.sources(template); len(left) != 0 {
 		t.Errorf("%d sources are left", len(left))
 	}
@@ -316,31 +316,84 @@ func (p *releases) offers(want catalog.Readiness, why string) {
 	})
 }
 
-func TestATemplateInUseStays(t *testing.T) {
+// TestATemplateMayGoAtAnyTime: its name is free at once, and what is installed of it goes on having its source.
+func TestATemplateMayGoAtAnyTime(t *testing.T) {
 	t.Parallel()
 	p := newReleases(t)
 	template := p.release("foo-1", "1.0.0", "", '1')
 	user := p.installation("app", p.wants("foo-1"))
-	p.create(template)
-	p.look(template, ready, "True Succeeded")
-	if len(template.Finalizers) != 0 {
-		t.Fatalf("a template that nothing uses has finalizers %v", template.Finalizers)
-	}
-	p.create(user)
+	p.create(template, user)
 	p.look(template, inUse, "True Installed")
-	if diff := cmp.Diff([]string{modulesv1.InUseFinalizer}, template.Finalizers); diff != "" {
-		t.Fatalf("-want +got:\n%s", diff)
+	source := p.source(template)
+	record := objects.RecordOf(template)
+	p.edit(user, func() { user.Status.Current, user.Status.Desired = &record, nil })
+	remake := func(digit byte) *modulesv1.ModuleTemplate {
+		t.Helper()
+		if err := env.Client.Delete(t.Context(), template); err != nil {
+			t.Fatal(err)
+		}
+		again := p.release("foo-1", "1.0.0", "", digit)
+		p.create(again)
+		return again
 	}
+	template = remake('2')
+	p.look(template, ready, "True Succeeded")
+	for range 3 {
+		p.anHour()
+		p.sweep()
+	}
+	if made := p.sources(template); len(made) != 1 || made[0].UID != source.UID {
+		t.Errorf("what is installed has lost its source: %+v", made)
+	}
+	// Corrected, it finds what was made for the one before.
+	template = remake('1')
+	p.look(template, ready, "Unknown Progressing")
+	if made := p.source(template); made.UID != source.UID {
+		t.Errorf("another source was made: %+v", made)
+	}
+	p.edit(user, func() { user.Status = modulesv1.ModuleInstallationStatus{ObservedGeneration: 1} })
 	if err := env.Client.Delete(t.Context(), template); err != nil {
 		t.Fatal(err)
 	}
-	p.look(template, ready, "False Installed")
-	p.source(template)
-	p.edit(user, func() { user.Status = modulesv1.ModuleInstallationStatus{ObservedGeneration: 1} })
-	testenv.Eventually(t, "the template goes", func(ctx context.Context) (bool, string) {
-		err := env.Client.Get(ctx, client.ObjectKeyFromObject(template), template)
-		return apierrors.IsNotFound(err), "still there"
+	testenv.Eventually(t, "the source goes when nobody needs it", func(context.Context) (bool, string) {
+		p.anHour()
+		p.sweep()
+		return len(p.sources(template)) == 0, "it is there"
 	})
+}
+
+// TestWhatNobodyInstalledIsCorrected: a wrong digest, and a registry that is reached in another way.
+func TestWhatNobodyInstalledIsCorrected(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	template := p.release("foo-1", "1.0.0", "", '1')
+	p.create(template, p.installation("app", p.wants("foo-1")))
+	p.failed(p.source(template))
+	p.look(template, ready, "False ArtifactFailed")
+	p.offers(catalog.NotReady, "registry is down")
+
+	p.edit(template, func() { template.Spec.Artifact.OCI.Insecure = true })
+	source := p.source(template)
+	until(p, source, "the source is mended", func(s *sourcev1.OCIRepository) bool { return s.Spec.Insecure })
+	p.look(template, verified, "False ArtifactFailed") // Until it is known to be better.
+	p.failed(source)
+
+	p.edit(template, func() { template.Spec.Artifact.OCI.Digest = digestOf('2') })
+	p.look(template, ready, "Unknown Progressing")
+	p.offers(catalog.Idle, "")
+	testenv.Eventually(t, "the corrected release has a source", func(context.Context) (bool, string) {
+		for _, made := range p.sources(template) {
+			if made.Spec.Reference.Digest == digestOf('2') {
+				p.fetched(&made, nil)
+				return true, ""
+			}
+		}
+		return false, "none"
+	})
+	p.look(template, ready, "True Succeeded")
+	if template.Status.Content != digestOf('2') {
+		t.Errorf("content %q", template.Status.Content)
+	}
 }
 
 // TestEveryReleaseOfAnInstallationIsInUse: also the one that was begun before its spec led elsewhere.
@@ -362,26 +415,14 @@ func TestEveryReleaseOfAnInstallationIsInUse(t *testing.T) {
 	for role, template := range templates {
 		p.look(template, inUse, "True Installed")
 		p.source(template)
-		if diff := cmp.Diff([]string{modulesv1.InUseFinalizer}, template.Finalizers); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", role, diff)
+		if len(template.Finalizers) != 0 {
+			t.Errorf("%s has finalizers %v", role, template.Finalizers)
 		}
 	}
+	p.sweep()
 	p.anHour()
-	p.poke(templates["attempted"])
+	p.sweep()
 	p.source(templates["attempted"])
-}
-
-func TestTheFinalizerGoesWithTheLastUse(t *testing.T) {
-	t.Parallel()
-	p := newReleases(t)
-	template, user := p.release("foo-1", "1.0.0", "", '1'), p.installation("app", p.wants("foo-1"))
-	p.create(template, user)
-	p.look(template, inUse, "True Installed")
-	if err := env.Client.Delete(t.Context(), user); err != nil {
-		t.Fatal(err)
-	}
-	until(p, template, "the finalizer goes", func(t *modulesv1.ModuleTemplate) bool { return len(t.Finalizers) == 0 })
-	p.look(template, inUse, "")
 }
 
 func TestSourcesOfOthersHaveToBePinned(t *testing.T) {
@@ -418,37 +459,41 @@ func TestSourcesOfOthersHaveToBePinned(t *testing.T) {
 	}
 
 	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('2')} })
-	p.look(template, verified, "False ArtifactChanged")
-	if template.Status.Content != digestOf('1') {
-		t.Errorf("content %q: what was first seen is forgotten", template.Status.Content)
-	}
+	p.fetched(theirs, nil)
+	until(p, template, "what nobody installed follows its source", func(t *modulesv1.ModuleTemplate) bool { return t.Status.Content == digestOf('2') })
+	p.isInstalled(template)
 	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('1')} })
+	p.look(template, verified, "False ArtifactChanged")
+	if template.Status.Content != digestOf('2') {
+		t.Errorf("content %q: what was installed is forgotten", template.Status.Content)
+	}
+	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('2')} })
 	p.look(template, verified, "True Succeeded")
 }
 
 // TestOldTemplatesKeepTheirContent: where spec states no version, the API server does not keep the artifact from changing
-// under one.
+// under one that was installed.
 func TestOldTemplatesKeepTheirContent(t *testing.T) {
 	t.Parallel()
 	p := newReleases(t)
 	template := p.release("foo-1", "", "", '1')
 	template.Annotations = map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
-	template.Spec.Artifact.OCI.Tag = "1.0.0"
 	p.create(template)
 	p.look(template, ready, "True Succeeded")
+	p.isInstalled(template)
 
 	p.edit(template, func() { template.Spec.Artifact.OCI.Tag, template.Spec.Artifact.OCI.Digest = "2.0.0", digestOf('2') })
 	p.look(template, verified, "False ArtifactChanged")
-	p.offers(catalog.NotReady, "spec.version")
+	p.offers(catalog.NotReady, "publish it under a higher version")
 	if template.Status.Content != digestOf('1') || template.Status.Version != "1.0.0" || len(p.sources(template)) != 0 {
-		t.Errorf("what was first seen is forgotten: %+v", template.Status)
+		t.Errorf("what was installed is forgotten: %+v", template.Status)
 	}
 	// A wish for the release makes it no other one.
 	p.create(p.installation("app", p.wants("foo-1")))
 	p.look(template, inUse, "True Installed")
 	p.look(template, verified, "False ArtifactChanged")
 
-	p.edit(template, func() { template.Spec.Version = "2.0.0" })
+	p.edit(template, func() { template.Annotations[modulesv1.ModuleVersionAnnotation] = "2.0.0" })
 	p.look(template, ready, "Unknown Progressing")
 	p.fetched(p.source(template), nil)
 	p.look(template, verified, "True Succeeded")
@@ -457,34 +502,23 @@ func TestOldTemplatesKeepTheirContent(t *testing.T) {
 	}
 }
 
-// TestAnOldTemplateSaysHowItMoves: an annotation alone cannot raise a version whose artifact comes from a source.
-func TestAnOldTemplateSaysHowItMoves(t *testing.T) {
+// TestAnOldTemplateRaisesVersionAndArtifactTogether: in one edit, without a moment in which it has other content.
+func TestAnOldTemplateRaisesVersionAndArtifactTogether(t *testing.T) {
 	t.Parallel()
 	p := newReleases(t)
-	theirs := &sourcev1.OCIRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.system, Name: "theirs"},
-		Spec: sourcev1.OCIRepositorySpec{
-			URL: "oci://registry.example.com/foo", Interval: metav1.Duration{Duration: time.Hour},
-			Reference: &sourcev1.OCIRepositoryRef{Digest: digestOf('1')},
-		},
-	}
-	template := p.release("foo-1", "", "", '1')
+	template := p.release("foo-regular", "", "regular", '1')
 	template.Annotations = map[string]string{modulesv1.ModuleVersionAnnotation: "1.0.0"}
-	template.Spec.Artifact = modulesv1.TemplateArtifact{SourceRef: &modulesv1.SourceReference{
-		APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "OCIRepository", Name: "theirs",
-	}}
-	p.create(theirs, template)
-	p.fetched(theirs, nil)
-	p.look(template, verified, "True Succeeded")
-	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('2')} })
-	p.look(template, verified, "False ArtifactChanged")
-	p.edit(template, func() { template.Annotations[modulesv1.ModuleVersionAnnotation] = "2.0.0" })
-	until(p, template, "the way is told", func(t *modulesv1.ModuleTemplate) bool {
-		return condition(t, verified) == "False ArtifactChanged" && strings.Contains(conditions.GetMessage(t, verified), "spec.version")
+	p.create(template)
+	p.fetched(p.source(template), nil)
+	p.look(template, ready, "True Succeeded")
+	p.isInstalled(template)
+	p.edit(template, func() {
+		template.Annotations[modulesv1.ModuleVersionAnnotation], template.Spec.Artifact.OCI.Digest = "2.0.0", digestOf('2')
 	})
-	p.edit(template, func() { template.Spec.Version = "2.0.0" })
-	p.fetched(theirs, nil)
-	p.look(template, verified, "True Succeeded")
+	until(p, template, "it stands for the higher version", func(t *modulesv1.ModuleTemplate) bool {
+		return t.Status.Version == "2.0.0" && t.Status.Content == digestOf('2')
+	})
+	p.look(template, ready, "Unknown Progressing")
 }
 
 func TestACommitHasAGitRepository(t *testing.T) {
@@ -525,7 +559,7 @@ func TestAStrangersSourceIsLeftAlone(t *testing.T) {
 	template, user := p.release("foo-1", "1.0.0", "", '1'), p.installation("app", p.wants("foo-1"))
 	p.create(template, user)
 	source := p.source(template)
-	p.edit(source, func() { source.OwnerReferences, source.Spec.URL = nil, "oci://registry.example.com/mine" })
+	p.edit(source, func() { source.Annotations, source.Spec.URL = nil, "oci://registry.example.com/mine" })
 	p.look(template, ready, "False Failed")
 	until(p, source, "it stays theirs", func(s *sourcev1.OCIRepository) bool { return s.Spec.URL == "oci://registry.example.com/mine" })
 }

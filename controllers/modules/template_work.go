@@ -1,7 +1,6 @@
 package modules
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,6 @@ type finding struct {
 	// artifactErr says why the artifact cannot be had; waiting, that it is on its way.
 	artifactErr error
 	waiting     string
-	// next is when a source has to be looked at again that nothing needs any more; 0 is never.
-	next time.Duration
 }
 
 // Work implements kernel.Kind: it says what the template stands for, and gets its artifact if something needs it.
@@ -62,37 +59,19 @@ func (k *templates) Work(ctx context.Context, obj *modulesv1.ModuleTemplate, _ k
 	channels := catalogue.Channels(f.module, k.shared.Clock.Now())
 	f.channel = claimed(obj, channels)
 
-	keep := needed.Sources
 	switch {
-	case objects.HasOtherContent(obj):
-		f.artifactErr = failure.Stall(modulesv1.ArtifactChangedReason, objects.OtherContent(obj, "the template", f.content))
-		f.content = obj.Status.Content
+	case obj.Spec.Artifact.SourceRef == nil && objects.HasOtherContent(obj, f.content):
+		f.refuseContent(obj, "the template", f.content)
 	case k.isWanted(obj, needed, channels):
 		ref := objects.SourceOf(obj)
 		f.source = &ref
-		keep[ref.Name] = true
 		if err := k.getArtifact(ctx, obj, &f); err != nil {
 			return f, err
 		}
 	}
-	if f.next, err = k.collect(ctx, obj, keep); err != nil {
-		return f, err
-	}
 	k.describe(obj, &f)
 	f.looked = true
 	return f, f.problem()
-}
-
-// Dismantle implements kernel.Dismantler: a template that installations need stays as it is until they do not.
-func (k *templates) Dismantle(ctx context.Context, obj *modulesv1.ModuleTemplate) (finding, error) {
-	f, err := k.Work(ctx, obj, nil)
-	if !f.looked {
-		return f, err
-	}
-	if f.uses == 0 {
-		return f, nil
-	}
-	return f, failure.Wait(modulesv1.InstalledReason, lookInterval, errors.New("deleted, and kept for as long as installations need the release"))
 }
 
 // isWanted says whether the artifact has to be there: because an installation needs the release, a channel points to
@@ -140,13 +119,11 @@ func (k *templates) getArtifact(ctx context.Context, obj *modulesv1.ModuleTempla
 		if source.Pin == "" {
 			return f.refuse(failure.Stall(modulesv1.SourceNotPinnedReason, fmt.Errorf("%s may move: select by digest or commit there", source)))
 		}
-		seen := source.ContentOf(obj.Spec.Artifact.Path)
-		if f.content != "" && seen != f.content {
-			// An annotation may state the higher version by now. That is not what the content was first seen with.
-			f.version = cmp.Or(obj.Status.Version, f.version)
-			return f.refuse(failure.Stall(modulesv1.ArtifactChangedReason, objects.OtherContent(obj, source.String(), seen)))
+		f.content = source.ContentOf(obj.Spec.Artifact.Path)
+		if objects.HasOtherContent(obj, f.content) {
+			f.refuseContent(obj, source.String(), f.content)
+			return nil
 		}
-		f.content = seen
 	}
 	artifact, err := source.ArtifactOf(objects.PinOf(f.content))
 	switch {
@@ -169,6 +146,12 @@ func (f *finding) wait(obj *modulesv1.ModuleTemplate, err error) {
 		return
 	}
 	f.waiting = fmt.Sprintf("Waiting: %s", err)
+}
+
+// refuseContent keeps the version at the content that it was installed with.
+func (f *finding) refuseContent(obj *modulesv1.ModuleTemplate, where, now string) {
+	f.artifactErr = failure.Stall(modulesv1.ArtifactChangedReason, objects.OtherContent(obj, where, now))
+	f.content = obj.Status.Installed.Content
 }
 
 // refuse keeps an error that somebody has judged as part of the finding; others end the look.

@@ -31,12 +31,17 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		}
 	}
 	union := claimed(members, made)
-	if err := fits(union); err != nil {
+	if err := fits(union, r.aim.target.Health); err != nil {
 		return r.putOff(failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, err)))
 	}
 	deletion, err := r.deletion(r.aim.target, r.record != nil)
 	if err != nil {
 		return false, err
+	}
+	if seal := r.aim.target.Seal; seal != nil {
+		if err := seal(ctx); err != nil {
+			return r.putOff(failure.At(StageRecord, err))
+		}
 	}
 	attempt := &modulesv1.Attempt{
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
@@ -57,7 +62,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		if data.Current == nil {
 			data.Phase = modulesv1.PhaseInstalling
 		}
-		data.Deletion = deletion
+		data.Deletion, data.Health = deletion, r.aim.target.Health
 	})
 	if err == nil {
 		r.session.claims(members, union)
@@ -74,15 +79,19 @@ func (r *round) putOff(err error) (bool, error) {
 	return true, nil
 }
 
-// fits says why an Inventory cannot hold the members. It has to hold them also once all is known of them: whoever
+// fits says why an Inventory cannot hold the members beside what is known of their health. It has to hold them also once all is known of them: whoever
 // finds out only then has applied objects, and nowhere to write that down.
-func fits(members []modulesv1.Member) error {
+func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error {
 	const remedy = "split the module into several, or let what is no longer needed be pruned first"
 	if len(members) > modulesv1.MaxMembers {
 		return fmt.Errorf("the release and what is installed are %d objects together, and data.members of the Inventory holds %d: %s",
 			len(members), modulesv1.MaxMembers, remedy)
 	}
-	size := 0
+	raw, err := json.Marshal(health)
+	if err != nil {
+		return fmt.Errorf("measure the Inventory: %w", err)
+	}
+	size := len(raw)
 	for i := range members {
 		m := members[i]
 		m.UID, m.RenderHash, m.Fingerprint, m.State = fullUID, fullHash, fullHash, modulesv1.MemberDeleting
@@ -114,7 +123,7 @@ func (r *round) create(
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
 		Data: modulesv1.InventoryData{
 			InstallationUID: r.in.UID, Salt: r.renders.salt, Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
-			Attempt: attempt, Members: members, Deletion: deletion,
+			Attempt: attempt, Members: members, Deletion: deletion, Health: r.aim.target.Health,
 		},
 	}
 	if err := r.engine.parts.Records.Create(ctx, record); err != nil {

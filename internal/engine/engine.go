@@ -120,6 +120,8 @@ type Target struct {
 	// DefaultConfig may be nil. Without a namespace it goes to the installation's, if its kind has namespaces.
 	DefaultConfig *unstructured.Unstructured
 	Health        []modulesv1.HealthExpression
+	// Seal is asked before an attempt begins; its error puts that off. It may be nil.
+	Seal func(context.Context) error
 }
 
 // Records keeps Inventories, as the controller. They are all that the engine does not do as the installation's identity.

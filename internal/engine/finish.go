@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func (r *round) relabel(ctx context.Context) (bool, error) {
 		release := *target.Release.DeepCopy()
 		release.AppliedAt, release.HealthyAt = data.Current.AppliedAt, data.Current.HealthyAt
 		data.Current = &release
-		data.Deletion = deletion
+		data.Deletion, data.Health = deletion, target.Health
 	})
 }
 
@@ -75,18 +76,18 @@ func (r *round) mislabelled() bool {
 		return true
 	}
 	if r.in.Target == nil {
-		// Its template may say something else about users' data, whatever the installation waits for.
-		return r.deletesOtherwise()
+		// Its template may say something else about users' data or health, whatever the installation waits for.
+		return r.describesOtherwise()
 	}
 	a, b := *r.record.Data.Current.DeepCopy(), *r.aim.target.Release.DeepCopy()
 	b.AppliedAt, b.HealthyAt = a.AppliedAt, a.HealthyAt
-	return !equalJSON(a, b) || r.deletesOtherwise()
+	return !equalJSON(a, b) || r.describesOtherwise()
 }
 
-// deletesOtherwise says that the record tells something else about a deletion than the release does now.
-func (r *round) deletesOtherwise() bool {
+// describesOtherwise says that the record tells something else about deletion or health than the release does now.
+func (r *round) describesOtherwise() bool {
 	now, err := r.deletion(r.aim.target, r.leavesSome())
-	return err != nil || !equalJSON(r.record.Data.Deletion, now)
+	return err != nil || !equalJSON(r.record.Data.Deletion, now) || !slices.Equal(r.record.Data.Health, r.aim.target.Health)
 }
 
 // leavesSome says that something of releases before is left.

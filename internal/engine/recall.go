@@ -53,7 +53,7 @@ func (r *round) noteHealth(data *modulesv1.InventoryData) {
 			m.HealthyAt = last.got
 		}
 	}
-	if fits(data.Members) == nil {
+	if fits(data.Members, data.Health) == nil {
 		return
 	}
 	for i := range data.Members {

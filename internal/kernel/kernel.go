@@ -86,12 +86,6 @@ type Dismantler[O Object, R any] interface {
 	Dismantle(ctx context.Context, obj O) (R, error)
 }
 
-// Keeper is a kind whose objects need the finalizer only at times.
-type Keeper[O Object] interface {
-	// Keep says whether obj has to stay if it is deleted now. It leaves obj alone.
-	Keep(ctx context.Context, obj O) (bool, error)
-}
-
 // Forgetter is a kind that keeps something in memory for each object.
 type Forgetter interface {
 	// Forget drops it. It is called for every object that is gone, however it went.
@@ -120,7 +114,7 @@ type Durations interface {
 type Kernel[O Object, R any] struct {
 	Kind   Kind[O, R]
 	Client client.Client
-	// Finalizer is put on every object before any work is done for it, unless the kind is a Keeper; empty, on none.
+	// Finalizer is put on every object before any work is done for it; empty, on none.
 	Finalizer string
 	// FieldOwner is the field manager of all writes.
 	FieldOwner string

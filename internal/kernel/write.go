@@ -29,26 +29,13 @@ func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
 	return nil
 }
 
-// ensureFinalizer puts the finalizer on an object that needs it and lacks it, and takes it off one that has no more need.
+// ensureFinalizer puts the finalizer on an object that lacks it.
 func (k *Kernel[O, R]) ensureFinalizer(ctx context.Context, obj O) error {
-	if k.Finalizer == "" {
+	before := clone(obj)
+	if k.Finalizer == "" || !controllerutil.AddFinalizer(obj, k.Finalizer) {
 		return nil
 	}
-	before := clone(obj)
-	keep := true
-	if keeper, ok := k.Kind.(Keeper[O]); ok {
-		var err error
-		if keep, err = keeper.Keep(ctx, obj); err != nil {
-			return err
-		}
-	}
-	switch {
-	case keep && controllerutil.AddFinalizer(obj, k.Finalizer):
-		return k.writeMeta(ctx, before, obj, "add finalizer")
-	case !keep && controllerutil.RemoveFinalizer(obj, k.Finalizer):
-		return k.writeMeta(ctx, before, obj, "remove finalizer")
-	}
-	return nil
+	return k.writeMeta(ctx, before, obj, "add finalizer")
 }
 
 func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what string) error {

@@ -88,8 +88,8 @@ func (s moduleScene) sources(ctx context.Context) ([]string, error) {
 	}
 	found := []string{}
 	note := func(kind string, obj metav1.Object) {
-		if owner := metav1.GetControllerOf(obj); owner != nil {
-			found = append(found, kind+" of "+owner.Name)
+		if template := obj.GetAnnotations()[modulesv1.TemplateAnnotation]; template != "" {
+			found = append(found, kind+" of "+template)
 		}
 	}
 	for i := range gits.Items {

@@ -46,7 +46,7 @@ func TestModuleReleasesOfSourcesHaveToBePinned(t *testing.T) {
 	catalogue.change("foo", ociDigest(other))
 	s.stuck("foo-oci", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.ArtifactChangedReason, one.Digest.String())
 	s.install("late", byVersion("1.0.0"))
-	s.failing("late", modulesv1.UpToDateCondition, modulesv1.ReleaseNotReadyReason, "first seen")
+	s.failing("late", modulesv1.UpToDateCondition, modulesv1.ReleaseNotReadyReason, "was installed with")
 	s.breaks("oci", "1.0.0")
 	s.ready("oci", "1.0.0")
 	catalogue.change("foo", ociDigest(one))

@@ -101,17 +101,17 @@ func TestModuleTemplatesOnlyMoveOn(t *testing.T) {
 	}{
 		"lower": {"A lower version is a downgrade for all who follow.", func(spec *modulesv1.ModuleTemplateSpec) {
 			spec.Version, spec.Artifact = "0.9.0", s.artifact("0.9.0", two)
-		}, "version may only become higher"},
+		}, "version that was installed may only become higher"},
 		"prerelease": {"A prerelease is lower than its release.", func(spec *modulesv1.ModuleTemplateSpec) {
 			spec.Version, spec.Artifact = "1.0.0-rc.1", s.artifact("1.0.0", two)
-		}, "version may only become higher"},
+		}, "version that was installed may only become higher"},
 		"build": {"Build metadata makes nothing higher.", func(spec *modulesv1.ModuleTemplateSpec) {
 			spec.Version, spec.Artifact = "1.0.0+2", s.artifact("1.0.0", two)
-		}, "version may only become higher"},
-		"version alone":  {"Two versions are two artifacts.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Version = "2.0.0" }, "a higher version needs its own artifact"},
-		"artifact alone": {"A version has one artifact.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Artifact = s.artifact("1.0.0", two) }, "the artifact of a version is immutable"},
-		"path":           {"What is installed of it belongs to the artifact.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Artifact.Path = "deploy" }, "the artifact of a version is immutable"},
-		"no version":     {"A version is not taken back.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Version = "" }, "version cannot be taken back"},
+		}, "version that was installed may only become higher"},
+		"version alone":  {"Two versions are two artifacts.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Version = "2.0.0" }, "keeps its content"},
+		"artifact alone": {"A version has one artifact.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Artifact = s.artifact("1.0.0", two) }, "keeps its content"},
+		"path":           {"What is installed of it belongs to the artifact.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Artifact.Path = "deploy" }, "keeps its content"},
+		"no version":     {"A version is not taken back.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Version = "" }, "version that was installed may only become higher"},
 		"channel":        {"Who follows a channel is not moved to another.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Channel = "fast" }, "channel is immutable"},
 		"no channel":     {"Nor out of it.", func(spec *modulesv1.ModuleTemplateSpec) { spec.Channel = "" }, "channel is immutable"},
 		"module":         {"A release is one of its module.", func(spec *modulesv1.ModuleTemplateSpec) { spec.ModuleName = "bar" }, "moduleName is immutable"},

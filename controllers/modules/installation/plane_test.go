@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,9 @@ type plane struct {
 	events *eventLog
 	wire   *wire
 	rounds *roundCount
+	// sweeper looks for sources that nothing needs when the test says so, by a clock of its own.
+	sweeper *controllers.Sweeper
+	clock   *clocktesting.FakePassiveClock
 	// others are namespaces of other tenants that the controllers see.
 	others []string
 	// blind says that the catalogue cannot be read for now.
@@ -125,6 +129,10 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*installation.Options)
 		RequeueDependency: 5 * time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: clock.RealClock{}, Durations: p.rounds, Workers: 4,
 	}}
+	p.clock = clocktesting.NewFakePassiveClock(time.Now())
+	swept := shared
+	swept.Clock = p.clock
+	p.sweeper = controllers.NewSweeper(swept)
 	options := p.newOptions(api, mgr, shared)
 	if adjust != nil {
 		adjust(&options)

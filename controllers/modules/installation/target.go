@@ -26,9 +26,6 @@ func (k *installations) target(
 ) (target *engine.Target, waiting string, err error) {
 	namespace := r.decision.Namespace
 	template, release, err := k.options.Offers.Release(ctx, namespace, *chosen)
-	if err == nil {
-		err = k.secure(ctx, owner, template, &release)
-	}
 	if errors.Is(err, offers.ErrReleaseMoved) {
 		// It moved after it was chosen, and the news of it is on its way here.
 		release = modulesv1.Release{
@@ -40,12 +37,13 @@ func (k *installations) target(
 	if err != nil {
 		return nil, "", err
 	}
+	k.options.Offers.NeedAlso(owner, &release)
 	recorded := objects.RecordedAs(r.inventory, namespace, chosen)
 	if recorded != nil {
 		release = *recorded.DeepCopy()
 	}
 	release.Channel = r.decision.Channel()
-	target = &engine.Target{Release: release}
+	target = &engine.Target{Release: release, Seal: k.seal(template, &release)}
 	waiting, err = k.locate(ctx, target)
 	if err != nil {
 		return nil, "", err
@@ -78,6 +76,7 @@ func (k *installations) current(ctx context.Context, inventory *modulesv1.Invent
 	if recorded := inventory.Data.Deletion; recorded != nil {
 		target.Deletion, target.ManagedResources = recorded.Mode, recorded.ManagedResources
 	}
+	target.Health = inventory.Data.Health
 	if _, err := k.locate(ctx, target); err != nil {
 		return target, err
 	}
@@ -136,6 +135,7 @@ func (k *installations) locate(ctx context.Context, target *engine.Target) (wait
 func describeTarget(target *engine.Target, template *modulesv1.ModuleTemplate) error {
 	spec := &template.Spec
 	target.Deletion, target.ManagedResources = spec.GetDeletionMode(), spec.ManagedResources
+	target.Health = nil
 	if spec.Health != nil {
 		target.Health = spec.Health.Expressions
 	}

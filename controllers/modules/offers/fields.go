@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/catalog/objects"
 )
 
@@ -54,8 +53,6 @@ func (o *Offers) IndexFields(ctx context.Context, indexer client.FieldIndexer) e
 		{&modulesv1.ModuleInstallation{}, countIndex, indexCount},
 		{&modulesv1.ModuleInstallation{}, sourceIndex, indexInstallationSources},
 		{&modulesv1.ModuleTemplate{}, sourceIndex, indexTemplateSource},
-		{&sourcev1.OCIRepository{}, ownerIndex, indexOwner},
-		{&sourcev1.GitRepository{}, ownerIndex, indexOwner},
 	} {
 		if err := indexer.IndexField(ctx, index.obj, index.field, index.keys); err != nil {
 			return fmt.Errorf("index %s: %w", index.field, err)

@@ -4,42 +4,52 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/catalog/objects"
 )
 
-// ownerIndex finds the sources that were made for a template, by its UID.
-const ownerIndex = "metadata.ownerReferences.moduleTemplate"
-
-func indexOwner(obj client.Object) []string {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != modulesv1.ModuleTemplateKind || owner.APIVersion != modulesv1.GroupVersion.String() {
-		return nil
-	}
-	return []string{string(owner.UID)}
-}
-
-// SourcesOf are the sources that were made for the template.
-func (o *Offers) SourcesOf(ctx context.Context, t *modulesv1.ModuleTemplate) ([]client.Object, error) {
+// MadeSources are the sources that were made for templates.
+func (o *Offers) MadeSources(ctx context.Context) ([]client.Object, error) {
 	var ocis sourcev1.OCIRepositoryList
 	var gits sourcev1.GitRepositoryList
 	for _, list := range []client.ObjectList{&ocis, &gits} {
-		if err := o.reader.List(ctx, list, client.InNamespace(t.Namespace), client.MatchingFields{ownerIndex: string(t.UID)}); err != nil {
-			return nil, fmt.Errorf("list the sources of template %q: %w", t.Name, err)
+		if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list sources: %w", err)
 		}
 	}
-	sources := make([]client.Object, 0, len(ocis.Items)+len(gits.Items))
+	var made []client.Object
+	add := func(source client.Object) {
+		if objects.ReadSource(source).MadeFor() != "" {
+			made = append(made, source)
+		}
+	}
 	for i := range ocis.Items {
-		sources = append(sources, &ocis.Items[i])
+		add(&ocis.Items[i])
 	}
 	for i := range gits.Items {
-		sources = append(sources, &gits.Items[i])
+		add(&gits.Items[i])
 	}
-	return sources, nil
+	return made, nil
+}
+
+// IsNeeded says whether the template that the source was made for has a use for it now, or an installation runs what is in
+// it or may go back to that. The template may be gone.
+func (o *Offers) IsNeeded(ctx context.Context, source client.Object) (bool, error) {
+	key := types.NamespacedName{Namespace: source.GetNamespace(), Name: objects.ReadSource(source).MadeFor()}
+	template := &modulesv1.ModuleTemplate{}
+	if err := o.reader.Get(ctx, key, template); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read template %q: %w", key.Name, err)
+	}
+	if ref := template.Status.SourceRef; ref != nil && ref.Name == source.GetName() {
+		return true, nil
+	}
+	template.Namespace, template.Name = key.Namespace, key.Name
+	uses, err := o.UsesOf(ctx, template)
+	return uses.Sources[source.GetName()], err
 }
 
 // TemplatesFrom adds the templates that refer to the source.

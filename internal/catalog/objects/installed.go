@@ -15,6 +15,9 @@ func InstalledOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Invento
 	}
 	data := &inventory.Data
 	installed := catalog.Installed{Current: ChoiceOf(data.Current), Previous: ChoiceOf(data.Previous)}
+	if data.Attempt != nil {
+		installed.Attempted = ChoiceOf(&data.Attempt.Release)
+	}
 	if data.Choice != nil {
 		installed.Module = data.Choice.Module
 		if data.Choice.Requested == obj.Spec.Module.GetCatalog() {

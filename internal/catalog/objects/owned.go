@@ -14,7 +14,8 @@ import (
 const maxOwnedPrefix = 200
 
 // SourceOf names the source of what the template stands for now: the one that it refers to, or the one that is made for
-// it. Another artifact has a source of another name, so that the one before can stay for those that run it.
+// it. Other content has a source of another name, so that the one before can stay for those that run it; the same content
+// that is reached in another way has not.
 func SourceOf(t *modulesv1.ModuleTemplate) modulesv1.SourceReference {
 	artifact := t.Spec.Artifact
 	switch {
@@ -22,27 +23,29 @@ func SourceOf(t *modulesv1.ModuleTemplate) modulesv1.SourceReference {
 		return *artifact.SourceRef
 	case artifact.Git != nil:
 		return modulesv1.SourceReference{
-			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Name: ownedName(t.Name, artifact),
+			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Name: ownedName(t.Name, inlinePin(artifact), ""),
 		}
 	default:
 		return modulesv1.SourceReference{
-			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind, Name: ownedName(t.Name, artifact),
+			APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind, Name: ownedName(t.Name, inlinePin(artifact), layerOf(artifact)),
 		}
 	}
 }
 
-// ownedName is made from the template's name and all that decides about the source. The folder and the tag do not.
-func ownedName(template string, artifact modulesv1.TemplateArtifact) string {
-	artifact = *artifact.DeepCopy()
-	artifact.Path = ""
-	if artifact.OCI != nil {
-		artifact.OCI.Tag = ""
+// MadeFor is the template that the source was made for; empty for one of somebody else's. The annotation alone proves
+// nothing: it goes along when somebody copies the source under another name.
+func (s Source) MadeFor() string {
+	template := s.GetAnnotations()[modulesv1.TemplateAnnotation]
+	if template == "" || s.GetName() != ownedName(template, s.Pin, s.Part) {
+		return ""
 	}
-	if artifact.Git != nil {
-		artifact.Git.Tag = ""
-	}
+	return template
+}
+
+// ownedName is made from the template's name and from what the source holds.
+func ownedName(template, pin, part string) string {
 	prefix := strings.TrimRight(template[:min(len(template), maxOwnedPrefix)], "-.")
-	return prefix + "-" + shortHash(template, artifact)
+	return prefix + "-" + shortHash(template, pin, part)
 }
 
 // shortHash is a hash of the values as JSON, short enough for names.

@@ -83,7 +83,7 @@ func ContentOf(t *modulesv1.ModuleTemplate) string {
 	if pin := inlinePin(t.Spec.Artifact); pin != "" {
 		return content(pin, layerOf(t.Spec.Artifact), t.Spec.Artifact.Path)
 	}
-	if !StatusIsCurrent(t) {
+	if t.Spec.Artifact.SourceRef == nil || !StatusIsCurrent(t) {
 		return ""
 	}
 	return t.Status.Content
@@ -143,10 +143,12 @@ func PinOf(content string) string {
 	return pin
 }
 
-// StatusIsCurrent says whether status speaks about the version that the spec states. Only a raised version brings
-// another artifact.
+// StatusIsCurrent says whether status speaks about the version and the content that the spec states.
 func StatusIsCurrent(t *modulesv1.ModuleTemplate) bool {
-	return t.Spec.Version == "" || Semantic(t.Spec.Version) == t.Status.Version
+	if t.Spec.Version != "" && Semantic(t.Spec.Version) != t.Status.Version {
+		return false
+	}
+	return t.Spec.Artifact.SourceRef != nil || t.Status.Content == ContentOf(t)
 }
 
 // sinceOf is when the template first stated its version. A raise that was not recorded yet is younger than all that were.
@@ -181,7 +183,7 @@ func ReadinessOf(t *modulesv1.ModuleTemplate) (catalog.Readiness, string) {
 	}
 	verified := conditions.Get(t, modulesv1.ArtifactVerifiedCondition)
 	switch {
-	case HasOtherContent(t):
+	case inlinePin(t.Spec.Artifact) != "" && HasOtherContent(t, ContentOf(t)):
 		return catalog.NotReady, OtherContent(t, "The template", ContentOf(t)).Error()
 	case verified != nil && StatusIsCurrent(t) && verified.Status == metav1.ConditionTrue:
 		return catalog.Ready, ""
@@ -194,22 +196,17 @@ func ReadinessOf(t *modulesv1.ModuleTemplate) (catalog.Readiness, string) {
 	}
 }
 
-// HasOtherContent says whether the template itself pins other content than its version was first seen with. The API server
-// refuses that where spec states the version.
-func HasOtherContent(t *modulesv1.ModuleTemplate) bool {
-	seen := t.Status
-	return inlinePin(t.Spec.Artifact) != "" && seen.Content != "" && seen.Content != ContentOf(t) &&
-		seen.Version != "" && seen.Version == VersionOf(t)
+// HasOtherContent says whether the content is another one than the version of the template was installed with. The API
+// server refuses that where spec states both.
+func HasOtherContent(t *modulesv1.ModuleTemplate, content string) bool {
+	installed := t.Status.Installed
+	return installed != nil && installed.Version != "" && installed.Version == VersionOf(t) && installed.Content != content
 }
 
-// OtherContent is what keeps content from being used that has come under a version which stands for other.
+// OtherContent is what keeps content from being used that has come under a version which was installed with other.
 func OtherContent(t *modulesv1.ModuleTemplate, where, now string) error {
-	remedy := "publish it under a higher version"
-	if t.Spec.Version == "" {
-		remedy = "to publish it under a higher version, state that in spec.version"
-	}
-	return fmt.Errorf("%s has %s, and version %s was first seen with %s; %s",
-		where, now, cmp.Or(t.Status.Version, "unknown"), t.Status.Content, remedy)
+	return fmt.Errorf("%s has %s, and version %s was installed with %s; publish it under a higher version",
+		where, now, t.Status.Installed.Version, t.Status.Installed.Content)
 }
 
 // SameVersion says whether two releases have a version, and the same one by precedence.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -57,13 +58,22 @@ func TestReleaseOf(t *testing.T) {
 			r.Digest, r.Readiness, r.Message = "", catalog.NotReady, "The source has no artifact yet"
 		})},
 		"Failed": {"what could not be had is not chosen", pinned(func(t *modulesv1.ModuleTemplate) {
-			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Conditions: failed}
+			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Content: "sha256:11", Conditions: failed}
 		}), with(func(r *catalog.Release) { r.Readiness, r.Message = catalog.NotReady, "down" })},
 		"Raised": {"a raised version is another release, and younger than all that were seen", pinned(func(t *modulesv1.ModuleTemplate) {
 			t.Status = modulesv1.ModuleTemplateStatus{Version: "0.9.0", Conditions: failed, Since: &metav1.Time{Time: created}}
 		}), with(func(r *catalog.Release) { r.Since = time.Unix(1<<40, 0) })},
+		"Corrected": {"what could not be had says nothing of what it was corrected to", pinned(func(t *modulesv1.ModuleTemplate) {
+			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Content: "sha256:00", Conditions: failed}
+		}), fresh},
+		"Changed": {"a version keeps what it was installed with", pinned(func(t *modulesv1.ModuleTemplate) {
+			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Content: "sha256:00", Installed: &modulesv1.InstalledVersion{Version: "1.0.0", Content: "sha256:00"}}
+		}), with(func(r *catalog.Release) {
+			r.Readiness, r.Message = catalog.NotReady,
+				"The template has sha256:11, and version 1.0.0 was installed with sha256:00; publish it under a higher version"
+		})},
 		"Recorded": {"when a version was first stated is remembered", pinned(func(t *modulesv1.ModuleTemplate) {
-			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Since: &metav1.Time{Time: created.Add(time.Hour)}}
+			t.Status = modulesv1.ModuleTemplateStatus{Version: "1.0.0", Content: "sha256:11", Since: &metav1.Time{Time: created.Add(time.Hour)}}
 		}), with(func(r *catalog.Release) { r.Since = created.Add(time.Hour) })},
 		"Support": {"the last day of support is a day of support", pinned(func(t *modulesv1.ModuleTemplate) {
 			t.Spec.Support = &modulesv1.TemplateSupport{State: "Deprecated", Message: "old", Until: "2027-06-30", ReplacedBy: "2.0.0"}
@@ -119,21 +129,65 @@ func TestPinOf(t *testing.T) {
 	}
 }
 
-func TestOwnedNames(t *testing.T) {
+// TestASourceIsNamedForWhatItHolds: what is reached in another way is the same.
+func TestASourceIsNamedForWhatItHolds(t *testing.T) {
 	t.Parallel()
-	one := modulesv1.TemplateArtifact{OCI: &modulesv1.OCIArtifact{Digest: "sha256:11", Repository: "oci://a/b", Tag: "1"}, Path: "x"}
-	same := modulesv1.TemplateArtifact{OCI: &modulesv1.OCIArtifact{Digest: "sha256:11", Repository: "oci://a/b", Tag: "2"}}
-	other := modulesv1.TemplateArtifact{OCI: &modulesv1.OCIArtifact{Digest: "sha256:22", Repository: "oci://a/b", Tag: "1"}, Path: "x"}
-	if ownedName("t", one) != ownedName("t", same) || ownedName("t", one) == ownedName("t", other) {
-		t.Errorf("%s, %s, %s", ownedName("t", one), ownedName("t", same), ownedName("t", other))
+	named := func(artifact modulesv1.OCIArtifact, path string) string {
+		return SourceOf(&modulesv1.ModuleTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "t"},
+			Spec:       modulesv1.ModuleTemplateSpec{Artifact: modulesv1.TemplateArtifact{OCI: &artifact, Path: path}},
+		}).Name
 	}
-	if one.Path != "x" || one.OCI.Tag != "1" {
-		t.Errorf("the artifact was changed: %+v", one)
+	one := named(modulesv1.OCIArtifact{Digest: "sha256:11", Repository: "oci://a/b", Tag: "1"}, "x")
+	same := named(modulesv1.OCIArtifact{Digest: "sha256:11", Repository: "oci://c/d", Insecure: true, SecretRef: &modulesv1.LocalReference{Name: "s"}}, "")
+	other := named(modulesv1.OCIArtifact{Digest: "sha256:22", Repository: "oci://a/b", Tag: "1"}, "x")
+	layer := named(modulesv1.OCIArtifact{Digest: "sha256:11", Repository: "oci://a/b", LayerSelector: &modulesv1.LayerSelector{MediaType: "x"}}, "x")
+	if one != same || one == other || one == layer {
+		t.Errorf("%s, %s, %s, %s", one, same, other, layer)
 	}
 	for _, template := range []string{strings.Repeat("a", 253), strings.Repeat("a", 199) + "." + strings.Repeat("b", 53)} {
-		if faults := validation.IsDNS1123Subdomain(ownedName(template, one)); len(faults) > 0 {
-			t.Errorf("%s: %v", ownedName(template, one), faults)
+		if faults := validation.IsDNS1123Subdomain(ownedName(template, "sha256:11", "")); len(faults) > 0 {
+			t.Errorf("%s: %v", template, faults)
 		}
+	}
+}
+
+// TestACopiedSourceIsNobodysButItsMakers: whoever copies one copies the annotation along.
+func TestACopiedSourceIsNobodysButItsMakers(t *testing.T) {
+	t.Parallel()
+	template := &modulesv1.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+	template.Spec.Artifact.OCI = &modulesv1.OCIArtifact{Digest: "sha256:11"}
+	source := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{
+		Name: SourceOf(template).Name, Annotations: map[string]string{modulesv1.TemplateAnnotation: "t"},
+	}}
+	source.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: "sha256:11"}
+	if got := ReadSource(source).MadeFor(); got != "t" {
+		t.Errorf("made for %q", got)
+	}
+	source.Name = "mine"
+	if got := ReadSource(source).MadeFor(); got != "" {
+		t.Errorf("a copy was made for %q", got)
+	}
+}
+
+// TestRemediesNameFieldsThatAreThere: of the template where the source was made for one, else of the source.
+func TestRemediesNameFieldsThatAreThere(t *testing.T) {
+	t.Parallel()
+	template := &modulesv1.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+	template.Spec.Artifact.OCI = &modulesv1.OCIArtifact{Digest: "sha256:11"}
+	source := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Name: SourceOf(template).Name}}
+	source.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: "sha256:11"}
+	conditions.MarkFalse(source, meta.ReadyCondition, meta.FailedReason, "%s", "no: check spec.url and spec.ref, set spec.insecure")
+	told := func() string {
+		_, err := ReadSource(source).ArtifactOf("sha256:11")
+		return err.Error()
+	}
+	if got := told(); !strings.HasSuffix(got, "has no artifact: no: check spec.url and spec.ref, set spec.insecure") {
+		t.Errorf("of somebody's source: %s", got)
+	}
+	source.Annotations = map[string]string{modulesv1.TemplateAnnotation: "t"}
+	if got := told(); !strings.HasSuffix(got, "no: check spec.artifact.oci.repository and spec.artifact.oci.digest, set spec.artifact.oci.insecure") {
+		t.Errorf("of a template's source: %s", got)
 	}
 }
 

@@ -34,7 +34,7 @@ func (s Source) String() string { return s.Kind + " " + s.GetName() }
 func (s Source) ArtifactOf(pin string) (*meta.Artifact, error) {
 	switch {
 	case s.Artifact == nil && s.Failed:
-		return nil, fmt.Errorf("%s has no Artifact: %s", s, s.Ready.Message)
+		return nil, fmt.Errorf("%s has no artifact: %s", s, s.complaint())
 	case s.Artifact == nil:
 		return nil, fmt.Errorf("%s has no artifact yet", s)
 	case pin == "" || revisionPin(s.Artifact.Revision) != pin:
@@ -42,6 +42,18 @@ func (s Source) ArtifactOf(pin string) (*meta.Artifact, error) {
 	default:
 		return s.Artifact, nil
 	}
+}
+
+// complaint is why the source fails. One that was made for a template is mended there, by fields of other names.
+func (s Source) complaint() string {
+	fields := map[string]*strings.Replacer{
+		sourcev1.OCIRepositoryKind: strings.NewReplacer("spec.url", "spec.artifact.oci.repository", "spec.ref", "spec.artifact.oci.digest", "spec.", "spec.artifact.oci."),
+		sourcev1.GitRepositoryKind: strings.NewReplacer("spec.ref", "spec.artifact.git.commit", "spec.", "spec.artifact.git."),
+	}
+	if s.MadeFor() == "" {
+		return s.Ready.Message
+	}
+	return fields[s.Kind].Replace(s.Ready.Message)
 }
 
 // ContentOf names what a template takes of the source, given the folder.
