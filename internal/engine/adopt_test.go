@@ -32,8 +32,7 @@ func (r *rig) byHand(manifest string) {
 	check(r.t, env.Client.Create(r.t.Context(), object, client.FieldOwner("somebody")))
 }
 
-// TestAdopted: of what was there before, that is deleted with the rest which holds nothing but what the release says.
-// Namespaces, definitions and data stay, with their labels taken off.
+// TestAdopted: what was there before stays, with its labels taken off.
 func TestAdopted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -46,7 +45,7 @@ func TestAdopted(t *testing.T) {
 		wantLeft bool
 	}{
 		"ConfigMap": {
-			reason: "a configuration is the release's from then on", gvk: configMaps, before: true,
+			reason: "somebody made it for a purpose of theirs", gvk: configMaps, before: true, wantLeft: true,
 			manifest: func(_ *rig, value string) string { return configMap("subject", value) },
 		},
 		"Namespace": {
@@ -112,7 +111,7 @@ func TestAdoptedDataBlocks(t *testing.T) {
 	r.byHand(configMap("mine", "1"))
 	r.in.Target = r.target("1.0.0", configMapFiles("mine", "2"))
 	r.settle("it is installed", settled)
-	r.in.Target.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}
+	r.in.Target.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}}
 	r.settle("it is recorded", func(out engine.Outcome) bool { return len(out.Inventory.Data.Deletion.ManagedResources) == 1 })
 	r.in.Deleting, r.in.Target = true, nil
 	out := r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, "ConfigMap")
@@ -183,9 +182,9 @@ func TestCreationIsKnownAfterACrash(t *testing.T) {
 					r.in.Target = r.target("2.0.0", map[string]string{"ns.yaml": namespaceFile(space, "2"), "a.yaml": configMap("a", "2")})
 					r.settle("it is installed", settled)
 					r.in.Deleting, r.in.Target = true, nil
-					r.settle("it is gone", func(out engine.Outcome) bool { return out.Done || len(out.Waiting) > 0 })
+					out := r.settle("it is gone", func(out engine.Outcome) bool { return out.Done || len(out.Waiting) > 0 })
 					if left := r.get(namespaces, space).GetDeletionTimestamp() == nil; left != before {
-						t.Errorf("killed at effect %d, after it %v: left %v", at, after, left)
+						t.Errorf("killed at effect %d, after it %v: left %v, told %v", at, after, left, out.Notes)
 					}
 					r.halt()
 					if !m.isDead() {

@@ -150,7 +150,7 @@ func (r *round) seen(m *modulesv1.Member) *watch.Meta {
 func (r *round) wrote(o object, applied cluster.Applied) {
 	r.engine.parts.Watcher.Wrote(r.key(), watched(refOfObject(o.Unstructured)), watch.Written{
 		UID: applied.UID, ResourceVersion: applied.ResourceVersion, Generation: applied.Generation,
-		Manager: r.manager(), Fingerprint: applied.Fingerprint,
+		Manager: r.manager(), Fingerprint: applied.Fingerprint, Kept: applied.Kept,
 	})
 }
 

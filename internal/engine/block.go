@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -18,77 +19,120 @@ import (
 // nothing is removed; it is asked in every round, because new ones can come until the CRDs are gone.
 func (r *round) block(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	exclude := r.notUserData()
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
-		if r.stays(m) {
-			// It is users' data that the release had taken over.
-			continue
-		}
-		exclude = append(exclude, withUID(refOf(m), ""))
+	r.out.Blocked, r.out.Unknown = nil, nil
+	removal, err := r.removal(ctx)
+	if err != nil {
+		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionFailedReason, err))
 	}
-	asked := map[schema.GroupKind]bool{}
-	for _, kind := range append(r.managed(), r.definedHere(ctx)...) {
-		if asked[kind] {
-			continue
-		}
-		asked[kind] = true
-		if err := r.over(ctx); err != nil && len(r.out.Unknown)+len(r.out.Blocked) == 0 {
+	kinds, unknown := r.counted(ctx, removal)
+	for _, one := range kinds {
+		if r.over(ctx) != nil && len(unknown)+len(r.out.Blocked) == 0 {
 			return false, late(StageDelete)
-		} else if err != nil {
+		} else if r.over(ctx) != nil {
 			break
 		}
-		found, err := r.client.Instances(ctx, kind.Group, kind.Kind, exclude...)
+		found, err := r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
 		switch {
 		case err != nil:
-			r.unknown(kind, err)
+			unknown = append(unknown, kindError{one.kind, err})
 		case found.Count > 0:
-			r.out.Blocked = append(r.out.Blocked, blocker(kind, found))
+			r.out.Blocked = append(r.out.Blocked, blocker(one.kind, found))
 		}
 	}
-	switch {
-	case len(r.out.Blocked) > 0:
-		first := r.out.Blocked[0]
-		return false, failure.At(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
-			"users' data is still there, such as %s %s (kinds: %d); delete it, or set deletion.mode to Orphan",
-			first.Kind, first.Examples[0], len(r.out.Blocked))))
-	case len(r.out.Unknown) > 0:
-		first := r.out.Unknown[0]
-		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
-			"it is not known whether there are users' data of kind %s: %s; with deletion.mode Orphan everything stays", first.Kind, first.Message)))
+	if len(r.out.Blocked) == 0 && len(unknown) > 0 && r.lapsed() && !slices.ContainsFunc(unknown, kindError.mayPass) {
+		// The rights went in the same breath as the installation, and nobody is left to grant them again.
+		r.unentitled = true
+		r.warn(modulesv1.OrphanedReason, "nothing is deleted, since it cannot be found out whether there are users' data: %v", unknown[0].err)
+		return true, nil
 	}
-	r.unblocked = true
-	return true, nil
+	for _, one := range unknown {
+		r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{
+			Group: one.kind.Group, Kind: one.kind.Kind, Message: bounded(r.withoutRights(one.err).Error()),
+		})
+	}
+	err = r.blocked()
+	r.unblocked = err == nil
+	return r.unblocked, err
 }
 
-func (r *round) unknown(kind schema.GroupKind, err error) {
-	r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{
-		Group: kind.Group, Kind: kind.Kind, Message: bounded(r.withoutRights(err).Error()),
-	})
+// blocked is the error of a deletion that users' data keep, and makes the lists of them as long as status can hold.
+func (r *round) blocked() error {
+	blocked, unknown := r.out.Blocked, r.out.Unknown
+	r.out.Blocked, r.out.Unknown = blocked[:min(len(blocked), modulesv1.MaxBlockers)], unknown[:min(len(unknown), modulesv1.MaxBlockers)]
+	r.out.Unlisted = len(blocked) - len(r.out.Blocked) + len(unknown) - len(r.out.Unknown)
+	switch {
+	case len(blocked) > 0:
+		return failure.At(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
+			"users' data is still there, such as %s %s (kinds: %d); delete it, or set deletion.mode to Orphan",
+			blocked[0].Kind, blocked[0].Examples[0], len(blocked))))
+	case len(unknown) > 0:
+		return failure.At(StageDelete, failure.Retry(modulesv1.DeletionUnknownReason, fmt.Errorf(
+			"it is not known whether there are users' data of kind %s: %s; with deletion.mode Orphan everything stays", unknown[0].Kind, unknown[0].Message)))
+	}
+	return nil
 }
 
-// definedHere are the kinds of the CRDs that are still to be deleted. One that cannot be read is unknown.
-func (r *round) definedHere(ctx context.Context) []schema.GroupKind {
-	var kinds []schema.GroupKind
+// kindError is why the objects of a kind could not be counted.
+type kindError struct {
+	kind schema.GroupKind
+	err  error
+}
+
+// mayPass says that something else than a right is missing.
+func (e kindError) mayPass() bool { return !errors.Is(e.err, cluster.ErrForbidden) }
+
+// countedKind is a kind of users' data, and the namespace that they are counted in; "" for all.
+type countedKind struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+// counted are the kinds of users' data: what the release says, and the kinds of the CRDs that are still to be deleted.
+func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []kindError) {
+	within := map[schema.GroupKind]string{}
 	for _, m := range r.remaining() {
-		if m.Group != crdGroup || m.Kind != crdKind {
+		if kindOf(&m).GroupKind() != definitionKind() {
 			continue
 		}
-		err := r.over(ctx)
-		if err == nil {
-			var crd *unstructured.Unstructured
-			crd, err = r.client.Get(ctx, withUID(refOf(&m), ""))
-			if err == nil && r.owns(crd, &m) && !r.spared(&m, crd) {
-				group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-				kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-				kinds = append(kinds, schema.GroupKind{Group: group, Kind: kind})
-			}
-		}
-		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
-			r.unknown(schema.GroupKind{Group: m.Group, Kind: m.Kind}, err)
+		kind, goes, err := r.endsKind(ctx, removal, &m)
+		switch {
+		case err != nil:
+			unknown = append(unknown, kindError{definitionKind(), err})
+		case goes:
+			within[kind] = ""
 		}
 	}
-	return kinds
+	if recorded := r.record.Data.Deletion; recorded != nil {
+		for _, one := range recorded.ManagedResources {
+			kind := schema.GroupKind{Group: one.Group, Kind: one.Kind}
+			if before, known := within[kind]; known && before == "" || one.Scope != modulesv1.ManagedInNamespace {
+				within[kind] = ""
+				continue
+			}
+			within[kind] = r.in.Namespace
+		}
+	}
+	for kind, namespace := range within {
+		kinds = append(kinds, countedKind{kind, namespace})
+	}
+	slices.SortFunc(kinds, func(a, b countedKind) int { return strings.Compare(a.kind.String(), b.kind.String()) })
+	return kinds, unknown
+}
+
+// endsKind is the kind that a CRD among the members defines, and whether the CRD is to be deleted.
+func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Member) (kind schema.GroupKind, ends bool, err error) {
+	if err := r.over(ctx); err != nil {
+		return kind, false, err
+	}
+	crd, err := r.client.Get(ctx, withUID(refOf(m), ""))
+	if errors.Is(err, cluster.ErrNotFound) {
+		return kind, false, nil
+	}
+	if err != nil {
+		return kind, false, err
+	}
+	what, _ := removal.known(m, crd).fate()
+	return definedBy(crd), what == goes, nil
 }
 
 // managed are the kinds whose objects are users' data.

@@ -53,6 +53,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 			return true, err
 		}
 		r.session.claims(nil, union)
+		r.reviewRights(ctx)
 		return true, nil
 	}
 	err = r.save(ctx, func(data *modulesv1.InventoryData) {
@@ -66,6 +67,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	})
 	if err == nil {
 		r.session.claims(members, union)
+		r.reviewRights(ctx)
 	}
 	return true, err
 }

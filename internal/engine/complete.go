@@ -88,13 +88,10 @@ func (r *rendering) placed(kind schema.GroupKind) (namespaced, applied bool) {
 func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 	scopes := map[schema.GroupKind]bool{}
 	for _, o := range objects {
-		if gvk := o.GroupVersionKind(); gvk.Kind != crdKind || gvk.Group != crdGroup {
-			continue
+		if kind, ok := defined(o); ok {
+			scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
+			scopes[kind] = scope == "Namespaced"
 		}
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
-		scopes[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
 	}
 	return scopes
 }

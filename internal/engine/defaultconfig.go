@@ -75,7 +75,7 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 	intended := createdFrom(o)
 	if before := r.record.Data.DefaultConfigCreated; *before != *intended {
 		// An attempt that was overtaken meant another object, and may have made it before it could say so.
-		_, live, err := r.find(ctx, refOfCreated(before))
+		_, live, err := find(ctx, r.client, refOfCreated(before))
 		switch {
 		case err == nil && live.Annotations[DefaultConfigAnnotation] == r.in.UID:
 			return true, r.decideDefaultConfig(ctx, before, live.UID)
@@ -115,15 +115,6 @@ func (r *round) decideDefaultConfig(ctx context.Context, object *modulesv1.Creat
 	decided := *object
 	decided.UID = string(uid)
 	return r.save(ctx, func(data *modulesv1.InventoryData) { data.DefaultConfigCreated = &decided })
-}
-
-// notUserData are the objects that are not users' data: the default configuration that was created.
-func (r *round) notUserData() []cluster.Ref {
-	made := r.record.Data.DefaultConfigCreated
-	if made == nil || made.UID == "" {
-		return nil
-	}
-	return []cluster.Ref{refOfCreated(made)}
 }
 
 func refOfCreated(made *modulesv1.CreatedObject) cluster.Ref {

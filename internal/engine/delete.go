@@ -3,7 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -19,6 +20,9 @@ func (r *round) chooseDeletion(ctx context.Context) action {
 	r.leaveHome(ctx)
 	data := &r.record.Data
 	r.out.Mode = r.mode()
+	if r.unentitled {
+		r.out.Mode = modulesv1.DeletionOrphan
+	}
 	switch {
 	case r.out.Mode == modulesv1.DeletionOrphan && data.Phase != modulesv1.PhaseOrphaning:
 		return action{"orphan-begin", r.enter(modulesv1.PhaseOrphaning)}
@@ -53,7 +57,7 @@ func (r *round) mode() modulesv1.DeletionMode {
 func (r *round) remaining() []modulesv1.Member {
 	var found []modulesv1.Member
 	for _, m := range r.record.Data.Members {
-		if !r.removed[keyOf(&m)] {
+		if _, gone := r.removed[keyOf(&m)]; !gone {
 			found = append(found, m)
 		}
 	}
@@ -78,18 +82,7 @@ func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error)
 // delete removes the members, the last stage first, and each stage only once the one after it is gone.
 func (r *round) delete(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	remaining := r.remaining()
-	if len(r.removed) > 0 && !slices.ContainsFunc(remaining, isNoDefinition) {
-		// Data may have come while the rest was removed, and would go with the definition of its kind.
-		if free, err := r.block(ctx); !free || err != nil {
-			return false, errors.Join(err, r.saveRemoved(ctx))
-		}
-	}
-	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, remaining)
-}
-
-func isNoDefinition(m modulesv1.Member) bool {
-	return cluster.Stage(kindOf(&m)) != cluster.StageDefinitions
+	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, r.remaining())
 }
 
 // deleteDefaultConfig removes the default configuration while what acts on it is still there. One that somebody made
@@ -100,17 +93,21 @@ func (r *round) deleteDefaultConfig(ctx context.Context) (gone bool, err error) 
 			break
 		}
 	}
+	if errors.Is(err, cluster.ErrForbidden) && r.lapsed() {
+		r.warn(modulesv1.OrphanedReason, "let go of the default configuration: %v", err)
+		return true, nil
+	}
 	return gone, err
 }
 
 func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 	made := r.record.Data.DefaultConfigCreated
-	ref, live, err := r.find(ctx, refOfCreated(made))
+	ref, live, err := find(ctx, r.client, refOfCreated(made))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return true, nil
 	case errors.Is(err, cluster.ErrNoKind):
-		return true, failure.At(StageDelete, r.kindIsGone(ctx, &modulesv1.Member{Group: made.Group, Kind: made.Kind}, err))
+		return true, failure.At(StageDelete, kindIsGone(ctx, r.client, schema.GroupKind{Group: made.Group, Kind: made.Kind}, err))
 	case err != nil:
 		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
 	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
@@ -132,13 +129,15 @@ func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 
 // forgetRecord removes the Inventory, once nothing in it is left.
 func (r *round) forgetRecord(ctx context.Context) (bool, error) {
-	mode, count := r.out.Mode, len(r.record.Data.Members)
+	mode, count, stayed := r.out.Mode, len(r.record.Data.Members), r.letGoCount()
 	if err := r.engine.parts.Records.Delete(ctx, r.record); err != nil {
 		return false, failure.At(StageRecord, err)
 	}
 	r.record = nil
 	if mode == modulesv1.DeletionOrphan {
 		r.note(modulesv1.OrphanedReason, "let go of %s", objects(count))
+	} else if stayed > 0 {
+		r.note(modulesv1.UninstalledReason, "removed all objects, apart from %d that were let go of", stayed)
 	} else {
 		r.note(modulesv1.UninstalledReason, "removed all objects")
 	}

@@ -54,7 +54,7 @@ spec:
 
 func (m crdModule) target(r *rig, version string) *engine.Target {
 	target := r.target(version, m.files)
-	target.ManagedResources = []modulesv1.GroupVersionKind{{Group: m.group, Version: "v1", Kind: "Thing"}}
+	target.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Group: m.group, Version: "v1", Kind: "Thing"}}}
 	target.DefaultConfig = m.thing("", "default")
 	return target
 }
@@ -168,7 +168,7 @@ func TestUsersDataIsRecordedWhileHeld(t *testing.T) {
 	target := r.target("1.0.0", configMapFiles("a", "1"))
 	r.in.Target = target
 	r.settle("it is installed", settled)
-	target.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	target.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}}}
 	r.in.Target, r.in.Current = nil, target
 	r.round()
 	if diff := cmp.Diff(target.ManagedResources, r.inventory().Data.Deletion.ManagedResources); diff != "" {
@@ -204,7 +204,7 @@ func TestUnknownBlocks(t *testing.T) {
 	r.grant(rule{"", "configmaps", "*"})
 	r.in.Identity = cluster.Identity{Namespace: r.namespace, ServiceAccount: "deployer"}
 	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
-	r.in.Target.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	r.in.Target.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}}}
 	r.settle("it is installed", settled)
 	r.in.Deleting = true
 	out := r.fails(engine.StageDelete, modulesv1.DeletionUnknownReason, "Secret")

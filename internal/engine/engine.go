@@ -80,8 +80,10 @@ type Installation struct {
 	Self *unstructured.Unstructured
 	// Identity is as whom members, and objects in dependsOn, are read and written.
 	Identity cluster.Identity
-	// Deleting says that the installation is to go. Neither Target nor Current is needed then.
-	Deleting bool
+	// Deleting says that the installation is to go. Neither Target nor Current is needed then. DeletedAt is since when:
+	// rights that are missing for too long after it are taken for gone. Zero waits for them without an end.
+	Deleting  bool
+	DeletedAt time.Time
 	// Target is the release to install; nil holds what is recorded.
 	Target *Target
 	// Current is how to get the release that the Inventory records: that of its attempt if it has one, else its current
@@ -116,7 +118,7 @@ type Target struct {
 	Path string
 	// Deletion is the template's mode; "" means Block.
 	Deletion         modulesv1.DeletionMode
-	ManagedResources []modulesv1.GroupVersionKind
+	ManagedResources []modulesv1.ManagedResource
 	// DefaultConfig may be nil. Without a namespace it goes to the installation's, if its kind has namespaces.
 	DefaultConfig *unstructured.Unstructured
 	Health        []modulesv1.HealthExpression
@@ -162,10 +164,13 @@ type Outcome struct {
 	Unwatched []Problem
 	// Contested are members that somebody else changes back again and again.
 	Contested []Problem
-	// Mode, Blocked and Unknown are what a deletion found.
-	Mode    modulesv1.DeletionMode
-	Blocked []modulesv1.DeletionBlocker
-	Unknown []modulesv1.UnknownResource
+	// Uncounted are resources whose objects are users' data, and may not be listed: a deletion would not know of them.
+	Uncounted []string
+	// Mode, Blocked and Unknown are what a deletion found, and Unlisted how many kinds the two lists have no room for.
+	Mode     modulesv1.DeletionMode
+	Blocked  []modulesv1.DeletionBlocker
+	Unknown  []modulesv1.UnknownResource
+	Unlisted int
 	// Unused are variables of spec.config.substitute that no object of the release asked for.
 	Unused []string
 	// Notes are events to report.

@@ -49,7 +49,7 @@ func TestForceSparesData(t *testing.T) {
 		reason      string
 		gvk         schema.GroupVersionKind
 		one, two    string
-		managed     []modulesv1.GroupVersionKind
+		managed     []modulesv1.ManagedResource
 		disown      bool
 		wantRefusal string
 	}{
@@ -58,7 +58,7 @@ func TestForceSparesData(t *testing.T) {
 		},
 		"Managed": {
 			reason: "objects of managed resources are users' data", gvk: secrets, one: secretOnce("one"), two: secretOnce("two"),
-			managed: []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}, wantRefusal: "managedResources",
+			managed: []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}}}, wantRefusal: "managedResources",
 		},
 		"Foreign": {
 			reason: "what is not provably ours is nobody's to delete", gvk: secrets, one: secretOnce("one"), two: secretOnce("two"),

@@ -82,12 +82,13 @@ func (s *session) shutBehind(o object) {
 
 // defined is the kind that a CRD defines.
 func defined(o *unstructured.Unstructured) (schema.GroupKind, bool) {
-	if gvk := o.GroupVersionKind(); gvk.Kind != crdKind || !cluster.Gate(gvk) {
-		return schema.GroupKind{}, false
-	}
-	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}, true
+	return definedBy(o), o.GroupVersionKind().GroupKind() == definitionKind()
+}
+
+func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 func needed(g gate, todo []object) bool {

@@ -74,14 +74,8 @@ func needs(owner *modulesv1.Inventory, m *modulesv1.Member) bool {
 	return wanted(m) || attempt != nil && attempt.Stage == modulesv1.StageApplying
 }
 
-// owns says whether an object is provably this installation's: it carries the label, and is either the one on record
-// or has fields of the manager that nobody else has.
-func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
-	if live.GetLabels()[Label] != r.id() {
-		return false
-	}
-	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager()) != ""
-}
+// owns says whether an object is provably this installation's.
+func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool { return r.owner().owns(live, m) }
 
 // ClaimPrefix begins a label on the Inventory of an installation that was refused an object; the InstallationID of the
 // one that has it follows.

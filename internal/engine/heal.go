@@ -15,6 +15,7 @@ import (
 // rendered, and nothing asked of the API server, while all are.
 func (r *round) heal(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	r.askRights(ctx)
 	if r.in.Verify {
 		// Whoever asks may have ended the fight. If not, it is noticed again before long.
 		r.engine.fights.Forget(r.key())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,8 +31,8 @@ func (r *round) leaveHome(ctx context.Context) {
 	}
 	r.homeless = true
 	for i := range r.record.Data.Members {
-		if m := &r.record.Data.Members[i]; m.Namespace == r.in.Namespace || r.isHome(m) {
-			r.forget(keyOf(m))
+		if m := &r.record.Data.Members[i]; m.Namespace == r.in.Namespace || r.owner().recorded(m).home {
+			r.forget(keyOf(m), goes)
 		}
 	}
 	if made := r.record.Data.DefaultConfigCreated; made != nil && made.Namespace == r.in.Namespace {
@@ -39,10 +40,26 @@ func (r *round) leaveHome(ctx context.Context) {
 	}
 }
 
-// withoutRights says what helps where rights have gone with the namespace.
+// withoutRights says what helps where rights are missing for a deletion, and what becomes of it without them.
 func (r *round) withoutRights(err error) error {
-	if !r.homeless || !errors.Is(err, cluster.ErrForbidden) {
+	if !r.in.Deleting || !errors.Is(err, cluster.ErrForbidden) {
 		return err
 	}
-	return fmt.Errorf("%w; the installation's namespace is being deleted, and rights that were bound in it are gone: bind them outside of it, or remove the object by hand", err)
+	if left := r.in.DeletedAt.Add(r.patience()).Sub(r.engine.clock.Now()); left > 0 {
+		r.again(left)
+	}
+	const end = "what is left when the deletion has lasted for spec.timeout, and for a minute at least, is let go of"
+	if r.homeless {
+		return fmt.Errorf("%w; the installation's namespace is being deleted, and rights that were bound in it are gone: bind them outside of it, or remove the object by hand; %s", err, end)
+	}
+	return fmt.Errorf("%w; %s", err, end)
 }
+
+// lapsed says that a deletion has lasted for so long that rights which are missing are taken for gone: they vanish with
+// the installation where one file has both.
+func (r *round) lapsed() bool {
+	return !r.in.DeletedAt.IsZero() && !r.engine.clock.Now().Before(r.in.DeletedAt.Add(r.patience()))
+}
+
+// patience is how long a deletion waits for rights.
+func (r *round) patience() time.Duration { return max(r.in.Spec.GetTimeout(), time.Minute) }

@@ -130,7 +130,7 @@ func TestDataOutlivesTheNamespace(t *testing.T) {
 		r.grant(rule{"", "configmaps", "*"})
 		r.in.Identity = cluster.Identity{Namespace: r.namespace, ServiceAccount: "deployer"}
 		r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
-		r.in.Target.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+		r.in.Target.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}}}
 		r.settle("it is installed", settled)
 		r.leave()
 		r.in.Deleting, r.in.Target = true, nil

@@ -51,32 +51,20 @@ func (r *round) recreate(
 
 // irreplaceable says why an object is not deleted to be made anew; "" when it may be.
 func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
-	kind := live.GroupVersionKind().GroupKind()
+	known := r.owner().facts(m, live)
 	switch {
-	case !r.owns(live, m):
-		return "it is not provably this installation's"
-	case holdsContent(kind):
-		return "what is in a " + kind.Kind + " would go with it"
-	case slices.Contains(r.managed(), kind):
-		return kind.Kind + " is one of the release's managedResources, which are users' data"
-	case kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+	case isContainer(known.kind):
+		known.holds = "what is in a " + known.kind.Kind + " would go with it"
+	case slices.Contains(r.managed(), known.kind):
+		known.holds = known.kind.Kind + " is one of the release's managedResources, which are users' data"
+	case known.kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		policy, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 		if policy == "Delete" {
-			return "its claims would go with it, by persistentVolumeClaimRetentionPolicy.whenDeleted"
+			known.holds = "its claims would go with it, by persistentVolumeClaimRetentionPolicy.whenDeleted"
 		}
 	}
-	return ""
-}
-
-// holdsContent says that deleting an object of the kind takes with it what this engine cannot bring back.
-func holdsContent(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Kind: "Namespace"},
-		schema.GroupKind{Group: crdGroup, Kind: crdKind}:
-		return true
-	}
-	return false
+	_, why := known.fate()
+	return why
 }
 
 // errGoing says that an object is on its way out, which will not take long.

@@ -51,8 +51,10 @@ type round struct {
 	heirs map[key]heir
 	// homeless says that the installation's namespace is being deleted, once that was asked.
 	homeAsked, homeless bool
-	// removed are members that are gone, and still in the record.
-	removed map[key]bool
+	// removed are members that are gone, or were let go of, and still in the record.
+	removed map[key]fate
+	// unentitled says that a deletion lets go of everything, because nobody may look for users' data any more.
+	unentitled bool
 	// Once a round each.
 	healed, verified, judged, defaulted, relabelled, unblocked bool
 }
@@ -172,6 +174,11 @@ func (r *round) note(reason, format string, args ...any) {
 	r.out.Notes = append(r.out.Notes, Note{Reason: reason, Message: bounded(fmt.Sprintf(format, args...))})
 }
 
+func (r *round) warn(reason, format string, args ...any) {
+	r.note(reason, format, args...)
+	r.out.Notes[len(r.out.Notes)-1].Warning = true
+}
+
 func (r *round) waitFor(ref cluster.Ref, message string) {
 	r.out.Waiting = append(r.out.Waiting, Problem{Ref: ref, Message: message})
 }
@@ -203,6 +210,10 @@ func (r *round) unused() []string {
 func (r *round) key() string     { return r.name }
 func (r *round) id() string      { return r.label }
 func (r *round) manager() string { return r.fields }
+
+func (r *round) owner() owner {
+	return owner{r.label, r.fields, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}
+}
 
 func byRef(a, b Problem) int {
 	x, y := describe(a.Ref), describe(b.Ref)

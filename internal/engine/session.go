@@ -23,6 +23,8 @@ type session struct {
 	// unmade are members that this session was the first to claim, and that no request of it can have made: none was
 	// sent, or each was forbidden.
 	unmade map[key]bool
+	// rights are those to count users' data, as far as they were asked for.
+	rights rights
 	// gates are CRDs that were applied and not seen to work yet.
 	gates map[key]gate
 	// checked is what is known of members' health.

@@ -141,10 +141,12 @@ func TestUninstallSparesUnlistedData(t *testing.T) {
 func TestTooManyManagedKinds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	kinds := func(prefix string, count int) []modulesv1.GroupVersionKind {
-		var made []modulesv1.GroupVersionKind
+	kinds := func(prefix string, count int) []modulesv1.ManagedResource {
+		var made []modulesv1.ManagedResource
 		for i := range count {
-			made = append(made, modulesv1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprint(prefix, i)})
+			made = append(made, modulesv1.ManagedResource{GroupVersionKind: modulesv1.GroupVersionKind{
+				Group: "example.com", Version: "v1", Kind: fmt.Sprint(prefix, i),
+			}})
 		}
 		return made
 	}

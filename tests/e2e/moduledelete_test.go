@@ -56,7 +56,7 @@ func (s moduleScene) widgetMembers() []string {
 
 // managesWidgets makes widgets users' data.
 func (s moduleScene) managesWidgets(spec *modulesv1.ModuleTemplateSpec) {
-	spec.ManagedResources = []modulesv1.GroupVersionKind{{Group: s.widgets(), Version: "v1", Kind: "Widget"}}
+	spec.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Group: s.widgets(), Version: "v1", Kind: "Widget"}}}
 }
 
 // makeWidget makes one as a user.

@@ -121,6 +121,12 @@ type InventoryData struct {
 	// +optional
 	JudgedBy string `json:"judgedBy,omitempty"`
 
+	// LetGo is how many objects were let go of so far, rather than deleted when they were no longer needed.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +optional
+	LetGo int32 `json:"letGo,omitempty"`
+
 	// History are the installations and upgrades that have ended, the newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -200,7 +206,7 @@ type RecordedDeletion struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +optional
-	ManagedResources []GroupVersionKind `json:"managedResources,omitempty"`
+	ManagedResources []ManagedResource `json:"managedResources,omitempty"`
 }
 
 // CreatedObject names an object that was created.

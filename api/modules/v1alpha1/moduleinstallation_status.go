@@ -5,6 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// MaxBlockers is how many kinds status.deletion lists that keep an installation from being removed, of each sort.
+const MaxBlockers = 64
+
 // MaxHistory is how many installations and upgrades are remembered, the newest first.
 const MaxHistory = 10
 
@@ -215,6 +218,12 @@ type DeletionStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Unknown []UnknownResource `json:"unknown,omitempty"`
+
+	// Unlisted is the number of kinds that blockedBy and unknown have no room for.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +optional
+	Unlisted int32 `json:"unlisted,omitempty"`
 }
 
 // DeletionBlocker is a kind of which there are objects that are users' data.
@@ -273,4 +282,11 @@ type InventoryReference struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +required
 	Members int32 `json:"members"`
+
+	// LetGo is the number of objects that were let go of so far, rather than deleted when they were no longer needed:
+	// they hold data, or somebody keeps them. The events 'Orphaned' name them.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +optional
+	LetGo int32 `json:"letGo,omitempty"`
 }

@@ -63,7 +63,7 @@ type ModuleTemplateSpec struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
-	ManagedResources []GroupVersionKind `json:"managedResources,omitempty"`
+	ManagedResources []ManagedResource `json:"managedResources,omitempty"`
 
 	// Deletion says what becomes of the module when an installation that does not say it itself is deleted.
 	// +optional

@@ -79,6 +79,28 @@ type GroupVersionKind struct {
 	Kind string `json:"kind"`
 }
 
+// ManagedScope says where objects of a managed resource are looked for.
+type ManagedScope string
+
+const (
+	// ManagedInCluster counts the objects of all namespaces.
+	ManagedInCluster ManagedScope = "Cluster"
+	// ManagedInNamespace counts those in the installation's own namespace alone.
+	ManagedInNamespace ManagedScope = "Namespace"
+)
+
+// ManagedResource is a kind whose objects are the data of a module's users.
+type ManagedResource struct {
+	GroupVersionKind `json:",inline"`
+
+	// Scope says which of the objects keep an installation from being removed: 'Cluster', which is all of them, or
+	// 'Namespace', which is those in the installation's namespace alone. Empty is 'Cluster'. Of a kind whose CRD is part
+	// of the release, all count: they would go with the CRD.
+	// +kubebuilder:validation:Enum=Cluster;Namespace
+	// +optional
+	Scope ManagedScope `json:"scope,omitempty"`
+}
+
 // Release names a release exactly: what was chosen, and the bytes it stands for.
 type Release struct {
 	// Module that it is a release of.

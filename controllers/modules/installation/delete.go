@@ -120,7 +120,10 @@ func reportDeletion(to *modulesv1.ModuleInstallationStatus, r round) {
 	if !r.acted {
 		return
 	}
-	to.Deletion = &modulesv1.DeletionStatus{Mode: r.outcome.Mode, BlockedBy: r.outcome.Blocked, Unknown: r.outcome.Unknown}
+	to.Deletion = &modulesv1.DeletionStatus{
+		Mode: r.outcome.Mode, BlockedBy: r.outcome.Blocked, Unknown: r.outcome.Unknown,
+		Unlisted: int32(r.outcome.Unlisted), //nolint:gosec // There are no more kinds than members and managed resources.
+	}
 }
 
 // deletionFacts are the conditions of an object that is being deleted. The others speak of what is no longer kept.

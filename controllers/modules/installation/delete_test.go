@@ -58,7 +58,7 @@ func TestDeletionWaitsForUsersData(t *testing.T) {
 	p := newPlane(t, nil)
 	template := p.release("1.0.0", "")
 	before := template.DeepCopy()
-	template.Spec.ManagedResources = []modulesv1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	template.Spec.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}}}
 	check(t, p.client.Patch(t.Context(), template, client.MergeFrom(before)))
 	// Whether there is users' data is a question about every namespace.
 	p.giveEverywhere(deployer)
@@ -90,7 +90,7 @@ func TestDeletionGoesOnWhenUsersDataIsGone(t *testing.T) {
 	p := newPlane(t, nil)
 	template := p.release("1.0.0", "")
 	before := template.DeepCopy()
-	template.Spec.ManagedResources = []modulesv1.GroupVersionKind{{Group: "batch", Version: "v1", Kind: "CronJob"}}
+	template.Spec.ManagedResources = []modulesv1.ManagedResource{{GroupVersionKind: modulesv1.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}}}
 	check(t, p.client.Patch(t.Context(), template, client.MergeFrom(before)))
 	p.giveEverywhere(deployer)
 	data := &batchv1.CronJob{

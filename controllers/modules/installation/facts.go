@@ -78,10 +78,18 @@ func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	case data.Attempt != nil:
 		return []status.Fact{yes(condition, describe(&data.Attempt.Release)+" is applied")}
 	case data.Current != nil:
-		return []status.Fact{yes(condition, describe(data.Current)+" is applied"+unwatched(r.outcome.Unwatched))}
+		return []status.Fact{yes(condition, describe(data.Current)+" is applied"+unwatched(r.outcome.Unwatched)+uncounted(r.outcome.Uncounted))}
 	default:
 		return nil
 	}
+}
+
+// uncounted says which users' data a deletion would not know of.
+func uncounted(resources []string) string {
+	if len(resources) == 0 {
+		return ""
+	}
+	return "; users' data cannot be counted when it is deleted: the right is missing to list " + strings.Join(resources, ", ")
 }
 
 // unwatched says which changes are seen late, and why.

@@ -51,7 +51,7 @@ func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.I
 		to.History = append(to.History, *data.History[i].DeepCopy())
 	}
 	to.Inventory = &modulesv1.InventoryReference{
-		Name: inventory.Name, Members: int32(len(data.Members)), //nolint:gosec // An inventory has 7,500 members at most.
+		Name: inventory.Name, LetGo: data.LetGo, Members: int32(len(data.Members)), //nolint:gosec // An inventory has 7,500 members at most.
 	}
 }
 

@@ -54,6 +54,8 @@ type Applied struct {
 	// Strays are the object's managers as they should be, where kubectl has put items into lists of the object: see
 	// Reclaim. An apply after Manage removes these.
 	Strays []Entry
+	// Kept says that somebody keeps the object from being deleted; see KeptBy.
+	Kept bool
 }
 
 // Apply applies the object in one call, with neither a read nor a dry run before it. An object of a kind that lives in
@@ -130,7 +132,7 @@ func (c *Client) prepare(verb string, object *unstructured.Unstructured, manager
 func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
 	return Applied{
 		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
-		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil,
+		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil, Kept: KeptBy(answer) != "",
 	}
 }
 

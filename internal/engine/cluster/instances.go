@@ -19,29 +19,34 @@ type Instances struct {
 	Examples []Ref
 }
 
-// Instances counts the objects of a kind in all namespaces and every served version, without the excluded ones, which
-// are told by their uid, or by namespace and name where they have none. Any error means that the number is not known:
-// a list that is refused, a version that cannot be converted, an aggregated API that is down. A kind whose CRD has been
-// deleted has no instances; one that has a CRD and is not served is an error.
-func (c *Client) Instances(ctx context.Context, group, kind string, exclude ...Ref) (Instances, error) {
-	wanted := schema.GroupKind{Group: group, Kind: kind}
-	versions, err := c.system.served(ctx, wanted)
+// Instances counts the objects of a kind in every served version, in all namespaces or in the given one, without those
+// that are not to count; that may be nil. Any error means that the number is not known: a list that is refused, a
+// version that cannot be converted, an aggregated API that is down. A kind whose CRD has been deleted has no instances;
+// one that has a CRD and is not served is an error.
+func (c *Client) Instances(
+	ctx context.Context, kind schema.GroupKind, namespace string, without func(*metav1.PartialObjectMetadata) bool,
+) (Instances, error) {
+	versions, err := c.system.served(ctx, kind)
 	if err != nil {
 		return Instances{}, err
 	}
 	if len(versions) == 0 {
-		return Instances{}, c.confirmDeleted(ctx, wanted)
+		return Instances{}, c.confirmDeleted(ctx, kind)
 	}
-	tally := tally{exclude: exclude, seen: map[types.UID]bool{}}
+	tally := tally{without: without, seen: map[types.UID]bool{}}
 	for _, version := range versions {
-		gvk := wanted.WithVersion(version.Version)
-		err := c.each(ctx, c.metadata.Resource(version.GroupVersionResource), "", func(item *metav1.PartialObjectMetadata) { tally.add(gvk, item) })
+		ref := Ref{GVK: kind.WithVersion(version.Version)}
+		if version.namespaced {
+			ref.Namespace = namespace
+		}
+		err := c.each(ctx, c.metadata.Resource(version.GroupVersionResource).Namespace(ref.Namespace), "",
+			func(item *metav1.PartialObjectMetadata) bool { return tally.add(ref.GVK, item) })
 		if err == nil {
 			continue
 		}
-		if err = c.explain("list", Ref{GVK: gvk}, err); errors.Is(err, ErrNoKind) {
+		if err = c.explain("list", ref, err); errors.Is(err, ErrNoKind) {
 			// It went between the two questions.
-			err = c.confirmDeleted(ctx, wanted)
+			err = c.confirmDeleted(ctx, kind)
 		}
 		if err != nil {
 			return Instances{}, err
@@ -54,28 +59,18 @@ func (c *Client) Instances(ctx context.Context, group, kind string, exclude ...R
 type tally struct {
 	Instances
 
-	exclude []Ref
+	without func(*metav1.PartialObjectMetadata) bool
 	seen    map[types.UID]bool
 }
 
-func (t *tally) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) {
-	if t.seen[item.UID] || t.excludes(gvk.GroupKind(), item) {
-		return
+func (t *tally) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) (more bool) {
+	if t.seen[item.UID] || t.without != nil && t.without(item) {
+		return true
 	}
 	t.seen[item.UID] = true
 	t.Count++
 	if len(t.Examples) < maxExamples {
 		t.Examples = append(t.Examples, Ref{GVK: gvk, Namespace: item.Namespace, Name: item.Name, UID: item.UID})
 	}
-}
-
-func (t *tally) excludes(kind schema.GroupKind, item *metav1.PartialObjectMetadata) bool {
-	for _, ref := range t.exclude {
-		// Objects of other kinds may well have the same name.
-		named := ref.GVK.GroupKind() == kind && ref.Namespace == item.Namespace && ref.Name == item.Name
-		if ref.UID == item.UID || ref.UID == "" && named {
-			return true
-		}
-	}
-	return false
+	return true
 }

@@ -89,7 +89,7 @@ func TestInstancesInEveryServedVersion(t *testing.T) {
 		refs = append(refs, refTo(thing, apply(t, subject, thing, cluster.ApplyOptions{Manager: manager})))
 	}
 	count.wantCalls(t, map[string]int{"discover": 3, "list": 2}, func() {
-		got, err := subject.Instances(t.Context(), group, "Thing")
+		got, err := subject.Instances(t.Context(), schema.GroupKind{Group: group, Kind: "Thing"}, "", nil)
 		if err != nil || got.Count != 7 || len(got.Examples) != 5 {
 			t.Fatalf("want 7 with 5 examples, got %+v, %v", got, err)
 		}
@@ -97,9 +97,10 @@ func TestInstancesInEveryServedVersion(t *testing.T) {
 			t.Errorf("the first example: %+v", got.Examples[0])
 		}
 	})
-	byName := refs[1]
-	byName.UID = ""
-	got, err := subject.Instances(t.Context(), group, "Thing", append([]cluster.Ref{byName}, refs[3:]...)...)
+	counted := map[types.UID]bool{refs[0].UID: true, refs[2].UID: true}
+	got, err := subject.Instances(t.Context(), schema.GroupKind{Group: group, Kind: "Thing"}, "", func(item *metav1.PartialObjectMetadata) bool {
+		return !counted[item.UID]
+	})
 	if err != nil || got.Count != 2 {
 		t.Errorf("five of seven are excluded: %+v, %v", got, err)
 	}
@@ -107,8 +108,11 @@ func TestInstancesInEveryServedVersion(t *testing.T) {
 	for _, example := range got.Examples {
 		left = append(left, example.UID)
 	}
-	if diff := cmp.Diff(map[types.UID]bool{refs[0].UID: true, refs[2].UID: true}, set(left)); diff != "" {
+	if diff := cmp.Diff(counted, set(left)); diff != "" {
 		t.Errorf("examples (-want +got):\n%s", diff)
+	}
+	if got, err := subject.Instances(t.Context(), schema.GroupKind{Group: group, Kind: "Thing"}, namespaces[1], nil); err != nil || got.Count != 3 {
+		t.Errorf("three of seven are in the namespace: %+v, %v", got, err)
 	}
 
 	unserve := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false},{"op":"replace","path":"/spec/versions/1/served","value":false}]`))
@@ -117,7 +121,7 @@ func TestInstancesInEveryServedVersion(t *testing.T) {
 	}
 	serves(t, group, "v1", false)
 	testenv.Eventually(t, "the kind is not served, and its objects are there", func(ctx context.Context) (bool, string) {
-		got, err := subject.Instances(ctx, group, "Thing")
+		got, err := subject.Instances(ctx, schema.GroupKind{Group: group, Kind: "Thing"}, "", nil)
 		if err == nil && got.Count == 0 {
 			t.Fatal("objects that no version shows count as none")
 		}
@@ -126,7 +130,7 @@ func TestInstancesInEveryServedVersion(t *testing.T) {
 
 	undefine(t, subject, definition)
 	testenv.Eventually(t, "the CRD is deleted", func(ctx context.Context) (bool, string) {
-		got, err := subject.Instances(ctx, group, "Thing")
+		got, err := subject.Instances(ctx, schema.GroupKind{Group: group, Kind: "Thing"}, "", nil)
 		return err == nil && got.Count == 0, fmt.Sprint(got, err)
 	})
 }
@@ -145,13 +149,13 @@ func TestInstancesThatCannotBeListedAreUnknown(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	id := cluster.Identity{Namespace: namespace, ServiceAccount: "deployer"}
 	grant(t, id, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	if _, err := as(t, connector, id).Instances(t.Context(), "", "ConfigMap"); !errors.Is(err, cluster.ErrForbidden) {
+	if _, err := as(t, connector, id).Instances(t.Context(), schema.GroupKind{Kind: "ConfigMap"}, "", nil); !errors.Is(err, cluster.ErrForbidden) {
 		t.Errorf("an account that may not list everywhere: want ErrForbidden, got %v", err)
 	}
-	if got, err := as(t, connector, cluster.Identity{}).Instances(t.Context(), "", "ConfigMap"); err != nil || got.Count == 0 {
+	if got, err := as(t, connector, cluster.Identity{}).Instances(t.Context(), schema.GroupKind{Kind: "ConfigMap"}, "", nil); err != nil || got.Count == 0 {
 		t.Errorf("a kind of the core group: %+v, %v", got, err)
 	}
-	if got, err := as(t, connector, cluster.Identity{}).Instances(t.Context(), "never.example.com", "Heard"); err != nil || got.Count != 0 {
+	if got, err := as(t, connector, cluster.Identity{}).Instances(t.Context(), schema.GroupKind{Group: "never.example.com", Kind: "Heard"}, "", nil); err != nil || got.Count != 0 {
 		t.Errorf("a kind that never was: %+v, %v", got, err)
 	}
 }
@@ -168,7 +172,12 @@ func TestInstancesBehindAServerThatIsDownAreUnknown(t *testing.T) {
 		}
 	})
 	testenv.Eventually(t, "the group's server is down", func(ctx context.Context) (bool, string) {
-		got, err := subject.Instances(ctx, "down.example.com", "Thing")
+		got, err := subject.Instances(ctx, schema.GroupKind{Group: "down.example.com", Kind: "Thing"}, "", nil)
 		return errors.Is(err, cluster.ErrUnavailable), fmt.Sprint(got, err)
+	})
+	empty := env.NewNamespace(t)
+	testenv.Eventually(t, "what is in a namespace is not known either", func(ctx context.Context) (bool, string) {
+		found, err := subject.Inhabitant(ctx, empty)
+		return found == nil && errors.Is(err, cluster.ErrUnavailable), fmt.Sprint(found, err)
 	})
 }

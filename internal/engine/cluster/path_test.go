@@ -32,7 +32,7 @@ func TestNoNameLeadsToAnotherPath(t *testing.T) {
 	asked = nil
 	mu.Unlock()
 	for _, group := range []string{"../api/v1/namespaces/kube-system/secrets/victim", "..", ".", "a/b", "a%2fb"} {
-		if found, err := subject.Instances(t.Context(), group, "X"); !errors.Is(err, cluster.ErrInvalid) {
+		if found, err := subject.Instances(t.Context(), schema.GroupKind{Group: group, Kind: "X"}, "", nil); !errors.Is(err, cluster.ErrInvalid) {
 			t.Errorf("group %q: %v, %v", group, found, err)
 		}
 		ref := cluster.Ref{GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "X"}, Name: "a"}

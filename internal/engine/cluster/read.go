@@ -100,8 +100,9 @@ func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespac
 		namespace = ""
 	}
 	var items []metav1.PartialObjectMetadata
-	err = c.each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) {
+	err = c.each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) bool {
 		items = append(items, *item)
+		return true
 	})
 	if err != nil {
 		return nil, c.explain("list", ref, err)
@@ -109,9 +110,11 @@ func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespac
 	return items, nil
 }
 
-// each calls visit for every object of a collection, page by page. Pages that the API server has forgotten meanwhile
-// are an error, for what was visited may not be all.
-func (c *Client) each(ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata)) error {
+// each calls visit for every object of a collection, page by page, until it has seen enough. Pages that the API server
+// has forgotten meanwhile are an error, for what was visited may not be all.
+func (c *Client) each(
+	ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata) (more bool),
+) error {
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
 		page, err := c.page(ctx, from, options)
@@ -119,7 +122,9 @@ func (c *Client) each(ctx context.Context, from metadata.ResourceInterface, sele
 			return err
 		}
 		for i := range page.Items {
-			visit(&page.Items[i])
+			if !visit(&page.Items[i]) {
+				return nil
+			}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return nil

@@ -110,7 +110,7 @@ func TestListTurnsEveryPageAndNeverHalf(t *testing.T) {
 	if listed, err := subject.List(t.Context(), configMaps, namespace, ""); listed != nil || !errors.Is(err, cluster.ErrUnavailable) {
 		t.Errorf("the second page is forgotten: want no list and ErrUnavailable, got %d objects, %v", len(listed), err)
 	}
-	if got, err := subject.Instances(t.Context(), "", "ConfigMap"); got.Count != 0 || !errors.Is(err, cluster.ErrUnavailable) {
+	if got, err := subject.Instances(t.Context(), configMaps.GroupKind(), "", nil); got.Count != 0 || !errors.Is(err, cluster.ErrUnavailable) {
 		t.Errorf("half a count: want ErrUnavailable, got %+v, %v", got, err)
 	}
 }

@@ -224,6 +224,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 			return reader, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), err
 		},
 		Label: label, ManagerPrefix: "sluice-", Fingerprint: fingerprint, Notify: ears.notify,
+		KeptBy: func(metav1.Object) string { return "" },
 	}
 	if change != nil {
 		change(&options)

@@ -22,6 +22,8 @@ type Meta struct {
 	PartOf string
 	// Deleting says that the object has a deletion timestamp.
 	Deleting bool
+	// Kept says that somebody keeps the object from being deleted.
+	Kept bool
 
 	prints []imprint
 	// crowded says that the object has too many managers for any to be kept.
@@ -50,6 +52,7 @@ func (w *Watcher) remember(object *metav1.PartialObjectMetadata, manager string)
 	remembered := &Meta{
 		UID: object.UID, ResourceVersion: object.ResourceVersion, Generation: object.Generation,
 		PartOf: object.Labels[w.options.Label], Deleting: object.DeletionTimestamp != nil,
+		Kept: w.options.KeptBy(object) != "",
 	}
 	own := w.own(object.ManagedFields, manager)
 	if len(own) > maxManagers {

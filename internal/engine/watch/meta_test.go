@@ -17,7 +17,7 @@ func remembering(t *testing.T) *Watcher {
 	t.Helper()
 	options := Options{Label: "part-of", ManagerPrefix: "sluice-", Fingerprint: func(object metav1.Object, manager string) string {
 		return string(object.GetUID()) + manager
-	}}
+	}, KeptBy: func(object metav1.Object) string { return object.GetAnnotations()["keep"] }}
 	options.setDefaults()
 	return &Watcher{options: options, root: t.Context(), owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{}}
 }

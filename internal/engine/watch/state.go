@@ -93,7 +93,7 @@ type Written struct {
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	Deleting        bool
+	Deleting, Kept  bool
 	// Manager wrote, and Fingerprint is of its fields afterwards.
 	Manager, Fingerprint string
 }
@@ -113,7 +113,7 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	}
 	now := &Meta{
 		UID: written.UID, ResourceVersion: written.ResourceVersion, Generation: written.Generation,
-		PartOf: value, Deleting: written.Deleting,
+		PartOf: value, Deleting: written.Deleting, Kept: written.Kept,
 		prints: []imprint{{manager: unique.Make(written.Manager), value: written.Fingerprint}},
 	}
 	if old != nil && old.UID == now.UID {

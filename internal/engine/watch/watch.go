@@ -69,6 +69,8 @@ type Options struct {
 	ManagerPrefix string
 	// Fingerprint is a hash of what the API server keeps of a manager's fields; "" when it keeps none. Required.
 	Fingerprint func(object metav1.Object, manager string) string
+	// KeptBy says how somebody keeps an object from being deleted; "" when nobody does. Required.
+	KeptBy func(object metav1.Object) string
 	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
 	// nor call Close. nil means that nobody listens.
 	Notify func(owner string, ref Ref, event Event)
@@ -124,8 +126,8 @@ type place struct {
 
 // New makes a Watcher that watches nothing yet. Close ends it.
 func New(options Options) (*Watcher, error) {
-	if options.Connect == nil || options.Fingerprint == nil || options.Label == "" || options.ManagerPrefix == "" {
-		return nil, errors.New("watch: Connect, Fingerprint, Label and ManagerPrefix are required")
+	if options.Connect == nil || options.Fingerprint == nil || options.KeptBy == nil || options.Label == "" || options.ManagerPrefix == "" {
+		return nil, errors.New("watch: Connect, Fingerprint, KeptBy, Label and ManagerPrefix are required")
 	}
 	options.setDefaults()
 	root, stop := context.WithCancel(context.Background())

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/restmapper"
+)
+
+// Inhabitant finds an object in the namespace that would be lost with it: one that Kubernetes did not put there itself,
+// and that does not go with another one. It is nil when there is none. Any error means that this is not known: a list
+// that is refused, an aggregated API that is down. What kinds there are is asked afresh, as the controller.
+func (c *Client) Inhabitant(ctx context.Context, namespace string) (*Ref, error) {
+	places, err := c.places()
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range places {
+		var found *Ref
+		err := c.each(ctx, c.metadata.Resource(place.GroupVersionResource).Namespace(namespace), "", func(item *metav1.PartialObjectMetadata) bool {
+			if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
+				found = &Ref{GVK: place.GroupVersion().WithKind(place.kind), Namespace: namespace, Name: item.Name, UID: item.UID}
+			}
+			return found == nil
+		})
+		if err != nil {
+			kind := place.GroupVersion().WithKind(place.kind)
+			if err = c.explain("list", Ref{GVK: kind, Namespace: namespace}, err); errors.Is(err, ErrNoKind) {
+				// It went between the two questions.
+				err = c.confirmDeleted(ctx, kind.GroupKind())
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// place is a collection of a namespace that objects can be in, in the version that the API server prefers.
+type place struct {
+	schema.GroupVersionResource
+
+	kind string
+}
+
+// places are all collections of namespaces. What nobody can delete is no content, such as the metrics of a Pod.
+func (c *Client) places() ([]place, error) {
+	groups, err := restmapper.GetAPIGroupResources(c.mapper.kinds)
+	if err != nil {
+		return nil, fmt.Errorf("%w: ask the API server for its kinds: %w", ErrUnavailable, err)
+	}
+	var all []place
+	for _, group := range groups {
+		versions := slices.Clone(group.Group.Versions)
+		slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
+			return preference(group, b) - preference(group, a)
+		})
+		known := map[string]bool{}
+		for _, version := range versions {
+			resources, served := group.VersionedResources[version.Version]
+			if !served {
+				return nil, fmt.Errorf("%w: the server of %s does not answer", ErrUnavailable, version.GroupVersion)
+			}
+			for _, resource := range resources {
+				if !resource.Namespaced || known[resource.Name] || strings.Contains(resource.Name, "/") ||
+					!slices.Contains(resource.Verbs, "delete") && !slices.Contains(resource.Verbs, "deletecollection") {
+					continue
+				}
+				known[resource.Name] = true
+				gv := schema.GroupVersion{Group: group.Group.Name, Version: version.Version}
+				all = append(all, place{gv.WithResource(resource.Name), resource.Kind})
+			}
+		}
+	}
+	return all, nil
+}
+
+func preference(group *restmapper.APIGroupResources, version metav1.GroupVersionForDiscovery) int {
+	if version.Version == group.Group.PreferredVersion.Version {
+		return 1
+	}
+	return 0
+}
+
+// kubernetesOwn says that Kubernetes puts the object into a namespace by itself, or that it says no more than who does
+// something just now, which is what Leases are for.
+func kubernetesOwn(resource schema.GroupResource, item *metav1.PartialObjectMetadata) bool {
+	switch resource {
+	case schema.GroupResource{Resource: "serviceaccounts"}:
+		return item.Name == "default"
+	case schema.GroupResource{Resource: "configmaps"}:
+		return item.Name == "kube-root-ca.crt"
+	case schema.GroupResource{Resource: "secrets"}:
+		return item.Annotations["kubernetes.io/service-account.name"] == "default"
+	case schema.GroupResource{Resource: "endpoints"}:
+		// Their controller marks those of a Service, in older versions with the annotation alone.
+		return item.Labels["endpoints.kubernetes.io/managed-by"] != "" || item.Annotations["endpoints.kubernetes.io/last-change-trigger-time"] != ""
+	case schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
+		schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}:
+		return true
+	}
+	return false
+}
+
+// goesWithOwner says that another object of the namespace decides about the object, its controller: while that is there
+// it counts itself, and once it is gone the object is garbage.
+func (c *Client) goesWithOwner(item *metav1.PartialObjectMetadata) bool {
+	owner := metav1.GetControllerOf(item)
+	if owner == nil {
+		return false
+	}
+	namespaced, err := c.Namespaced(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	return err == nil && namespaced
+}

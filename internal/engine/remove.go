@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/watch"
+)
+
+// removal takes members away, or lets go of them.
+type removal struct {
+	owner
+
+	client *cluster.Client
+	// orphan says that everything is let go of.
+	orphan bool
+	// going are the members that are to go, by their uid, or by their key where that was not written down.
+	going      map[types.UID]*modulesv1.Member
+	unrecorded map[key]*modulesv1.Member
+	// created is the default configuration, which is nobody's data.
+	created types.UID
+	// seen is what the watch has of a member; nil when it has nothing.
+	seen func(*modulesv1.Member) *watch.Meta
+	// unmade says that a member was never made, for certain.
+	unmade func(*modulesv1.Member) bool
+	// heirs are who claims members, and bequeath hands one over.
+	heirs    map[key]heir
+	bequeath func(context.Context, cluster.Ref, *metav1.PartialObjectMetadata, heir) error
+}
+
+// removal is for all members if the installation is to go, and else for those that no release needs.
+func (r *round) removal(ctx context.Context) (*removal, error) {
+	if err := r.findHeirs(ctx); err != nil {
+		return nil, err
+	}
+	made := &removal{
+		owner: r.owner(), client: r.client, going: map[types.UID]*modulesv1.Member{}, unrecorded: map[key]*modulesv1.Member{},
+		seen: r.seen, unmade: r.session.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
+	}
+	if created := r.record.Data.DefaultConfigCreated; created != nil {
+		made.created = types.UID(created.UID)
+	}
+	for i := range r.record.Data.Members {
+		switch m := &r.record.Data.Members[i]; {
+		case !r.in.Deleting && !leftover(m):
+		case m.UID == "":
+			made.unrecorded[keyOf(m)] = m
+		default:
+			made.going[types.UID(m.UID)] = m
+		}
+	}
+	return made, nil
+}
+
+// removed is what became of a member that is to go.
+type removed struct {
+	member modulesv1.Member
+	fate   fate
+	why    string
+	// over says that it need not be remembered any more, and deleted that it was deleted just now.
+	over, deleted bool
+	err           error
+}
+
+// remove removes one member. An object that others change meanwhile is looked at anew, for it may belong to somebody
+// else by now; a webhook may refuse a deletion with the same answer as a change, so that it is not taken for one for ever.
+func (r *removal) remove(ctx context.Context, m modulesv1.Member) removed {
+	var done removed
+	for range maxTries {
+		if done = r.once(ctx, m); !errors.Is(done.err, cluster.ErrChanged) {
+			break
+		}
+	}
+	return done
+}
+
+// once removes only what is provably this installation's, and only as it was last seen.
+func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
+	if done := r.unread(ctx, m); done != nil {
+		return *done
+	}
+	done := removed{member: m}
+	ref, live, err := find(ctx, r.client, refOf(&m))
+	switch {
+	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.unmade(&m):
+		done.fate, done.over = goes, true
+		return done
+	case errors.Is(err, cluster.ErrNoKind):
+		done.err = kindIsGone(ctx, r.client, kindOf(&m).GroupKind(), err)
+		done.fate, done.over = goes, done.err == nil
+		return done
+	case err == nil:
+		done.fate, done.why, err = r.judge(ctx, &m, ref, live)
+	}
+	switch {
+	case err != nil:
+		done.err = err
+	case done.fate == foreign:
+		done.over = true
+	case done.fate == inherited:
+		done.err = r.bequeath(ctx, ref, live, r.heirs[keyOf(&m)])
+		done.over = done.err == nil
+	case done.fate == letGo:
+		done.err = r.client.Release(ctx, ref, live, r.manager, ours())
+		if errors.Is(done.err, cluster.ErrNotFound) {
+			done.err = nil
+		}
+		done.over = done.err == nil
+	case done.fate == goes && live.DeletionTimestamp == nil:
+		done.over, done.err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
+		done.deleted = done.err == nil
+	}
+	return done
+}
+
+// unread deletes a member by what the watch has of it, which is what a look would find; if the watch is behind, the
+// version says so. It is nil where the object has to be looked at.
+func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
+	meta := r.seen(&m)
+	_, claimed := r.heirs[keyOf(&m)]
+	if meta == nil || string(meta.UID) != m.UID || meta.Kept || claimed || r.orphan || isContainer(kindOf(&m).GroupKind()) {
+		return nil
+	}
+	done := removed{member: m}
+	if done.fate, _ = r.recorded(&m).fate(); done.fate != goes {
+		return nil
+	}
+	if meta.Deleting {
+		return &done
+	}
+	done.over, done.err = r.client.Delete(ctx, refOf(&m), cluster.DeleteOptions{ResourceVersion: meta.ResourceVersion})
+	if errors.Is(done.err, cluster.ErrChanged) || errors.Is(done.err, cluster.ErrNoKind) {
+		return nil
+	}
+	done.deleted = done.err == nil
+	return &done
+}
+
+// known are the facts about a member that was looked at, apart from what is in it.
+func (r *removal) known(m *modulesv1.Member, live metav1.Object) facts {
+	known := r.facts(m, live)
+	to, claimed := r.heirs[keyOf(m)]
+	known.orphan, known.claimed = r.orphan, claimed && to.uid == live.GetUID() && live.GetDeletionTimestamp() == nil
+	return known
+}
+
+// judge finds out what becomes of a member that was looked at. What is in one that is on its way out makes no difference.
+func (r *removal) judge(ctx context.Context, m *modulesv1.Member, ref cluster.Ref, live *metav1.PartialObjectMetadata) (fate, string, error) {
+	known := r.known(m, live)
+	if what, _ := known.fate(); what == goes && live.DeletionTimestamp == nil {
+		var err error
+		if known.holds, err = r.contents(ctx, ref); err != nil {
+			return held, "", err
+		}
+	}
+	what, why := known.fate()
+	return what, why, nil
+}
+
+// contents is what would go with an object, in words. It is asked when what goes before it is gone, so that whatever is
+// left stays. That it cannot be found out keeps a Namespace, and a CRD for now.
+func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error) {
+	switch ref.GVK.GroupKind() {
+	case schema.GroupKind{Kind: "Namespace"}:
+		found, err := r.client.Inhabitant(ctx, ref.Name)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case err != nil:
+			return fmt.Sprintf("it cannot be found out what is in it: %v", err), nil
+		case found != nil:
+			return describe(*found) + " is in it", nil
+		}
+	case definitionKind():
+		crd, err := r.client.Get(ctx, withUID(ref, ""))
+		if err != nil {
+			return "", err
+		}
+		kind := definedBy(crd)
+		found, err := r.client.Instances(ctx, kind, "", r.takes(kind))
+		if err != nil {
+			return "", err
+		}
+		if found.Count > 0 {
+			return fmt.Sprintf("of its kind there are %s, such as %s", objects(found.Count), describe(found.Examples[0])), nil
+		}
+	}
+	return "", nil
+}
+
+// takes says of objects of the kind that they go with the members, and are no users' data. An object that has taken a
+// member's name is no member, and one that will be let go of stays.
+func (r *removal) takes(kind schema.GroupKind) func(*metav1.PartialObjectMetadata) bool {
+	return func(item *metav1.PartialObjectMetadata) bool {
+		if r.created != "" && r.created == item.UID {
+			return true
+		}
+		m := r.going[item.UID]
+		if m == nil {
+			m = r.unrecorded[key{kind.Group, kind.Kind, item.Namespace, item.Name}]
+		}
+		if m == nil {
+			return false
+		}
+		what, _ := r.known(m, item).fate()
+		return what == goes
+	}
+}
+
+// find reads the metadata of whatever has the reference's name. A version that the API server has ceased to serve makes
+// no difference: the reference comes back in one that it does. An object that does not fit its kind's scope is not
+// there: the kind was not known when it was claimed, or its CRD was made anew with another scope.
+func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster.Ref, *metav1.PartialObjectMetadata, error) {
+	ref.UID = ""
+	live, err := client.Metadata(ctx, ref)
+	if errors.Is(err, cluster.ErrNoKind) {
+		served, unknown := client.Preferred(ref)
+		if unknown != nil || served == ref {
+			return ref, nil, err
+		}
+		ref = served
+		live, err = client.Metadata(ctx, ref)
+	}
+	if errors.Is(err, cluster.ErrScope) {
+		err = client.Misplaced(ctx, ref)
+	}
+	return ref, live, err
+}
+
+// kindIsGone says whether a kind that is not served has no objects for certain: its CRD has been deleted. Otherwise the
+// answer stands.
+func kindIsGone(ctx context.Context, client *cluster.Client, kind schema.GroupKind, answer error) error {
+	found, err := client.Instances(ctx, kind, "", nil)
+	switch {
+	case err != nil:
+		return err
+	case found.Count > 0:
+		return answer
+	}
+	return nil
+}
+
+func withUID(ref cluster.Ref, uid types.UID) cluster.Ref {
+	ref.UID = uid
+	return ref
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
+
+// rights are what was found about the right to count users' data.
+type rights struct {
+	asked   bool
+	again   time.Time
+	missing []string
+}
+
+// askRights asks, once an attempt, whether the identity may list all users' data: whoever learns only at a deletion that
+// it may not has nobody left to ask. The installation goes on without. What is missing is asked for again.
+func (r *round) askRights(ctx context.Context) {
+	known, now := &r.session.rights, r.engine.clock.Now()
+	if known.asked && !r.in.Verify && (len(known.missing) == 0 || now.Before(known.again)) {
+		r.out.Uncounted = known.missing
+		return
+	}
+	*known = rights{asked: true, again: now.Add(r.in.interval())}
+	if r.mode() == modulesv1.DeletionBlock {
+		for resource, namespace := range r.dataResources() {
+			// Who cannot be asked is asked again with the next attempt.
+			if may, err := r.client.MayList(ctx, resource, namespace); err == nil && !may {
+				known.missing = append(known.missing, resource.String()+within(namespace))
+			}
+		}
+	}
+	slices.Sort(known.missing)
+	r.out.Uncounted = known.missing
+}
+
+// dataResources are the resources of users' data, with the namespace that they are counted in. A CRD is named for its
+// resource and its group, whether or not it is there yet.
+func (r *round) dataResources() map[schema.GroupResource]string {
+	found := map[schema.GroupResource]string{}
+	if recorded := r.record.Data.Deletion; recorded != nil {
+		for _, one := range recorded.ManagedResources {
+			resource, err := r.client.Resource(schema.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
+			if err != nil {
+				continue
+			}
+			if found[resource] = ""; one.Scope == modulesv1.ManagedInNamespace {
+				found[resource] = r.in.Namespace
+			}
+		}
+	}
+	for i := range r.record.Data.Members {
+		if m := &r.record.Data.Members[i]; kindOf(m).GroupKind() == definitionKind() {
+			found[schema.ParseGroupResource(m.Name)] = ""
+		}
+	}
+	return found
+}
+
+func within(namespace string) string {
+	if namespace == "" {
+		return " in all namespaces"
+	}
+	return " in namespace " + namespace
+}
+
+// reviewRights asks anew, for an attempt that begins, and tells what is missing.
+func (r *round) reviewRights(ctx context.Context) {
+	r.session.rights = rights{}
+	r.askRights(ctx)
+	if missing := r.out.Uncounted; len(missing) > 0 {
+		r.warn(modulesv1.ForbiddenReason, "%s may not list %s: in mode Block a deletion will not know whether there are users' data, and delete nothing; grant list on them",
+			r.in.Identity, strings.Join(missing, ", "))
+	}
+}
