@@ -68,7 +68,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
-		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy,
+		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,
 		Notify: woken.Notify,
 		Log:    ctrl.Log.WithName("watch"),
 	})

@@ -38,6 +38,9 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 	if len(failed) > 0 || shut {
 		return false, errors.Join(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.saveProgress(ctx))
 	}
+	if err := r.letIgnoredGo(ctx, made); err != nil {
+		return false, errors.Join(err, r.saveProgress(ctx))
+	}
 	if err := r.applied(ctx, made); err != nil {
 		return false, err
 	}
@@ -57,7 +60,7 @@ func (r *round) toApply(made *render) []object {
 		if m := known[o.key]; m != nil && wanted(m) && m.RenderHash == o.hash {
 			continue
 		}
-		if r.session.progress[o.key].hash == o.hash {
+		if r.session.progress[o.key].hash == o.hash || o.once && known[o.key] == nil {
 			continue
 		}
 		todo = append(todo, o)
@@ -89,9 +92,11 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 			case one.err != nil:
 				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
 			default:
-				r.session.progress[one.object.key] = progress{one.object.hash, one.applied}
+				r.session.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
 				r.session.shutBehind(one.object)
-				r.out.Applied++
+				if !one.left {
+					r.out.Applied++
+				}
 			}
 		}
 		if len(failed) > 0 || shut {
@@ -109,7 +114,9 @@ type result struct {
 	notes   []Note
 	// rivals are the managers, quoted, that fields were taken over from.
 	rivals []string
-	err    error
+	// left says that nothing was applied, as the object's annotation has it, and foreign that it is not a member either.
+	left, foreign bool
+	err           error
 }
 
 // applyAll applies objects in parallel, and tells the watcher and the notes.
@@ -120,7 +127,7 @@ func (r *round) applyAll(ctx context.Context, objects []object) []result {
 	}, func(o object, err error) result { return result{object: o, err: err} })
 	for _, one := range results {
 		r.out.Notes = append(r.out.Notes, one.notes...)
-		if one.err == nil {
+		if one.err == nil && !one.left {
 			r.wrote(one.object, one.applied)
 		}
 	}
@@ -197,8 +204,9 @@ func (r *round) applied(ctx context.Context, made *render) error {
 	return nil
 }
 
-// fold takes what was applied into the members.
+// fold takes what was applied into the members. What is there and is somebody else's is none.
 func fold(data *modulesv1.InventoryData, done map[key]progress) {
+	data.Members = slices.DeleteFunc(data.Members, func(m modulesv1.Member) bool { return done[keyOf(&m)].foreign })
 	for i := range data.Members {
 		m := &data.Members[i]
 		one, found := done[keyOf(m)]
@@ -209,7 +217,7 @@ func fold(data *modulesv1.InventoryData, done map[key]progress) {
 			m.Adopted = !one.applied.Made
 		}
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
-		m.State, m.Claimed = modulesv1.MemberApplied, false
+		m.State, m.Claimed, m.Ended = modulesv1.MemberApplied, false, false
 	}
 }
 

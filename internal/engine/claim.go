@@ -158,8 +158,11 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 		if m.State == modulesv1.MemberDeleting {
 			m.State = modulesv1.MemberPending
 		}
+		if o.once && wanted(m) {
+			m.RenderHash = o.hash
+		}
 		if m.RenderHash != o.hash || m.State != modulesv1.MemberApplied {
-			m.Version, m.RenderHash, m.Fingerprint = gvk.Version, "", ""
+			m.Version, m.RenderHash, m.Fingerprint, m.Ended = gvk.Version, "", "", false
 		}
 	}
 	return union

@@ -20,7 +20,11 @@ import (
 
 // complete gives objects their namespace and our labels, and knows them by their keys.
 func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, error) {
-	made := &render{objects: make([]object, 0, len(objects)), keys: make(map[key]bool, len(objects))}
+	rules, err := newIgnoring(r.in.Spec.GetIgnored())
+	if err != nil {
+		return nil, failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
+	}
+	made := &render{objects: make([]object, 0, len(objects)), keys: make(map[key]bool, len(objects)), ignored: map[key]bool{}}
 	scopes := scopesOf(objects)
 	for _, o := range objects {
 		if err := r.place(o, scopes, made); err != nil {
@@ -33,17 +37,42 @@ func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, err
 		maps.Copy(labels, labelsOf(r.in.Name, r.in.Namespace))
 		o.SetLabels(labels)
 		k := keyOfObject(o)
-		if made.keys[k] {
+		if made.keys[k] || made.ignored[k] {
 			return nil, failure.At(StageBuild, failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf(
 				"%w: %s is there twice once it has its namespace", build.ErrDocument, describe(refOfObject(o)))))
 		}
-		made.keys[k] = true
-		made.objects = append(made.objects, object{
-			key: k, hash: shortHash(r.salted(build.Hash(o))), stage: cluster.Stage(o.GroupVersionKind()), Unstructured: o,
-		})
+		if err := r.add(made, k, o, rules); err != nil {
+			return nil, failure.At(StageBuild, failure.Retry(modulesv1.BuildFailedReason, err))
+		}
 	}
-	made.digest = r.salted(build.RenderDigest(objects))
+	applied := make([]*unstructured.Unstructured, 0, len(made.objects))
+	for _, o := range made.objects {
+		applied = append(applied, o.Unstructured)
+	}
+	made.digest = r.salted(build.RenderDigest(applied))
 	return made, nil
+}
+
+// add takes an object in, as its annotations and the fields that others own have it.
+func (r *rendering) add(made *render, k key, o *unstructured.Unstructured, rules ignoring) error {
+	ssa, err := annotated(o)
+	if err != nil {
+		return err
+	}
+	if ssa == ssaIgnore {
+		made.ignored[k] = true
+		return nil
+	}
+	lean, yielded, err := rules.split(o)
+	if err != nil {
+		return err
+	}
+	made.keys[k] = true
+	made.objects = append(made.objects, object{
+		key: k, hash: shortHash(r.salted(build.Hash(lean))), stage: cluster.Stage(o.GroupVersionKind()),
+		Unstructured: lean, whole: o, yielded: yielded, once: ssa == ssaIfNotPresent,
+	})
+	return nil
 }
 
 // place puts an object into its namespace, or takes it out where its kind has none.

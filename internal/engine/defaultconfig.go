@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,11 +104,23 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 		}
 		return true, r.decideDefaultConfig(ctx, intended, live.UID)
 	case errors.Is(err, cluster.ErrNoKind):
-		r.waitFor(ref, "its kind is not served yet")
-		r.again(gateAgain)
-		return false, nil
+		return false, r.awaitKind(ref)
 	}
 	return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
+}
+
+// awaitKind looks again, ever less often, for a kind that is not served, and fails once that takes longer than the
+// timeout: nothing else of the release brings it then.
+func (r *round) awaitKind(ref cluster.Ref) error {
+	passed := r.engine.clock.Now().Sub(r.record.Data.Attempt.AppliedAt.Time)
+	r.waitFor(ref, "its kind is not served yet")
+	r.again(min(max(passed/4, gateAgain), r.in.Spec.GetRetryInterval()))
+	if passed < r.in.Spec.GetTimeout() {
+		return nil
+	}
+	return failure.At(StageApply, failure.Retry(modulesv1.ApplyFailedReason, fmt.Errorf(
+		"default configuration: %s in version %s is not served, %s after the release was applied: install what serves it, set spec.config.defaultConfig to Ignore, or publish a release with another one",
+		ref.GVK.GroupKind(), ref.GVK.Version, passed.Round(time.Second))))
 }
 
 // decideDefaultConfig writes down which object it is, and its UID once it was created.

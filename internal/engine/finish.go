@@ -28,6 +28,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 		data := &record.Data
 		maps.DeleteFunc(record.Labels, func(label, _ string) bool { return strings.HasPrefix(label, ClaimPrefix) })
 		r.shrink(data)
+		r.markEnds(data)
 		data.Current.HealthyAt = &now
 		data.Attempt, data.Phase = nil, modulesv1.PhaseInstalled
 		for i := range data.Members {

@@ -34,6 +34,8 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 	had := memberOf(owner, o.key)
 	made := had != nil && !had.Adopted && had.UID == string(live.UID)
 	switch {
+	case had != nil && needs(owner, had) && t.policy == modulesv1.AdoptNever:
+		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w", describe(ref), from, errOwned)
 	case had != nil && needs(owner, had):
 		if err := t.claim(ctx, claim{key: o.key, uid: live.UID, owner: live.Labels[Label], made: made}); err != nil {
 			return right{}, err

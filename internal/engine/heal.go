@@ -20,6 +20,9 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 		// Whoever asks may have ended the fight. If not, it is noticed again before long.
 		r.engine.fights.Forget(r.key())
 	}
+	if err := r.recordEnds(ctx); err != nil {
+		return false, err
+	}
 	drifted := r.drifted()
 	if len(drifted) == 0 {
 		return true, nil
@@ -44,11 +47,11 @@ func (r *round) drifted() map[key]bool {
 	now := r.engine.clock.Now()
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
-		if !wanted(m) {
+		if !wanted(m) || r.gone(m) {
 			continue
 		}
 		meta, known := r.state(m)
-		undone := known && r.hasDrifted(m, meta)
+		undone := known && !(meta != nil && meta.Ignored) && r.hasDrifted(m, meta)
 		// It is a fight until the pause after the last healing has passed in peace.
 		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now, undone); wait > 0 {
 			r.contested(m, wait)
@@ -91,7 +94,10 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		}
 		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
 		if changed {
-			news[k] = progress{one.object.hash, one.applied}
+			news[k] = progress{one.object.hash, one.applied, one.foreign}
+		}
+		if one.left {
+			continue
 		}
 		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
 		if !drift && !changed && len(one.notes) == 0 {

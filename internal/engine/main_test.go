@@ -313,7 +313,7 @@ func (r *rig) start(m *mortal) {
 		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
-		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy,
+		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,
 	})
 	check(r.t, err)
 	factory := transport.New(transport.Options{})

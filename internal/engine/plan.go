@@ -38,7 +38,7 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 		switch m := known[o.key]; {
 		case m == nil || m.UID == "":
 			result.Create++
-		case m.RenderHash != o.hash:
+		case m.RenderHash != o.hash && !o.once:
 			result.Update++
 		}
 	}

@@ -32,8 +32,8 @@ func (r *round) recreate(
 				"%w; spec.force does not delete it, because %s: delete it yourself if that can be lost, or take the change out with a patch in spec.config",
 				answer, why)
 		}
-		if !r.in.Spec.Force {
-			return cluster.Applied{}, fmt.Errorf("%w; set spec.force to have it deleted and made anew", answer)
+		if !r.in.Spec.Force && !isForced(o.Unstructured) && !isForced(live) {
+			return cluster.Applied{}, fmt.Errorf("%w; set spec.force, or the annotation %s: enabled, to have it deleted and made anew", answer, ForceAnnotation)
 		}
 		ref.UID = live.GetUID()
 		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.GetResourceVersion()})
@@ -46,7 +46,7 @@ func (r *round) recreate(
 			}
 		}
 	}
-	return r.client.Apply(ctx, o.Unstructured, cluster.ApplyOptions{Manager: options.Manager})
+	return r.client.Apply(ctx, o.whole, cluster.ApplyOptions{Manager: options.Manager, Only: cluster.Absent()})
 }
 
 // irreplaceable says why an object is not deleted to be made anew; "" when it may be.

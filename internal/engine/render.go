@@ -37,16 +37,23 @@ type render struct {
 	rendered
 	objects []object
 	keys    map[key]bool
+	// ignored are objects that are not applied, by their annotation.
+	ignored map[key]bool
 	// unsure says that a kind is not known yet, so that it may turn out to have no namespace.
 	unsure bool
 }
 
-// object is one of them.
+// object is one of them, without the fields that others own.
 type object struct {
 	key   key
 	hash  string
 	stage int
 	*unstructured.Unstructured
+	// whole is the object with the fields that others own, as it is created, and yielded are the pointers to these.
+	whole   *unstructured.Unstructured
+	yielded []string
+	// once says that it is applied only to create it.
+	once bool
 }
 
 // renders is what all installations share to render their releases.
@@ -124,7 +131,7 @@ func (r *rendering) objects(ctx context.Context, a *aim) (*render, error) {
 // name tells all that a render depends on.
 func (r *rendering) name(target *Target) (string, error) {
 	raw, err := json.Marshal([]any{
-		r.salt, r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Variables,
+		r.salt, r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Spec.Drift, r.in.Variables,
 	})
 	if err != nil {
 		return "", failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))

@@ -49,6 +49,8 @@ type session struct {
 type progress struct {
 	hash    string
 	applied cluster.Applied
+	// foreign says that the object is somebody else's, and stays that.
+	foreign bool
 }
 
 // checked is what was found of a member's health, and at which resourceVersions: the watch's and the answer's.

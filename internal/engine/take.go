@@ -39,17 +39,25 @@ type taker struct {
 // It does so without force first, so that it is known whom something is taken from. An object that changed between two
 // requests is asked for anew, for it may belong to somebody else by now.
 func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
-	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(m)}
+	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(o, m)}
 	if m != nil {
 		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
 	}
 	done := result{object: o}
+	if meta := t.seen(m); meta != nil && meta.Ignored {
+		done.left = true
+		done.applied = cluster.Applied{UID: meta.UID, ResourceVersion: meta.ResourceVersion, Fingerprint: meta.Fingerprint(t.manager)}
+		return done
+	}
 	for range maxTries {
 		done.notes, done.rivals = nil, nil
-		done.applied, done.err = t.client.Apply(ctx, o.Unstructured, options)
+		done.applied, done.err = t.begin(ctx, o, &options)
 		conflict, _ := errors.AsType[*cluster.ConflictError](done.err)
 		if conflict == nil && !errors.Is(done.err, cluster.ErrChanged) {
 			break
+		}
+		if o.once {
+			return t.leave(ctx, done, m)
 		}
 		t.insist(ctx, &done, m, conflict, &options)
 		if !errors.Is(done.err, cluster.ErrChanged) {
@@ -57,7 +65,7 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 		}
 	}
 	if done.err == nil && done.applied.Strays != nil {
-		done.applied, done.err = t.reclaim(ctx, o, cluster.Version{UID: done.applied.UID, ResourceVersion: done.applied.ResourceVersion}, done.applied.Strays, options)
+		done.applied, done.err = t.reclaim(ctx, o, done.applied.Version(), done.applied.Strays, options)
 	}
 	if errors.Is(done.err, cluster.ErrInvalid) && m != nil && m.UID != "" {
 		done.applied, done.err = t.untangle(ctx, o, options, done.err)
@@ -65,15 +73,76 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 	if errors.Is(done.err, cluster.ErrImmutable) {
 		done.applied, done.err = t.recreate(ctx, o, m, options, done.err)
 	}
+	if done.err == nil && done.applied.Created && len(o.yielded) > 0 {
+		done.applied, done.err = t.yield(ctx, o, done.applied)
+	}
 	if done.err == nil && done.applied.Deleting {
 		done.err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
 	}
 	return done
 }
 
+// begin sends an object: whole if nothing is there, and otherwise without the fields that others own, which are yielded
+// first.
+func (t *taker) begin(ctx context.Context, o object, options *cluster.ApplyOptions) (cluster.Applied, error) {
+	if options.Only == cluster.Absent() || len(o.yielded) == 0 {
+		what := o.Unstructured
+		if options.Only == cluster.Absent() {
+			what = o.whole
+		}
+		return t.client.Apply(ctx, what, *options)
+	}
+	yielded, err := t.yield(ctx, o, cluster.Applied{UID: options.Only.UID})
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		options.Only = cluster.Absent()
+		return t.client.Apply(ctx, o.whole, *options)
+	case err != nil:
+		return cluster.Applied{}, err
+	}
+	if yielded.UID == options.Only.UID {
+		options.Only = yielded.Version()
+	}
+	return t.client.Apply(ctx, o.Unstructured, *options)
+}
+
+// yield gives up the fields that others own, where this installation has them still.
+func (t *taker) yield(ctx context.Context, o object, applied cluster.Applied) (cluster.Applied, error) {
+	ref := refOfObject(o.Unstructured)
+	live, err := t.client.Metadata(ctx, ref)
+	if err != nil || live.UID != applied.UID {
+		return applied, err
+	}
+	entries := cluster.Yield(live.ManagedFields, t.manager, o.whole, o.yielded)
+	if entries == nil {
+		applied.ResourceVersion = live.ResourceVersion
+		return applied, nil
+	}
+	yielded, err := t.client.Manage(ctx, ref, versionOf(live), cluster.Management{Entries: entries, Manager: t.manager})
+	yielded.Created, yielded.Made, yielded.Changed = applied.Created, applied.Made, true
+	return yielded, err
+}
+
+// leave leaves an object as it is, because it is there, and only to be created. It is a member if it was made for that.
+func (t *taker) leave(ctx context.Context, done result, m *modulesv1.Member) result {
+	live, err := t.client.Metadata(ctx, refOfObject(done.object.Unstructured))
+	if err != nil {
+		done.err = err
+		return done
+	}
+	print := cluster.Fingerprint(live, t.manager)
+	done.left, done.foreign, done.err = true, live.Labels[Label] != t.label || print == "", nil
+	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: print, Made: cluster.MadeBy(live, t.manager)}
+	return done
+}
+
+func versionOf(live *metav1.PartialObjectMetadata) cluster.Version {
+	return cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
+}
+
 // expected is what an apply is for, as far as is known without a request: whatever else is there is looked at first.
-func (t *taker) expected(m *modulesv1.Member) cluster.Version {
-	if m == nil || m.UID == "" {
+func (t *taker) expected(o object, m *modulesv1.Member) cluster.Version {
+	if o.once || m == nil || m.UID == "" {
 		return cluster.Absent()
 	}
 	if found, known := t.watched(m); known && found == nil {
@@ -117,7 +186,7 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 		return
 	}
 	done.notes = right.notes
-	forced.Only = cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
+	forced.Only = versionOf(live)
 	if right.heirs != nil {
 		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {
 			done.err = err
@@ -184,23 +253,26 @@ func isBequeathed(entry cluster.Entry) bool {
 // inherit takes over the fields of others, together with the labels: from then on the object is this installation's,
 // whatever happens before the next request.
 func (t *taker) inherit(ctx context.Context, o object, live *metav1.PartialObjectMetadata, heirs func(cluster.Entry) bool) (cluster.Version, error) {
-	only := cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}
 	entries := cluster.Inherit(live.ManagedFields, t.manager, heirs)
 	if entries == nil {
-		return only, nil
+		return versionOf(live), nil
+	}
+	if yielded := cluster.Yield(entries, t.manager, o.whole, o.yielded); yielded != nil {
+		entries = yielded
 	}
 	labels := maps.Clone(o.GetLabels())
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !slices.Contains(ours(), name) })
-	return t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Labels: labels, Manager: t.manager})
+	applied, err := t.client.Manage(ctx, refOfObject(o.Unstructured), versionOf(live), cluster.Management{Entries: entries, Labels: labels, Manager: t.manager})
+	return applied.Version(), err
 }
 
 // reclaim removes what others have put into lists of an object, by applying it once more.
 func (t *taker) reclaim(ctx context.Context, o object, only cluster.Version, entries []cluster.Entry, options cluster.ApplyOptions) (cluster.Applied, error) {
-	only, err := t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Manager: t.manager})
+	managed, err := t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Manager: t.manager})
 	if err != nil {
 		return cluster.Applied{}, err
 	}
-	options.Only, options.Force = only, true
+	options.Only, options.Force = managed.Version(), true
 	return t.client.Apply(ctx, o.Unstructured, options)
 }
 
@@ -215,7 +287,7 @@ func (t *taker) untangle(ctx context.Context, o object, options cluster.ApplyOpt
 	if entries == nil {
 		return cluster.Applied{}, answer
 	}
-	return t.reclaim(ctx, o, cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}, entries, options)
+	return t.reclaim(ctx, o, versionOf(live), entries, options)
 }
 
 // taken tells who had set the fields that are now taken over; nothing when nobody had.

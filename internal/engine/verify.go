@@ -56,7 +56,7 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	known := index(r.record.Data.Members)
 	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
 		m := known[o.key]
-		skip := !only[o.key] || m == nil || r.engine.fights.Wait(r.key(), watched(refOf(m)), now, false) > 0
+		skip := !only[o.key] || m == nil || r.gone(m) || r.engine.fights.Wait(r.key(), watched(refOf(m)), now, false) > 0
 		if skip {
 			delete(r.session.verifying, o.key)
 		}

@@ -67,7 +67,7 @@ func (r *round) judge(ctx context.Context) error {
 	blind := r.blind()
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
-		if wanted(m) && !r.known(m, checker, blind) {
+		if wanted(m) && !r.gone(m) && !r.known(m, checker, blind) {
 			unread = append(unread, m)
 		}
 	}
@@ -188,7 +188,7 @@ func (r *round) report(checker *health.Checker) {
 	r.out.Waiting, r.failing = nil, false
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
-		if !wanted(m) {
+		if !wanted(m) || r.gone(m) {
 			continue
 		}
 		if !checker.NeedsObject(kindOf(m)) {

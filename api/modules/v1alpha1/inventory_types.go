@@ -291,6 +291,11 @@ type Member struct {
 	// +optional
 	Adopted bool `json:"a,omitempty"`
 
+	// Ended says that the object is a Job that ended well, and that its time to live has removed, or will: it is not made
+	// again for the same release.
+	// +optional
+	Ended bool `json:"e,omitempty"`
+
 	// Claimed says that another installation has the object, whose UID is on record, and that this one was refused it for
 	// that reason alone: the other hands it over instead of removing it.
 	// +optional

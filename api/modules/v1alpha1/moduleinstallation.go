@@ -56,6 +56,14 @@ func (in *ModuleInstallationSpec) GetAdopt() AdoptPolicy {
 	return in.Adopt
 }
 
+// GetIgnored returns the fields that others own.
+func (in *ModuleInstallationSpec) GetIgnored() []DriftIgnore {
+	if in.Drift == nil {
+		return nil
+	}
+	return in.Drift.Ignore
+}
+
 // GetDeletionMode returns what becomes of the module when the object is deleted, or "" when the template's mode counts.
 func (in *ModuleInstallationSpec) GetDeletionMode() DeletionMode {
 	if in.Deletion == nil {

@@ -112,6 +112,10 @@ type ModuleInstallationSpec struct {
 	// +optional
 	Adopt AdoptPolicy `json:"adopt,omitempty"`
 
+	// Drift says what others may change in the release's objects.
+	// +optional
+	Drift *DriftPolicy `json:"drift,omitempty"`
+
 	// Prune says what becomes of objects that a new release, or a new config, no longer holds.
 	// +optional
 	Prune *PrunePolicy `json:"prune,omitempty"`
@@ -279,6 +283,34 @@ type UpgradePolicy struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +optional
 	Approve string `json:"approve,omitempty"`
+}
+
+// DriftPolicy says what others may change in a release's objects.
+type DriftPolicy struct {
+	// Ignore names fields that others own. An object is created with them, and is never applied with them again: a value
+	// that somebody sets stays.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Ignore []DriftIgnore `json:"ignore,omitempty"`
+}
+
+// DriftIgnore names fields of some objects.
+type DriftIgnore struct {
+	// Target selects the objects, as they are applied. Without it, all are meant.
+	// +optional
+	Target *PatchTarget `json:"target,omitempty"`
+
+	// Paths are JSON pointers to fields, such as '/spec/replicas'. A '/' in a key is written '~1', and an item of a list
+	// is named by its place in the release's manifest. What is below a field is meant with it.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^(/([^/~]|~[01])+)+$`
+	// +kubebuilder:validation:XValidation:rule="self.all(path, !path.matches('^/(apiVersion|kind|metadata(/(name|namespace|labels))?)$'))",message="what names the object, and its metadata and labels as a whole, cannot be left out"
+	// +required
+	Paths []string `json:"paths"`
 }
 
 // PrunePolicy says what becomes of objects that are no longer part of an installation.

@@ -163,7 +163,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 		Connect: func(id watch.Identity) (metadata.Interface, kmeta.RESTMapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
-		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy,
+		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,
 		Notify: woken.Notify,
 	})
 	check(t, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,63 @@ func Reclaim(entries []Entry, manager string, object *unstructured.Unstructured,
 		})
 		return found
 	})
+}
+
+// Yield takes fields of the object from the manager's entry, by their JSON pointers, so that an apply without them leaves
+// them as they are. It is nil when the manager has none of them.
+func Yield(entries []Entry, manager string, object *unstructured.Unstructured, pointers []string) []Entry {
+	at := slices.IndexFunc(entries, func(one Entry) bool { return appliedBy(one, manager) })
+	if at < 0 {
+		return nil
+	}
+	fields, given := fieldsOf(entries[at]), &fieldpath.Set{}
+	fields.Iterate(func(path fieldpath.Path) {
+		if slices.ContainsFunc(pointers, func(pointer string) bool { return isUnder(path, Tokens(pointer), object.Object) }) {
+			given.Insert(path.Copy())
+		}
+	})
+	if given.Empty() {
+		return nil
+	}
+	left := slices.Clone(entries)
+	left[at].FieldsV1 = fieldsV1(fields.Difference(given))
+	return left
+}
+
+// Tokens are the parts of a JSON pointer, as RFC 6901 has them.
+func Tokens(pointer string) []string {
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i])
+	}
+	return tokens
+}
+
+// isUnder says that the path is where the tokens lead to in the value, or below that.
+func isUnder(path fieldpath.Path, tokens []string, value any) bool {
+	if len(path) < len(tokens) {
+		return false
+	}
+	for i, token := range tokens {
+		switch element := path[i]; {
+		case element.FieldName != nil:
+			if *element.FieldName != token {
+				return false
+			}
+			fields, _ := value.(map[string]any)
+			value = fields[token]
+		case element.Key != nil, element.Value != nil:
+			list, _ := value.([]any)
+			at, err := strconv.Atoi(token)
+			if err != nil || at < 0 || at >= len(list) || !isItem(element, list[at]) {
+				return false
+			}
+			value = list[at]
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // ByKubectl says that a person has set the fields, with one of kubectl's commands.
@@ -139,6 +197,9 @@ func fieldsV1(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(raw))
 }
 
+// Version is the object's, as it was answered.
+func (a Applied) Version() Version { return Version{UID: a.UID, ResourceVersion: a.ResourceVersion} }
+
 // Management is what is recorded of an object's owner and managers.
 type Management struct {
 	// Entries take the place of all that are there.
@@ -149,11 +210,11 @@ type Management struct {
 }
 
 // Manage replaces what is recorded of an object's managers, in the one version that is given, and changes nothing else
-// but labels. Another version is a *ChangedError. It gives the version that the object has then.
-func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Management) (Version, error) {
+// but labels. Another version is a *ChangedError.
+func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Management) (Applied, error) {
 	segments, err := c.segments("patch", ref)
 	if err != nil {
-		return Version{}, err
+		return Applied{}, err
 	}
 	metadata := map[string]any{"uid": only.UID, "resourceVersion": only.ResourceVersion, "managedFields": set.Entries}
 	if len(set.Labels) > 0 {
@@ -161,12 +222,12 @@ func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Manageme
 	}
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		return Version{}, c.invalid("patch", ref, err.Error())
+		return Applied{}, c.invalid("patch", ref, err.Error())
 	}
 	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body).Param("fieldManager", set.Manager)
 	answer, _, err := c.send(ctx, "patch", ref, request)
 	if err != nil {
-		return Version{}, err
+		return Applied{}, err
 	}
-	return Version{UID: answer.UID, ResourceVersion: answer.ResourceVersion}, nil
+	return appliedOf(answer, set.Manager), nil
 }

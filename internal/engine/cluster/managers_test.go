@@ -57,11 +57,11 @@ func TestListItemsAreReclaimed(t *testing.T) {
 	}
 	entries := cluster.Reclaim(live.GetManagedFields(), manager, manifest, cluster.ByKubectl)
 	version := cluster.Version{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
-	version, err := subject.Manage(t.Context(), refTo(live, cluster.Applied{}), version, cluster.Management{Manager: manager, Entries: entries})
+	managed, err := subject.Manage(t.Context(), refTo(live, cluster.Applied{}), version, cluster.Management{Manager: manager, Entries: entries})
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager, Only: version})
+	apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager, Only: managed.Version()})
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func TestFieldsAreInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == other })
-	version, err := subject.Manage(t.Context(), refTo(before, cluster.Applied{}), cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion},
+	managed, err := subject.Manage(t.Context(), refTo(before, cluster.Applied{}), cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion},
 		cluster.Management{Manager: manager, Entries: entries, Labels: map[string]string{cluster.PartOf: "me"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, subject, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager, Only: version})
+	apply(t, subject, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager, Only: managed.Version()})
 	after := before.DeepCopy()
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(after), after); err != nil {
 		t.Fatal(err)
@@ -107,5 +107,48 @@ func TestFieldsAreInherited(t *testing.T) {
 	}
 	if cluster.Inherit(live.ManagedFields, manager, func(cluster.Entry) bool { return false }) != nil {
 		t.Error("entries that nobody chose are inherited")
+	}
+}
+
+// TestYieldedFieldsStay: a field that the manager has yielded keeps its value when it is applied no more, whoever set it.
+func TestYieldedFieldsStay(t *testing.T) {
+	t.Parallel()
+	subject, _ := admin(t)
+	whole := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: subject, namespace: %s, annotations: {a/b: "1"}}, spec: {replicas: 2,
+		selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: x, image: x}, {name: c, image: i}]}}}}`, env.NewNamespace(t))
+	lean := whole.DeepCopy()
+	unstructured.RemoveNestedField(lean.Object, "spec", "replicas")
+	unstructured.RemoveNestedField(lean.Object, "metadata", "annotations", "a/b")
+	containers, _, _ := unstructured.NestedSlice(lean.Object, "spec", "template", "spec", "containers")
+	delete(containers[1].(map[string]any), "image")
+	if err := unstructured.SetNestedSlice(lean.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+		t.Fatal(err)
+	}
+	made := apply(t, subject, whole, cluster.ApplyOptions{Manager: manager})
+	live, err := subject.Metadata(t.Context(), refTo(whole, made))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pointers := []string{"/spec/replicas", "/metadata/annotations/a~1b", "/spec/template/spec/containers/1/image", "/spec/nothing", "/spec/replicas/0"}
+	entries := cluster.Yield(live.ManagedFields, manager, whole, pointers)
+	managed, err := subject.Manage(t.Context(), refTo(whole, made), made.Version(), cluster.Management{Entries: entries, Manager: manager})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if managed.Fingerprint == made.Fingerprint {
+		t.Error("the fingerprint is of the fields that were yielded still")
+	}
+	apply(t, subject, lean, cluster.ApplyOptions{Manager: manager})
+	after := whole.DeepCopy()
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(after), after); err != nil {
+		t.Fatal(err)
+	}
+	replicas, _, _ := unstructured.NestedInt64(after.Object, "spec", "replicas")
+	containers, _, _ = unstructured.NestedSlice(after.Object, "spec", "template", "spec", "containers")
+	if image := containers[1].(map[string]any)["image"]; replicas != 2 || image != "i" || after.GetAnnotations()["a/b"] != "1" {
+		t.Errorf("replicas %d, image %v, annotations %v", replicas, image, after.GetAnnotations())
+	}
+	if cluster.Yield(entries, manager, whole, pointers) != nil {
+		t.Error("there is something to be yielded still")
 	}
 }

@@ -90,6 +90,9 @@ func (s *subjectWatch) remove(name string) []notice {
 		return nil
 	}
 	s.drop(name)
+	if old.Ended && s.wanted(old) {
+		s.ended[name] = old.UID
+	}
 	return s.notices(name, old, Deleted)
 }
 
@@ -104,6 +107,7 @@ func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice 
 // keep remembers the object, unless it is spare and there are too many of these, or too many managers of it.
 func (s *subjectWatch) keep(name string, object *Meta) {
 	s.drop(name)
+	delete(s.ended, name)
 	if !s.wanted(object) {
 		if object.crowded || !s.watcher.takeSpare() {
 			s.missed.add(object.PartOf)

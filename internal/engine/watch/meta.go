@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,10 @@ type Meta struct {
 	Deleting bool
 	// Kept says that somebody keeps the object from being deleted.
 	Kept bool
+	// Ignored says that the object is to be left as it is.
+	Ignored bool
+	// Ended says that the object is a Job that has ended well, and has a time to live after that.
+	Ended bool
 
 	prints []imprint
 	// crowded says that the object has too many managers for any to be kept.
@@ -52,7 +57,8 @@ func (w *Watcher) remember(object *metav1.PartialObjectMetadata, manager string)
 	remembered := &Meta{
 		UID: object.UID, ResourceVersion: object.ResourceVersion, Generation: object.Generation,
 		PartOf: object.Labels[w.options.Label], Deleting: object.DeletionTimestamp != nil,
-		Kept: w.options.KeptBy(object) != "",
+		Kept:    w.options.KeptBy(object) != "",
+		Ignored: w.options.Ignored != nil && w.options.Ignored(object), Ended: ended(object.ManagedFields),
 	}
 	own := w.own(object.ManagedFields, manager)
 	if len(own) > maxManagers {
@@ -66,6 +72,20 @@ func (w *Watcher) remember(object *metav1.PartialObjectMetadata, manager string)
 		})
 	}
 	return remembered
+}
+
+// ended reads from what the managers of a Job have set that it has ended well, and has a time to live.
+func ended(entries []metav1.ManagedFieldsEntry) bool {
+	complete, mortal := false, false
+	for i := range entries {
+		fields := entries[i].FieldsV1
+		if fields == nil {
+			continue
+		}
+		complete = complete || entries[i].Subresource == "status" && bytes.Contains(fields.GetRawBytes(), []byte(`"f:completionTime"`))
+		mortal = mortal || entries[i].Subresource == "" && bytes.Contains(fields.GetRawBytes(), []byte(`"f:ttlSecondsAfterFinished"`))
+	}
+	return complete && mortal
 }
 
 // own are the entries of applied fields: the first one of the manager, or without one of each manager that may be an

@@ -29,6 +29,8 @@ type subjectWatch struct {
 	owners  map[string]reader
 	waiting map[string]struct{}
 	objects map[string]*Meta
+	// ended are Jobs that ended well, and went when their time to live was over.
+	ended map[string]types.UID
 	// spare counts the objects that no owner here has; missed are those of them that were not kept.
 	spare  int
 	missed missed
@@ -49,7 +51,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 		watcher: watcher, subject: subject, paged: true,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
 		owners: map[string]reader{}, waiting: map[string]struct{}{},
-		objects: map[string]*Meta{},
+		objects: map[string]*Meta{}, ended: map[string]types.UID{},
 	}
 }
 
@@ -62,6 +64,17 @@ func (w *Watcher) State(owner string, ref Ref) (found *Meta, known bool) {
 		return nil, false
 	}
 	return members.state(value, ref.Name)
+}
+
+// Ended says that the object of the reference's UID was a Job that ended well, had a time to live, and is gone since.
+func (w *Watcher) Ended(owner string, ref Ref) bool {
+	members, _ := w.find(owner, ref)
+	if members == nil {
+		return false
+	}
+	members.mu.Lock()
+	defer members.mu.Unlock()
+	return ref.UID != "" && members.ended[ref.Name] == ref.UID
 }
 
 // find gives the watch that sees the object for the owner, if there is one.
@@ -118,6 +131,7 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	}
 	if old != nil && old.UID == now.UID {
 		now.Deleting = now.Deleting || old.Deleting && unchanged(old, written)
+		now.Ignored, now.Ended = old.Ignored, old.Ended
 		for _, one := range old.prints {
 			if one.manager != now.prints[0].manager {
 				now.prints = append(now.prints, one)

@@ -71,6 +71,8 @@ type Options struct {
 	Fingerprint func(object metav1.Object, manager string) string
 	// KeptBy says how somebody keeps an object from being deleted; "" when nobody does. Required.
 	KeptBy func(object metav1.Object) string
+	// Ignored says that an object is to be left as it is. nil means that none is.
+	Ignored func(object metav1.Object) bool
 	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
 	// nor call Close. nil means that nobody listens.
 	Notify func(owner string, ref Ref, event Event)

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+)
+
+// Annotations on single objects, in the release's manifests or on what is in the cluster.
+const (
+	// SSAAnnotation says how its object is applied: 'Ignore' is not at all, and 'IfNotPresent' only to create it.
+	SSAAnnotation = cluster.SSAAnnotation
+	// ForceAnnotation, with the value 'enabled', is spec.force for its object alone.
+	ForceAnnotation = "modules.sluice.dev/force"
+)
+
+// The values of SSAAnnotation.
+const (
+	ssaIgnore       = cluster.SSAIgnore
+	ssaIfNotPresent = "IfNotPresent"
+)
+
+// annotated checks an object's annotations, and says how it is applied.
+func annotated(o *unstructured.Unstructured) (ssa string, err error) {
+	ssa, force := o.GetAnnotations()[SSAAnnotation], o.GetAnnotations()[ForceAnnotation]
+	if !slices.Contains([]string{"", ssaIgnore, ssaIfNotPresent}, ssa) {
+		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be %s or %s", describe(refOfObject(o)), SSAAnnotation, ssa, ssaIgnore, ssaIfNotPresent)
+	}
+	if !slices.Contains([]string{"", "enabled", "disabled"}, force) {
+		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be enabled or disabled", describe(refOfObject(o)), ForceAnnotation, force)
+	}
+	return ssa, nil
+}
+
+// isForced says that an object may be deleted and made anew, if it cannot be changed in place.
+func isForced(o *unstructured.Unstructured) bool {
+	return o.GetAnnotations()[ForceAnnotation] == "enabled"
+}
+
+// letIgnoredGo lets go of members that the release does not apply any more, by their annotation.
+func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
+	var released []string
+	var failed []memberError
+	for i := range r.record.Data.Members {
+		m := &r.record.Data.Members[i]
+		if !made.ignored[keyOf(m)] {
+			continue
+		}
+		ref, live, err := find(ctx, r.client, refOf(m))
+		if err == nil && r.owner().owns(live, m) {
+			err = r.client.Release(ctx, ref, live, r.manager(), ours())
+		}
+		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			failed = append(failed, memberError{ref, err})
+			continue
+		}
+		released = append(released, describe(ref))
+		r.forget(keyOf(m), letGo)
+	}
+	err := joined(StageApply, modulesv1.ApplyFailedReason, failed)
+	if len(released) > 0 {
+		r.note(modulesv1.OrphanedReason, "let go of %s: the release says %s: %s", some(released), SSAAnnotation, ssaIgnore)
+		err = errors.Join(err, r.saveRemoved(ctx))
+	}
+	return err
+}
+
+// ignoring are the rules of spec.drift.ignore.
+type ignoring []ignoreRule
+
+type ignoreRule struct {
+	group, version, kind, name, namespace *regexp.Regexp
+	labels, annotations                   labels.Selector
+	paths                                 []string
+}
+
+func newIgnoring(rules []modulesv1.DriftIgnore) (ignoring, error) {
+	var all ignoring
+	for i, one := range rules {
+		rule, err := newIgnoreRule(one)
+		if err != nil {
+			return nil, fmt.Errorf("spec.drift.ignore[%d].target: %w", i, err)
+		}
+		all = append(all, rule)
+	}
+	return all, nil
+}
+
+func newIgnoreRule(one modulesv1.DriftIgnore) (rule ignoreRule, err error) {
+	target := modulesv1.PatchTarget{}
+	if one.Target != nil {
+		target = *one.Target
+	}
+	rule.paths = one.Paths
+	for _, part := range []struct {
+		into **regexp.Regexp
+		text string
+	}{
+		{&rule.group, target.Group}, {&rule.version, target.Version}, {&rule.kind, target.Kind},
+		{&rule.name, target.Name}, {&rule.namespace, target.Namespace},
+	} {
+		if part.text == "" {
+			part.text = ".*"
+		}
+		if *part.into, err = regexp.Compile("^(?:" + part.text + ")$"); err != nil {
+			return rule, err
+		}
+	}
+	if rule.labels, err = labels.Parse(target.LabelSelector); err != nil {
+		return rule, err
+	}
+	rule.annotations, err = labels.Parse(target.AnnotationSelector)
+	return rule, err
+}
+
+func (r ignoreRule) means(o *unstructured.Unstructured) bool {
+	gvk := o.GroupVersionKind()
+	return r.group.MatchString(gvk.Group) && r.version.MatchString(gvk.Version) && r.kind.MatchString(gvk.Kind) &&
+		r.name.MatchString(o.GetName()) && r.namespace.MatchString(o.GetNamespace()) &&
+		r.labels.Matches(labels.Set(o.GetLabels())) && r.annotations.Matches(labels.Set(o.GetAnnotations()))
+}
+
+// split is the object without the fields that others own, and the pointers to those that it has; the object itself and
+// none when it has none of them.
+func (all ignoring) split(o *unstructured.Unstructured) (lean *unstructured.Unstructured, paths []string, err error) {
+	lean = o
+	for _, rule := range all {
+		if !rule.means(o) {
+			continue
+		}
+		for _, path := range rule.paths {
+			if lean == o {
+				lean = o.DeepCopy()
+			}
+			found, err := leaveOut(lean.Object, cluster.Tokens(path))
+			if err != nil {
+				return nil, nil, fmt.Errorf("spec.drift.ignore: %s in %s %w", path, describe(refOfObject(o)), err)
+			}
+			if found && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return o, nil, nil
+	}
+	return lean, paths, nil
+}
+
+// leaveOut removes a field, if it is there. Items of lists are not removed, as others would have their places then.
+func leaveOut(value any, tokens []string) (found bool, err error) {
+	for i, token := range tokens {
+		last := i == len(tokens)-1
+		switch in := value.(type) {
+		case map[string]any:
+			next, there := in[token]
+			if last && there {
+				delete(in, token)
+			}
+			if last || !there {
+				return there, nil
+			}
+			value = next
+		case []any:
+			at, err := strconv.Atoi(token)
+			if err != nil || at < 0 || at >= len(in) {
+				return false, nil
+			}
+			if last {
+				return false, errors.New("is an item of a list: name a field of it")
+			}
+			value = in[at]
+		default:
+			return false, nil
+		}
+	}
+	return false, nil
+}
