@@ -127,6 +127,8 @@ func TestDefaultsOfUnsetFields(t *testing.T) {
 	check("retry interval", time.Minute, install.Spec.GetRetryInterval())
 	check("timeout", 5*time.Minute, install.Spec.GetTimeout())
 	check("management", modulesv1.ManagementManaged, install.Spec.GetManagement())
+	check("adopt", modulesv1.AdoptIfUnowned, install.Spec.GetAdopt())
+	check("ignored", 0, len(install.Spec.GetIgnored()))
 	check("deletion", modulesv1.DeletionMode(""), install.Spec.GetDeletionMode())
 	check("upgrade mode", modulesv1.UpgradeAutomatic, install.Spec.GetUpgradeMode())
 	check("largest step", modulesv1.StepMajor, install.Spec.GetMaxStep())
