@@ -50,7 +50,10 @@ func TestWhatIsServedRuns(t *testing.T) {
 		"NoSources":  {"releases are fetched as sources", serving{modulesGroup: modules}, nil, nil, sourceGroup + " GitRepository"},
 		"Named":      {"more is served than is wanted", serving{sourceGroup: sources, modulesGroup: modules}, []string{"modules"}, []string{"modules"}, ""},
 		"NamedInVain": {
-			"what is named is wanted", serving{sourceGroup: sources}, []string{"source", "modules"}, nil,
+			"what is named is wanted",
+			serving{sourceGroup: sources},
+			[]string{"source", "modules"},
+			nil,
 			modulesGroup + " ModuleTemplate, " + modulesGroup + " Module, ",
 		},
 		"NamedWithoutSources": {"releases are fetched as sources", serving{modulesGroup: modules}, []string{"modules"}, nil, sourceGroup + " GitRepository"},

@@ -30,6 +30,7 @@ func (d *demo) walk(ctx context.Context) error {
 		{"The channel moves back, and the downgrade is refused", d.downgradeRefused},
 		{"An edit and a deletion by somebody else are healed", d.driftHealed},
 		{"Users' data keeps the module from being deleted", d.deletionBlocked},
+		{"A user's volume in the module's Namespace survives the uninstall", d.userDataSurvives},
 	}
 	for i, step := range steps {
 		d.say("\n--- %d. %s", i+1, step.title)
