@@ -51,8 +51,7 @@ const (
 	// the channel. Negative polarity.
 	ConflictCondition = "Conflict"
 
-	// InUseCondition is True while an installation needs the release; the template is not deleted meanwhile. It has no
-	// influence on Ready.
+	// InUseCondition is True while an installation needs the release. It has no influence on Ready.
 	InUseCondition = "InUse"
 )
 
@@ -157,7 +156,7 @@ const (
 	// Create it, or correct artifact.sourceRef.
 	SourceNotFoundReason = "SourceNotFound"
 
-	// ArtifactChangedReason: the source has another artifact than this version was first seen with. It is not used.
+	// ArtifactChangedReason: the source has another artifact than this version was installed with. It is not used.
 	// Publish it under a higher version.
 	ArtifactChangedReason = "ArtifactChanged"
 
