@@ -98,7 +98,8 @@ func (f *finding) offered() status.Fact {
 	}
 	var messages []string
 	for _, reason := range []catalog.Reason{
-		catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict, catalog.ChannelOverridden, catalog.VersionUnknown, catalog.Alias,
+		catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict, modulesv1.DefaultConfigNotServedReason,
+		catalog.ChannelOverridden, catalog.VersionUnknown, catalog.Alias,
 	} {
 		found, ok := f.find(reason)
 		if !ok {

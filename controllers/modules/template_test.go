@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -519,6 +520,23 @@ func TestAnOldTemplateRaisesVersionAndArtifactTogether(t *testing.T) {
 		return t.Status.Version == "2.0.0" && t.Status.Content == digestOf('2')
 	})
 	p.look(template, ready, "Unknown Progressing")
+}
+
+// TestADefaultConfigThatNobodyCanCreateIsTold: once the release was installed, which might have brought its kind along.
+func TestADefaultConfigThatNobodyCanCreateIsTold(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	template := p.release("foo-1", "1.0.0", "", '1')
+	template.Spec.DefaultConfig = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"cache.example.com/v1","kind":"Rediss","metadata":{"name":"x"}}`)}
+	p.create(template)
+	p.look(template, offered, "True Succeeded")
+	p.isInstalled(template)
+	p.poke(template)
+	p.look(template, offered, "True DefaultConfigNotServed")
+	p.edit(template, func() {
+		template.Spec.DefaultConfig.Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`)
+	})
+	p.look(template, offered, "True Succeeded")
 }
 
 func TestACommitHasAGitRepository(t *testing.T) {

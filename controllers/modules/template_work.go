@@ -2,6 +2,7 @@ package modules
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/controllers/modules/offers"
@@ -70,6 +73,7 @@ func (k *templates) Work(ctx context.Context, obj *modulesv1.ModuleTemplate, _ k
 		}
 	}
 	k.describe(obj, &f)
+	f.findings = append(f.findings, k.unserved(obj)...)
 	f.looked = true
 	return f, f.problem()
 }
@@ -146,6 +150,23 @@ func (f *finding) wait(obj *modulesv1.ModuleTemplate, err error) {
 		return
 	}
 	f.waiting = fmt.Sprintf("Waiting: %s", err)
+}
+
+// unserved says that nobody can create the default configuration. Before the release was installed that says nothing: it
+// may bring the kind along.
+func (k *templates) unserved(obj *modulesv1.ModuleTemplate) []catalog.Finding {
+	var config metav1.TypeMeta
+	installed := obj.Status.Installed
+	if obj.Spec.DefaultConfig == nil || installed == nil || installed.Content != objects.ContentOf(obj) ||
+		json.Unmarshal(obj.Spec.DefaultConfig.Raw, &config) != nil {
+		return nil
+	}
+	gvk := config.GroupVersionKind()
+	if _, err := k.shared.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); !apimeta.IsNoMatchError(err) {
+		return nil
+	}
+	return []catalog.Finding{{Reason: modulesv1.DefaultConfigNotServedReason, Message: fmt.Sprintf(
+		"defaultConfig is a %s of %s, which the cluster does not serve: correct it, or bring the kind along", config.Kind, config.APIVersion)}}
 }
 
 // refuseContent keeps the version at the content that it was installed with.

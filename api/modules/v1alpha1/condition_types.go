@@ -160,6 +160,10 @@ const (
 	// Publish it under a higher version.
 	ArtifactChangedReason = "ArtifactChanged"
 
+	// DefaultConfigNotServedReason: the release was installed, and the cluster does not serve the kind of its default
+	// configuration, which is not created therefore. Reason of Offered. Correct spec.defaultConfig, or bring its kind along.
+	DefaultConfigNotServedReason = "DefaultConfigNotServed"
+
 	// InstalledReason: an installation runs the release, has begun to, is about to, or may go back to it. Reason of InUse.
 	InstalledReason = "Installed"
 )
