@@ -40,19 +40,17 @@ func (r *round) remove(ctx context.Context, removal *removal, members []modulesv
 
 // settle forgets the members that are gone or let go of, and tells what became of all.
 func (r *round) settle(ctx context.Context, stage Stage, reason string, all []removed) (bool, error) {
-	var deleted, labelled []string
+	told := farewells{let: map[string][]string{}}
 	var failed, kept []memberError
-	var forbidden error
-	stay := map[string][]string{}
 	waiting := false
 	for _, one := range all {
 		ref := refOf(&one.member)
 		if one.deleted {
-			deleted = append(deleted, describe(ref))
+			told.deleted = append(told.deleted, describe(ref))
 		}
 		switch {
 		case errors.Is(one.err, cluster.ErrForbidden) && r.mayLeaveLabels():
-			labelled, forbidden = append(labelled, describe(ref)), one.err
+			told.labelled, told.forbidden = append(told.labelled, describe(ref)), one.err
 			r.forget(keyOf(&one.member), letGo)
 		case one.err != nil:
 			failed = append(failed, memberError{ref, r.withoutRights(one.err)})
@@ -67,22 +65,12 @@ func (r *round) settle(ctx context.Context, stage Stage, reason string, all []re
 			if one.fate == inherited {
 				r.noteBequest(ref, r.heirs[keyOf(&one.member)])
 			}
-			if one.fate == letGo && one.why != "" {
-				stay[one.why] = append(stay[one.why], describe(ref))
+			if one.fate == letGo {
+				told.let[one.why] = append(told.let[one.why], describe(ref))
 			}
 		}
 	}
-	r.out.Pruned += len(deleted)
-	r.out.Notes = fewer(r.out.Notes)
-	if stage == StagePrune && len(deleted) > 0 {
-		r.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(deleted)), some(deleted))
-	}
-	for _, why := range slices.Sorted(maps.Keys(stay)) {
-		r.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(stay[why]), why)
-	}
-	if len(labelled) > 0 {
-		r.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(labelled), forbidden)
-	}
+	r.tell(stage, told)
 	blocked := modulesv1.PruneBlockedReason
 	if stage == StageDelete {
 		blocked = modulesv1.DeletionBlockedReason
@@ -93,6 +81,34 @@ func (r *round) settle(ctx context.Context, stage Stage, reason string, all []re
 		err = errors.Join(err, r.saveRemoved(ctx))
 	}
 	return err == nil && !waiting, err
+}
+
+// farewells are the names of members that are none any more.
+type farewells struct {
+	deleted []string
+	// let are those that were let go of, by the reason why.
+	let map[string][]string
+	// labelled are those whose labels could not be taken off, because that is forbidden.
+	labelled  []string
+	forbidden error
+}
+
+// tell tells what became of members. That one is gone as it should is told once for all of them.
+func (r *round) tell(stage Stage, told farewells) {
+	r.out.Pruned += len(told.deleted)
+	r.out.Notes = fewer(r.out.Notes)
+	if stage == StagePrune && len(told.deleted) > 0 {
+		r.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(told.deleted)), some(told.deleted))
+	}
+	for _, why := range slices.Sorted(maps.Keys(told.let)) {
+		if why == "" {
+			continue
+		}
+		r.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(told.let[why]), why)
+	}
+	if len(told.labelled) > 0 {
+		r.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(told.labelled), told.forbidden)
+	}
 }
 
 // goingAgain is when a member that is on its way out is looked at again: the watch tells its end, if there is one.
