@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 IMAGE ?= sluice:dev
 
-.PHONY: help generate fmt lint verify test bench demo up down build image
+.PHONY: help generate fmt lint verify test torture bench demo up down build image
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ verify: generate fmt lint ## Generate, format and lint; fail when anything diffe
 
 test: ## Run all tests, with the race detector, against a real API server
 	tests/test.sh
+
+torture: ## Play 2,000 random sequences of what operators and users do; a failure prints its seed
+	SLUICE_TORTURE=$${SLUICE_TORTURE:-2000} go test ./internal/engine -run TestNothingOfAUserIsLost -count=1 -timeout=12h
 
 bench: ## Measure against git, tar, gzip, a plain download and kubectl doing the same work
 	go run ./tests/bench
