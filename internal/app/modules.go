@@ -98,7 +98,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 		return nil
 	}
 	return installation.Options{
-		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Wakes: woken,
+		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Wakes: woken,
 		DefaultServiceAccount: options.DefaultServiceAccount, AllowOwnIdentity: options.ModulesOwnIdentity,
 	}, stop, nil
 }

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -40,12 +41,16 @@ type Table struct {
 	// Facts lists the conditions that the kind states of itself with every report, whatever it ended with. They have no
 	// influence on Ready: what has, is an error.
 	Facts []string
+	// SuspendedReason is that of Ready while the object is; empty, Ready goes on saying what it said, as Flux has it.
+	SuspendedReason string
 }
 
 // Fact is a condition that a kind states of itself.
 type Fact struct {
 	Type, Reason, Message string
 	Status                metav1.ConditionStatus
+	// Observed is the generation that it was found out for; zero is the present one.
+	Observed int64
 }
 
 // State sets the conditions that the kind states, and takes away those of Facts that it no longer does.
@@ -57,7 +62,7 @@ func (t Table) State(obj conditions.Setter, facts []Fact) {
 	}
 	for _, f := range facts {
 		conditions.Set(obj, &metav1.Condition{
-			Type: f.Type, Status: f.Status, Reason: f.Reason, Message: f.Message, ObservedGeneration: obj.GetGeneration(),
+			Type: f.Type, Status: f.Status, Reason: f.Reason, Message: f.Message, ObservedGeneration: cmp.Or(f.Observed, obj.GetGeneration()),
 		})
 	}
 }
@@ -65,12 +70,12 @@ func (t Table) State(obj conditions.Setter, facts []Fact) {
 // Stated are the facts as they were stated before, for a run that found nothing out.
 func (t Table) Stated(obj conditions.Getter) []Fact { return Kept(obj, t.Facts...) }
 
-// Kept are the conditions of the types as they are.
+// Kept are the conditions of the types as they are, each of the generation that it was found out for.
 func Kept(obj conditions.Getter, types ...string) []Fact {
 	var facts []Fact
 	for _, condition := range types {
 		if c := conditions.Get(obj, condition); c != nil {
-			facts = append(facts, Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+			facts = append(facts, Fact{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Observed: c.ObservedGeneration})
 		}
 	}
 	return facts
@@ -217,6 +222,10 @@ func (t Table) HasFailed(obj conditions.Getter) bool {
 func (t Table) Suspended(obj conditions.Setter) {
 	conditions.Delete(obj, meta.StalledCondition)
 	conditions.Delete(obj, meta.ReconcilingCondition)
+	if t.SuspendedReason != "" {
+		t.saySuspended(obj)
+		return
+	}
 	if !conditions.IsUnknown(obj, meta.ReadyCondition) {
 		return
 	}
@@ -225,6 +234,20 @@ func (t Table) Suspended(obj conditions.Setter) {
 	if conditions.IsTrue(obj, t.Stored) {
 		t.summarise(obj)
 	}
+}
+
+// saySuspended says so in Ready, before what it said last. What was unknown then stays so.
+func (t Table) saySuspended(obj conditions.Setter) {
+	ready := metav1.Condition{Type: meta.ReadyCondition, Status: metav1.ConditionUnknown, Message: "Suspended"}
+	switch last := conditions.Get(obj, meta.ReadyCondition); {
+	case last == nil || last.Status == metav1.ConditionUnknown:
+	case last.Reason == t.SuspendedReason:
+		ready = *last
+	default:
+		ready.Status, ready.Message = last.Status, "Suspended; before that: "+last.Message
+	}
+	ready.Reason, ready.ObservedGeneration = t.SuspendedReason, obj.GetGeneration()
+	conditions.Set(obj, &ready)
 }
 
 func (t Table) summarise(obj conditions.Setter) {

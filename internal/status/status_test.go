@@ -227,3 +227,32 @@ func TestHasFailed(t *testing.T) {
 		})
 	}
 }
+
+// TestSuspendedIsSaid: by kinds that have a reason for it, once, whatever Ready said before.
+func TestSuspendedIsSaid(t *testing.T) {
+	t.Parallel()
+	saying := status.Table{SuspendedReason: "Suspended"}
+	for name, tc := range map[string]struct {
+		reason string
+		before func(conditions.Setter)
+		want   string
+	}{
+		"New":    {"nothing is known", func(conditions.Setter) {}, "Unknown Suspended: Suspended"},
+		"AtWork": {"nobody knows how the work would have ended", func(obj conditions.Setter) { saying.Progressing(obj, status.Progress{Message: "building"}) }, "Unknown Suspended: Suspended"},
+		"Ready":  {"what was ready is not looked at any more", func(obj conditions.Setter) { saying.Succeeded(obj, "done", "") }, "True Suspended: Suspended; before that: done"},
+		"Failed": {"what had failed is not tried any more", func(obj conditions.Setter) { saying.Failed(obj, errors.New("down"), status.Standing{}) }, "False Suspended: Suspended; before that: down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			obj := &sourcev1.GitRepository{}
+			tc.before(obj)
+			for range 2 {
+				saying.Suspended(obj)
+			}
+			ready := conditions.Get(obj, meta.ReadyCondition)
+			if got := fmt.Sprintf("%s %s: %s", ready.Status, ready.Reason, ready.Message); got != tc.want || len(obj.Status.Conditions) != 1 {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
+	}
+}

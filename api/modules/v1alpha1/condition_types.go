@@ -195,8 +195,12 @@ const (
 	// NotSelectedReason: the release is newer, and the spec selects another one. Only in status.availableUpgrades.
 	NotSelectedReason = "NotSelected"
 
-	// PausedReason: management is Paused. Set it back to Managed to apply, heal and prune again.
+	// PausedReason: management is Paused. Set it back to Managed to apply, heal and prune again. Ready is False with it where
+	// an object is gone, or is not as it was applied.
 	PausedReason = "Paused"
+
+	// SuspendedReason: the spec suspends all work. Ready keeps the status that it had, and is Unknown where work was going on.
+	SuspendedReason = "Suspended"
 )
 
 // Reasons why work on the objects failed. Except where said, it is tried again after spec.retryInterval.
@@ -205,7 +209,8 @@ const (
 	// allow to do without. Stalled; set serviceAccountName.
 	ServiceAccountMissingReason = "ServiceAccountMissing"
 
-	// ServiceAccountNotFoundReason: the ServiceAccount does not exist. Create it, or correct serviceAccountName.
+	// ServiceAccountNotFoundReason: the ServiceAccount does not exist, and nothing is done in its name, whatever it may do. Create
+	// it, or correct serviceAccountName.
 	ServiceAccountNotFoundReason = "ServiceAccountNotFound"
 
 	// ForbiddenReason: the ServiceAccount may not do what the release needs; the message says what. Grant it with a
@@ -270,6 +275,10 @@ const (
 
 	// DeletionUnknownReason: it could not be found out whether there is users' data. Tried again; the message says why.
 	DeletionUnknownReason = "DeletionUnknown"
+
+	// DependentsReason: other installations have this one in dependsOn. Delete them, take it out there, or set deletion.mode
+	// to Orphan. It does not wait for those that are being deleted, nor when its namespace is.
+	DependentsReason = "Dependents"
 
 	// DeletionFailedReason: some objects could not be removed, or let go of; the message names them. Tried again.
 	DeletionFailedReason = "DeletionFailed"

@@ -374,9 +374,10 @@ type Dependency struct {
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=`.status.resolution.module`
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=`.spec.module.channel`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.current.version`
-// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.pending.version`
+// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.pending.reason`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Desired",type=string,JSONPath=`.status.desired.version`,priority=1
 // +kubebuilder:printcolumn:name="Template",type=string,JSONPath=`.status.current.template`,priority=1
 // +kubebuilder:printcolumn:name="Catalog",type=string,JSONPath=`.status.resolution.catalog`,priority=1
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.inventory.members`,priority=1

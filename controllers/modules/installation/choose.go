@@ -121,7 +121,7 @@ func (k *installations) plan(
 		wanted.begun, err = k.options.Engine.Begun(ctx, in)
 	}
 	if err != nil {
-		return nil, k.explainForbidden(ctx, in.Identity, err)
+		return nil, err
 	}
 	memory.planned = &wanted
 	return &wanted, nil

@@ -39,11 +39,15 @@ func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInst
 		return r, failure.Stall(modulesv1.DeletionFailedReason, errors.New(
 			"the installation is suspended, and what it installed is still there; take spec.suspend back"))
 	}
-	identity, err := k.identity(obj)
-	if err != nil {
+	identity, err := k.identity(ctx, obj)
+	if err != nil && reasonOf(err) != modulesv1.ServiceAccountNotFoundReason {
 		return r, err
 	}
+	// An account that is gone keeps nothing from going: what it may not remove any more is let go of.
 	r.identity = identity
+	if err := k.awaitDependents(ctx, obj, inventory); err != nil {
+		return r, err
+	}
 	outcome, err := k.options.Engine.Reconcile(ctx, k.installation(obj, identity))
 	r.outcome, r.acted = outcome, true
 	if err == nil || outcome.Inventory != nil {
@@ -52,7 +56,7 @@ func (k *installations) Dismantle(ctx context.Context, obj *modulesv1.ModuleInst
 	r.awaited = blockers(r, inventory)
 	switch {
 	case err != nil:
-		return r, k.explainForbidden(ctx, identity, err)
+		return r, err
 	case outcome.Done:
 		return r, nil
 	default:
@@ -129,6 +133,11 @@ func reportDeletion(to *modulesv1.ModuleInstallationStatus, r round) {
 // deletionFacts are the conditions of an object that is being deleted. The others speak of what is no longer kept.
 func deletionFacts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
 	facts := forgotten(obj, r)
+	if err != nil && reasonOf(err) == modulesv1.DependentsReason {
+		return append(facts, status.Fact{
+			Type: modulesv1.DeletionBlockedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DependentsReason, Message: err.Error(),
+		})
+	}
 	if len(r.outcome.Blocked) == 0 && len(r.outcome.Unknown) == 0 {
 		return facts
 	}

@@ -57,7 +57,7 @@ func (*installations) Events(before, after *modulesv1.ModuleInstallation, r roun
 	if err != nil && hasChanged(before, after) && reasonOf(err) != modulesv1.ProgressingReason {
 		tell := event.Failed
 		// Users' data that is in the way of a deletion needs somebody's attention: it does not go by itself.
-		if failure.Of(err).Disposition == failure.Waits && reasonOf(err) != modulesv1.DeletionBlockedReason {
+		if failure.Of(err).Disposition == failure.Waits && reasonOf(err) != modulesv1.DeletionBlockedReason && reasonOf(err) != modulesv1.DependentsReason {
 			tell = event.Waiting
 		}
 		events = append(events, tell(about, reasonOf(err), err, revisionOf(after.Status.Desired)))

@@ -23,11 +23,12 @@ func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact 
 	if r.chosen {
 		all = append([]status.Fact{resolved(r), upToDate(r, err)}, deprecated(r)...)
 	} else {
-		all = status.Kept(obj, modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.DeprecatedCondition)
+		all = append(status.Kept(obj, modulesv1.ResolvedCondition, modulesv1.DeprecatedCondition), remembered(obj, r, modulesv1.UpToDateCondition)...)
 	}
 	all = append(all, forgotten(obj, r)...)
 	if !r.chosen && !r.acted {
-		return append(all, status.Kept(obj, modulesv1.AppliedCondition, modulesv1.HealthyCondition, modulesv1.ContestedCondition)...)
+		all = append(all, remembered(obj, r, modulesv1.AppliedCondition, modulesv1.HealthyCondition)...)
+		return append(all, status.Kept(obj, modulesv1.ContestedCondition)...)
 	}
 	return slices.Concat(all, applied(obj, r, err), healthy(obj, r, err), contested(r))
 }
@@ -68,9 +69,6 @@ func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	}
 	data := &r.inventory.Data
 	switch {
-	case obj.Spec.GetManagement() == modulesv1.ManagementPaused && len(r.outcome.Drifted) > 0:
-		return []status.Fact{no(condition, modulesv1.PausedReason,
-			named(r.outcome.Drifted)+" not as applied; objects are left alone while management is Paused")}
 	case obj.Spec.GetManagement() == modulesv1.ManagementPaused:
 		return []status.Fact{unknown(condition, modulesv1.PausedReason, "Objects are left alone while management is Paused")}
 	case data.Attempt != nil && data.Attempt.Stage == modulesv1.StageApplying:
@@ -120,15 +118,34 @@ func healthy(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 		return nil
 	case err != nil && stageOf(err) == engine.StageHealth:
 		return []status.Fact{no(condition, reasonOf(err), err.Error())}
-	case r.outcome.Healthy:
-		return []status.Fact{yes(condition, "All objects are healthy")}
+	case r.outcome.Healthy && r.running() != nil:
+		return []status.Fact{yes(condition, describe(r.running())+" is healthy")}
 	case len(r.outcome.Waiting) > 0:
 		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Waiting for "+named(r.outcome.Waiting))}
 	case err != nil || !r.acted:
-		return status.Kept(obj, condition)
+		return remembered(obj, r, condition)
 	default:
 		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Not known yet")}
 	}
+}
+
+// remembered are the conditions as they were found out before, if that was for the present spec, and nothing was begun since.
+func remembered(obj *modulesv1.ModuleInstallation, r round, conditions ...string) []status.Fact {
+	facts := status.Kept(obj, conditions...)
+	for i := range facts {
+		if facts[i].Observed != obj.Generation || r.inventory != nil && r.inventory.Data.Attempt != nil {
+			facts[i] = unknown(facts[i].Type, modulesv1.ProgressingReason, "Not known yet")
+		}
+	}
+	return facts
+}
+
+// running is the release whose objects are there, as far as they are.
+func (r round) running() *modulesv1.Release {
+	if attempt := r.inventory.Data.Attempt; attempt != nil {
+		return &attempt.Release
+	}
+	return r.inventory.Data.Current
 }
 
 func deprecated(r round) []status.Fact {

@@ -1,29 +1,34 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 )
 
-// identity is as whom the installation's objects are read and written. Only an edit, or other settings of the operator,
-// help against its error.
-func (k *installations) identity(obj *modulesv1.ModuleInstallation) (cluster.Identity, error) {
-	name := obj.Spec.ServiceAccountName
-	if name == "" {
-		name = k.options.DefaultServiceAccount
-	}
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;impersonate
+
+// identity is as whom the installation's objects are read and written. Beside an error that the account does not exist comes
+// the identity that it would have.
+func (k *installations) identity(ctx context.Context, obj *modulesv1.ModuleInstallation) (cluster.Identity, error) {
+	name := k.account(obj)
 	switch {
 	case name != "":
-		return cluster.Identity{Namespace: obj.Namespace, ServiceAccount: name}, nil
+		return cluster.Identity{Namespace: obj.Namespace, ServiceAccount: name}, k.exists(ctx, obj, name)
 	case k.options.AllowOwnIdentity:
 		return cluster.Identity{}, nil
 	default:
@@ -32,18 +37,49 @@ func (k *installations) identity(obj *modulesv1.ModuleInstallation) (cluster.Ide
 	}
 }
 
-// explainForbidden says so where a right is missing because the ServiceAccount itself is.
-func (k *installations) explainForbidden(ctx context.Context, identity cluster.Identity, err error) error {
-	found := failure.Of(err)
-	if found == nil || found.Reason != modulesv1.ForbiddenReason || identity.ServiceAccount == "" {
-		return err
+// account is the name of the ServiceAccount that the installation works as; empty for none.
+func (k *installations) account(obj *modulesv1.ModuleInstallation) string {
+	return cmp.Or(obj.Spec.ServiceAccountName, k.options.DefaultServiceAccount)
+}
+
+// exists fails where there is no such account. The API server would let the controller impersonate it all the same, with
+// whatever a binding that was left grants. The cache may not have heard of a new one yet.
+func (k *installations) exists(ctx context.Context, obj *modulesv1.ModuleInstallation, name string) error {
+	key, found := client.ObjectKey{Namespace: obj.Namespace, Name: name}, &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	err := k.options.Cache.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) {
+		err = k.options.Reader.Get(ctx, key, found)
 	}
-	key := client.ObjectKey{Namespace: identity.Namespace, Name: identity.ServiceAccount}
-	if lookup := k.options.Reader.Get(ctx, key, &corev1.ServiceAccount{}); !apierrors.IsNotFound(lookup) {
-		return err
+	switch {
+	case apierrors.IsNotFound(err):
+		// What watches in its name ends with it.
+		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String()) //nolint:contextcheck // What it ends does not live in a round.
+		return failure.Wait(modulesv1.ServiceAccountNotFoundReason, obj.Spec.GetRetryInterval(), fmt.Errorf(
+			"service account %s does not exist; create it, or correct serviceAccountName", key))
+	case err != nil:
+		return fmt.Errorf("read service account %s: %w", key, err)
+	default:
+		return nil
 	}
-	return &failure.Error{
-		Disposition: found.Disposition, Reason: modulesv1.ServiceAccountNotFoundReason, After: found.After,
-		Err: fmt.Errorf("service account %s does not exist: %w", key, err),
+}
+
+// onAccount finds the installations that work as an account which has come or gone.
+func (k *installations) onAccount(ctx context.Context, before, after *metav1.PartialObjectMetadata) []reconcile.Request {
+	if before != nil && after != nil {
+		return nil
 	}
+	account := cmp.Or(before, after)
+	var list modulesv1.ModuleInstallationList
+	if err := k.options.Client.List(ctx, &list, client.InNamespace(account.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list installations; they follow at their interval", "account", account.Name)
+		return nil
+	}
+	names := map[types.NamespacedName]struct{}{}
+	for i := range list.Items {
+		if k.account(&list.Items[i]) == account.Name {
+			names[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
+		}
+	}
+	return offers.Requests(names)
 }

@@ -31,7 +31,6 @@ import (
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduleinstallations,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduleinstallations/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=modules.sluice.dev,resources=moduleinstallations/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;impersonate
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
@@ -54,8 +53,8 @@ type Options struct {
 	Records *records.Inventories
 	// Connector gives the clients of the identities that installations work as.
 	Connector *cluster.Connector
-	// Reader reads past the cache, as the controller itself.
-	Reader client.Reader
+	// Reader reads past the cache, as the controller itself; Cache does not, whatever Client reads past it.
+	Reader, Cache client.Reader
 	// Wakes is what the engine's watcher tells of changes.
 	Wakes *wakes.Wakes
 	// DefaultServiceAccount is the account, in an installation's own namespace, of those that name none.
@@ -113,6 +112,8 @@ func Setup(mgr ctrl.Manager, options Options, backoff *kernel.Backoff) error {
 		WatchesMetadata(&corev1.Namespace{}, options.Offers.OnNamespace()).
 		Watches(&sourcev1.OCIRepository{}, offers.OnSource[*sourcev1.OCIRepository](options.Offers)).
 		Watches(&sourcev1.GitRepository{}, offers.OnSource[*sourcev1.GitRepository](options.Offers)).
+		Watches(&modulesv1.ModuleInstallation{}, offers.Changes(0, onDependent)).
+		WatchesMetadata(&corev1.ServiceAccount{}, offers.Changes(0, kind.onAccount)).
 		WatchesMetadata(&modulesv1.Inventory{}, options.Records.OnInventory()).
 		WatchesRawSource(ctrlsource.Func(options.Wakes.Start)).
 		WithOptions(options.ControllerOptions(backoff))
@@ -143,7 +144,7 @@ func (*installations) Table() status.Table {
 		modulesv1.ResolvedCondition, modulesv1.UpToDateCondition, modulesv1.AppliedCondition, modulesv1.HealthyCondition,
 		modulesv1.DeprecatedCondition, modulesv1.ContestedCondition, modulesv1.DeletionBlockedCondition,
 		modulesv1.InventoryLostCondition,
-	}}
+	}, SuspendedReason: modulesv1.SuspendedReason}
 }
 
 // Finalize implements kernel.Kind: everything was dismantled.

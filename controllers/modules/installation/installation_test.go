@@ -304,6 +304,9 @@ func TestPausedAndSuspendedLeaveObjectsAlone(t *testing.T) {
 	})
 	p.until("suspended", func(obj *modulesv1.ModuleInstallation) bool { return obj.Status.ObservedGeneration == obj.Generation })
 	p.wantVersion("settings", "tampered")
+	if got := p.column("Status"); !strings.HasPrefix(got, "Suspended") {
+		t.Errorf("column Status has %q", got)
+	}
 
 	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Suspend = false })
 	p.until("resumed", installed("2.0.0"))
@@ -378,8 +381,11 @@ func TestBrokenChannelKeepsWhatRuns(t *testing.T) {
 		t.Errorf("events %q", told)
 	}
 	obj = p.get()
-	if now := conditions.GetMessage(obj, meta.ReadyCondition); !conditions.IsReady(obj) || now != ready {
+	if now := conditions.GetMessage(obj, meta.ReadyCondition); !conditions.IsReady(obj) || !strings.HasPrefix(now, ready+"; held: ") {
 		t.Errorf("Ready said %q, and now %q", ready, now)
+	}
+	if got := p.column("Pending"); got != modulesv1.ChannelTargetMissingReason {
+		t.Errorf("column Pending has %q", got)
 	}
 	if obj.Status.Pending == nil || obj.Status.Pending.Reason != modulesv1.ChannelTargetMissingReason {
 		t.Errorf("pending is %+v", obj.Status.Pending)

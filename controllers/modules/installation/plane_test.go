@@ -181,7 +181,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	})
 	return installation.Options{
 		Shell: shared.Shell, Offers: shared.Offers,
-		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Wakes: woken,
+		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Wakes: woken,
 	}
 }
 

@@ -90,7 +90,7 @@ func success(obj *modulesv1.ModuleInstallation, r round) string {
 	}
 	message := describe(r.inventory.Data.Current) + " is installed"
 	switch {
-	case r.pending != nil && !toldElsewhere(obj):
+	case r.pending != nil:
 		message += "; held: " + r.pending.Message
 	case obj.Spec.GetManagement() == modulesv1.ManagementPaused:
 		message += "; its objects are left alone while management is Paused"

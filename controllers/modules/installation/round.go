@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -72,7 +73,7 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 	}
 	r.looked = true
 	defer k.need(obj, &r)
-	identity, identityErr := k.identity(obj)
+	identity, identityErr := k.identity(ctx, obj)
 	r.identity = identity
 	memory := k.memoryOf(obj)
 
@@ -104,9 +105,9 @@ func (k *installations) Work(ctx context.Context, obj *modulesv1.ModuleInstallat
 	}
 	in.Current = current
 	if err := k.keep(ctx, obj, in, &r, memory); err != nil {
-		return r, k.explainForbidden(ctx, identity, err)
+		return r, err
 	}
-	return r, cmp.Or(r.unread, stall(r.decision.Hold))
+	return r, cmp.Or(r.unread, stall(r.decision.Hold), leftAlone(obj, r))
 }
 
 // keep has the engine work with the values that there are, and says what they lack after that.
@@ -207,6 +208,15 @@ func stall(hold *catalog.Hold) error {
 		return nil
 	}
 	return failure.Stall(string(hold.Reason), errors.New(hold.Message))
+}
+
+// leftAlone is the error of an installation that is not as it was installed, and that nobody is to mend; nil where it is.
+func leftAlone(obj *modulesv1.ModuleInstallation, r round) error {
+	if obj.Spec.GetManagement() != modulesv1.ManagementPaused || len(r.outcome.Drifted) == 0 {
+		return nil
+	}
+	return failure.Stall(modulesv1.PausedReason, fmt.Errorf(
+		"%s not as applied; objects are left alone while management is Paused", named(r.outcome.Drifted)))
 }
 
 // hold says what the chosen release waits for.
