@@ -156,3 +156,25 @@ func TestUnhealthyReleaseFailsAfterItsTime(t *testing.T) {
 	p.rollOut()
 	p.until("it is healthy after all", installed("1.0.0"))
 }
+
+// TestATemplateThatVanishesRollsNothingBack: an attempt may have changed data, so that the release before is none to go back
+// to unasked.
+func TestATemplateThatVanishesRollsNothingBack(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	template := p.release("2.0.0", "", deployment)
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Range = "<2.0.0" })
+	p.until("installed", installed("1.0.0"))
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Module.Range = "*" })
+	p.until("half way", func(obj *modulesv1.ModuleInstallation) bool {
+		return obj.Status.Attempted != nil && p.version("settings") == "2.0.0"
+	})
+	check(t, p.client.Delete(t.Context(), template))
+	obj := p.until("held", is(modulesv1.UpToDateCondition, metav1.ConditionFalse, modulesv1.DowngradeBlockedReason))
+	if conditions.IsTrue(obj, modulesv1.HealthyCondition) || obj.Status.Attempted == nil || obj.Status.Attempted.Version != "2.0.0" {
+		t.Errorf("%s", summary(obj))
+	}
+	p.more(2)
+	p.wantVersion("settings", "2.0.0")
+}
