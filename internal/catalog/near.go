@@ -13,10 +13,12 @@ const maxNear = 3
 
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
 func (r *resolution) notFound(what, name string, in func(*Catalogue) []string) string {
-	looked, elsewhere := []Catalog{Local, System}, []Catalog(nil)
+	looked, elsewhere := []Catalog{Local, System}, Catalog("")
 	if r.request.Catalog == Local || r.request.Catalog == System || r.keepsCatalog() {
-		looked = []Catalog{r.catalog}
-		elsewhere = slices.DeleteFunc([]Catalog{Local, System}, func(c Catalog) bool { return c == r.catalog })
+		looked, elsewhere = []Catalog{r.catalog}, System
+		if r.catalog == System {
+			elsewhere = Local
+		}
 	}
 	var places, names []string
 	for _, catalog := range looked {
@@ -27,10 +29,8 @@ func (r *resolution) notFound(what, name string, in func(*Catalogue) []string) s
 	if similar := near(name, names); len(similar) > 0 {
 		message += "; similar: " + strings.Join(similar, ", ")
 	}
-	for _, catalog := range elsewhere {
-		if slices.Contains(in(r.index.at(catalog)), name) {
-			message += fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", catalog)
-		}
+	if elsewhere != "" && slices.Contains(in(r.index.at(elsewhere)), name) {
+		message += fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", elsewhere)
 	}
 	return message
 }

@@ -47,7 +47,8 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 			"There is no module rediss in namespace team-a, and in the System catalogue, for which no namespace is set; similar: redis",
 		},
 		"own": {
-			"the two may be one", module("rediss"), catalog.Index{Local: own, System: own},
+			"the two may be one", module("rediss"),
+			catalog.Index{Local: own, System: own},
 			"There is no module rediss in namespace sluice-system; similar: redis",
 		},
 		"named": {

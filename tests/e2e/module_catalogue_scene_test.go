@@ -51,9 +51,9 @@ func (s moduleScene) untilTemplate(name, what string, condition func(*modulesv1.
 
 // shows waits until a condition of a template in the system's catalogue reads so: its status, its reason, and a part of
 // its message.
-func (s moduleScene) shows(name, condition string, state metav1.ConditionStatus, reason, text string) *modulesv1.ModuleTemplate {
+func (s moduleScene) shows(name, condition string, state metav1.ConditionStatus, reason, text string) {
 	s.t.Helper()
-	return s.untilTemplate(name, fmt.Sprintf("%s is %s with %s and %q", condition, state, reason, text), func(obj *modulesv1.ModuleTemplate) bool {
+	s.untilTemplate(name, fmt.Sprintf("%s is %s with %s and %q", condition, state, reason, text), func(obj *modulesv1.ModuleTemplate) bool {
 		c := conditions.Get(obj, condition)
 		return c != nil && c.Status == state && c.Reason == reason && strings.Contains(c.Message, text)
 	})
