@@ -38,8 +38,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return testenv.MainWith(m, &env, testenv.Options{
-		Audit:       true,
-		Controllers: []string{"namespace-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller", "clusterrole-aggregation-controller"},
+		Audit: true,
+		Controllers: []string{
+			"namespace-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller",
+			"clusterrole-aggregation-controller", "ttl-after-finished-controller", "persistentvolume-binder-controller",
+			"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
+		},
 	})
 }
 
