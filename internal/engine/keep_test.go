@@ -285,6 +285,13 @@ func TestPlan(t *testing.T) {
 	if plan.Create != 2 || plan.Update != 1 || plan.Delete != 1 {
 		t.Errorf("plan: %+v", plan)
 	}
+	var named []string
+	for _, one := range plan.Objects {
+		named = append(named, string(one.Change)+" "+one.Name)
+	}
+	if diff := cmp.Diff([]string{"Delete b", "Update a", "Create c", "Create d"}, named); diff != "" {
+		t.Errorf("named: -want +got:\n%s", diff)
+	}
 	again, err := r.engine.Plan(t.Context(), r.in)
 	check(t, err)
 	r.in.Spec.Config = &modulesv1.InstallationConfig{CommonMetadata: &modulesv1.CommonMetadata{Labels: map[string]string{"x": "y"}}}
@@ -298,6 +305,17 @@ func TestPlan(t *testing.T) {
 	check(t, err)
 	if keeping.Create != 2 || keeping.Update != 1 || keeping.Delete != 0 || keeping.Digest == plan.Digest {
 		t.Errorf("plan without pruning: %+v", keeping)
+	}
+	r.in.Spec.Prune = nil
+	files := configMapFiles()
+	for i := range modulesv1.MaxPlannedObjects + 10 {
+		files[fmt.Sprint(i, ".yaml")] = configMap(fmt.Sprintf("n-%03d", i), "1")
+	}
+	r.in.Target = r.target("3.0.0", files)
+	many, err := r.engine.Plan(t.Context(), r.in)
+	check(t, err)
+	if len(many.Objects) != modulesv1.MaxPlannedObjects || many.Create != modulesv1.MaxPlannedObjects+10 || many.Objects[1].Name != "b" {
+		t.Errorf("names the first alone, what goes before the rest: %d of %+v", len(many.Objects), many)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, r.present()); diff != "" {
 		t.Error(diff)

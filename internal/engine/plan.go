@@ -1,13 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/failure"
@@ -21,40 +21,70 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 	if err := r.open(ctx); err != nil {
 		return modulesv1.Plan{}, err
 	}
-	planned := &aim{target: r.in.Target}
-	made, err := r.renders.objects(ctx, planned)
+	planned, err := r.renders.aimAt(ctx, r.in.Target)
 	if err != nil {
 		return modulesv1.Plan{}, err
 	}
-	var (
-		result modulesv1.Plan
-		known  map[key]*modulesv1.Member
-		going  []string
-	)
-	if r.record != nil {
-		known = index(r.record.Data.Members)
+	changes, err := r.changes(ctx, planned)
+	if err != nil {
+		return modulesv1.Plan{}, err
 	}
-	for _, o := range made.objects {
-		switch m := known[o.key]; {
-		case m == nil || m.UID == "":
-			result.Create++
-		case m.RenderHash != o.hash && !o.once:
-			result.Update++
-		}
-	}
-	for k := range known {
-		if !made.keys[k] && r.in.Spec.PruneEnabled() {
-			result.Delete++
-			going = append(going, strings.Join([]string{k.group, k.kind, k.namespace, k.name}, "\x00"))
-		}
-	}
-	slices.Sort(going)
 	release := r.in.Target.Release
-	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, made.digest, going})
+	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, planned.digest, changes})
 	if err != nil {
 		return modulesv1.Plan{}, failure.At(StageBuild, err)
 	}
 	sum := sha256.Sum256(raw)
-	result.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	result := modulesv1.Plan{Digest: "sha256:" + hex.EncodeToString(sum[:]), Objects: changes[:min(len(changes), modulesv1.MaxPlannedObjects)]}
+	for _, one := range changes {
+		switch one.Change {
+		case modulesv1.PlannedDelete:
+			result.Delete++
+		case modulesv1.PlannedUpdate:
+			result.Update++
+		case modulesv1.PlannedCreate:
+			result.Create++
+		}
+	}
 	return result, nil
+}
+
+// changes are all that the plan would do, in the order in which a plan names them. Nothing is rendered for what is
+// installed already: of that only leftovers can go.
+func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedObject, error) {
+	var changes []modulesv1.PlannedObject
+	add := func(change modulesv1.PlannedChange, k key) {
+		changes = append(changes, modulesv1.PlannedObject{Change: change, Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name})
+	}
+	var known map[key]*modulesv1.Member
+	if r.record != nil {
+		known = index(r.record.Data.Members)
+	}
+	stays := func(k key) bool { return wanted(known[k]) }
+	if r.record == nil || r.record.Data.Attempt != nil || !r.recorded(planned) {
+		made, err := r.renders.objects(ctx, planned)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range made.objects {
+			switch m := known[o.key]; {
+			case m == nil || m.UID == "":
+				add(modulesv1.PlannedCreate, o.key)
+			case m.RenderHash != o.hash && !o.once:
+				add(modulesv1.PlannedUpdate, o.key)
+			}
+		}
+		stays = func(k key) bool { return made.keys[k] }
+	}
+	for k := range known {
+		if !stays(k) && r.in.Spec.PruneEnabled() {
+			add(modulesv1.PlannedDelete, k)
+		}
+	}
+	order := []modulesv1.PlannedChange{modulesv1.PlannedDelete, modulesv1.PlannedUpdate, modulesv1.PlannedCreate}
+	slices.SortFunc(changes, func(a, b modulesv1.PlannedObject) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Change), slices.Index(order, b.Change)), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
+	})
+	return changes, nil
 }

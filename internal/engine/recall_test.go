@@ -31,7 +31,7 @@ func TestHealthIsKnownAfterARestart(t *testing.T) {
 				client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, names))))
 		}
 	}
-	restart := func(what string, want map[string]int) {
+	restart := func(what string, want map[string]int, most int) {
 		t.Helper()
 		r.start(nil)
 		writes := 0
@@ -43,21 +43,21 @@ func TestHealthIsKnownAfterARestart(t *testing.T) {
 			}
 			writes = r.records.writes
 		})
-		if diff := cmp.Diff(want, calls); diff != "" || writes > 0 {
+		if diff := cmp.Diff(want, calls); diff != "" || writes > most {
 			t.Errorf("%s: %d writes of the inventory, -want +got:\n%s", what, writes, diff)
 		}
 	}
-	restart("nothing changed", map[string]int{"list": 1})
+	restart("nothing changed", map[string]int{"list": 1}, 0)
 	touch(1)
-	restart("what changed meanwhile is read", map[string]int{"list": 1, "get": 1})
+	restart("what changed meanwhile is read", map[string]int{"list": 1, "get": 1}, 0)
 	touch(count)
-	restart("many that changed are read at once", map[string]int{"list": 2})
+	restart("many that changed are read at once", map[string]int{"list": 2}, 0)
 
 	r.in.Verify = true
 	r.round()
 	r.in.Verify = false
 	r.in.Target.Health = []modulesv1.HealthExpression{{APIVersion: "v1", Kind: "Service", Current: "has(spec.clusterIP)"}}
-	restart("another way to judge", map[string]int{"list": 2})
+	restart("another way to judge, which is written down", map[string]int{"list": 2}, 1)
 }
 
 // TestMissingIsNotRecalled: a member that is gone after a restart is not healthy because it was.

@@ -135,8 +135,9 @@ func (r *round) known(m *modulesv1.Member, checker *health.Checker, blind map[ke
 	case !judged:
 		return false
 	case !seen && last.recalled && !blind[keyOf(m)]:
-		// The watch is about to say whether it is that version still.
-		return true
+		// The watch is about to say whether it is that version still, if its kind is still there.
+		_, err := r.client.Namespaced(kindOf(m))
+		return err == nil
 	case !seen:
 		// Without a watch there is only time to go by.
 		every := lookAgain

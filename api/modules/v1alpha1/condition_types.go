@@ -182,7 +182,8 @@ const (
 	// to the channel, or set upgrade.allowDowngradeTo to the release's version.
 	OneWayChannelReason = "OneWayChannel"
 
-	// AwaitingApprovalReason: upgrades are manual. Set upgrade.approve to the digest of the plan in status.pending.
+	// AwaitingApprovalReason: upgrades are manual, or an edit would remove objects where they are not automatic. Set
+	// upgrade.approve to the digest of the plan in status.pending.
 	AwaitingApprovalReason = "AwaitingApproval"
 
 	// UpgradesNeverReason: upgrade.mode keeps the first release. Change it to take another one.
@@ -316,6 +317,10 @@ const (
 
 	// DriftHealedReason: an object that somebody else had changed or deleted is as published again.
 	DriftHealedReason = "DriftHealed"
+
+	// UnusedVariablesReason: spec.config.substitute has variables that no object of the release uses. Correct their names,
+	// or drop them.
+	UnusedVariablesReason = "UnusedVariables"
 
 	// OwnershipTakenReason: fields that another manager had set were taken over; the message names it.
 	OwnershipTakenReason = "OwnershipTaken"

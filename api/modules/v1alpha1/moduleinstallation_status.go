@@ -151,10 +151,10 @@ type Pending struct {
 	Plan *Plan `json:"plan,omitempty"`
 }
 
-// Plan is what installing a release would do.
+// Plan is what installing a release, or an edit of the spec, would do.
 type Plan struct {
-	// Digest names the plan: the release, the rendered objects, and those that would go. It is what
-	// upgrade.approve approves.
+	// Digest names the plan: the release, the rendered objects, and all that would be created, changed and removed. It is
+	// what upgrade.approve approves.
 	// +kubebuilder:validation:MaxLength=71
 	// +required
 	Digest string `json:"digest"`
@@ -176,6 +176,56 @@ type Plan struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +required
 	Delete int32 `json:"delete"`
+
+	// Objects are those that would change: first what would be removed, then what would be changed, then what would be
+	// created. Of more than 50, the first are named.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +optional
+	Objects []PlannedObject `json:"objects,omitempty"`
+}
+
+// MaxPlannedObjects is how many objects a plan names.
+const MaxPlannedObjects = 50
+
+// PlannedChange is what would become of an object.
+type PlannedChange string
+
+const (
+	// PlannedDelete is an object that would be removed.
+	PlannedDelete PlannedChange = "Delete"
+	// PlannedUpdate is one that would be changed.
+	PlannedUpdate PlannedChange = "Update"
+	// PlannedCreate is one that would be created.
+	PlannedCreate PlannedChange = "Create"
+)
+
+// PlannedObject is an object that a plan is about.
+type PlannedObject struct {
+	// Change is what would become of it.
+	// +kubebuilder:validation:Enum=Delete;Update;Create
+	// +required
+	Change PlannedChange `json:"change"`
+
+	// Group of the kind; empty for Kubernetes' core kinds.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// Kind of the object.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// Namespace of the object; empty for kinds without namespaces.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
 }
 
 // AvailableUpgrade is a release that is newer than the current one.

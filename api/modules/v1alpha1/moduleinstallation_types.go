@@ -256,7 +256,8 @@ type Prereleases struct {
 
 // UpgradePolicy says when, and how far, an installation may move from the release that it has.
 type UpgradePolicy struct {
-	// Mode is 'Automatic'; 'Manual', where every release after the first waits for approve; or 'Never'.
+	// Mode is 'Automatic'; 'Manual', where every release after the first waits for approve; or 'Never'. In the latter two,
+	// an edit of the spec that would remove objects waits for approve as well.
 	// +kubebuilder:validation:Enum=Automatic;Manual;Never
 	// +kubebuilder:default=Automatic
 	// +optional
@@ -277,8 +278,8 @@ type UpgradePolicy struct {
 	// +optional
 	AllowDowngradeTo string `json:"allowDowngradeTo,omitempty"`
 
-	// Approve is the digest of the plan in status.pending that may be carried out, in mode 'Manual'. Another plan has
-	// another digest.
+	// Approve is the digest of the plan in status.pending that may be carried out: in mode 'Manual', and in mode 'Never'
+	// that of an edit. Another plan has another digest.
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +optional

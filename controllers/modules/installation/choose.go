@@ -3,6 +3,7 @@ package installation
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,8 +74,33 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 		return nil, nil
 	case obj.Spec.GetManagement() == modulesv1.ManagementPaused && r.decision.Changed:
 		k.hold(r, modulesv1.PausedReason, describe(r.desired)+" is not installed while management is Paused")
+	case k.asksFirst(obj, r, target, plan):
+		return nil, nil
 	}
 	return target, nil
+}
+
+// asksFirst holds an edit of the spec that would remove objects of the installed release, unless its plan is approved or
+// being carried out, where upgrades are not automatic. What cannot be planned yet is held as well: it might remove some.
+func (k *installations) asksFirst(obj *modulesv1.ModuleInstallation, r *round, target *engine.Target, plan planner) bool {
+	if obj.Spec.GetUpgradeMode() == modulesv1.UpgradeAutomatic || obj.Spec.GetManagement() == modulesv1.ManagementPaused ||
+		r.inventory == nil || !objects.SameRelease(r.inventory.Data.Current, &target.Release) {
+		return false
+	}
+	proposed, err := plan(target)
+	switch {
+	case err != nil:
+		k.hold(r, modulesv1.AwaitingApprovalReason, "It cannot be said yet whether the spec of now would remove objects: "+err.Error())
+		r.planAgain = cmp.Or(failure.Of(err).After, obj.Spec.GetRetryInterval())
+	case proposed.begun || proposed.plan.Delete == 0 || obj.Spec.GetApprove() == proposed.plan.Digest:
+		return false
+	default:
+		k.hold(r, modulesv1.AwaitingApprovalReason, fmt.Sprintf(
+			"The edit would remove %d of the installed objects, and waits for the digest of its plan in approve: %s", proposed.plan.Delete, proposed.plan.Digest))
+		r.pending.Plan = &proposed.plan
+	}
+	r.asking = true
+	return true
 }
 
 // explainHold says in status what the catalogue holds the installation for.

@@ -56,6 +56,36 @@ func TestVariablesAreReadAsTheTenant(t *testing.T) {
 	}
 }
 
+// TestUnusedVariablesAreTold: in the message of Applied for as long as it is so, and by one event.
+func TestUnusedVariablesAreTold(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "", configMap("rendered", "${color}"))
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Module.Version = "1.0.0"
+		spec.Config = &modulesv1.InstallationConfig{Substitute: map[string]string{"color": "red", "colour": "blue"}}
+	})
+	told := func(obj *modulesv1.ModuleInstallation) bool {
+		return strings.HasSuffix(conditions.GetMessage(obj, modulesv1.AppliedCondition), "nothing uses the variables of spec.config.substitute: colour")
+	}
+	obj := p.until("installed", installed("1.0.0"))
+	if !told(obj) {
+		t.Errorf("the message of Applied does not tell: %s", summary(obj))
+	}
+	p.edit(func(obj *modulesv1.ModuleInstallation) {
+		obj.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
+	})
+	p.more(1)
+	if obj = p.get(); !told(obj) {
+		t.Errorf("it is told once only: %s", summary(obj))
+	}
+	if count := len(p.events.of(modulesv1.UnusedVariablesReason)); count != 1 {
+		t.Errorf("%d events", count)
+	}
+	p.edit(func(obj *modulesv1.ModuleInstallation) { delete(obj.Spec.Config.Substitute, "colour") })
+	p.until("corrected", func(obj *modulesv1.ModuleInstallation) bool { return installed("1.0.0")(obj) && !told(obj) })
+}
+
 func TestMissingVariablesKeepWhatIsInstalled(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, nil)

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -49,6 +50,10 @@ func (*installations) Events(before, after *modulesv1.ModuleInstallation, r roun
 			tell = event.Happened
 		}
 		events = append(events, tell(about, pending.Reason, pending.Message, revisionOf(after.Status.Desired)))
+	}
+	if text := unused(r.outcome.Unused); text != "" && strings.Contains(conditions.GetMessage(after, modulesv1.AppliedCondition), text) &&
+		!strings.Contains(conditions.GetMessage(before, modulesv1.AppliedCondition), text) {
+		events = append(events, event.Warned(about, modulesv1.UnusedVariablesReason, "N"+text[len("; n"):], revisionOf(after.Status.Current)))
 	}
 	if contested := conditions.Get(after, modulesv1.ContestedCondition); contested != nil && !conditions.IsTrue(before, modulesv1.ContestedCondition) {
 		events = append(events, event.Warned(about, contested.Reason, contested.Message, revisionOf(after.Status.Current)))

@@ -76,7 +76,7 @@ func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	case data.Attempt != nil:
 		return []status.Fact{yes(condition, describe(&data.Attempt.Release)+" is applied")}
 	case data.Current != nil:
-		return []status.Fact{yes(condition, describe(data.Current)+" is applied"+unwatched(r.outcome.Unwatched)+uncounted(r.outcome.Uncounted))}
+		return []status.Fact{yes(condition, describe(data.Current)+" is applied"+unwatched(r.outcome.Unwatched)+unused(r.outcome.Unused)+uncounted(r.outcome.Uncounted))}
 	default:
 		return nil
 	}
@@ -96,6 +96,18 @@ func unwatched(kinds []engine.Problem) string {
 		return ""
 	}
 	return fmt.Sprintf("; changes of %s are seen late: %s", kinds[0].Ref.GVK.Kind, kinds[0].Message)
+}
+
+// unused names variables of the spec that the release does not know: most often one of the two is misspelt.
+func unused(variables []string) string {
+	if len(variables) == 0 {
+		return ""
+	}
+	named := strings.Join(variables[:min(len(variables), maxNamed)], ", ")
+	if more := len(variables) - maxNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return "; nothing uses the variables of spec.config.substitute: " + named
 }
 
 // failedBeforeHealth says that the round could not bring the objects to where they should be, or find that out.

@@ -78,6 +78,25 @@ type memory struct {
 	uid       types.UID
 	variables *variables
 	planned   *planned
+	made      *made
+}
+
+// made is what an installation was made with that its Inventory does not say.
+type made struct {
+	config    *modulesv1.InstallationConfig
+	prune     *modulesv1.PrunePolicy
+	variables map[string]string
+}
+
+// asMade is the installation as it was before an edit. Where nobody knows that any more, or an attempt has begun since,
+// nothing says what to keep.
+func (m *memory) asMade(in engine.Installation, inventory *modulesv1.Inventory) engine.Installation {
+	if m.made == nil || inventory.Data.Attempt != nil {
+		in.Current = nil
+		return in
+	}
+	in.Spec.Config, in.Spec.Prune, in.Variables = m.made.config, m.made.prune, m.made.variables
+	return in
 }
 
 var (

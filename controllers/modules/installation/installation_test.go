@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -263,8 +264,15 @@ func TestManualUpgradeWaitsForItsPlan(t *testing.T) {
 		return obj.Status.Pending != nil && obj.Status.Pending.Plan != nil && obj.Status.Pending.Reason == modulesv1.AwaitingApprovalReason
 	})
 	plan := *obj.Status.Pending.Plan
-	if want := (modulesv1.Plan{Digest: plan.Digest, Create: 2, Update: 1, Delete: 1}); plan != want || !strings.HasPrefix(plan.Digest, "sha256:") {
-		t.Errorf("plan %+v, want %+v", plan, want)
+	object := func(change modulesv1.PlannedChange, name string) modulesv1.PlannedObject {
+		return modulesv1.PlannedObject{Change: change, Kind: "ConfigMap", Namespace: p.namespace, Name: name}
+	}
+	want := modulesv1.Plan{Digest: plan.Digest, Create: 2, Update: 1, Delete: 1, Objects: []modulesv1.PlannedObject{
+		object(modulesv1.PlannedDelete, "old"), object(modulesv1.PlannedUpdate, "settings"),
+		object(modulesv1.PlannedCreate, "new"), object(modulesv1.PlannedCreate, "newer"),
+	}}
+	if diff := cmp.Diff(want, plan); diff != "" || !strings.HasPrefix(plan.Digest, "sha256:") {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 	p.wantVersion("settings", "1.0.0")
 
@@ -279,6 +287,53 @@ func TestManualUpgradeWaitsForItsPlan(t *testing.T) {
 	p.until("approved", installed("2.0.0"))
 	p.wantVersion("new", "2.0.0")
 	p.wantVersion("old", "")
+}
+
+// TestAnEditThatRemovesObjectsAsksFirst: where upgrades are asked for, an edit of the config that would remove something
+// is as well, and one that removes nothing is not. Meanwhile drift is healed as it was.
+func TestAnEditThatRemovesObjectsAsksFirst(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []modulesv1.UpgradeMode{modulesv1.UpgradeManual, modulesv1.UpgradeNever} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			p := newPlane(t, nil)
+			p.release("1.0.0", "", configMap("extra", "1.0.0"))
+			p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+				spec.Module.Version = "1.0.0"
+				spec.Upgrade = &modulesv1.UpgradePolicy{Mode: mode}
+			})
+			p.until("installed", installed("1.0.0"))
+			p.edit(func(obj *modulesv1.ModuleInstallation) {
+				obj.Spec.Config = &modulesv1.InstallationConfig{CommonMetadata: &modulesv1.CommonMetadata{Labels: map[string]string{"edited": "once"}}}
+			})
+			p.until("what removes nothing needs no approval", installed("1.0.0"))
+
+			p.edit(func(obj *modulesv1.ModuleInstallation) {
+				obj.Spec.Config.Patches = []modulesv1.Patch{{Patch: "$patch: delete\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n"}}
+			})
+			obj := p.until("planned", func(obj *modulesv1.ModuleInstallation) bool {
+				return obj.Status.Pending != nil && obj.Status.Pending.Plan != nil && obj.Status.Pending.Reason == modulesv1.AwaitingApprovalReason &&
+					conditions.IsFalse(obj, modulesv1.UpToDateCondition)
+			})
+			plan := *obj.Status.Pending.Plan
+			want := modulesv1.Plan{Digest: plan.Digest, Delete: 1, Objects: []modulesv1.PlannedObject{
+				{Change: modulesv1.PlannedDelete, Kind: "ConfigMap", Namespace: p.namespace, Name: "extra"},
+			}}
+			if diff := cmp.Diff(want, plan); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			p.tamper()
+			testenv.Eventually(t, "drift is healed meanwhile", func(context.Context) (bool, string) {
+				got := p.version("settings")
+				return got == "1.0.0", got
+			})
+			p.wantVersion("extra", "1.0.0")
+
+			p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Upgrade.Approve = plan.Digest })
+			p.until("approved", installed("1.0.0"))
+			p.wantVersion("extra", "")
+		})
+	}
 }
 
 func TestPausedAndSuspendedLeaveObjectsAlone(t *testing.T) {

@@ -50,6 +50,8 @@ type round struct {
 	halted bool
 	// awaited is what has to move before the installation can, and does not belong to it.
 	awaited []wakes.Awaited
+	// asking says that an edit of the spec waits for its approval, so that what is installed is kept as it was made.
+	asking bool
 }
 
 // Work implements kernel.Kind: it chooses a release, and has the engine bring the cluster there. Whatever is in the way
@@ -122,11 +124,18 @@ func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallat
 		// These are not known any more, so that nothing can be rendered. What is there is looked at all the same.
 		in.Current = nil
 	}
-	if !k.mayGoOn(ctx, obj, in, r) {
+	switch {
+	case r.asking:
+		in = memory.asMade(in, r.inventory)
+		r.halted = r.inventory.Data.Attempt != nil
+	case !k.mayGoOn(ctx, obj, in, r):
 		in.Current, r.halted = nil, true
 	}
 	k.options.Wakes.Judge(client.ObjectKeyFromObject(obj), expressions(in)...)
 	err := k.act(ctx, in, r)
+	if err == nil && r.outcome.Settled && (in.Target != nil || in.Current != nil) {
+		memory.made = &made{config: in.Spec.Config, prune: in.Spec.Prune, variables: in.Variables}
+	}
 	r.awaited = dependencies(*r, err)
 	return cmp.Or(err, variablesErr)
 }

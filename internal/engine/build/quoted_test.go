@@ -1,6 +1,7 @@
 package build_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,9 +34,7 @@ func quoted(added map[string]any) map[string]any {
 		"plain": int64(3), "double": "3", "single": "3", "literal": "3", "tagged": "3", "inside": "13",
 		"list": []any{"3", "3"}, "text": "text", "none": "", "default": "7",
 	}
-	for name, value := range added {
-		spec[name] = value
-	}
+	maps.Copy(spec, added)
 	return spec
 }
 
@@ -57,9 +56,12 @@ func TestQuotedStaysTextThroughJSONPatches(t *testing.T) {
 	}{
 		"plain files":       {"the installation's patch", map[string]string{"a.yaml": quoting}, wish, both},
 		"plain files, YAML": {"however it is written", map[string]string{"a.yaml": quoting}, []build.Patch{{Patch: yaml, Target: build.Target{Kind: "Thing"}}}, both},
-		"plain values": {"what a patch does not quote is no text because of it", map[string]string{"a.yaml": quoting},
+		"plain values": {
+			"what a patch does not quote is no text because of it",
+			map[string]string{"a.yaml": quoting},
 			[]build.Patch{{Patch: "- {op: add, path: /spec/added, value: \"${S}\"}\n- op: add\n  path: /spec/number\n  value: ${N}\n", Target: build.Target{Kind: "Thing"}}},
-			quoted(map[string]any{"added": "text", "number": int64(3)})},
+			quoted(map[string]any{"added": "text", "number": int64(3)}),
+		},
 		"own kustomization": {"laid over the artifact's", map[string]string{"a.yaml": quoting, "kustomization.yaml": kustomizationA}, wish, both},
 		"base": {"and what it builds on", map[string]string{
 			"base/a.yaml": quoting, "base/kustomization.yaml": kustomizationA, "kustomization.yaml": "resources: [base]\n",

@@ -22,8 +22,8 @@ func remembering(t *testing.T) *Watcher {
 	return &Watcher{options: options, root: t.Context(), owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{}}
 }
 
-func entry(manager, version, subresource string, operation metav1.ManagedFieldsOperationType, at int64) metav1.ManagedFieldsEntry {
-	when := metav1.NewTime(time.Unix(at, 0))
+func entry(manager, version, subresource string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
+	when := metav1.NewTime(time.Unix(1, 0))
 	return metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, Subresource: subresource, Operation: operation, Time: &when}
 }
 
@@ -36,8 +36,8 @@ func partial(version string, entries ...metav1.ManagedFieldsEntry) *metav1.Parti
 func TestOnlyOurOwnEntriesAreFingerprinted(t *testing.T) {
 	t.Parallel()
 	remembered := remembering(t).remember(partial("1",
-		entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1), entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply, 1),
-		entry("sluice-3", "v1", "", metav1.ManagedFieldsOperationUpdate, 1), entry("kubectl", "v1", "", metav1.ManagedFieldsOperationApply, 1),
+		entry(mine, "v1", "", metav1.ManagedFieldsOperationApply), entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply),
+		entry("sluice-3", "v1", "", metav1.ManagedFieldsOperationUpdate), entry("kubectl", "v1", "", metav1.ManagedFieldsOperationApply),
 	), "")
 	if got := remembered.Fingerprint(mine); got != "uid"+mine {
 		t.Errorf("our entry is fingerprinted, got %q", got)
@@ -53,7 +53,7 @@ func TestOnlyOurOwnEntriesAreFingerprinted(t *testing.T) {
 func crowd(count int) []metav1.ManagedFieldsEntry {
 	entries := make([]metav1.ManagedFieldsEntry, count)
 	for i := range entries {
-		entries[i] = entry(fmt.Sprintf("sluice-forged-%d", i), fmt.Sprintf("a/v%d", i%2), "", metav1.ManagedFieldsOperationApply, 1)
+		entries[i] = entry(fmt.Sprintf("sluice-forged-%d", i), fmt.Sprintf("a/v%d", i%2), "", metav1.ManagedFieldsOperationApply)
 	}
 	return entries
 }
@@ -69,7 +69,7 @@ func TestForgedManagersCostNothing(t *testing.T) {
 		return watcher.remember(partial("1", entries...), manager)
 	}
 
-	all := append(slices.Clone(forged), entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply, 1))
+	all := append(slices.Clone(forged), entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply))
 	if found := of(mine, all...); asked != 1 || found.Fingerprint(mine) != "print" || len(found.prints) != 1 {
 		t.Errorf("of an owner that is here the one manager is asked for: %d fingerprints, %d kept", asked, len(found.prints))
 	}
@@ -90,7 +90,7 @@ func TestOwnersOfForgedObjectsAreServed(t *testing.T) {
 	watcher := remembering(t)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
 	watch.join("two", reader{"two", "sluice-2"})
-	object := partial("5", append(crowd(100), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1))...)
+	object := partial("5", append(crowd(100), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply))...)
 	watch.commit(map[string]*Meta{"a": watch.remember(object)}, "5")
 	if len(watch.objects) != 0 {
 		t.Error("an object with too many managers is not kept for an owner that is not here")
@@ -140,7 +140,7 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 	watch.commit(nil, "5")
 	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns"}: watch}}
 	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
-	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply, 1)
+	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply)
 
 	watcher.Wrote("one", ref, Written{UID: "uid", ResourceVersion: "10", Manager: mine, Fingerprint: "uid" + mine})
 	steps := []struct {
