@@ -81,23 +81,15 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 			end = len(todo)
 		}
 		for _, one := range r.applyAll(ctx, todo[:end]) {
-			if !errors.Is(one.err, cluster.ErrForbidden) {
-				delete(r.session.unmade, one.object.key)
-			}
-			switch {
-			case errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()):
+			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()); {
+			case waits:
 				shut = true
 				r.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
 				r.again(gateAgain)
 			case one.err != nil:
 				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
-			default:
-				r.session.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
-				r.session.shutBehind(one.object)
-				if !one.left {
-					r.out.Applied++
-				}
 			}
+			r.progress(one)
 		}
 		if len(failed) > 0 || shut {
 			return failed, shut, nil
@@ -105,6 +97,21 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 		todo = todo[end:]
 	}
 	return nil, false, nil
+}
+
+// progress remembers what came of an object until it is in the record.
+func (r *round) progress(one result) {
+	if !errors.Is(one.err, cluster.ErrForbidden) {
+		delete(r.session.unmade, one.object.key)
+	}
+	if one.err != nil {
+		return
+	}
+	r.session.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
+	r.session.shutBehind(one.object)
+	if !one.left {
+		r.out.Applied++
+	}
 }
 
 // result is what became of an object that was applied.

@@ -51,7 +51,7 @@ func (r *round) drifted() map[key]bool {
 			continue
 		}
 		meta, known := r.state(m)
-		undone := known && !(meta != nil && meta.Ignored) && r.hasDrifted(m, meta)
+		undone := known && (meta == nil || !meta.Ignored) && r.hasDrifted(m, meta)
 		// It is a fight until the pause after the last healing has passed in peace.
 		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now, undone); wait > 0 {
 			r.contested(m, wait)

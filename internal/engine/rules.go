@@ -105,8 +105,11 @@ func newIgnoreRule(one modulesv1.DriftIgnore) (rule ignoreRule, err error) {
 		into **regexp.Regexp
 		text string
 	}{
-		{&rule.group, target.Group}, {&rule.version, target.Version}, {&rule.kind, target.Kind},
-		{&rule.name, target.Name}, {&rule.namespace, target.Namespace},
+		{&rule.group, target.Group},
+		{&rule.version, target.Version},
+		{&rule.kind, target.Kind},
+		{&rule.name, target.Name},
+		{&rule.namespace, target.Namespace},
 	} {
 		if part.text == "" {
 			part.text = ".*"
@@ -171,8 +174,8 @@ func leaveOut(value any, tokens []string) (found bool, err error) {
 			}
 			value = next
 		case []any:
-			at, err := strconv.Atoi(token)
-			if err != nil || at < 0 || at >= len(in) {
+			at, ok := place(token, len(in))
+			if !ok {
 				return false, nil
 			}
 			if last {
@@ -184,4 +187,10 @@ func leaveOut(value any, tokens []string) (found bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// place is the position in a list that a pointer's token names, if there is one.
+func place(token string, length int) (at int, ok bool) {
+	at, err := strconv.Atoi(token)
+	return at, err == nil && at >= 0 && at < length
 }

@@ -57,7 +57,7 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 			break
 		}
 		if o.once {
-			return t.leave(ctx, done, m)
+			return t.leave(ctx, done)
 		}
 		t.insist(ctx, &done, m, conflict, &options)
 		if !errors.Is(done.err, cluster.ErrChanged) {
@@ -124,15 +124,15 @@ func (t *taker) yield(ctx context.Context, o object, applied cluster.Applied) (c
 }
 
 // leave leaves an object as it is, because it is there, and only to be created. It is a member if it was made for that.
-func (t *taker) leave(ctx context.Context, done result, m *modulesv1.Member) result {
+func (t *taker) leave(ctx context.Context, done result) result {
 	live, err := t.client.Metadata(ctx, refOfObject(done.object.Unstructured))
 	if err != nil {
 		done.err = err
 		return done
 	}
-	print := cluster.Fingerprint(live, t.manager)
-	done.left, done.foreign, done.err = true, live.Labels[Label] != t.label || print == "", nil
-	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: print, Made: cluster.MadeBy(live, t.manager)}
+	fingerprint := cluster.Fingerprint(live, t.manager)
+	done.left, done.foreign, done.err = true, live.Labels[Label] != t.label || fingerprint == "", nil
+	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: fingerprint, Made: cluster.MadeBy(live, t.manager)}
 	return done
 }
 
@@ -225,7 +225,7 @@ func (t *taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict
 	known := m != nil && m.UID != "" && m.UID == string(live.UID)
 	byEditor := conflict != nil && !strings.HasPrefix(conflict.Owner, ManagerPrefix)
 	switch label := live.Labels[Label]; {
-	case label != "" && label != t.label && !(known && byEditor):
+	case label != "" && label != t.label && (!known || !byEditor):
 		return t.handOver(ctx, o, conflict, live)
 	case known, cluster.Fingerprint(live, t.manager) != "":
 		return right{notes: taken(conflict)}, nil

@@ -50,7 +50,7 @@ type attempt[O Object, R any] struct {
 func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O, R]) (ctrl.Result, error) {
 	if ctx.Err() != nil {
 		// The process is being stopped; what happened now says nothing about the object.
-		return ctrl.Result{}, nil //nolint:nilerr // The next process takes the object up from the start.
+		return ctrl.Result{}, nil
 	}
 	defer k.tell(k.done(r.obj, r.result))
 	if isOwnConflict(r.err) {

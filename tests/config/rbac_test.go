@@ -18,7 +18,7 @@ func TestRightsAreFew(t *testing.T) {
 		"secrets":    {"get"},
 		"namespaces": {"get", "list", "watch"},
 		// As these accounts the objects of modules are applied.
-		"serviceaccounts":                                     {"get", "impersonate"},
+		"serviceaccounts":                                     {"get", "impersonate", "list", "watch"},
 		"leases.coordination.k8s.io":                          {"create", "get", "patch", "update"},
 		"gitrepositories.source.toolkit.fluxcd.io":            {"create", "delete", "get", "list", "patch", "update", "watch"},
 		"gitrepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
@@ -28,7 +28,7 @@ func TestRightsAreFew(t *testing.T) {
 		"ocirepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
 		// Whether a kind is gone for good, and not only out of reach.
 		"customresourcedefinitions.apiextensions.k8s.io":    {"get", "list"},
-		"moduletemplates.modules.sluice.dev":                {"get", "list", "patch", "update", "watch"},
+		"moduletemplates.modules.sluice.dev":                {"get", "list", "watch"},
 		"moduletemplates/status.modules.sluice.dev":         {"get", "patch", "update"},
 		"modules.modules.sluice.dev":                        {"get", "list", "watch"},
 		"modules/status.modules.sluice.dev":                 {"get", "patch", "update"},

@@ -27,7 +27,8 @@ func TestAPlaneWithoutItsKindsIsToldAtOnce(t *testing.T) {
 				filepath.Join(bases, "source.toolkit.fluxcd.io_gitrepositories.yaml"),
 				filepath.Join(bases, "source.toolkit.fluxcd.io_ocirepositories.yaml"),
 			},
-			[]string{"--controllers=source,modules"}, "--controllers: modules needs kinds that the API server does not serve: modules.sluice.dev/v1alpha1 ModuleTemplate",
+			[]string{"--controllers=source,modules"},
+			"--controllers: modules needs kinds that the API server does not serve: modules.sluice.dev/v1alpha1 ModuleTemplate",
 		},
 		"Nothing": {"There is nothing to run.", []string{}, nil, "--controllers: the API server serves the kinds of no plane"},
 	} {

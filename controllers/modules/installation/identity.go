@@ -54,7 +54,7 @@ func (k *installations) exists(ctx context.Context, obj *modulesv1.ModuleInstall
 	switch {
 	case apierrors.IsNotFound(err):
 		// What watches in its name ends with it.
-		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String()) //nolint:contextcheck // What it ends does not live in a round.
+		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String())
 		return failure.Wait(modulesv1.ServiceAccountNotFoundReason, obj.Spec.GetRetryInterval(), fmt.Errorf(
 			"service account %s does not exist; create it, or correct serviceAccountName", key))
 	case err != nil:

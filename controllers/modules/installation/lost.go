@@ -27,7 +27,7 @@ func (k *installations) load(ctx context.Context, obj *modulesv1.ModuleInstallat
 	}
 	if lost, err = k.names(ctx, obj); lost {
 		// What the engine remembers of the objects was on that record.
-		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String()) //nolint:contextcheck // What it ends does not live in a round.
+		k.options.Engine.Forget(client.ObjectKeyFromObject(obj).String())
 	}
 	return nil, nil, lost, err
 }

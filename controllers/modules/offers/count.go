@@ -39,6 +39,7 @@ type Counts struct {
 	Channels      map[string]int
 }
 
+// Count says how many installations follow the module of the catalogue in the namespace.
 func (o *Offers) Count(ctx context.Context, namespace, module string) (Counts, error) {
 	var list modulesv1.ModuleInstallationList
 	err := o.reader.List(ctx, &list, client.MatchingFields{countIndex: namespace + "/" + module}, client.UnsafeDisableDeepCopy)

@@ -30,6 +30,7 @@ func InstalledOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Invento
 	return installed
 }
 
+// IsRecordOf says whether the record was written for this very object, and not for another one of its name.
 func IsRecordOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Inventory) bool {
 	return inventory != nil && inventory.Data.InstallationUID == string(obj.UID)
 }

@@ -66,7 +66,7 @@ func TestListItemsAreReclaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ports, _, _ := unstructured.NestedSlice(live.Object, "spec", "ports")
-	if len(ports) != 1 || ports[0].(map[string]any)["port"] != int64(80) {
+	if port, _ := ports[0].(map[string]any); len(ports) != 1 || port["port"] != int64(80) {
 		t.Errorf("ports: %v", ports)
 	}
 	if diff := cmp.Diff(map[string]string{"note": "kept"}, live.GetAnnotations()); diff != "" {
@@ -120,7 +120,8 @@ func TestYieldedFieldsStay(t *testing.T) {
 	unstructured.RemoveNestedField(lean.Object, "spec", "replicas")
 	unstructured.RemoveNestedField(lean.Object, "metadata", "annotations", "a/b")
 	containers, _, _ := unstructured.NestedSlice(lean.Object, "spec", "template", "spec", "containers")
-	delete(containers[1].(map[string]any), "image")
+	second, _ := containers[1].(map[string]any)
+	delete(second, "image")
 	if err := unstructured.SetNestedSlice(lean.Object, containers, "spec", "template", "spec", "containers"); err != nil {
 		t.Fatal(err)
 	}
