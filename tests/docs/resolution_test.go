@@ -207,6 +207,8 @@ func directionExamples() map[string]choice {
 	back := &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "regular", Version: "1.0.0"}}}
 	minor := upgrading("", catalog.Minor)
 	local := func(r *catalog.Request) { r.Catalog = catalog.Local }
+	begun := runs("1.0.0", "", "")
+	begun.Attempted = runs("2.0.0", "regular", "").Current
 	rechosen := runs("2.0.0", "v2", "")
 	rechosen.Catalog = "" // It was chosen for another spec.
 	return map[string]choice{
@@ -216,6 +218,13 @@ func directionExamples() map[string]choice {
 		"2.0.0, before it 1.0.0 | `version: 1.0.0`":   {request: want(byVersion("1.0.0")), installed: runs("2.0.0", "", "1.0.0"), system: versions("1.0.0", "2.0.0")},
 		"2.0.0, before it 1.0.0 | `channel: regular`, whose pointer moved back to 1.0.0": {
 			request: want(byChannel("regular")), installed: runs("2.0.0", "regular", "1.0.0"), system: versions("1.0.0", "2.0.0"), module: back,
+		},
+		"1.0.0, and 2.0.0 was begun | `channel: regular` at 1.0.0": {
+			request: want(byChannel("regular")), installed: begun, system: versions("1.0.0", "2.0.0"), module: back,
+		},
+		"1.0.0, and 2.0.0 was begun | `version: 1.0.0`": {request: want(byVersion("1.0.0")), installed: begun, system: versions("1.0.0", "2.0.0")},
+		"1.0.0, and 2.0.0 could not be had | `channel: regular`, moved back to 1.0.0": {
+			request: want(byChannel("regular")), installed: runs("1.0.0", "regular", ""), system: versions("1.0.0", "2.0.0"), module: back,
 		},
 		"2.0.0 | `version: 2.0.0-rc.2`":                           {request: want(byVersion("2.0.0-rc.2")), installed: runs("2.0.0", "", ""), system: versions("2.0.0", "2.0.0-rc.2")},
 		"2.0.0-rc.1 | `version: 2.0.0`":                           {request: want(byVersion("2.0.0")), installed: runs("2.0.0-rc.1", "", ""), system: versions("2.0.0", "2.0.0-rc.1")},

@@ -138,7 +138,7 @@ func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	columns := map[string][]string{
 		"inventories":         {"Phase", "Module", "Version", "Attempt", "Age"},
-		"moduleinstallations": {"Module", "Channel", "Version", "Pending", "Ready", "Status", "Template", "Catalog", "Objects", "Age"},
+		"moduleinstallations": {"Module", "Channel", "Version", "Pending", "Ready", "Status", "Desired", "Template", "Catalog", "Objects", "Age"},
 		"modules":             {"Default", "Latest", "Installations", "Ready", "Status", "Age"},
 		"moduletemplates":     {"Module", "Version", "Channel", "Support", "Used", "Ready", "Status", "Digest", "Age"},
 	}
