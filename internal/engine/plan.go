@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -76,8 +77,14 @@ func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedO
 		}
 		stays = func(k key) bool { return made.keys[k] }
 	}
-	for k := range known {
-		if !stays(k) && r.in.Spec.PruneEnabled() {
+	for k, m := range known {
+		if stays(k) || !r.in.Spec.PruneEnabled() {
+			continue
+		}
+		switch what, err := r.foreseen(ctx, m); {
+		case err != nil:
+			return nil, err
+		case what == goes:
 			add(modulesv1.PlannedDelete, k)
 		}
 	}
@@ -87,4 +94,27 @@ func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedO
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 	})
 	return changes, nil
+}
+
+// foreseen is the fate of a member once no release needs it, as far as the record and the watch tell it: what is in a
+// container, and who else claims a member, is found out when it is about to go. Without a watch a member is looked at, for
+// a restart must not make another plan.
+func (r *round) foreseen(ctx context.Context, m *modulesv1.Member) (fate, error) {
+	known := r.owner().recorded(m)
+	if what, _ := known.fate(); what != goes {
+		return what, nil
+	}
+	if meta, seen := r.state(m); !seen {
+		_, live, err := find(ctx, r.client, refOf(m))
+		switch {
+		case err == nil:
+			known.keptBy = cluster.KeptBy(live)
+		case !errors.Is(err, cluster.ErrNotFound) && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrForbidden):
+			return goes, failure.At(StagePrune, failure.Retry(modulesv1.PruneFailedReason, err))
+		}
+	} else if meta != nil && meta.Kept {
+		known.keptBy = "an annotation"
+	}
+	what, _ := known.fate()
+	return what, nil
 }

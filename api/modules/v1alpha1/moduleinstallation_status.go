@@ -171,7 +171,7 @@ type Plan struct {
 	// +required
 	Update int32 `json:"update"`
 
-	// Delete is the number of objects that would be removed.
+	// Delete is the number of objects that would be removed. What would be let go of is none of them.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +required
