@@ -123,11 +123,9 @@ func countClaims(record *modulesv1.Inventory) (count int) {
 	return count
 }
 
-// heir is an installation that claims a member.
-type heir struct {
-	uid       types.UID
-	inventory *modulesv1.Inventory
-}
+// heirs are the Inventories of those who claim objects, by the objects' uids: a claim ends with the object, and may be left
+// on record after that.
+type heirs map[types.UID]*modulesv1.Inventory
 
 // findHeirs finds the living claims to this installation's members, once a round, and only if something is to be removed.
 func (r *round) findHeirs(ctx context.Context) error {
@@ -138,7 +136,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find out who claims what is to be removed: %w", err)
 	}
-	r.heirs = map[key]heir{}
+	r.heirs = heirs{}
 	for i := range claiming {
 		data := &claiming[i].Data
 		if data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
@@ -146,7 +144,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 		}
 		for j := range data.Members {
 			if m := &data.Members[j]; m.Claimed {
-				r.heirs[keyOf(m)] = heir{types.UID(m.UID), &claiming[i]}
+				r.heirs[types.UID(m.UID)] = &claiming[i]
 			}
 		}
 	}
@@ -155,20 +153,20 @@ func (r *round) findHeirs(ctx context.Context) error {
 
 // bequeath hands a member over to whoever claims it, in one request: labels and fields are the heir's from then on, and
 // the object itself stays as it is.
-func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata, to heir) error {
-	manager := Manager(to.inventory.Data.InstallationUID)
+func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
+	to := r.heirs[live.UID]
+	manager := Manager(to.Data.InstallationUID)
 	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == r.manager() })
 	if entries == nil {
 		entries = live.ManagedFields
 	}
-	name, namespace := to.inventory.Name, to.inventory.Namespace
-	_, err := r.client.Manage(ctx, ref, cluster.Version{UID: live.UID, ResourceVersion: live.ResourceVersion}, cluster.Management{
-		Entries: entries, Labels: labelsOf(name, namespace), Manager: manager,
+	_, err := r.client.Manage(ctx, ref, versionOf(live), cluster.Management{
+		Entries: entries, Labels: labelsOf(to.Name, to.Namespace), Manager: manager,
 	})
 	return err
 }
 
 // noteBequest tells whom a member was handed over to.
-func (r *round) noteBequest(ref cluster.Ref, to heir) {
-	r.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), to.inventory.Namespace, to.inventory.Name)
+func (r *round) noteBequest(ref cluster.Ref, to *modulesv1.Inventory) {
+	r.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), to.Namespace, to.Name)
 }

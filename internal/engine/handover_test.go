@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // live reads an object that may have no namespace.
@@ -85,6 +88,35 @@ func TestMoved(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestClaimToAnEarlierLife: who claims an object that was made anew since, and has not looked, stands in nobody's way.
+func TestClaimToAnEarlierLife(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
+	r.settle("it is installed", settled)
+	claims := func(name string) *rig {
+		s := r.sibling(name)
+		s.in.Target = s.target("1.0.0", configMapFiles("shared", "2"))
+		s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, r.namespace+"/redis")
+		return s
+	}
+	claims("zookeeper")
+	before := r.get(configMaps, "shared")
+	check(t, env.Client.Delete(t.Context(), before))
+	testenv.Eventually(t, "it is made anew", func(ctx context.Context) (bool, string) {
+		_, err := r.engine.Reconcile(ctx, r.in)
+		live := r.get(configMaps, "shared")
+		return live != nil && live.GetUID() != before.GetUID(), fmt.Sprint(err)
+	})
+	uid := r.get(configMaps, "shared").GetUID()
+	claims("kafka")
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	out := r.settle("it is upgraded", settled)
+	if moved := r.get(configMaps, "shared"); moved == nil || moved.GetUID() != uid || !noted(out, modulesv1.HandedOverReason, r.namespace+"/kafka") {
+		t.Errorf("moved %v, told %v", moved, out.Notes)
 	}
 }
 

@@ -31,8 +31,8 @@ type removal struct {
 	// unmade says that a member was never made, for certain.
 	unmade func(*modulesv1.Member) bool
 	// heirs are who claims members, and bequeath hands one over.
-	heirs    map[key]heir
-	bequeath func(context.Context, cluster.Ref, *metav1.PartialObjectMetadata, heir) error
+	heirs    heirs
+	bequeath func(context.Context, cluster.Ref, *metav1.PartialObjectMetadata) error
 }
 
 // removal is for all members if the installation is to go, and else for those that no release needs.
@@ -64,6 +64,8 @@ type removed struct {
 	member modulesv1.Member
 	fate   fate
 	why    string
+	// heir is who inherited it.
+	heir *modulesv1.Inventory
 	// over says that it need not be remembered any more, and deleted that it was deleted just now.
 	over, deleted bool
 	err           error
@@ -105,7 +107,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 	case done.fate == foreign:
 		done.over = true
 	case done.fate == inherited:
-		done.err = r.bequeath(ctx, ref, live, r.heirs[keyOf(&m)])
+		done.err, done.heir = r.bequeath(ctx, ref, live), r.heirs[live.UID]
 		done.over = done.err == nil
 	case done.fate == letGo:
 		done.err = r.client.Release(ctx, ref, live, r.manager, ours())
@@ -124,8 +126,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 // version says so. It is nil where the object has to be looked at.
 func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
 	meta := r.seen(&m)
-	_, claimed := r.heirs[keyOf(&m)]
-	if meta == nil || string(meta.UID) != m.UID || meta.Kept || claimed || r.orphan || isContainer(kindOf(&m).GroupKind()) {
+	if meta == nil || string(meta.UID) != m.UID || meta.Kept || r.heirs[meta.UID] != nil || r.orphan || isContainer(kindOf(&m).GroupKind()) {
 		return nil
 	}
 	done := removed{member: m}
@@ -146,8 +147,7 @@ func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
 // known are the facts about a member that was looked at, apart from what is in it.
 func (r *removal) known(m *modulesv1.Member, live metav1.Object) facts {
 	known := r.facts(m, live)
-	to, claimed := r.heirs[keyOf(m)]
-	known.orphan, known.claimed = r.orphan, claimed && to.uid == live.GetUID() && live.GetDeletionTimestamp() == nil
+	known.orphan, known.claimed = r.orphan, r.heirs[live.GetUID()] != nil && live.GetDeletionTimestamp() == nil
 	return known
 }
 

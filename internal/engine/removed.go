@@ -63,7 +63,7 @@ func (r *round) settle(ctx context.Context, stage Stage, reason string, all []re
 		default:
 			r.forget(keyOf(&one.member), one.fate)
 			if one.fate == inherited {
-				r.noteBequest(ref, r.heirs[keyOf(&one.member)])
+				r.noteBequest(ref, one.heir)
 			}
 			if one.fate == letGo {
 				told.let[one.why] = append(told.let[one.why], describe(ref))

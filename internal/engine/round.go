@@ -48,7 +48,7 @@ type round struct {
 	// claiming lets one member at a time change the record while members are applied.
 	claiming sync.Mutex
 	// heirs are the installations that claim members, once that was asked.
-	heirs map[key]heir
+	heirs heirs
 	// homeless says that the installation's namespace is being deleted, once that was asked.
 	homeAsked, homeless bool
 	// removed are members that are gone, or were let go of, and still in the record.
