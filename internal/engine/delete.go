@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -113,8 +114,16 @@ func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
 		return true, nil
 	}
+	what, why, err := r.judgeDefaultConfig(ctx, ref, live)
+	if err == nil && what != goes {
+		r.note(modulesv1.OrphanedReason, "let go of the default configuration %s, which is not deleted: %s", describe(ref), why)
+		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+			data.DefaultConfigCreated.UID, data.DefaultConfigCreated.Found = "", true
+			data.LetGo++
+		})
+	}
 	gone := false
-	if live.DeletionTimestamp == nil {
+	if err == nil && live.DeletionTimestamp == nil {
 		gone, err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
 	}
 	if err != nil {
@@ -125,6 +134,15 @@ func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 		r.again(goingAgain)
 	}
 	return gone, nil
+}
+
+// judgeDefaultConfig finds out what becomes of the default configuration.
+func (r *round) judgeDefaultConfig(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) (fate, string, error) {
+	removal, err := r.removal(ctx)
+	if err != nil {
+		return held, "", err
+	}
+	return removal.judge(ctx, configFacts(ref.GVK.GroupKind(), live), ref, live)
 }
 
 // forgetRecord removes the Inventory, once nothing in it is left.

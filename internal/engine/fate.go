@@ -102,6 +102,11 @@ func (o owner) recorded(m *modulesv1.Member) facts {
 	}
 }
 
+// configFacts are the facts about the default configuration, which is the installation's and no member.
+func configFacts(kind schema.GroupKind, live metav1.Object) facts {
+	return facts{kind: kind, owned: true, keptBy: cluster.KeptBy(live)}
+}
+
 // isVolume says that objects of the kind are data themselves.
 func isVolume(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "PersistentVolumeClaim"} || kind == schema.GroupKind{Kind: "PersistentVolume"}

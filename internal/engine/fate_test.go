@@ -156,6 +156,44 @@ func TestKeptObjectIsData(t *testing.T) {
 	}
 }
 
+// TestKeptDefaultConfig: whoever annotates the default configuration keeps it as any other object, and with it its CRD.
+func TestKeptDefaultConfig(t *testing.T) {
+	t.Parallel()
+	keep := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"modules.sluice.dev/prune":"disabled"}}}`))
+	t.Run("Alone", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+		r.in.Target.DefaultConfig = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "default"},
+		}}
+		r.settle("it is installed", settled)
+		check(t, env.Client.Patch(t.Context(), r.get(configMaps, "default"), keep))
+		r.in.Deleting, r.in.Target = true, nil
+		told := false
+		out := r.settle("it is gone", func(out engine.Outcome) bool {
+			told = told || noted(out, modulesv1.OrphanedReason, "modules.sluice.dev/prune: disabled")
+			return done(out)
+		})
+		if r.get(configMaps, "default") == nil || !told || !noted(out, modulesv1.UninstalledReason, "apart from 1") {
+			t.Errorf("kept %v, told %v", r.get(configMaps, "default"), out.Notes)
+		}
+	})
+	t.Run("WithItsDefinition", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		m := newCRDModule(r)
+		r.in.Target = m.target(r, "1.0.0")
+		r.settle("it is installed", settled)
+		check(t, env.Client.Patch(t.Context(), r.get(m.kind, "default"), keep))
+		r.in.Deleting, r.in.Target = true, nil
+		r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, r.namespace+"/default")
+		if r.get(m.kind, "own") == nil || r.get(crds, "things."+m.group) == nil {
+			t.Error("something went all the same")
+		}
+	})
+}
+
 // TestVolumesStay: claims and volumes are data, also those that the release made itself.
 func TestVolumesStay(t *testing.T) {
 	t.Parallel()

@@ -88,7 +88,7 @@ func (r *round) mayGo(ctx context.Context, removal *removal, m *modulesv1.Member
 	if err != nil {
 		return err
 	}
-	what, why, err := removal.judge(ctx, m, ref, live)
+	what, why, err := removal.judge(ctx, removal.known(m, live), ref, live)
 	if err == nil && what == held {
 		err = stays(ref, why)
 	}

@@ -24,7 +24,7 @@ type removal struct {
 	// going are the members that are to go, by their uid, or by their key where that was not written down.
 	going      map[types.UID]*modulesv1.Member
 	unrecorded map[key]*modulesv1.Member
-	// created is the default configuration, which is nobody's data.
+	// created is the default configuration, which is nobody's data unless somebody keeps it.
 	created types.UID
 	// seen is what the watch has of a member; nil when it has nothing.
 	seen func(*modulesv1.Member) *watch.Meta
@@ -99,7 +99,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 		done.fate, done.over = goes, done.err == nil
 		return done
 	case err == nil:
-		done.fate, done.why, err = r.judge(ctx, &m, ref, live)
+		done.fate, done.why, err = r.judge(ctx, r.known(&m, live), ref, live)
 	}
 	switch {
 	case err != nil:
@@ -151,9 +151,8 @@ func (r *removal) known(m *modulesv1.Member, live metav1.Object) facts {
 	return known
 }
 
-// judge finds out what becomes of a member that was looked at. What is in one that is on its way out makes no difference.
-func (r *removal) judge(ctx context.Context, m *modulesv1.Member, ref cluster.Ref, live *metav1.PartialObjectMetadata) (fate, string, error) {
-	known := r.known(m, live)
+// judge finds out what becomes of an object that was looked at. What is in one that is on its way out makes no difference.
+func (r *removal) judge(ctx context.Context, known facts, ref cluster.Ref, live *metav1.PartialObjectMetadata) (fate, string, error) {
 	if what, _ := known.fate(); what == goes && live.DeletionTimestamp == nil {
 		var err error
 		if known.holds, err = r.contents(ctx, ref); err != nil {
@@ -200,7 +199,8 @@ func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error)
 func (r *removal) takes(kind schema.GroupKind) func(*metav1.PartialObjectMetadata) bool {
 	return func(item *metav1.PartialObjectMetadata) bool {
 		if r.created != "" && r.created == item.UID {
-			return true
+			what, _ := configFacts(kind, item).fate()
+			return what == goes
 		}
 		m := r.going[item.UID]
 		if m == nil {
