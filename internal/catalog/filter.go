@@ -39,7 +39,7 @@ func (r *resolution) filter(candidates []*release) ([]*release, *Hold) {
 }
 
 func (r *resolution) filters() []filter {
-	admitted := r.admitted()
+	admitted := r.admits(r.catalog, r.module)
 	filters := []filter{
 		{rule: "unique", spares: true, reason: Conflict, keeps: func(c *release) bool { return !c.conflict }, says: func(c *release) string {
 			return c.title() + " shares its version with other content; publish it under a new version"
@@ -68,12 +68,14 @@ func (r *resolution) filters() []filter {
 	return filters
 }
 
-// admitted says whether the installation may use the module. In its own namespace it always may.
-func (r *resolution) admitted() bool {
-	if r.catalog != System || r.request.Namespace == r.catalogue.namespace || r.entry.object == nil || r.entry.object.Admits == nil {
+// admits says whether the installation may use a module of the catalogue. In its own namespace it always may.
+func (r *resolution) admits(catalog Catalog, module string) bool {
+	catalogue := r.index.at(catalog)
+	found := catalogue.modules[module]
+	if catalog != System || r.request.Namespace == catalogue.namespace || found == nil || found.object == nil || found.object.Admits == nil {
 		return true
 	}
-	return r.entry.object.Admits(r.request.Namespace)
+	return found.object.Admits(r.request.Namespace)
 }
 
 func (r *resolution) admitsPrerelease(c *release) bool {

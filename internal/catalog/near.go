@@ -12,7 +12,7 @@ import (
 const maxNear = 3
 
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
-func (r *resolution) notFound(what, name string, in func(*Catalogue) []string) string {
+func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]string) string {
 	looked, elsewhere := []Catalog{Local, System}, Catalog("")
 	if r.request.Catalog == Local || r.request.Catalog == System || r.keepsCatalog() {
 		looked, elsewhere = []Catalog{r.catalog}, System
@@ -22,14 +22,14 @@ func (r *resolution) notFound(what, name string, in func(*Catalogue) []string) s
 	}
 	var places, names []string
 	for _, catalog := range looked {
-		names = append(names, in(r.index.at(catalog))...)
+		names = append(names, r.usable(catalog, in)...)
 		places = append(places, r.index.place(catalog))
 	}
 	message := fmt.Sprintf("There is no %s %s %s", what, name, strings.Join(slices.Compact(places), ", and "))
 	if similar := near(name, names); len(similar) > 0 {
 		message += "; similar: " + strings.Join(similar, ", ")
 	}
-	if elsewhere != "" && slices.Contains(in(r.index.at(elsewhere)), name) {
+	if elsewhere != "" && slices.Contains(r.usable(elsewhere, in), name) {
 		message += fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", elsewhere)
 	}
 	return message
@@ -43,9 +43,33 @@ func (i Index) place(name Catalog) string {
 	return fmt.Sprintf("in the %s catalogue, for which no namespace is set", name)
 }
 
-func (c *Catalogue) moduleNames() []string { return slices.Collect(maps.Keys(c.modules)) }
+// usable are the names in a catalogue whose modules admit the installation: the others are their teams' to tell.
+func (r *resolution) usable(catalog Catalog, in func(*Catalogue) map[string]string) (names []string) {
+	for name, module := range in(r.index.at(catalog)) {
+		if r.admits(catalog, module) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
-func (c *Catalogue) templateNames() []string { return slices.Collect(maps.Keys(c.templates)) }
+// moduleNames are the names of modules, each with that of its module.
+func (c *Catalogue) moduleNames() map[string]string {
+	names := make(map[string]string, len(c.modules))
+	for name := range c.modules {
+		names[name] = name
+	}
+	return names
+}
+
+// templateNames are the names of templates, each with that of its module.
+func (c *Catalogue) templateNames() map[string]string {
+	names := make(map[string]string, len(c.templates))
+	for name, template := range c.templates {
+		names[name] = template.Module
+	}
+	return names
+}
 
 // near are the few names that the one was probably meant to be, the likeliest first.
 func near(name string, names []string) []string {

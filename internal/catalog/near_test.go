@@ -23,6 +23,10 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 	}
 	shelves := both(named("redis", "kafka"), named("redis-operator", "reds", "redisson", "redes"))
 	alone := catalog.Index{Local: catalog.New(localNamespace, named("redis"), nil)}
+	closed := catalog.Index{
+		Local:  catalog.New(localNamespace, nil, nil),
+		System: catalog.New(systemNamespace, named("redis", "reds"), []catalog.Module{{Name: "reds", Admits: func(string) bool { return false }}}),
+	}
 	own := catalog.New(systemNamespace, named("redis"), nil)
 	for name, tc := range map[string]struct {
 		reason  string
@@ -54,6 +58,18 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 		"named": {
 			"where was not looked counts only if it has the very name", module("reds", from(catalog.Local)), shelves,
 			"There is no module reds in namespace team-a; similar: redis; the System catalogue has one: to use that, set catalog to it",
+		},
+		"not for this namespace": {
+			"what a module's team has not opened is neither a help nor told", module("redi"), closed,
+			"There is no module redi in namespace team-a, and in namespace sluice-system; similar: redis",
+		},
+		"not for this namespace, elsewhere": {
+			"nor is it in the other catalogue", module("reds", from(catalog.Local)), closed,
+			"There is no module reds in namespace team-a",
+		},
+		"template not for this namespace": {
+			"nor are its releases", template("redi-1.0.0", func(r *catalog.Request) { r.Name = "" }), closed,
+			"There is no template redi-1.0.0 in namespace team-a, and in namespace sluice-system; similar: redis-1.0.0",
 		},
 		"template": {
 			"templates have names too", template("redis-1.0", func(r *catalog.Request) { r.Name = "" }), shelves,

@@ -120,7 +120,7 @@ func (e *entry) versionNotFound(version string) *Hold {
 // holdOne holds at the release that was about to be chosen. Whom the module does not admit has no candidate: that would
 // be fetched and kept for them.
 func (r *resolution) holdOne(reason Reason, message string, from []*release) *Hold {
-	if !r.admitted() {
+	if !r.admits(r.catalog, r.module) {
 		return &Hold{Reason: reason, Message: message}
 	}
 	stated := preferred(from, r.now, r.installed.Current).Release

@@ -50,7 +50,7 @@ func (r *resolution) objection(c *release, d Decision, chosen bool) Reason {
 		return d.Hold.Reason
 	case chosen:
 		return ""
-	case !r.admitted():
+	case !r.admits(r.catalog, r.module):
 		return ConsumerNotAllowed
 	case !r.selection.followsReleases() || !r.inRange(c):
 		return NotSelected
