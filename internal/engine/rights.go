@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,15 +29,29 @@ func (r *round) askRights(ctx context.Context) {
 	}
 	*known = rights{asked: true, again: now.Add(r.in.interval())}
 	if r.mode() == modulesv1.DeletionBlock {
-		for resource, namespace := range r.dataResources() {
-			// Who cannot be asked is asked again with the next attempt.
-			if may, err := r.client.MayList(ctx, resource, namespace); err == nil && !may {
-				known.missing = append(known.missing, resource.String()+within(namespace))
+		known.missing = r.missingRights(ctx)
+	}
+	r.out.Uncounted = known.missing
+}
+
+// missingRights are what the identity may not list, sorted. Who cannot be asked, or not in the round's time, is asked again
+// with the next attempt.
+func (r *round) missingRights(ctx context.Context) (missing []string) {
+	resources := r.dataResources()
+	answers := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, slices.Collect(maps.Keys(resources)),
+		func(resource schema.GroupResource) string {
+			if may, err := r.client.MayList(ctx, resource, resources[resource]); err != nil || may {
+				return ""
 			}
+			return resource.String() + within(resources[resource])
+		}, func(schema.GroupResource, error) string { return "" })
+	for _, answer := range answers {
+		if answer != "" {
+			missing = append(missing, answer)
 		}
 	}
-	slices.Sort(known.missing)
-	r.out.Uncounted = known.missing
+	slices.Sort(missing)
+	return missing
 }
 
 // dataResources are the resources of users' data, with the namespace that they are counted in. A CRD is named for its

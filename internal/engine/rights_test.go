@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // TestRightsToCountAreAskedForAtTheInstallation: who may not list users' data is told so when a release is installed,
@@ -55,5 +58,30 @@ func TestRightsToCountAreAskedForAtTheInstallation(t *testing.T) {
 			r.clock.SetTime(r.clock.Now().Add(modulesv1.DefaultInterval))
 			r.settle("the right is there", func(out engine.Outcome) bool { return settled(out) && out.Uncounted == nil })
 		})
+	}
+}
+
+// TestAskingForRightsEnds: where each answer takes its time, the release does not wait for all of them.
+func TestAskingForRightsEnds(t *testing.T) {
+	t.Parallel()
+	kinds := []string{
+		"ConfigMap", "Endpoints", "Event", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
+		"Pod", "PodTemplate", "ReplicationController", "ResourceQuota", "Secret", "Service", "ServiceAccount",
+	}
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	for _, kind := range kinds {
+		r.in.Target.ManagedResources = append(r.in.Target.ManagedResources,
+			modulesv1.ManagedResource{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: kind}})
+	}
+	r.slow("create")
+	calls := r.calls(func() {
+		testenv.Eventually(t, "it is installed", func(ctx context.Context) (bool, string) {
+			out, err := r.engine.Reconcile(ctx, r.in)
+			return settled(out), fmt.Sprint(err)
+		})
+	})
+	if asked := calls["create"]; asked == 0 || asked == len(kinds) {
+		t.Errorf("asked %d times", asked)
 	}
 }
