@@ -87,7 +87,12 @@ func uncounted(resources []string) string {
 	if len(resources) == 0 {
 		return ""
 	}
-	return "; users' data cannot be counted when it is deleted: the right is missing to list " + strings.Join(resources, ", ")
+	text := "; users' data cannot be counted when it is deleted: the right is missing to list " +
+		strings.Join(resources[:min(len(resources), maxNamed)], ", ")
+	if more := len(resources) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // unwatched says which changes are seen late, and why.
