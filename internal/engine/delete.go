@@ -98,7 +98,7 @@ func (r *round) deleteDefaultConfig(ctx context.Context) (gone bool, err error) 
 		r.warn(modulesv1.OrphanedReason, "let go of the default configuration: %v", err)
 		return true, nil
 	}
-	return gone, err
+	return gone, r.withoutRights(err)
 }
 
 func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {

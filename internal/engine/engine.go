@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -44,6 +45,7 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 	r := e.round(in, s)
 	defer r.renders.close()
 	err := r.run(ctx)
+	err = cmp.Or(err, r.noteRights(ctx))
 	out := r.conclude()
 	if found := failure.Of(err); err != nil && found.Disposition == failure.Retries && out.Again > 0 {
 		// What was refused is asked for again as well.
@@ -80,10 +82,8 @@ type Installation struct {
 	Self *unstructured.Unstructured
 	// Identity is as whom members, and objects in dependsOn, are read and written.
 	Identity cluster.Identity
-	// Deleting says that the installation is to go. Neither Target nor Current is needed then. DeletedAt is since when:
-	// rights that are missing for too long after it are taken for gone. Zero waits for them without an end.
-	Deleting  bool
-	DeletedAt time.Time
+	// Deleting says that the installation is to go. Neither Target nor Current is needed then.
+	Deleting bool
 	// Target is the release to install; nil holds what is recorded.
 	Target *Target
 	// Current is how to get the release that the Inventory records: that of its attempt if it has one, else its current

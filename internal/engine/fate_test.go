@@ -430,7 +430,7 @@ func TestDeletionEndsWhenRightsAreGone(t *testing.T) {
 			} {
 				check(t, env.Client.Delete(t.Context(), r.get(gvk, name)))
 			}
-			r.in.Deleting, r.in.Target, r.in.DeletedAt = true, nil, r.clock.Now()
+			r.in.Deleting, r.in.Target = true, nil
 			waits := func(reason string) {
 				t.Helper()
 				eventually(t, "it says what is missing", func() bool {
@@ -451,6 +451,46 @@ func TestDeletionEndsWhenRightsAreGone(t *testing.T) {
 				t.Errorf("left %v, told %v", r.present(), out.Notes)
 			}
 		})
+	}
+}
+
+// TestRightsThatAreMissingForAMoment: however long a deletion has been blocked by users' data, rights that are missing
+// for a moment are not taken for gone, and each time counts anew.
+func TestRightsThatAreMissingForAMoment(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grant(rule{"", "configmaps", "*"}, rule{"", "secrets", "list"})
+	r.in.Identity = cluster.Identity{Namespace: r.namespace, ServiceAccount: "deployer"}
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	r.in.Target.ManagedResources = []modulesv1.ManagedResource{
+		{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "Secret"}, Scope: modulesv1.ManagedInNamespace},
+	}
+	r.settle("it is installed", settled)
+	r.byHand("apiVersion: v1\nkind: Secret\nmetadata: {name: mine}\n")
+	r.in.Deleting, r.in.Target = true, nil
+	waits := func(reason string) {
+		t.Helper()
+		eventually(t, "it waits: "+reason, func() bool {
+			out, err := r.engine.Reconcile(t.Context(), r.in)
+			if out.Done {
+				t.Fatalf("everything was let go of: %v", out.Notes)
+			}
+			return err != nil && failure.Of(err).Reason == reason
+		})
+	}
+	binding := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+	for range 2 {
+		waits(modulesv1.DeletionBlockedReason)
+		r.clock.SetTime(r.clock.Now().Add(24 * time.Hour))
+		check(t, env.Client.Delete(t.Context(), r.get(binding, "deployer")))
+		waits(modulesv1.DeletionUnknownReason)
+		r.grant(rule{"", "configmaps", "*"}, rule{"", "secrets", "list"})
+	}
+	waits(modulesv1.DeletionBlockedReason)
+	check(t, env.Client.Delete(t.Context(), r.get(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "mine")))
+	r.settle("it is gone", done)
+	if left := r.present(); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
@@ -45,21 +47,41 @@ func (r *round) withoutRights(err error) error {
 	if !r.in.Deleting || !errors.Is(err, cluster.ErrForbidden) {
 		return err
 	}
-	if left := r.in.DeletedAt.Add(r.patience()).Sub(r.engine.clock.Now()); left > 0 {
+	r.deprived = true
+	left := r.patience()
+	if since := r.record.Data.DeprivedSince; since != nil {
+		left -= r.engine.clock.Now().Sub(since.Time)
+	}
+	if left > 0 {
 		r.again(left)
 	}
-	const end = "what is left when the deletion has lasted for spec.timeout, and for a minute at least, is let go of"
+	const end = "what is left when they have been missing for spec.timeout, and for a minute at least, is let go of"
 	if r.homeless {
 		return fmt.Errorf("%w; the installation's namespace is being deleted, and rights that were bound in it are gone: bind them outside of it, or remove the object by hand; %s", err, end)
 	}
 	return fmt.Errorf("%w; %s", err, end)
 }
 
-// lapsed says that a deletion has lasted for so long that rights which are missing are taken for gone: they vanish with
-// the installation where one file has both.
+// lapsed says that rights have been missing for so long that they are taken for gone: they vanish with the installation
+// where one file has both.
 func (r *round) lapsed() bool {
-	return !r.in.DeletedAt.IsZero() && !r.engine.clock.Now().Before(r.in.DeletedAt.Add(r.patience()))
+	since := r.record.Data.DeprivedSince
+	return since != nil && !r.engine.clock.Now().Before(since.Add(r.patience()))
 }
 
 // patience is how long a deletion waits for rights.
 func (r *round) patience() time.Duration { return max(r.in.Spec.GetTimeout(), time.Minute) }
+
+// noteRights writes down since when rights are missing for a deletion. Those that were missing for a moment, while an API
+// server started say, are not added up.
+func (r *round) noteRights(ctx context.Context) error {
+	if !r.in.Deleting || r.record == nil || r.deprived == (r.record.Data.DeprivedSince != nil) {
+		return nil
+	}
+	return r.save(ctx, func(data *modulesv1.InventoryData) {
+		data.DeprivedSince = nil
+		if r.deprived {
+			data.DeprivedSince = &metav1.Time{Time: r.engine.clock.Now()}
+		}
+	})
+}

@@ -50,7 +50,7 @@ func (r *round) settle(ctx context.Context, stage Stage, reason string, all []re
 		}
 		switch {
 		case errors.Is(one.err, cluster.ErrForbidden) && r.mayLeaveLabels():
-			told.labelled, told.forbidden = append(told.labelled, describe(ref)), one.err
+			told.labelled, told.forbidden, r.deprived = append(told.labelled, describe(ref)), one.err, true
 			r.forget(keyOf(&one.member), letGo)
 		case one.err != nil:
 			failed = append(failed, memberError{ref, r.withoutRights(one.err)})

@@ -53,6 +53,8 @@ type round struct {
 	homeAsked, homeless bool
 	// removed are members that are gone, or were let go of, and still in the record.
 	removed map[key]fate
+	// deprived says that the round lacked rights for a deletion.
+	deprived bool
 	// unentitled says that a deletion lets go of everything, because nobody may look for users' data any more.
 	unentitled bool
 	// Once a round each.

@@ -105,6 +105,10 @@ type InventoryData struct {
 	// +optional
 	Deletion *RecordedDeletion `json:"deletion,omitempty"`
 
+	// DeprivedSince is since when a deletion lacks rights. Those that are missing for too long are taken for gone.
+	// +optional
+	DeprivedSince *metav1.Time `json:"deprivedSince,omitempty"`
+
 	// Health says how the health of the attempt's kinds is told, or of the current release's: its template may be gone.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

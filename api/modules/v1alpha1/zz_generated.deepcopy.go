@@ -469,6 +469,10 @@ func (in *InventoryData) DeepCopyInto(out *InventoryData) {
 		*out = new(RecordedDeletion)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.DeprivedSince != nil {
+		in, out := &in.DeprivedSince, &out.DeprivedSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Health != nil {
 		in, out := &in.Health, &out.Health
 		*out = make([]HealthExpression, len(*in))

@@ -199,9 +199,6 @@ func (k *installations) installation(obj *modulesv1.ModuleInstallation, identity
 		Deleting: !obj.DeletionTimestamp.IsZero(),
 		Verify:   asked && request != obj.Status.LastHandledReconcileAt,
 	}
-	if in.Deleting {
-		in.DeletedAt = obj.DeletionTimestamp.Time
-	}
 	if len(obj.Spec.DependsOn) > 0 {
 		// It was decoded from JSON, so that it can be encoded again.
 		fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
