@@ -220,7 +220,7 @@ func fold(data *modulesv1.InventoryData, done map[key]progress) {
 		if !found {
 			continue
 		}
-		if uid := string(one.applied.UID); m.UID != uid {
+		if uid := string(one.applied.UID); m.UID != uid || m.Claimed {
 			m.Adopted = !one.applied.Made
 		}
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint

@@ -68,6 +68,8 @@ func (r *round) remaining() []modulesv1.Member {
 // enter writes down that the end has begun, before anything is taken away.
 func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
+		// Whoever finds the phase takes what is needed no more; who came before it left a claim.
+		r.heirs = nil
 		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
 			data.Phase, data.Attempt = phase, nil
 			if phase != modulesv1.PhaseDeleting {

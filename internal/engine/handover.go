@@ -139,7 +139,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	r.heirs = heirs{}
 	for i := range claiming {
 		data := &claiming[i].Data
-		if data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
+		if !claiming[i].DeletionTimestamp.IsZero() || data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
 			continue
 		}
 		for j := range data.Members {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -155,5 +156,83 @@ func TestClaimNeedsTheRight(t *testing.T) {
 	r.settle("it is upgraded", settled)
 	if r.get(configMaps, "shared") != nil {
 		t.Error("it is left")
+	}
+}
+
+// TestLetGoInSpiteOfAClaim: a claim is to what another installation has. What that one let go of was there before, to
+// whoever claimed it as well.
+func TestLetGoInSpiteOfAClaim(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("shared", "1"))
+	r.settle("it is installed", settled)
+	uid := r.get(configMaps, "shared").GetUID()
+	s := r.sibling("valkey")
+	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	r.in.Deleting, r.in.Target, r.in.Spec.Deletion = true, nil, &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
+	r.settle("it is let go of", done)
+
+	s.in.Spec.Adopt = modulesv1.AdoptNever
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "spec.adopt is Never")
+	s.in.Spec.Adopt = modulesv1.AdoptIfUnowned
+	s.settle("it is taken over", settled)
+	if m := member(s, "shared"); !m.Adopted || m.UID != string(uid) {
+		t.Errorf("member: %+v", m)
+	}
+	s.in.Deleting, s.in.Target = true, nil
+	s.settle("it is gone", done)
+	if left := r.get(configMaps, "shared"); left == nil || left.GetUID() != uid {
+		t.Error("what was let go of was deleted")
+	}
+}
+
+// TestClaimOfTheDead: nothing is handed over to an installation whose Inventory is on its way out, for nobody would ever
+// remove it.
+func TestClaimOfTheDead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	claiming := s.inventory()
+	claiming.Finalizers = []string{modulesv1.InstallationFinalizer}
+	check(t, r.client.Update(t.Context(), claiming))
+	check(t, r.client.Delete(t.Context(), claiming))
+
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if left := r.get(configMaps, "shared"); left != nil {
+		t.Errorf("it is left with the labels %v", left.GetLabels())
+	}
+}
+
+// TestClaimDuringARemoval: a claim that comes between the count of users' data and the removal is heard.
+func TestClaimDuringARemoval(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("shared", "1"))
+	r.in.Target.ManagedResources = []modulesv1.ManagedResource{
+		{GroupVersionKind: modulesv1.GroupVersionKind{Version: "v1", Kind: "PodTemplate"}, Scope: modulesv1.ManagedInNamespace},
+	}
+	r.settle("it is installed", settled)
+	uid := r.get(configMaps, "shared").GetUID()
+	s := r.sibling("valkey")
+	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
+	var claimed sync.Once
+	r.mu.Lock()
+	r.onCall = func(verb string) {
+		if verb == "list" {
+			claimed.Do(func() { s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis") })
+		}
+	}
+	r.mu.Unlock()
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	s.settle("it is taken", settled)
+	if moved := r.get(configMaps, "shared"); moved.GetUID() != uid {
+		t.Error("it was deleted, and made anew")
 	}
 }

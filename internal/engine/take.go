@@ -142,7 +142,7 @@ func versionOf(live *metav1.PartialObjectMetadata) cluster.Version {
 
 // expected is what an apply is for, as far as is known without a request: whatever else is there is looked at first.
 func (t *taker) expected(o object, m *modulesv1.Member) cluster.Version {
-	if o.once || m == nil || m.UID == "" {
+	if o.once || m == nil || m.UID == "" || m.Claimed {
 		return cluster.Absent()
 	}
 	if found, known := t.watched(m); known && found == nil {
@@ -200,7 +200,7 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 
 // seen is what the watch has of a member as it is on record; nil when it has nothing.
 func (t *taker) seen(m *modulesv1.Member) *watch.Meta {
-	if m == nil {
+	if m == nil || m.Claimed {
 		return nil
 	}
 	if meta, _ := t.watched(m); meta != nil && meta.PartOf == t.label && string(meta.UID) == m.UID {
@@ -219,16 +219,18 @@ type right struct {
 }
 
 // may says whether the object may be taken, and from whom. One that is on record, or was in an earlier life of the
-// installation, is its own; what another installation has is handed over; and all else is as the policy says.
+// installation, is its own; what another installation has is handed over; and all else is as the policy says. A claim
+// that nobody has answered is no possession.
 func (t *taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
 	ref := refOfObject(o.Unstructured)
-	known := m != nil && m.UID != "" && m.UID == string(live.UID)
+	recorded := m != nil && m.UID != "" && m.UID == string(live.UID)
+	known := recorded && !m.Claimed
 	byEditor := conflict != nil && !strings.HasPrefix(conflict.Owner, ManagerPrefix)
 	switch label := live.Labels[Label]; {
 	case label != "" && label != t.label && (!known || !byEditor):
 		return t.handOver(ctx, o, conflict, live)
 	case known, cluster.Fingerprint(live, t.manager) != "":
-		return right{notes: taken(conflict)}, nil
+		return right{made: recorded && !m.Adopted, notes: taken(conflict)}, nil
 	case label == t.label && hasManager(live, ManagerPrefix):
 		return right{heirs: isBequeathed, notes: taken(conflict)}, nil
 	case t.policy == modulesv1.AdoptNever:
