@@ -44,6 +44,13 @@ func hasManager(live *metav1.PartialObjectMetadata, prefix string) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry cluster.Entry) bool { return strings.HasPrefix(entry.Manager, prefix) })
 }
 
+// isMade says that an installation provably made the object, in whichever of its lives.
+func isMade(live *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(live.ManagedFields, func(entry cluster.Entry) bool {
+		return strings.HasPrefix(entry.Manager, ManagerPrefix) && cluster.MadeBy(live, entry.Manager)
+	})
+}
+
 // isLegacy says that the fields are those of a tool that an installation takes an object over from for good: what that
 // had set, and the release does not have, is to go.
 func isLegacy(entry cluster.Entry) bool {

@@ -127,6 +127,28 @@ func TestGoneOwner(t *testing.T) {
 	s.settle("it is taken", settled)
 }
 
+// TestMadeInAnEarlierLife: what a former installation of the same name made is not left behind by the one that follows
+// it, and what that one had adopted is.
+func TestMadeInAnEarlierLife(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.byHand(configMap("adopted", "0"))
+	files := configMapFiles("made", "1", "adopted", "1")
+	r.in.Target = r.target("1.0.0", files)
+	r.settle("it is installed", settled)
+	check(t, r.client.Delete(t.Context(), r.inventory()))
+	r.in.UID = "another-in-" + r.namespace
+	r.settle("the next one is installed", settled)
+	if member(r, "made").Adopted || !member(r, "adopted").Adopted {
+		t.Errorf("members: %+v", r.inventory().Data.Members)
+	}
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if r.get(configMaps, "made") != nil || r.get(configMaps, "adopted") == nil {
+		t.Error("what was made is left, or what was adopted is gone")
+	}
+}
+
 // TestAnotherApplySet: what carries the label of another tool is left alone.
 func TestAnotherApplySet(t *testing.T) {
 	t.Parallel()

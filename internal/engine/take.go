@@ -232,7 +232,7 @@ func (t *taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict
 	case known, cluster.Fingerprint(live, t.manager) != "":
 		return right{made: recorded && !m.Adopted, notes: taken(conflict)}, nil
 	case label == t.label && hasManager(live, ManagerPrefix):
-		return right{heirs: isBequeathed, notes: taken(conflict)}, nil
+		return right{heirs: isBequeathed, made: isMade(live), notes: taken(conflict)}, nil
 	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was there before, and spec.adopt is Never: it %w; remove it, or set spec.adopt to IfUnowned", describe(ref), errManaged)
 	}

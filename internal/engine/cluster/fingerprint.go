@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -45,6 +46,10 @@ func Fingerprint(object metav1.Object, manager string) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:fingerprintSize])
 }
 
+// maxAdmission is by how much an entry of whoever creates an object can be older than that. A larger one is of an object
+// that was restored from a backup, which says nothing of who had made it.
+const maxAdmission = time.Minute
+
 // MadeBy says that an apply of the manager provably created the object: the manager's entry in managedFields is no
 // younger than the object. Times have whole seconds; where the two are equal, nobody else may have written anything but
 // a subresource.
@@ -56,7 +61,7 @@ func MadeBy(object metav1.Object, manager string) bool {
 			alone = alone && entry.Subresource != ""
 		case entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.Time != nil:
 			// Admission can take its time between the two.
-			early, first = entry.Time.Before(&created), entry.Time.Equal(&created)
+			early, first = entry.Time.Before(&created) && created.Sub(entry.Time.Time) <= maxAdmission, entry.Time.Equal(&created)
 		}
 	}
 	return early || first && alone

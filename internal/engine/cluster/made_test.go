@@ -33,7 +33,8 @@ func TestMadeBy(t *testing.T) {
 			[]metav1.ManagedFieldsEntry{entry(manager, apply, "", -time.Second), entry("kubectl", update, "", time.Hour)},
 			true,
 		},
-		"Other": {"another manager is none of ours", []metav1.ManagedFieldsEntry{entry(other, apply, "", 0)}, false},
+		"Restored": {"a backup was restored, and who had made the object is not known", []metav1.ManagedFieldsEntry{entry(manager, apply, "", -time.Hour)}, false},
+		"Other":    {"another manager is none of ours", []metav1.ManagedFieldsEntry{entry(other, apply, "", 0)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
