@@ -80,7 +80,8 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 		if end < 0 {
 			end = len(todo)
 		}
-		for _, one := range r.applyAll(ctx, todo[:end]) {
+		results := r.applyAll(ctx, todo[:end])
+		for _, one := range results {
 			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()); {
 			case waits:
 				shut = true
@@ -92,6 +93,7 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 			r.progress(one)
 		}
 		if len(failed) > 0 || shut {
+			r.claimLater(ctx, results, todo[end:])
 			return failed, shut, nil
 		}
 		todo = todo[end:]
@@ -121,6 +123,8 @@ type result struct {
 	notes   []Note
 	// rivals are the managers, quoted, that fields were taken over from.
 	rivals []string
+	// owner is the installation that has the object, where it was claimed.
+	owner *modulesv1.Inventory
 	// left says that nothing was applied, as the object's annotation has it, and foreign that it is not a member either.
 	left, foreign bool
 	err           error

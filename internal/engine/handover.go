@@ -3,7 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,12 +42,28 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 		if err := t.claim(ctx, claim{key: o.key, uid: live.UID, owner: live.Labels[Label], made: made}); err != nil {
 			return right{}, err
 		}
-		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
+		return right{owner: owner}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
 	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was made by the installation %s, and spec.adopt is Never: it %w", describe(ref), from, errOwned)
 	}
 	return right{heirs: isBequeathed, made: made, notes: []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
 		"took over %s from the installation %s, which does not need it any more", describe(ref), from))}}}, nil
+}
+
+// claimOnly claims an object without changing anything: it asks for an apply to a version that no object has, of a life
+// that is not to be made anew. Whoever has the right to write the object is told who holds it, and refused.
+func (t *taker) claimOnly(ctx context.Context, o object, uid types.UID) error {
+	none := cluster.Version{UID: uid, ResourceVersion: cluster.Absent().ResourceVersion}
+	_, err := t.client.Apply(ctx, o.Unstructured, cluster.ApplyOptions{Manager: t.manager, Only: none})
+	conflict, refused := errors.AsType[*cluster.ConflictError](err)
+	if !refused {
+		return err
+	}
+	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
+	if err == nil && live.Labels[Label] != t.label {
+		_, err = t.handOver(ctx, o, conflict, live)
+	}
+	return err
 }
 
 // ownerOf is the Inventory of the installation that the labels name. Found is false when they do not name any: the two
@@ -112,6 +130,30 @@ func (r *round) claimObject(ctx context.Context, c claim) error {
 	})
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	return err
+}
+
+// claimLater claims what comes after a refused stage, and is a member of the installations that refused that: it would be
+// deleted before the refused objects are handed over, and made anew after. What cannot be claimed is asked for again when
+// the stage is.
+func (r *round) claimLater(ctx context.Context, refused []result, later []object) {
+	had := map[key]types.UID{}
+	for _, one := range refused {
+		if one.owner == nil {
+			continue
+		}
+		for i := range one.owner.Data.Members {
+			m := &one.owner.Data.Members[i]
+			had[keyOf(m)] = types.UID(m.UID)
+		}
+	}
+	known, taker := index(r.record.Data.Members), r.taker()
+	later = slices.DeleteFunc(slices.Clone(later), func(o object) bool {
+		m := known[o.key]
+		return had[o.key] == "" || o.once || m == nil || m.Claimed
+	})
+	each(func() error { return r.over(ctx) }, r.engine.options.Parallel, later, func(o object) error {
+		return taker.claimOnly(ctx, o, had[o.key])
+	}, func(_ object, err error) error { return err })
 }
 
 func countClaims(record *modulesv1.Inventory) (count int) {

@@ -181,11 +181,11 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 		return
 	}
 	right, err := t.may(ctx, o, m, conflict, live)
+	done.owner, done.notes = right.owner, right.notes
 	if err != nil {
 		done.err = err
 		return
 	}
-	done.notes = right.notes
 	forced.Only = versionOf(live)
 	if right.heirs != nil {
 		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {
@@ -216,6 +216,8 @@ type right struct {
 	// made says that it was made by an installation, and is handed over with what that means.
 	made  bool
 	notes []Note
+	// owner is the installation that has it, and that it is claimed from; only without the right.
+	owner *modulesv1.Inventory
 }
 
 // may says whether the object may be taken, and from whom. One that is on record, or was in an earlier life of the

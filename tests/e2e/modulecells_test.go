@@ -37,8 +37,8 @@ type subject struct {
 	manifest string
 	// scopes are what SCOPE is in the first release and the next one: Namespaced when empty.
 	scopes [2]string
-	// first is there before the release.
-	first string
+	// first is there before the release, and brings is in it beside the manifest.
+	first, brings string
 	// then is what a user makes when it is there.
 	then string
 	// users says that then is what the row is about, and not the release's object.
@@ -104,7 +104,7 @@ func subjects() map[string][]subject {
 		"CRD without objects":                     {{manifest: definitionManifest, scopes: scopes}},
 		"CRD with objects":                        {{manifest: definitionManifest, scopes: scopes, then: widgetManifest}},
 		"StatefulSet whose claims go with it":     {{manifest: statefulManifest}},
-		"object of managedResources":              {{manifest: widgetManifest, first: definitionManifest, manages: true}},
+		"object of managedResources":              {{manifest: widgetManifest, brings: definitionManifest, manages: true}},
 		"object with an annotation that keeps it": {{manifest: kept}},
 		"users' data: objects that are no members": {
 			{manifest: definitionManifest, scopes: scopes, then: widgetManifest, users: true, manages: true},
@@ -258,7 +258,7 @@ func (c cell) settles(version string) {
 func operations() map[string]func(cell) string {
 	return map[string]func(cell) string{
 		"Dropped by a release": func(c cell) string {
-			c.publishes(0, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
 			c.publishes(1)
 			before := c.isThere()
 			c.change(c.name(), byVersion(c.version(1)))
@@ -266,14 +266,14 @@ func operations() map[string]func(cell) string {
 			return c.became(before)
 		},
 		"Config edit": func(c cell) string {
-			c.publishes(0, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
 			before := c.isThere()
 			c.change(c.name(), c.dropping)
 			c.settles(c.version(0))
 			return c.became(before)
 		},
 		"Uninstall, Block": func(c cell) string {
-			c.publishes(0, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
 			before := c.isThere()
 			if c.uninstalls(modulesv1.DeletionBlock) && c.users {
 				return fateHeld
@@ -281,14 +281,14 @@ func operations() map[string]func(cell) string {
 			return c.became(before)
 		},
 		"Uninstall, Orphan": func(c cell) string {
-			c.publishes(0, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
 			before := c.isThere()
 			c.uninstalls(modulesv1.DeletionOrphan)
 			return c.became(before)
 		},
 		"Recreate (force)": func(c cell) string {
-			c.publishes(0, c.manifest)
-			c.publishes(1, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
+			c.publishes(1, c.brings, c.manifest)
 			before := c.isThere()
 			c.change(c.name(), byVersion(c.version(1)), forced)
 			c.settles(c.version(1))
@@ -298,7 +298,7 @@ func operations() map[string]func(cell) string {
 			return fateRefused
 		},
 		"Hand-over": func(c cell) string {
-			c.publishes(0, c.manifest)
+			c.publishes(0, c.brings, c.manifest)
 			c.publishes(1)
 			before := c.isThere()
 			other := c.name() + "-other"
@@ -310,8 +310,8 @@ func operations() map[string]func(cell) string {
 			return c.became(before)
 		},
 		"Adopted": func(c cell) string {
-			c.publishes(0, c.manifest)
-			for _, object := range c.parse(c.manifest) {
+			c.publishes(0, c.brings, c.manifest)
+			for _, object := range c.parse(c.brings + "---\n" + c.manifest) {
 				// Of a kind that has just been defined, objects can be made a little later.
 				c.eventually("it can be made", func(ctx context.Context) (bool, string) {
 					err := env.Client.Create(ctx, object)
