@@ -97,6 +97,7 @@ func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error
 	for i := range members {
 		m := members[i]
 		m.UID, m.RenderHash, m.Fingerprint, m.State = fullUID, fullHash, fullHash, modulesv1.MemberDeleting
+		m.Adopted = true
 		raw, err := json.Marshal(m)
 		if err != nil {
 			return fmt.Errorf("measure the Inventory: %w", err)

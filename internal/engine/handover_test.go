@@ -99,11 +99,10 @@ func TestClaimToAnEarlierLife(t *testing.T) {
 	r := newRig(t)
 	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
 	r.settle("it is installed", settled)
-	claims := func(name string) *rig {
+	claims := func(name string) {
 		s := r.sibling(name)
 		s.in.Target = s.target("1.0.0", configMapFiles("shared", "2"))
 		s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, r.namespace+"/redis")
-		return s
 	}
 	claims("zookeeper")
 	before := r.get(configMaps, "shared")

@@ -36,7 +36,7 @@ func (s moduleScene) templateIn(namespace, name, version, channel string, artifa
 }
 
 // untilTemplate waits until a template of the system's catalogue is as the condition says.
-func (s moduleScene) untilTemplate(name, what string, condition func(*modulesv1.ModuleTemplate) bool) *modulesv1.ModuleTemplate {
+func (s moduleScene) untilTemplate(name, what string, condition func(*modulesv1.ModuleTemplate) bool) {
 	s.t.Helper()
 	obj := &modulesv1.ModuleTemplate{}
 	s.eventually(fmt.Sprintf("template %s: %s", name, what), func(ctx context.Context) (bool, string) {
@@ -46,7 +46,6 @@ func (s moduleScene) untilTemplate(name, what string, condition func(*modulesv1.
 		}
 		return condition(obj), asJSON(obj.Status)
 	})
-	return obj
 }
 
 // shows waits until a condition of a template in the system's catalogue reads so: its status, its reason, and a part of

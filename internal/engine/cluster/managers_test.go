@@ -146,7 +146,8 @@ func TestYieldedFieldsStay(t *testing.T) {
 	}
 	replicas, _, _ := unstructured.NestedInt64(after.Object, "spec", "replicas")
 	containers, _, _ = unstructured.NestedSlice(after.Object, "spec", "template", "spec", "containers")
-	if image := containers[1].(map[string]any)["image"]; replicas != 2 || image != "i" || after.GetAnnotations()["a/b"] != "1" {
+	second, _ = containers[1].(map[string]any)
+	if image := second["image"]; replicas != 2 || image != "i" || after.GetAnnotations()["a/b"] != "1" {
 		t.Errorf("replicas %d, image %v, annotations %v", replicas, image, after.GetAnnotations())
 	}
 	if cluster.Yield(entries, manager, whole, pointers) != nil {
