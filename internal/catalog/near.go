@@ -13,7 +13,8 @@ const maxNear = 3
 
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
 func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]string) string {
-	looked, elsewhere := []Catalog{Local, System}, Catalog("")
+	// Where both are looked into, the module may be in the nearer one, and the template in the other.
+	looked, elsewhere := []Catalog{Local, System}, System
 	if r.request.Catalog == Local || r.request.Catalog == System || r.keepsCatalog() {
 		looked, elsewhere = []Catalog{r.catalog}, System
 		if r.catalog == System {
@@ -26,10 +27,11 @@ func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]
 		places = append(places, r.index.place(catalog))
 	}
 	message := fmt.Sprintf("There is no %s %s %s", what, name, strings.Join(slices.Compact(places), ", and "))
+	names = slices.DeleteFunc(names, func(other string) bool { return other == name })
 	if similar := near(name, names); len(similar) > 0 {
 		message += "; similar: " + strings.Join(similar, ", ")
 	}
-	if elsewhere != "" && slices.Contains(r.usable(elsewhere, in), name) {
+	if slices.Contains(r.usable(elsewhere, in), name) {
 		message += fmt.Sprintf("; the %s catalogue has one: to use that, set catalog to it", elsewhere)
 	}
 	return message

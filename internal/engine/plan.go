@@ -31,7 +31,12 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 		return modulesv1.Plan{}, err
 	}
 	release := r.in.Target.Release
-	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, planned.digest, changes})
+	// What would come and change follows from the render and from what is applied meanwhile, which no approval is about.
+	gone := slices.IndexFunc(changes, func(one modulesv1.PlannedObject) bool { return one.Change != modulesv1.PlannedDelete })
+	if gone < 0 {
+		gone = len(changes)
+	}
+	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, planned.digest, changes[:gone]})
 	if err != nil {
 		return modulesv1.Plan{}, failure.At(StageBuild, err)
 	}

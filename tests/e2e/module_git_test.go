@@ -110,7 +110,9 @@ func (s moduleScene) staysWhileItIsNeeded(front *front, before, now *modulesv1.M
 	s.start()
 	front.manager.Store(s.manager)
 	s.becomes("settings-app", "2.0.0")
-	s.ready("app", "2.0.0")
+	s.until("app", "whole again, and told that nothing offers it", func(obj *modulesv1.ModuleInstallation) bool {
+		return isInstalled(obj, "2.0.0") && obj.Status.Pending != nil && obj.Status.Pending.Reason == modulesv1.VersionNotFoundReason
+	})
 	s.exact("app", fooMembers("app", "2.0.0")...)
 	s.hasSources("GitRepository of foo-1", "GitRepository of foo-2")
 

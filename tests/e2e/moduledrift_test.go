@@ -73,7 +73,7 @@ func TestModuleDriftIsHealedAtOnce(t *testing.T) {
 			obj := config.DeepCopy()
 			patch(s, obj, func() { delete(obj.Data, "version") })
 		}, func(obj *corev1.ConfigMap) bool { return versionIn(obj) == "1.0.0" }},
-		{"An object without our label is ours again.", 2, func(s moduleScene) {
+		{"An object without our label is ours again, once it is known that nobody else's it has become.", 3, func(s moduleScene) {
 			obj := config.DeepCopy()
 			patch(s, obj, func() { delete(obj.Labels, partOf) })
 		}, func(obj *corev1.ConfigMap) bool { return obj != nil && obj.Labels[partOf] == s.id("app") }},

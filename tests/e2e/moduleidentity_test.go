@@ -110,10 +110,8 @@ func allowed(r testenv.Request) bool {
 	switch r.Object.Resource {
 	case "events":
 		return r.Verb == "create" || r.Verb == verbPatch
-	case "namespaces":
+	case "namespaces", "serviceaccounts":
 		return r.Verb == "get" || r.Verb == verbList || r.Verb == "watch"
-	case "serviceaccounts":
-		return r.Verb == "get"
 	}
 	return false
 }
