@@ -175,6 +175,7 @@ func TestATemplateThatVanishesRollsNothingBack(t *testing.T) {
 	if conditions.IsTrue(obj, modulesv1.HealthyCondition) || obj.Status.Attempted == nil || obj.Status.Attempted.Version != "2.0.0" {
 		t.Errorf("%s", summary(obj))
 	}
-	p.more(2)
+	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Force = true })
+	p.until("looked at again", func(obj *modulesv1.ModuleInstallation) bool { return obj.Status.ObservedGeneration == obj.Generation })
 	p.wantVersion("settings", "2.0.0")
 }
