@@ -14,7 +14,7 @@ func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made 
 	var failed []memberError
 	for i := range members {
 		m := &members[i]
-		if m.UID != "" || !made.keys[keyOf(m)] || r.session.isUnmade(m) {
+		if m.UID != "" || !made.keys[keyOf(m)] || r.memory.isUnmade(m) {
 			continue
 		}
 		if r.over(ctx) != nil {

@@ -27,7 +27,7 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		// A kind that was unknown when the attempt began turned out to have no namespace: what is claimed has other names.
 		return true, nil
 	}
-	r.session.resume(r.attemptName())
+	r.memory.resume(r.attemptName())
 	failed, shut, err := r.applyStages(ctx, r.toApply(made))
 	if err != nil {
 		return false, errors.Join(err, r.saveProgress(ctx))
@@ -60,7 +60,7 @@ func (r *round) toApply(made *render) []object {
 		if m := known[o.key]; m != nil && wanted(m) && m.RenderHash == o.hash {
 			continue
 		}
-		if r.session.progress[o.key].hash == o.hash || o.once && known[o.key] == nil {
+		if r.memory.progress[o.key].hash == o.hash || o.once && known[o.key] == nil {
 			continue
 		}
 		todo = append(todo, o)
@@ -104,13 +104,13 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 // progress remembers what came of an object until it is in the record.
 func (r *round) progress(one result) {
 	if !errors.Is(one.err, cluster.ErrForbidden) {
-		delete(r.session.unmade, one.object.key)
+		delete(r.memory.unmade, one.object.key)
 	}
 	if one.err != nil {
 		return
 	}
-	r.session.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
-	r.session.shutBehind(one.object)
+	r.memory.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
+	r.memory.shutBehind(one.object)
 	if !one.left {
 		r.out.Applied++
 	}
@@ -174,14 +174,14 @@ func (r *round) wrote(o object, applied cluster.Applied) {
 
 // saveProgress writes down what was applied, if anything was.
 func (r *round) saveProgress(ctx context.Context) error {
-	if len(r.session.progress) == 0 {
+	if len(r.memory.progress) == 0 {
 		return nil
 	}
-	done := r.session.progress
+	done := r.memory.progress
 	if err := r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, done) }); err != nil {
 		return err
 	}
-	r.session.progress = map[key]progress{}
+	r.memory.progress = map[key]progress{}
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (r *round) saveProgress(ctx context.Context) error {
 // is not part of it loses its hash, which makes it a leftover.
 func (r *round) applied(ctx context.Context, made *render) error {
 	now := metav1.NewTime(r.engine.clock.Now())
-	done := r.session.progress
+	done := r.memory.progress
 	err := r.save(ctx, func(data *modulesv1.InventoryData) {
 		fold(data, done)
 		for i := range data.Members {
@@ -209,9 +209,9 @@ func (r *round) applied(ctx context.Context, made *render) error {
 	if err != nil {
 		return err
 	}
-	r.session.begin()
-	r.session.unhealthySince = time.Time{}
-	r.session.blindAt = now.Add(r.in.interval())
+	r.memory.begin()
+	r.memory.unhealthySince = time.Time{}
+	r.memory.blindAt = now.Add(r.in.interval())
 	return nil
 }
 
@@ -239,12 +239,12 @@ func (r *round) attemptName() string {
 }
 
 // begin forgets what an earlier attempt had applied.
-func (s *session) begin() { s.attempt, s.progress = "", map[key]progress{} }
+func (mem *memory) begin() { mem.attempt, mem.progress = "", map[key]progress{} }
 
 // resume keeps what this attempt has applied already, and nothing else.
-func (s *session) resume(attempt string) {
-	if s.attempt != attempt || s.progress == nil {
-		s.attempt, s.progress = attempt, map[key]progress{}
+func (mem *memory) resume(attempt string) {
+	if mem.attempt != attempt || mem.progress == nil {
+		mem.attempt, mem.progress = attempt, map[key]progress{}
 	}
 }
 
@@ -255,11 +255,11 @@ func (r *round) watch() {
 		set[r.subject(&r.record.Data.Members[i])] = true
 	}
 	subjects := slices.SortedFunc(maps.Keys(set), bySubject)
-	if slices.Equal(subjects, r.session.subjects) {
+	if slices.Equal(subjects, r.memory.subjects) {
 		return
 	}
 	r.engine.parts.Watcher.Want(r.key(), r.manager(), subjects)
-	r.session.subjects = subjects
+	r.memory.subjects = subjects
 }
 
 // subject is what has to be watched for a member.

@@ -14,10 +14,10 @@ func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
 	if in.Target == nil {
 		return false, failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, errors.New("there is no target to compare with")))
 	}
-	s := e.session(in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := e.round(in, s)
+	mem := e.memory(in)
+	mem.mu.Lock()
+	defer mem.mu.Unlock()
+	r := e.round(in, mem)
 	defer r.renders.close()
 	if err := r.open(ctx); err != nil {
 		return false, err

@@ -47,12 +47,12 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
 		StartedAt: metav1.NewTime(r.engine.clock.Now()),
 	}
-	r.session.begin()
+	r.memory.begin()
 	if r.record == nil {
 		if err := r.create(ctx, attempt, union, deletion); err != nil {
 			return true, err
 		}
-		r.session.claims(nil, union)
+		r.memory.claims(nil, union)
 		r.reviewRights(ctx)
 		return true, nil
 	}
@@ -66,7 +66,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		data.Deletion, data.Health = deletion, r.aim.target.Health
 	})
 	if err == nil {
-		r.session.claims(members, union)
+		r.memory.claims(members, union)
 		r.reviewRights(ctx)
 	}
 	return true, err

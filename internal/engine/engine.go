@@ -29,7 +29,7 @@ type Engine struct {
 	conventions *health.Checker
 	fights      *watch.Fights
 	renders     *renders
-	sessions    sync.Map
+	memories    sync.Map
 }
 
 // failedAgain is how soon at least a round follows one that failed.
@@ -39,10 +39,10 @@ const failedAgain = 5 * time.Second
 // outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
 // of modulesv1's reasons; the outcome beside one is what was reached.
 func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
-	s := e.session(in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := e.round(in, s)
+	mem := e.memory(in)
+	mem.mu.Lock()
+	defer mem.mu.Unlock()
+	r := e.round(in, mem)
 	defer r.renders.close()
 	err := r.run(ctx)
 	err = cmp.Or(err, r.noteRights(ctx))
@@ -57,10 +57,10 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 // Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
 // objects and those that would go.
 func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
-	s := e.session(in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := e.round(in, s)
+	mem := e.memory(in)
+	mem.mu.Lock()
+	defer mem.mu.Unlock()
+	r := e.round(in, mem)
 	defer r.renders.close()
 	return r.plan(ctx)
 }
@@ -70,7 +70,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 func (e *Engine) Forget(key string) {
 	e.parts.Watcher.Want(key, "", nil)
 	e.fights.Forget(key)
-	e.sessions.Delete(key)
+	e.memories.Delete(key)
 }
 
 // Installation is what a round works on: what is wanted, and as whom.

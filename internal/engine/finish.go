@@ -42,11 +42,11 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.session.gates = nil
+	r.memory.gates = nil
 	known := index(r.record.Data.Members)
-	maps.DeleteFunc(r.session.checked, func(k key, _ checked) bool { return known[k] == nil })
-	maps.DeleteFunc(r.session.unmade, func(k key, _ bool) bool { return known[k] == nil })
-	maps.DeleteFunc(r.session.rivals, func(k key, _ string) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.checked, func(k key, _ checked) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.unmade, func(k key, _ bool) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.rivals, func(k key, _ string) bool { return known[k] == nil })
 	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"

@@ -22,7 +22,7 @@ const gateAgain = 500 * time.Millisecond
 // that are not Established. Nobody waits for them here. A Namespace is Active as soon as it is there, and one that is
 // on its way out is an error when it is applied.
 func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error) {
-	for k, gate := range r.session.gates {
+	for k, gate := range r.memory.gates {
 		if !needed(gate, todo) {
 			continue
 		}
@@ -43,7 +43,7 @@ func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error)
 			r.waitFor(gate.ref, message)
 			continue
 		}
-		delete(r.session.gates, k)
+		delete(r.memory.gates, k)
 		r.engine.parts.Connector.Refresh()
 	}
 	if shut {
@@ -71,12 +71,12 @@ type gate struct {
 }
 
 // shutBehind notes that an object was applied that others may have to wait for.
-func (s *session) shutBehind(o object) {
+func (mem *memory) shutBehind(o object) {
 	if kind, ok := defined(o.Unstructured); ok {
-		if s.gates == nil {
-			s.gates = map[key]gate{}
+		if mem.gates == nil {
+			mem.gates = map[key]gate{}
 		}
-		s.gates[o.key] = gate{refOfObject(o.Unstructured), kind}
+		mem.gates[o.key] = gate{refOfObject(o.Unstructured), kind}
 	}
 }
 

@@ -82,7 +82,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	for _, one := range r.applyAll(ctx, todo) {
 		k, ref := one.object.key, refOfObject(one.object.Unstructured)
 		if !errors.Is(one.err, errLate) {
-			delete(r.session.verifying, k)
+			delete(r.memory.verifying, k)
 		}
 		if one.err != nil {
 			failed = append(failed, memberError{ref, one.err})
@@ -110,7 +110,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		}
 		r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(ref))
 		fighting, wait := r.engine.fights.Healed(r.key(), watched(ref), r.engine.clock.Now())
-		r.session.rival(k, one.rivals)
+		r.memory.rival(k, one.rivals)
 		if fighting {
 			r.contested(m, wait)
 		}
@@ -125,18 +125,18 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
 	r.again(wait)
-	who := cmp.Or(r.session.rivals[keyOf(m)], "somebody")
+	who := cmp.Or(r.memory.rivals[keyOf(m)], "somebody")
 	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: who +
 		" changes it back again and again, so that it is healed less often meanwhile"})
 }
 
 // rival remembers who had changed a member that was healed. Whoever deleted it has left no name.
-func (s *session) rival(k key, managers []string) {
+func (mem *memory) rival(k key, managers []string) {
 	if len(managers) == 0 {
 		return
 	}
-	if s.rivals == nil {
-		s.rivals = map[key]string{}
+	if mem.rivals == nil {
+		mem.rivals = map[key]string{}
 	}
-	s.rivals[k] = strings.Join(managers, ", ")
+	mem.rivals[k] = strings.Join(managers, ", ")
 }

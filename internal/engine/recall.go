@@ -18,17 +18,17 @@ const many = 10
 // useChecker forgets what was found by other expressions. What the record says of the health by these is taken as found,
 // of exactly the versions that it names.
 func (r *round) useChecker(expressions string, checker *health.Checker) {
-	s := r.session
-	if s.checker != nil && s.judgesBy == expressions {
+	mem := r.memory
+	if mem.checker != nil && mem.judgesBy == expressions {
 		return
 	}
-	s.checker, s.judgesBy, s.checked = checker, expressions, map[key]checked{}
+	mem.checker, mem.judgesBy, mem.checked = checker, expressions, map[key]checked{}
 	if r.record.Data.JudgedBy != fingerprintOf(expressions) {
 		return
 	}
 	for i := range r.record.Data.Members {
 		if m := &r.record.Data.Members[i]; m.HealthyAt != "" {
-			s.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
+			mem.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
 		}
 	}
 }
@@ -42,14 +42,14 @@ func fingerprintOf(expressions string) string {
 // noteHealth writes down which versions of members were found healthy, along with what is written anyway, and as far as
 // there is room for it.
 func (r *round) noteHealth(data *modulesv1.InventoryData) {
-	if r.session.checker == nil {
+	if r.memory.checker == nil {
 		return
 	}
-	data.JudgedBy = fingerprintOf(r.session.judgesBy)
+	data.JudgedBy = fingerprintOf(r.memory.judgesBy)
 	for i := range data.Members {
 		m := &data.Members[i]
 		m.HealthyAt = ""
-		if last := r.session.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
+		if last := r.memory.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
 			m.HealthyAt = last.got
 		}
 	}

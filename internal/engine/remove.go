@@ -42,7 +42,7 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 	}
 	made := &removal{
 		owner: r.owner(), client: r.client, going: map[types.UID]*modulesv1.Member{}, unrecorded: map[key]*modulesv1.Member{},
-		seen: r.seen, unmade: r.session.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
+		seen: r.seen, unmade: r.memory.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
 	}
 	if created := r.record.Data.DefaultConfigCreated; created != nil {
 		made.created = types.UID(created.UID)

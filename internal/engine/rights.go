@@ -22,7 +22,7 @@ type rights struct {
 // askRights asks, once an attempt, whether the identity may list all users' data: whoever learns only at a deletion that
 // it may not has nobody left to ask. The installation goes on without. What is missing is asked for again.
 func (r *round) askRights(ctx context.Context) {
-	known, now := &r.session.rights, r.engine.clock.Now()
+	known, now := &r.memory.rights, r.engine.clock.Now()
 	if known.asked && !r.in.Verify && (len(known.missing) == 0 || now.Before(known.again)) {
 		r.out.Uncounted = known.missing
 		return
@@ -86,7 +86,7 @@ func within(namespace string) string {
 
 // reviewRights asks anew, for an attempt that begins, and tells what is missing.
 func (r *round) reviewRights(ctx context.Context) {
-	r.session.rights = rights{}
+	r.memory.rights = rights{}
 	r.askRights(ctx)
 	if missing := r.out.Uncounted; len(missing) > 0 {
 		r.warn(modulesv1.ForbiddenReason, "%s may not list %s: in mode Block a deletion will not know whether there are users' data, and delete nothing; grant list on them",

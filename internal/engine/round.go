@@ -22,7 +22,7 @@ const maxActions = 24
 type round struct {
 	engine  *Engine
 	in      Installation
-	session *session
+	memory  *memory
 	client  *cluster.Client
 	record  *modulesv1.Inventory
 	renders *rendering
@@ -61,9 +61,9 @@ type round struct {
 	healed, verified, judged, defaulted, relabelled, unblocked bool
 }
 
-func (e *Engine) round(in Installation, s *session) *round {
+func (e *Engine) round(in Installation, mem *memory) *round {
 	return &round{
-		engine: e, in: in, session: s, renders: &rendering{renders: e.renders, in: in},
+		engine: e, in: in, memory: mem, renders: &rendering{renders: e.renders, in: in},
 		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
 		until: e.clock.Now().Add(e.options.Budget),
 	}
@@ -135,13 +135,13 @@ func (r *round) salt() string {
 	switch {
 	case r.record != nil && r.record.Data.Salt != "":
 		return r.record.Data.Salt
-	case r.session.salt == "":
+	case r.memory.salt == "":
 		raw := make([]byte, 16)
 		// The system's randomness does not fail, and another source's shortage leaves zeros, which are a salt as well.
 		_, _ = io.ReadFull(r.engine.options.Random, raw)
-		r.session.salt = base64.RawURLEncoding.EncodeToString(raw)
+		r.memory.salt = base64.RawURLEncoding.EncodeToString(raw)
 	}
-	return r.session.salt
+	return r.memory.salt
 }
 
 // save writes the record with its data as the change leaves it.

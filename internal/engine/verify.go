@@ -14,7 +14,7 @@ import (
 // be watched, so that nothing else tells how they are.
 func (r *round) verifiable() bool {
 	now := r.engine.clock.Now()
-	return r.in.Verify || !now.Before(r.session.verifyAt) || len(r.session.verifying) > 0 || r.unseen(now)
+	return r.in.Verify || !now.Before(r.memory.verifyAt) || len(r.memory.verifying) > 0 || r.unseen(now)
 }
 
 // unseen says that members cannot be watched, and have not been applied since that began, or for an interval. At first
@@ -22,12 +22,12 @@ func (r *round) verifiable() bool {
 func (r *round) unseen(now time.Time) bool {
 	switch {
 	case len(r.blind()) == 0:
-		r.session.blindAt = time.Time{}
+		r.memory.blindAt = time.Time{}
 		return false
-	case r.session.blindAt.IsZero():
-		r.session.blindAt = now.Add(r.in.interval())
+	case r.memory.blindAt.IsZero():
+		r.memory.blindAt = now.Add(r.in.interval())
 	}
-	if left := r.session.blindAt.Sub(now); left > 0 {
+	if left := r.memory.blindAt.Sub(now); left > 0 {
 		r.again(left)
 		return false
 	}
@@ -42,28 +42,28 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	now := r.engine.clock.Now()
-	if r.in.Verify || !now.Before(r.session.verifyAt) {
-		for !r.session.verifyAt.After(now) {
-			r.session.verifyAt = r.session.verifyAt.Add(r.engine.options.VerifyEvery)
+	if r.in.Verify || !now.Before(r.memory.verifyAt) {
+		for !r.memory.verifyAt.After(now) {
+			r.memory.verifyAt = r.memory.verifyAt.Add(r.engine.options.VerifyEvery)
 		}
-		r.session.verifying = maps.Clone(made.keys)
+		r.memory.verifying = maps.Clone(made.keys)
 	}
-	full, only := true, r.session.verifying
+	full, only := true, r.memory.verifying
 	if len(only) == 0 {
 		full, only = false, r.blind()
 	}
-	r.session.blindAt = now.Add(r.in.interval())
+	r.memory.blindAt = now.Add(r.in.interval())
 	known := index(r.record.Data.Members)
 	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
 		m := known[o.key]
 		skip := !only[o.key] || m == nil || r.gone(m) || r.engine.fights.Wait(r.key(), watched(refOf(m)), now, false) > 0
 		if skip {
-			delete(r.session.verifying, o.key)
+			delete(r.memory.verifying, o.key)
 		}
 		return skip
 	})
 	err = r.restore(ctx, todo, false)
-	r.out.Verified = full && len(r.session.verifying) == 0
+	r.out.Verified = full && len(r.memory.verifying) == 0
 	return true, err
 }
 

@@ -34,15 +34,15 @@ func (r *round) state(m *modulesv1.Member) (found *watch.Meta, known bool) {
 func (r *round) verdict() error {
 	now := r.engine.clock.Now()
 	if r.out.Healthy {
-		r.session.unhealthySince = time.Time{}
+		r.memory.unhealthySince = time.Time{}
 		return nil
 	}
-	since := r.session.unhealthySince
+	since := r.memory.unhealthySince
 	if attempt := r.record.Data.Attempt; attempt != nil && attempt.AppliedAt != nil {
 		since = attempt.AppliedAt.Time
 	} else if since.IsZero() {
 		since = now
-		r.session.unhealthySince = now
+		r.memory.unhealthySince = now
 	}
 	left := since.Add(r.in.Spec.GetTimeout()).Sub(now)
 	if left > 0 && !r.failing {
@@ -89,7 +89,7 @@ func (r *round) judge(ctx context.Context) error {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 			continue
 		}
-		r.session.checked[keyOf(one.member)] = one.checked
+		r.memory.checked[keyOf(one.member)] = one.checked
 	}
 	if err := joined(StageHealth, modulesv1.HealthCheckFailedReason, failed); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r *round) known(m *modulesv1.Member, checker *health.Checker, blind map[ke
 	if !checker.NeedsObject(kindOf(m)) {
 		return true
 	}
-	last, judged := r.session.checked[keyOf(m)]
+	last, judged := r.memory.checked[keyOf(m)]
 	meta, seen := r.state(m)
 	switch {
 	case !judged:
@@ -202,7 +202,7 @@ func (r *round) report(checker *health.Checker) {
 			}
 			continue
 		}
-		last := r.session.checked[keyOf(m)]
+		last := r.memory.checked[keyOf(m)]
 		if last.status == health.Current {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/engine/watch"
 )
 
-// session is what is remembered of an installation between rounds. All of it can be lost: it only saves work.
-type session struct {
+// memory is what is remembered of an installation between rounds. All of it can be lost: it only saves work.
+type memory struct {
 	mu  sync.Mutex
 	uid string
 	// salt is that of the record, until there is one.
@@ -20,7 +20,7 @@ type session struct {
 	// progress are members that were applied and are not in the record yet, and for which attempt.
 	progress map[key]progress
 	attempt  string
-	// unmade are members that this session was the first to claim, and that no request of it can have made: none was
+	// unmade are members that this process was the first to claim, and that no request of it can have made: none was
 	// sent, or each was forbidden.
 	unmade map[key]bool
 	// rights are those to count users' data, as far as they were asked for.
@@ -63,16 +63,16 @@ type checked struct {
 	recalled bool
 }
 
-func (e *Engine) session(in Installation) *session {
-	fresh := &session{uid: in.UID, verifyAt: e.firstVerification(in.UID)}
-	known, loaded := e.sessions.LoadOrStore(in.Key(), fresh)
-	s, _ := known.(*session)
-	if !loaded || s.uid == in.UID {
-		return s
+func (e *Engine) memory(in Installation) *memory {
+	fresh := &memory{uid: in.UID, verifyAt: e.firstVerification(in.UID)}
+	known, loaded := e.memories.LoadOrStore(in.Key(), fresh)
+	mem, _ := known.(*memory)
+	if !loaded || mem.uid == in.UID {
+		return mem
 	}
 	// Another installation of the same name: nothing that is remembered is about it.
 	e.fights.Forget(in.Key())
-	e.sessions.Store(in.Key(), fresh)
+	e.memories.Store(in.Key(), fresh)
 	return fresh
 }
 
@@ -91,17 +91,17 @@ func (e *Engine) firstVerification(uid string) time.Time {
 }
 
 // claims remembers which members are new: before they are written down, nobody can have made them.
-func (s *session) claims(before, union []modulesv1.Member) {
-	if s.unmade == nil {
-		s.unmade = map[key]bool{}
+func (mem *memory) claims(before, union []modulesv1.Member) {
+	if mem.unmade == nil {
+		mem.unmade = map[key]bool{}
 	}
 	known := index(before)
 	for i := range union {
 		if k := keyOf(&union[i]); known[k] == nil {
-			s.unmade[k] = true
+			mem.unmade[k] = true
 		}
 	}
 }
 
 // isUnmade says that a member was never made, for certain.
-func (s *session) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && s.unmade[keyOf(m)] }
+func (mem *memory) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && mem.unmade[keyOf(m)] }
