@@ -254,7 +254,7 @@ func (r *round) watch() {
 	for i := range r.record.Data.Members {
 		set[r.subject(&r.record.Data.Members[i])] = true
 	}
-	subjects := slices.SortedFunc(maps.Keys(set), bySubject)
+	subjects := slices.SortedFunc(maps.Keys(set), watch.Subject.Compare)
 	if slices.Equal(subjects, r.memory.subjects) {
 		return
 	}
@@ -265,15 +265,6 @@ func (r *round) watch() {
 // subject is what has to be watched for a member.
 func (r *round) subject(m *modulesv1.Member) watch.Subject {
 	return watch.Subject{Identity: watch.Identity(r.in.Identity), GVK: kindOf(m), Namespace: m.Namespace}
-}
-
-func bySubject(a, b watch.Subject) int {
-	return cmp.Or(
-		cmp.Compare(a.GVK.Group, b.GVK.Group), cmp.Compare(a.GVK.Kind, b.GVK.Kind),
-		cmp.Compare(a.GVK.Version, b.GVK.Version), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Identity.Namespace, b.Identity.Namespace),
-		cmp.Compare(a.Identity.ServiceAccount, b.Identity.ServiceAccount),
-	)
 }
 
 // maxNotes is how many notes of one reason a round gives.

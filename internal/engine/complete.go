@@ -49,7 +49,8 @@ func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, err
 	for _, o := range made.objects {
 		applied = append(applied, o.Unstructured)
 	}
-	made.digest = r.salted(build.RenderDigest(applied))
+	sum := r.salted(build.RenderDigest(applied))
+	made.digest = "sha256:" + hex.EncodeToString(sum[:])
 	return made, nil
 }
 
@@ -68,8 +69,10 @@ func (r *rendering) add(made *render, k key, o *unstructured.Unstructured, rules
 		return err
 	}
 	made.keys[k] = true
+	// 128 bits are enough to tell an object from what it was.
+	sum := r.salted(build.Hash(lean))
 	made.objects = append(made.objects, object{
-		key: k, hash: shortHash(r.salted(build.Hash(lean))), stage: cluster.Stage(o.GroupVersionKind()),
+		key: k, hash: base64.RawURLEncoding.EncodeToString(sum[:16]), stage: cluster.Stage(o.GroupVersionKind()),
 		Unstructured: lean, whole: o, yielded: yielded, once: ssa == ssaIfNotPresent,
 	})
 	return nil
@@ -126,18 +129,8 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 }
 
 // salted is a digest that depends on the salt as well.
-func (r *rendering) salted(digest string) string {
-	sum := sha256.Sum256([]byte(r.salt + digest))
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// shortHash is 128 bits of a sha256:hex digest in 22 characters.
-func shortHash(digest string) string {
-	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
-	if err != nil || len(raw) < 16 {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(raw[:16])
+func (r *rendering) salted(digest string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(r.salt + digest))
 }
 
 // labelText is a name as a label can hold it: names of objects may be longer than labels' values.

@@ -1,9 +1,9 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +12,7 @@ import (
 
 // diagnose says why a process ended too early.
 func (b *Builder) diagnose(limited context.Context, w *worker, talking, ending error) error {
-	said := w.said.String()
+	said := w.said.why()
 	state := w.process.ProcessState
 	spent := state.UserTime() + state.SystemTime()
 	switch {
@@ -25,7 +25,7 @@ func (b *Builder) diagnose(limited context.Context, w *worker, talking, ending e
 	case strings.Contains(said, "stack overflow"), strings.Contains(said, "stack exceeds"):
 		return fmt.Errorf("%w: what it builds refers to itself, or is nested too deeply", ErrWorker)
 	}
-	reason := w.said.reason()
+	reason, _, _ := strings.Cut(said, "\n")
 	if peak(state) >= b.options.Memory*3/4 && !strings.HasPrefix(reason, "panic: ") {
 		// Not every refusal of memory ends in an orderly way: the runtime may stumble where it writes down that it got
 		// none. A panic has another cause. The peak is a hint only, as Linux counts in it what the parent held at execve.
@@ -40,54 +40,29 @@ func (b *Builder) diagnose(limited context.Context, w *worker, talking, ending e
 	return fmt.Errorf("%w: it ended early: %w", ErrWorker, ending)
 }
 
-// words keep what a process writes to its standard error: from where the runtime begins to say why it ends, else the last
-// line. Libraries may have said much before, and the runtime says much after.
-type words struct {
-	line []byte // that is not ended yet
-	last string
-	kept strings.Builder
-}
+// words are the last that a process wrote to its standard error.
+type words struct{ kept []byte }
 
-// What is kept, in bytes.
-const (
-	maxLine = 512
-	maxKept = 4096
-)
+// maxKept is how many bytes are kept at least. Libraries may have said much before the runtime says why it ends, and that
+// is followed by what each goroutine did.
+const maxKept = 256 << 10
 
 // Write never fails, so that a talkative worker goes on.
 func (w *words) Write(p []byte) (int, error) {
-	for line := range bytes.Lines(p) {
-		w.line = append(w.line, line[:min(len(line), maxLine-len(w.line))]...)
-		if line[len(line)-1] == '\n' {
-			w.end()
-		}
+	if w.kept = append(w.kept, p...); len(w.kept) > 2*maxKept {
+		w.kept = slices.Delete(w.kept, 0, len(w.kept)-maxKept)
 	}
 	return len(p), nil
 }
 
-func (w *words) end() {
-	text := strings.TrimSpace(string(w.line))
-	w.line = w.line[:0]
-	if text == "" {
-		return
+// why is what was said from where the runtime begins to say why it ends, else the last line.
+func (w *words) why() string {
+	lines := strings.Split(strings.TrimSpace(string(w.kept)), "\n")
+	begins := func(line string) bool {
+		return slices.ContainsFunc([]string{"panic: ", "fatal error: ", "runtime: ", "SIG"}, func(start string) bool { return strings.HasPrefix(line, start) })
 	}
-	w.last = text
-	begins := w.kept.Len() > 0
-	for _, start := range []string{"panic: ", "fatal error: ", "runtime: ", "SIG"} {
-		begins = begins || strings.HasPrefix(text, start)
+	if at := slices.IndexFunc(lines, begins); at >= 0 {
+		return strings.Join(lines[at:], "\n")
 	}
-	if begins && w.kept.Len() < maxKept {
-		w.kept.WriteString(text + "\n")
-	}
-}
-
-// String is what was kept.
-func (w *words) String() string { return w.kept.String() + w.last }
-
-// reason is one line of it.
-func (w *words) reason() string {
-	if first, _, _ := strings.Cut(w.kept.String(), "\n"); first != "" {
-		return first
-	}
-	return w.last
+	return lines[len(lines)-1]
 }

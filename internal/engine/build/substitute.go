@@ -68,16 +68,15 @@ func (s *substitution) expand(text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w in %s", errExpression, err, transport.PrintableQuoted(text))
 	}
-	size, simple := s.estimate(tree.Root)
-	if s.simple && (!simple || size > s.left) {
+	if s.simple && !isSimple(tree.Root) {
 		return "", errHeavy
 	}
-	if size > s.left {
-		return "", fmt.Errorf("%w: variables make more than %d bytes of text", ErrLimit, maxText)
-	}
-	missing := ""
+	missing, room := "", s.left-int64(len(text))
 	made, err := envsubst.Eval(text, func(name string) (string, bool) {
 		value, ok := s.vars[name]
+		if room -= int64(len(value)); room < 0 {
+			return "", true
+		}
 		if ok {
 			s.used[name] = true
 		} else {
@@ -85,12 +84,15 @@ func (s *substitution) expand(text string) (string, error) {
 		}
 		return value, ok
 	})
-	if err != nil {
+	s.left -= int64(len(made))
+	switch {
+	case (room < 0 || s.left < 0) && s.simple:
+		return "", errHeavy
+	case room < 0 || s.left < 0:
+		return "", fmt.Errorf("%w: variables make more than %d bytes of text", ErrLimit, maxText)
+	case err != nil:
 		// The last one that was looked for in vain, since defaults follow what they stand for.
 		return "", fmt.Errorf("%w: there is no value for %s, and no default", ErrVariable, transport.PrintableQuoted(missing))
-	}
-	if s.left -= int64(len(made)); s.left < 0 {
-		return "", fmt.Errorf("%w: variables make more than %d bytes of text", ErrLimit, maxText)
 	}
 	return made, nil
 }
@@ -114,27 +116,17 @@ func checkShape(text string) error {
 	return nil
 }
 
-// estimate is the most that an expression can make, and whether it consists of values, texts and defaults only. Others
-// may compare a value with a pattern for long, or replace each letter of it.
-func (s *substitution) estimate(node parse.Node) (size int64, simple bool) {
+// isSimple says whether an expression consists of values, texts and defaults only. Others may compare a value with a
+// pattern for long, or replace each letter of it.
+func isSimple(node parse.Node) bool {
+	heavy := func(part parse.Node) bool { return !isSimple(part) }
 	switch node := node.(type) {
 	case *parse.TextNode:
-		return int64(len(node.Value)), true
+		return true
 	case *parse.ListNode:
-		return s.estimateAll(node.Nodes)
+		return !slices.ContainsFunc(node.Nodes, heavy)
 	case *parse.FuncNode:
-		size, simple = s.estimateAll(node.Args)
-		known := slices.Contains([]string{"", ":-", "-", ":=", "=", ":+", "+", ":?", "?"}, node.Name)
-		return size + int64(len(s.vars[node.Param])), simple && known
+		return slices.Contains([]string{"", ":-", "-", ":=", "=", ":+", "+", ":?", "?"}, node.Name) && !slices.ContainsFunc(node.Args, heavy)
 	}
-	return 0, false
-}
-
-func (s *substitution) estimateAll(nodes []parse.Node) (size int64, simple bool) {
-	simple = true
-	for _, node := range nodes {
-		more, plain := s.estimate(node)
-		size, simple = size+more, simple && plain
-	}
-	return size, simple
+	return false
 }

@@ -1,7 +1,9 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,9 +32,9 @@ func conventional(object *unstructured.Unstructured) (Status, string) {
 	case status.CurrentStatus:
 		return Current, result.Message
 	case status.InProgressStatus, status.TerminatingStatus:
-		return InProgress, orElse(result.Message, "not ready yet")
+		return InProgress, cmp.Or(result.Message, "not ready yet")
 	case status.FailedStatus:
-		return Failed, orElse(result.Message, "failed")
+		return Failed, cmp.Or(result.Message, "failed")
 	default:
 		return Unknown, result.Message
 	}
@@ -80,32 +82,22 @@ func conditioned(object *unstructured.Unstructured, kind string) (Status, string
 	if isTrue(found) {
 		return Current, "condition " + kind + " is true"
 	}
-	return InProgress, "condition " + kind + " is not true yet: " + orElse(words(found), "it is not there")
+	return InProgress, "condition " + kind + " is not true yet: " + cmp.Or(words(found), "it is not there")
 }
 
 // because adds what the object's condition Ready says, which is often the reason.
 func because(object *unstructured.Unstructured) string {
 	ready := condition(object, "Ready")
-	if ready == nil || isTrue(ready) {
-		return ""
+	if said := words(ready); said != "" && !isTrue(ready) {
+		return ": condition Ready says " + said
 	}
-	said := words(ready)
-	if said == "" {
-		return ""
-	}
-	return ": condition Ready says " + said
+	return ""
 }
 
 // condition is the object's condition of that type; nil when it has none.
 func condition(object *unstructured.Unstructured, kind string) map[string]any {
-	list, _, err := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
-	if err != nil {
-		return nil
-	}
-	conditions, ok := list.([]any)
-	if !ok {
-		return nil
-	}
+	list, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	conditions, _ := list.([]any)
 	for _, one := range conditions {
 		if found, ok := one.(map[string]any); ok && found["type"] == kind {
 			return found
@@ -120,21 +112,7 @@ func isTrue(condition map[string]any) bool { return condition["status"] == "True
 func words(condition map[string]any) string {
 	reason, _ := condition["reason"].(string)
 	message, _ := condition["message"].(string)
-	switch {
-	case reason == "":
-		return message
-	case message == "":
-		return reason
-	default:
-		return reason + ": " + message
-	}
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
+	return strings.TrimSuffix(strings.TrimPrefix(reason+": "+message, ": "), ": ")
 }
 
 // plain says whether objects of the kind are healthy by being there: they have no status, or none that tells.

@@ -54,7 +54,7 @@ func TestHostileExpressionsEnd(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := health.New([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
+			checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestCostsAreCharged(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := health.New([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
+			checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,15 +53,6 @@ type rules struct {
 	failed, inProgress, current *program
 }
 
-// New makes a Checker that shares nothing with others. The error is that of Library.Checker.
-func New(expressions []Expression) (*Checker, error) {
-	library, err := NewLibrary(0)
-	if err != nil {
-		return nil, err
-	}
-	return library.Checker(expressions)
-}
-
 // Checker makes a Checker. The error names the expression that does not compile, or the kind that has expressions
 // twice; only an edit helps.
 func (l *Library) Checker(expressions []Expression) (*Checker, error) {

@@ -30,6 +30,15 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return read
 }
 
+// newChecker makes a Checker of a Library of its own.
+func newChecker(expressions []health.Expression) (*health.Checker, error) {
+	library, err := health.NewLibrary(0)
+	if err != nil {
+		return nil, err
+	}
+	return library.Checker(expressions)
+}
+
 func TestConventionsOfStatus(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -178,7 +187,7 @@ func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := health.New([]health.Expression{test.expression})
+			checker, err := newChecker([]health.Expression{test.expression})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +233,7 @@ func TestExpressionsThatCannotWorkAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := health.New(test.expressions)
+			_, err := newChecker(test.expressions)
 			if err == nil || !strings.Contains(err.Error(), test.says) || len(err.Error()) > 2048 {
 				t.Errorf("%s: want %q, got %v", test.reason, test.says, err)
 			}
@@ -281,7 +290,7 @@ func TestDependenciesAreReady(t *testing.T) {
 
 func TestKindsWithoutStatusNeedNoObject(t *testing.T) {
 	t.Parallel()
-	checker, err := health.New([]health.Expression{{APIVersion: "v1", Kind: "Secret", Current: "has(data.token)"}})
+	checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "Secret", Current: "has(data.token)"}})
 	if err != nil {
 		t.Fatal(err)
 	}

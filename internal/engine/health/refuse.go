@@ -2,6 +2,7 @@ package health
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -54,20 +55,11 @@ func constant(expression ast.Expr) bool {
 	case ast.LiteralKind:
 		return true
 	case ast.ListKind:
-		for _, one := range expression.AsList().Elements() {
-			if !constant(one) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(expression.AsList().Elements(), func(one ast.Expr) bool { return !constant(one) })
 	case ast.MapKind:
-		for _, one := range expression.AsMap().Entries() {
-			entry := one.AsMapEntry()
-			if !constant(entry.Key()) || !constant(entry.Value()) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(expression.AsMap().Entries(), func(one ast.EntryExpr) bool {
+			return !constant(one.AsMapEntry().Key()) || !constant(one.AsMapEntry().Value())
+		})
 	default:
 		return false
 	}

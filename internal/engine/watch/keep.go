@@ -1,9 +1,7 @@
 package watch
 
-import "strings"
-
-// join adds an owner. It is known at once what the owner has, unless objects of its were seen and not kept, or were kept
-// for another manager.
+// join adds an owner. It is known at once what the owner has, unless objects were seen and not kept, which may be its own,
+// or its own were kept for another manager.
 func (s *subjectWatch) join(value string, owner reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -12,7 +10,7 @@ func (s *subjectWatch) join(value string, owner reader) {
 		return
 	}
 	s.owners[value] = owner
-	if (already || s.missed.has(value)) && s.synced {
+	if (already || s.missed) && s.synced {
 		s.waiting[value] = struct{}{}
 		select {
 		case s.again <- struct{}{}:
@@ -35,7 +33,7 @@ func (s *subjectWatch) leave(value string) (closed bool) {
 	s.closed = true
 	s.cancel()
 	s.watcher.spare.Add(-int64(s.spare))
-	s.objects, s.missed, s.spare = nil, missed{}, 0
+	s.objects, s.spare = nil, 0
 	return true
 }
 
@@ -57,7 +55,7 @@ func (s *subjectWatch) recount() {
 	s.spare = spare
 	for name, object := range s.objects {
 		if !s.wanted(object) && s.watcher.spare.Load() > int64(s.watcher.options.Spare) {
-			s.missed.add(object.PartOf)
+			s.missed = true
 			s.drop(name)
 		}
 	}
@@ -96,9 +94,10 @@ func (s *subjectWatch) remove(name string) []notice {
 	return s.notices(name, old, Deleted)
 }
 
+// notices tell the object's owner, unless that waits to hear of the whole subject.
 func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice {
 	owner, wants := s.owners[object.PartOf]
-	if !wants {
+	if _, waits := s.waiting[object.PartOf]; !wants || waits {
 		return nil
 	}
 	return []notice{{owner.name, Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
@@ -110,7 +109,7 @@ func (s *subjectWatch) keep(name string, object *Meta) {
 	delete(s.ended, name)
 	if !s.wanted(object) {
 		if object.crowded || !s.watcher.takeSpare() {
-			s.missed.add(object.PartOf)
+			s.missed = true
 			return
 		}
 		s.spare++
@@ -137,32 +136,4 @@ func (s *subjectWatch) drop(name string) {
 		s.spare--
 		s.watcher.spare.Add(-1)
 	}
-}
-
-// maxMissed is how many owners are remembered of which objects were not kept.
-const maxMissed = 256
-
-// missed are the owners, by the value of their label, of which objects were seen and not kept. Anybody may put any value
-// there, so that only the first ones are told apart. The zero value is none.
-type missed struct {
-	values map[string]struct{}
-	more   bool
-}
-
-func (m *missed) add(value string) {
-	switch {
-	case m.has(value):
-	case len(m.values) >= maxMissed:
-		m.more = true
-	case m.values == nil:
-		m.values = map[string]struct{}{strings.Clone(value): {}}
-	default:
-		m.values[strings.Clone(value)] = struct{}{}
-	}
-}
-
-// has says that objects of the owner were not kept, or may not have been.
-func (m *missed) has(value string) bool {
-	_, known := m.values[value]
-	return known || m.more
 }

@@ -3,12 +3,12 @@ package watch
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // maxManagers is how many managers of an object are kept whose owner is not here.
@@ -108,25 +108,13 @@ func (w *Watcher) own(entries []metav1.ManagedFieldsEntry, manager string) []*me
 
 // differs says whether something changed that is more than a touch.
 func (m *Meta) differs(from *Meta) bool {
-	if m.UID != from.UID || m.Generation != from.Generation || m.PartOf != from.PartOf || m.Deleting != from.Deleting ||
-		len(m.prints) != len(from.prints) {
-		return true
-	}
-	for i := range m.prints {
-		if m.prints[i] != from.prints[i] {
-			return true
-		}
-	}
-	return false
+	return m.UID != from.UID || m.Generation != from.Generation || m.PartOf != from.PartOf || m.Deleting != from.Deleting ||
+		!slices.Equal(m.prints, from.prints)
 }
 
 // newer says whether version a is known to come after b. Versions of one resource are numbers that grow (KEP-5504); of
 // others nothing is known.
 func newer(a, b string) bool {
-	left, err := strconv.ParseUint(a, 10, 64)
-	if err != nil {
-		return false
-	}
-	right, err := strconv.ParseUint(b, 10, 64)
-	return err == nil && left > right
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }

@@ -118,7 +118,7 @@ func TestAnswerThatChangesNothingIsRemembered(t *testing.T) {
 	watcher := remembering(t)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
 	watch.join("one", reader{"one", mine})
-	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns"}: watch}}
+	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
 	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
 	watch.commit(map[string]*Meta{"a": {UID: "uid", ResourceVersion: "5", PartOf: "one", Deleting: true}}, "5")
 
@@ -138,7 +138,7 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
 	watch.join("one", reader{"one", mine})
 	watch.commit(nil, "5")
-	watcher.owners["one"] = &owner{value: "one", places: map[place]*subjectWatch{{watch.subject.GVK, "ns"}: watch}}
+	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
 	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
 	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply)
 

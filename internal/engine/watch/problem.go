@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,11 +50,7 @@ func (w *Watcher) Problems(owner string) []Problem {
 	for _, subject := range beyond {
 		problems = append(problems, Problem{Subject: subject, Reason: Beyond, Message: message})
 	}
-	slices.SortFunc(problems, func(a, b Problem) int {
-		x, y := a.Subject, b.Subject
-		return cmp.Or(cmp.Compare(x.GVK.Group, y.GVK.Group), cmp.Compare(x.GVK.Kind, y.GVK.Kind),
-			cmp.Compare(x.GVK.Version, y.GVK.Version), cmp.Compare(x.Namespace, y.Namespace))
-	})
+	slices.SortFunc(problems, func(a, b Problem) int { return a.Subject.Compare(b.Subject) })
 	return problems
 }
 

@@ -31,9 +31,9 @@ type subjectWatch struct {
 	objects map[string]*Meta
 	// ended are Jobs that ended well, and went when their time to live was over.
 	ended map[string]types.UID
-	// spare counts the objects that no owner here has; missed are those of them that were not kept.
+	// spare counts the objects that no owner here has. Missed says that some of these were not kept.
 	spare  int
-	missed missed
+	missed bool
 }
 
 // reader is an owner that wants a subject, and the field manager that applies its objects.
@@ -85,7 +85,7 @@ func (w *Watcher) find(name string, ref Ref) (members *subjectWatch, value strin
 	if owner == nil {
 		return nil, ""
 	}
-	return owner.places[place{ref.GVK, ref.Namespace}], owner.value
+	return owner.watches[Subject{GVK: ref.GVK, Namespace: ref.Namespace}], owner.value
 }
 
 func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
@@ -183,12 +183,9 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 	}
 	fresh := s.waiting
 	if !s.synced {
-		fresh = make(map[string]struct{}, len(s.owners))
-		for value := range s.owners {
-			fresh[value] = struct{}{}
-		}
+		fresh = s.everyone()
 	}
-	s.missed, s.waiting = missed{}, map[string]struct{}{}
+	s.missed, s.waiting = false, fresh
 	var notices []notice
 	for name, old := range s.objects {
 		if listed[name] == nil && !newer(old.ResourceVersion, version) {
@@ -200,23 +197,17 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 			notices = append(notices, s.replace(name, now)...)
 		}
 	}
-	s.synced, s.problem = true, nil
-	return append(s.without(notices, fresh), s.announce(Synced, fresh)...)
+	s.synced, s.problem, s.waiting = true, nil, map[string]struct{}{}
+	return append(notices, s.announce(Synced, fresh)...)
 }
 
-// without drops the notices of owners that hear of the whole subject instead.
-func (s *subjectWatch) without(notices []notice, fresh map[string]struct{}) []notice {
-	owners := make(map[string]struct{}, len(fresh))
-	for value := range fresh {
-		owners[s.owners[value].name] = struct{}{}
+// everyone are all owners.
+func (s *subjectWatch) everyone() map[string]struct{} {
+	values := make(map[string]struct{}, len(s.owners))
+	for value := range s.owners {
+		values[value] = struct{}{}
 	}
-	kept := notices[:0]
-	for _, one := range notices {
-		if _, whole := owners[one.owner]; !whole {
-			kept = append(kept, one)
-		}
-	}
-	return kept
+	return values
 }
 
 // fail takes an error that leaves the subject unknown, or as it was seen last if the API server is merely away.
@@ -230,17 +221,13 @@ func (s *subjectWatch) fail(err error) {
 	news := s.problem == nil || s.problem.Reason != problem.Reason
 	s.problem, s.synced = problem, false
 	clear(s.waiting)
-	s.missed = missed{}
+	s.missed = false
 	for name := range s.objects {
 		s.drop(name)
 	}
 	var notices []notice
 	if news {
-		everyone := make(map[string]struct{}, len(s.owners))
-		for value := range s.owners {
-			everyone[value] = struct{}{}
-		}
-		notices = s.announce(Lost, everyone)
+		notices = s.announce(Lost, s.everyone())
 	}
 	s.mu.Unlock()
 	if news {

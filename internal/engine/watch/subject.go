@@ -14,6 +14,11 @@ import (
 )
 
 const (
+	// lists is how many lists run at once.
+	lists = 8
+	// renew is how long the API server is asked to keep a watch open. A right that was taken away is noticed then at the
+	// latest.
+	renew = 30 * time.Minute
 	// page is how many objects a list answers at once.
 	page = 500
 	// answerTimeout is how long the API server may take to answer a list, or to open a watch.
@@ -51,7 +56,7 @@ func (s *subjectWatch) run(ctx context.Context) {
 			s.fail(err)
 		}
 		if delay := reasonOf(err).delay(failures); failures > 1 || !expired(err) {
-			s.pause(ctx, s.watcher.options.Jitter(delay))
+			s.pause(ctx, delay)
 		}
 	}
 }
@@ -114,7 +119,7 @@ func (s *subjectWatch) follow(ctx context.Context) (listed bool, err error) {
 		}
 		// The API server is away, or ends watches at once. What is remembered stays; the next watch tells the rest.
 		failures++
-		s.pause(ctx, s.watcher.options.Jitter(Unreachable.delay(failures)))
+		s.pause(ctx, Unreachable.delay(failures))
 	}
 }
 
@@ -161,15 +166,10 @@ func (s *subjectWatch) begin(ctx context.Context, resource metadata.ResourceInte
 	return stream, cursor, nil
 }
 
-// selection asks for the members of installations, which are found by their label.
-func (s *subjectWatch) selection() metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: s.watcher.options.Label}
-}
-
 func (s *subjectWatch) list(ctx context.Context, resource metadata.ResourceInterface) (map[string]*Meta, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	objects, selection := map[string]*Meta{}, s.selection()
+	objects, selection := map[string]*Meta{}, metav1.ListOptions{LabelSelector: s.watcher.options.Label}
 	if s.paged {
 		selection.Limit = page
 	}
@@ -191,12 +191,11 @@ func (s *subjectWatch) list(ctx context.Context, resource metadata.ResourceInter
 
 // watch opens a stream of changes after the cursor.
 func (s *subjectWatch) watch(ctx context.Context, resource metadata.ResourceInterface, cursor string) (apiwatch.Interface, error) {
-	selection := s.selection()
-	selection.ResourceVersion, selection.AllowWatchBookmarks = cursor, true
-	// The API server ends the watch after Renew; the deadline here is for one that does not.
-	renew := s.watcher.options.Jitter(s.watcher.options.Renew)
-	seconds := int64(max(1, renew.Seconds()))
-	selection.TimeoutSeconds = &seconds
+	selection := metav1.ListOptions{
+		LabelSelector: s.watcher.options.Label, ResourceVersion: cursor, AllowWatchBookmarks: true,
+		// The API server ends the watch then; the deadline here is for one that does not.
+		TimeoutSeconds: new(int64(renew.Seconds())),
+	}
 	ctx, cancel := context.WithTimeout(ctx, renew+answerTimeout)
 	unanswered := time.AfterFunc(answerTimeout, cancel)
 	stream, err := resource.Watch(ctx, selection)

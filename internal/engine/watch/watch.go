@@ -3,13 +3,13 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +29,16 @@ type Subject struct {
 	GVK      schema.GroupVersionKind
 	// Namespace is empty for kinds that live in none, and for those only.
 	Namespace string
+}
+
+// Compare orders subjects.
+func (s Subject) Compare(other Subject) int {
+	return cmp.Or(
+		cmp.Compare(s.GVK.Group, other.GVK.Group), cmp.Compare(s.GVK.Kind, other.GVK.Kind),
+		cmp.Compare(s.GVK.Version, other.GVK.Version), cmp.Compare(s.Namespace, other.Namespace),
+		cmp.Compare(s.Identity.Namespace, other.Identity.Namespace),
+		cmp.Compare(s.Identity.ServiceAccount, other.Identity.ServiceAccount),
+	)
 }
 
 // Ref names an object. UID is filled in by what comes from here and is not read by State and Wrote.
@@ -78,17 +88,10 @@ type Options struct {
 	Notify func(owner string, ref Ref, event Event)
 	// Clock times retries; nil means the real one.
 	Clock clock.Clock
-	// Jitter spreads a delay, so that many watches do not come back at once; nil leaves it as it is.
-	Jitter func(time.Duration) time.Duration
 	// Log hears of watches that cannot be opened. The zero value is silent.
 	Log logr.Logger
-	// Renew is how long the API server is asked to keep a watch open; 0 means 30 minutes. A right that was taken
-	// away is noticed then at the latest.
-	Renew time.Duration
 	// Subjects is how many an owner may have watched; 0 means 256. What it wants beyond that is a problem.
 	Subjects int
-	// Lists is how many lists run at once; 0 means 8.
-	Lists int
 	// Spare is how many objects of owners that do not want them are kept in all, so that such an owner can join
 	// without another list; 0 means 20,000, less than 0 none.
 	Spare int
@@ -113,17 +116,11 @@ type Watcher struct {
 
 // owner is what one installation wants.
 type owner struct {
-	value  string
-	wants  map[Subject]*subjectWatch
-	places map[place]*subjectWatch
+	value string
+	// watches are what it wants, by the subject without the identity, of which an owner has one.
+	watches map[Subject]*subjectWatch
 	// beyond are the subjects that it wants and are too many.
 	beyond []Subject
-}
-
-// place is a subject without the identity, of which an owner has one.
-type place struct {
-	gvk       schema.GroupVersionKind
-	namespace string
 }
 
 // New makes a Watcher that watches nothing yet. Close ends it.
@@ -135,7 +132,7 @@ func New(options Options) (*Watcher, error) {
 	root, stop := context.WithCancel(context.Background())
 	return &Watcher{
 		options: options, root: root, stop: stop,
-		lists:  make(chan struct{}, options.Lists),
+		lists:  make(chan struct{}, lists),
 		owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{},
 	}, nil
 }
@@ -150,17 +147,8 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Jitter == nil {
-		o.Jitter = func(delay time.Duration) time.Duration { return delay }
-	}
-	if o.Renew <= 0 {
-		o.Renew = 30 * time.Minute
-	}
 	if o.Subjects <= 0 {
 		o.Subjects = 256
-	}
-	if o.Lists <= 0 {
-		o.Lists = 8
 	}
 	if o.Spare == 0 {
 		o.Spare = 20_000
@@ -189,26 +177,21 @@ func (w *Watcher) Want(name, manager string, set []Subject) {
 	if had == nil {
 		had = &owner{value: w.options.LabelValue(name)}
 	}
-	now := &owner{
-		value: had.value,
-		wants: make(map[Subject]*subjectWatch, len(set)), places: make(map[place]*subjectWatch, len(set)),
-	}
+	now := &owner{value: had.value, watches: make(map[Subject]*subjectWatch, len(set))}
 	for _, subject := range set {
-		if len(now.wants) >= w.options.Subjects {
+		if len(now.watches) >= w.options.Subjects {
 			now.beyond = append(now.beyond, subject)
 			continue
 		}
-		watch := w.open(subject, now.value, reader{name, manager})
-		now.wants[subject] = watch
-		now.places[place{subject.GVK, subject.Namespace}] = watch
+		now.watches[Subject{GVK: subject.GVK, Namespace: subject.Namespace}] = w.open(subject, now.value, reader{name, manager})
 	}
-	for subject, watch := range had.wants {
-		if _, kept := now.wants[subject]; !kept && watch.leave(now.value) {
-			delete(w.watches, subject)
+	for at, watch := range had.watches {
+		if now.watches[at] != watch && watch.leave(now.value) {
+			delete(w.watches, watch.subject)
 		}
 	}
 	delete(w.owners, name)
-	if len(now.wants) > 0 {
+	if len(now.watches) > 0 {
 		w.owners[name] = now
 	}
 }
@@ -249,7 +232,7 @@ func (w *Watcher) wants(name string) (watches []*subjectWatch, beyond []Subject)
 	if owner == nil {
 		return nil, nil
 	}
-	return slices.Collect(maps.Values(owner.wants)), owner.beyond
+	return slices.Collect(maps.Values(owner.watches)), owner.beyond
 }
 
 // Stats count what is held.
@@ -263,10 +246,7 @@ type Stats struct {
 // Stats counts what is held now.
 func (w *Watcher) Stats() Stats {
 	w.mu.Lock()
-	watches := make([]*subjectWatch, 0, len(w.watches))
-	for _, watch := range w.watches {
-		watches = append(watches, watch)
-	}
+	watches := slices.Collect(maps.Values(w.watches))
 	w.mu.Unlock()
 	stats := Stats{Watches: len(watches)}
 	for _, watch := range watches {

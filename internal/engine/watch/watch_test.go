@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -216,7 +215,7 @@ func TestOwnersHaveSoManySubjects(t *testing.T) {
 
 func TestOptionsAreComplete(t *testing.T) {
 	t.Parallel()
-	if watcher, err := watch.New(watch.Options{Label: label, Renew: time.Hour}); err == nil {
+	if watcher, err := watch.New(watch.Options{Label: label}); err == nil {
 		t.Errorf("a Watcher needs a connection, got %v", watcher)
 	}
 }
