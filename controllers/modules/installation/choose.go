@@ -27,10 +27,14 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 	if err != nil {
 		return nil, err
 	}
-	request, installed := objects.RequestOf(obj), objects.InstalledOf(obj, r.inventory)
-	decide := func() { r.decision = catalog.Resolve(request, installed, index, k.options.Clock.Now()) }
-	decide()
-	r.chosen = true
+	request, now := objects.RequestOf(obj), k.options.Clock.Now()
+	var approvable *catalog.Plan
+	r.resolve = func() catalog.Decision {
+		installed := objects.InstalledOf(obj, r.inventory)
+		installed.Plan = approvable
+		return catalog.Resolve(request, installed, index, now)
+	}
+	r.decision, r.chosen = r.resolve(), true
 	chosen := r.decision.Target
 	if hold := r.decision.Hold; hold != nil {
 		chosen = hold.Candidate
@@ -53,12 +57,12 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 			r.planAgain = cmp.Or(failure.Of(err).After, obj.Spec.GetRetryInterval())
 			return nil, nil
 		}
-		installed.Plan = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.plan.Digest}
+		approvable = &catalog.Plan{Version: chosen.Version, Content: chosen.Digest, Digest: proposed.plan.Digest}
 		if proposed.begun {
 			// It was approved before it was begun, whatever the spec approves by now.
 			request.Upgrade.Approve = proposed.plan.Digest
 		}
-		decide()
+		r.decision = r.resolve()
 		if r.decision.Hold != nil {
 			k.explainHold(r)
 			r.pending.Plan = &proposed.plan

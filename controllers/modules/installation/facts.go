@@ -10,7 +10,6 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
-	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/printable"
@@ -44,19 +43,13 @@ func upToDate(r round, err error) status.Fact {
 	switch {
 	case r.pending != nil:
 		return no(modulesv1.UpToDateCondition, r.pending.Reason, r.pending.Message)
-	case r.inventory != nil && r.inventory.Data.Attempt == nil && (!r.decision.Changed || isInstalled(r)):
+	case r.inventory != nil && r.inventory.Data.Attempt == nil && !r.decision.Changed:
 		return yes(modulesv1.UpToDateCondition, describe(r.desired)+" is installed")
 	case err != nil && stageOf(err) != engine.StageHealth:
 		return no(modulesv1.UpToDateCondition, reasonOf(err), err.Error())
 	default:
 		return no(modulesv1.UpToDateCondition, modulesv1.ProgressingReason, describe(r.desired)+" is being installed")
 	}
-}
-
-// isInstalled says that this very round has installed what was chosen: whether the choice is another release than the
-// installed one was asked before that.
-func isInstalled(r round) bool {
-	return r.desired != nil && objects.SameRelease(r.inventory.Data.Current, r.desired)
 }
 
 func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {

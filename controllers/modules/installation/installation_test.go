@@ -101,6 +101,31 @@ func TestNothingToDoAsksNothing(t *testing.T) {
 	}
 }
 
+// TestInstallingTakesSixWrites: the finalizer, three of the Inventory, and a status before and after that. What is looked
+// at then adds nothing, though there is a newer release to tell of.
+func TestInstallingTakesSixWrites(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, nil)
+	p.release("1.0.0", "")
+	p.release("1.1.0", "")
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Module.Version = "1.0.0"
+		spec.Interval = &metav1.Duration{Duration: time.Second}
+	})
+	obj := p.until("installed", installed("1.0.0"))
+	p.rests(3, 20)
+	written := p.wire.matching(func(r request) bool {
+		return r.verb != "GET" && (strings.Contains(r.path, "/moduleinstallations/foo") || strings.Contains(r.path, "/inventories"))
+	})
+	if len(written) > 6 {
+		t.Errorf("%d writes: %+v", len(written), written)
+	}
+	now := p.get()
+	if obj.Status.Current.AppliedAt == nil || now.Status.Desired.AppliedAt != nil || len(obj.Status.AvailableUpgrades) != 1 {
+		t.Errorf("current %+v, desired %+v, upgrades %+v", obj.Status.Current, now.Status.Desired, obj.Status.AvailableUpgrades)
+	}
+}
+
 func TestUpgradeFollowsTheChannel(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, nil)

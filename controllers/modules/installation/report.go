@@ -73,10 +73,6 @@ func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
 	}
 	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, nil
 	for _, upgrade := range decision.Upgrades {
-		if to.Current != nil && upgrade.Version == to.Current.Version {
-			// It is what the round has brought, so that the rest of them, the older ones, are none any more.
-			break
-		}
 		to.AvailableUpgrades = append(to.AvailableUpgrades, modulesv1.AvailableUpgrade{
 			Version: upgrade.Version, Template: upgrade.Template, Allowed: upgrade.Allowed, Reason: string(upgrade.Reason),
 		})

@@ -31,9 +31,11 @@ type round struct {
 	// lost says that there was a record before the round, and that nothing is left of it.
 	lost bool
 
-	// chosen says that the catalogue was asked, and decision is what it answered.
+	// chosen says that the catalogue was asked, decision is what it answered, and resolve what it answers of the inventory
+	// that the round has by now.
 	chosen   bool
 	decision catalog.Decision
+	resolve  func() catalog.Decision
 	// desired is the release that the spec leads to; pending is why it is not being installed.
 	desired *modulesv1.Release
 	pending *modulesv1.Pending
@@ -136,8 +138,22 @@ func (k *installations) keep(ctx context.Context, obj *modulesv1.ModuleInstallat
 	if err == nil && r.outcome.Settled && (in.Target != nil || in.Current != nil) {
 		memory.made = &made{config: in.Spec.Config, prune: in.Spec.Prune, variables: in.Variables}
 	}
+	if in.Target != nil && r.pending == nil && r.inventory != nil {
+		r.lookBack()
+	}
 	r.awaited = dependencies(*r, err)
 	return cmp.Or(err, variablesErr)
+}
+
+// lookBack sees the choice from what the round has made of it, as the next one would, so that status is written once.
+func (r *round) lookBack() {
+	now := r.resolve()
+	if now.Target != nil && now.Target.Template == r.decision.Target.Template && now.Target.Digest == r.decision.Target.Digest {
+		r.decision = now
+	}
+	// What was one step on the way to another release is no upgrade any more either.
+	r.decision.Upgrades = now.Upgrades
+	r.decision.Changed = !objects.SameRelease(r.inventory.Data.Current, r.desired)
 }
 
 // expressions are what templates say of the health of what is, or comes to be, installed.

@@ -41,16 +41,22 @@ func (k *installations) target(
 	recorded := objects.RecordedAs(r.inventory, namespace, chosen)
 	if recorded != nil {
 		release = *recorded.DeepCopy()
+		// When it was applied is said of what is installed; of what is chosen it would be one more write of status.
+		release.AppliedAt, release.HealthyAt = nil, nil
 	}
 	release.Channel = r.decision.Channel()
 	target = &engine.Target{Release: release, Seal: k.seal(template, &release)}
-	waiting, err = k.locate(ctx, target)
-	if err != nil {
+	missing, err := k.locate(ctx, target)
+	switch {
+	case err != nil:
 		return nil, "", err
-	}
-	if recorded != nil {
-		// It is installed, or on its way: the engine may have all it needs.
-		waiting = ""
+	case missing == nil, recorded != nil:
+		// What is installed, or on its way, may be all in the engine's hands.
+	case failure.Of(missing).Reason == modulesv1.SourceNotFoundReason && template.Spec.Artifact.SourceRef == nil:
+		// It is about to be made, and says the same then.
+		waiting = fmt.Sprintf("%s %s has no artifact yet", release.Source.Kind, release.Source.Name)
+	default:
+		waiting = missing.Error()
 	}
 	return target, waiting, describeTarget(target, template)
 }
@@ -107,17 +113,17 @@ func (k *installations) credible(namespace string, release *modulesv1.Release) e
 }
 
 // locate finds out where the release's bytes are now. Those of a release that is on record are also found by their
-// digest alone, for as long as they are remembered.
-func (k *installations) locate(ctx context.Context, target *engine.Target) (waiting string, err error) {
+// digest alone, for as long as they are remembered. Missing says why there are none to fetch now.
+func (k *installations) locate(ctx context.Context, target *engine.Target) (missing, err error) {
 	release := &target.Release
 	target.Path = release.Path
 	target.Artifact = fetch.Artifact{Digest: release.Digest, Revision: release.Revision}
 	artifact, err := k.options.Offers.Artifact(ctx, release)
 	if err != nil {
 		if failure.Of(err).Reason != "" {
-			return err.Error(), nil
+			return err, nil
 		}
-		return "", err
+		return nil, err
 	}
 	target.Artifact = fetch.Artifact{
 		URL: artifact.URL, Digest: artifact.Digest, Revision: artifact.Revision, Stored: artifact.LastUpdateTime.UTC(),
@@ -128,7 +134,7 @@ func (k *installations) locate(ctx context.Context, target *engine.Target) (wait
 	if release.Digest == "" {
 		release.Digest, release.Revision = artifact.Digest, artifact.Revision
 	}
-	return "", nil
+	return nil, nil
 }
 
 // describeTarget adds what a template says beside the artifact.
