@@ -14,11 +14,8 @@ func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
 	if in.Target == nil {
 		return false, failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, errors.New("there is no target to compare with")))
 	}
-	mem := e.memory(in)
-	mem.mu.Lock()
-	defer mem.mu.Unlock()
-	r := e.round(in, mem)
-	defer r.renders.close()
+	r, end := e.round(in)
+	defer end()
 	if err := r.open(ctx); err != nil {
 		return false, err
 	}

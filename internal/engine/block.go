@@ -51,8 +51,7 @@ func (r *round) block(ctx context.Context) (bool, error) {
 		})
 	}
 	err = r.blocked()
-	r.unblocked = err == nil
-	return r.unblocked, err
+	return err == nil, err
 }
 
 // blocked is the error of a deletion that users' data keep, and makes the lists of them as long as status can hold.

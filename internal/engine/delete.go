@@ -14,11 +14,10 @@ import (
 
 // chooseDeletion chooses for an installation that is to go. It goes by what the record says, not by the release's
 // template, which may be gone.
-func (r *round) chooseDeletion(ctx context.Context) action {
+func (r *round) chooseDeletion() action {
 	if r.record == nil {
-		return r.once(&r.judged, action{"done", r.done})
+		return action{"done", r.done}
 	}
-	r.leaveHome(ctx)
 	data := &r.record.Data
 	r.out.Mode = r.mode()
 	if r.unentitled {
@@ -31,12 +30,12 @@ func (r *round) chooseDeletion(ctx context.Context) action {
 		return action{"orphan", r.orphan}
 	case r.out.Mode == modulesv1.DeletionOrphan:
 		return action{"forget", r.forgetRecord}
-	case !r.unblocked && (!r.homeless || len(r.remaining()) > 0):
+	case !r.did["block"] && (!r.homeless || len(r.remaining()) > 0):
 		return action{"block", r.block}
 	case data.Phase != modulesv1.PhaseDeleting:
 		return action{"delete-begin", r.enter(modulesv1.PhaseDeleting)}
-	case data.DefaultConfigCreated != nil && !data.DefaultConfigCreated.Found && !r.defaulted:
-		return r.once(&r.defaulted, action{"delete-default-config", r.deleteDefaultConfig})
+	case !r.did["delete-default-config"] && r.leavesDefaultConfig():
+		return action{"delete-default-config", r.deleteDefaultConfig}
 	case len(r.remaining()) > 0:
 		return action{"delete", r.delete}
 	}
@@ -86,6 +85,12 @@ func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error)
 func (r *round) delete(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	return r.removeStage(ctx, StageDelete, modulesv1.DeletionFailedReason, r.remaining())
+}
+
+// leavesDefaultConfig says that a default configuration was created, and does not go with the installation's namespace.
+func (r *round) leavesDefaultConfig() bool {
+	made := r.record.Data.DefaultConfigCreated
+	return made != nil && !made.Found && (!r.homeless || made.Namespace != r.in.Namespace)
 }
 
 // deleteDefaultConfig removes the default configuration while what acts on it is still there. One that somebody made

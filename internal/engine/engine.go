@@ -15,7 +15,6 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/health"
-	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -27,7 +26,6 @@ type Engine struct {
 	library *health.Library
 	// conventions judges by the conventions of status alone.
 	conventions *health.Checker
-	fights      *watch.Fights
 	renders     *renders
 	memories    sync.Map
 }
@@ -39,11 +37,8 @@ const failedAgain = 5 * time.Second
 // outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
 // of modulesv1's reasons; the outcome beside one is what was reached.
 func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
-	mem := e.memory(in)
-	mem.mu.Lock()
-	defer mem.mu.Unlock()
-	r := e.round(in, mem)
-	defer r.renders.close()
+	r, end := e.round(in)
+	defer end()
 	err := r.run(ctx)
 	err = cmp.Or(err, r.noteRights(ctx))
 	out := r.conclude()
@@ -57,11 +52,8 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 // Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
 // objects and those that would go.
 func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
-	mem := e.memory(in)
-	mem.mu.Lock()
-	defer mem.mu.Unlock()
-	r := e.round(in, mem)
-	defer r.renders.close()
+	r, end := e.round(in)
+	defer end()
 	return r.plan(ctx)
 }
 
@@ -69,7 +61,6 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 // installations that are gone without a deletion, or belong to another process now.
 func (e *Engine) Forget(key string) {
 	e.parts.Watcher.Want(key, "", nil)
-	e.fights.Forget(key)
 	e.memories.Delete(key)
 }
 

@@ -56,12 +56,9 @@ func joined(stage Stage, otherwise string, all []memberError) error {
 	slices.SortStableFunc(all, func(a, b memberError) int {
 		return strings.Compare(describe(a.ref), describe(b.ref))
 	})
-	reason, after := otherwise, time.Duration(0)
+	var after time.Duration
 	lines, errs := make([]string, 0, maxNamed), make([]error, 0, len(all))
 	for i, one := range all {
-		if telling := reasonOf(one.err); telling != "" && (reason == otherwise || weight(telling) > weight(reason)) {
-			reason = telling
-		}
 		if answer, ok := errors.AsType[*cluster.AnswerError](one.err); ok {
 			after = max(after, answer.After)
 		}
@@ -74,7 +71,7 @@ func joined(stage Stage, otherwise string, all []memberError) error {
 	if more := len(all) - len(lines); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return failure.At(stage, failure.RetryAfter(reason, after, &severalError{text: bounded(text), errs: errs}))
+	return failure.At(stage, failure.RetryAfter(reasonOf(all, otherwise), after, &severalError{text: bounded(text), errs: errs}))
 }
 
 // severalError is several errors with one bounded text.
@@ -93,24 +90,23 @@ var (
 	errManaged = errors.New("is not taken over")
 )
 
-// reasonOf is the condition's reason for what the API server answered; "" for none in particular.
-func reasonOf(err error) string {
-	switch {
-	case errors.Is(err, errOwned), errors.Is(err, errManaged):
-		return modulesv1.OwnershipConflictReason
-	case errors.Is(err, cluster.ErrForbidden):
-		return modulesv1.ForbiddenReason
-	case errors.Is(err, cluster.ErrImmutable):
-		return modulesv1.ImmutableFieldReason
+// reasonOf is the condition's reason for what went wrong: of what the API server answered, that which says the most about
+// what has to be done.
+func reasonOf(all []memberError, otherwise string) string {
+	for _, known := range []struct {
+		err    error
+		reason string
+	}{
+		{errOwned, modulesv1.OwnershipConflictReason},
+		{errManaged, modulesv1.OwnershipConflictReason},
+		{cluster.ErrForbidden, modulesv1.ForbiddenReason},
+		{cluster.ErrImmutable, modulesv1.ImmutableFieldReason},
+	} {
+		if slices.ContainsFunc(all, func(one memberError) bool { return errors.Is(one.err, known.err) }) {
+			return known.reason
+		}
 	}
-	return ""
-}
-
-// weight orders reasons by how much they say about what has to be done.
-func weight(reason string) int {
-	return slices.Index([]string{
-		modulesv1.ImmutableFieldReason, modulesv1.ForbiddenReason, modulesv1.OwnershipConflictReason,
-	}, reason)
+	return otherwise
 }
 
 func bounded(text string) string {

@@ -1,15 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -42,11 +40,11 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.memory.gates = nil
+	clear(r.memory.gates)
 	known := index(r.record.Data.Members)
 	maps.DeleteFunc(r.memory.checked, func(k key, _ checked) bool { return known[k] == nil })
 	maps.DeleteFunc(r.memory.unmade, func(k key, _ bool) bool { return known[k] == nil })
-	maps.DeleteFunc(r.memory.rivals, func(k key, _ string) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.fights, func(k key, _ fight) bool { return known[k] == nil })
 	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"
@@ -56,39 +54,28 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// relabel records that the same release is known by other names now: another channel leads to it, or another template.
+// relabel records what else is known now of the same release: another channel leads to it, or another template, which may
+// say something else about users' data or health. That concerns an installation that waits for something else as well.
 func (r *round) relabel(ctx context.Context) (bool, error) {
 	target := r.aim.target
 	deletion, err := r.deletion(target, r.leavesSome())
 	if err != nil {
 		return false, err
 	}
+	known := &r.record.Data
+	release := *known.Current
+	if r.in.Target != nil {
+		release = *target.Release.DeepCopy()
+		release.AppliedAt, release.HealthyAt = known.Current.AppliedAt, known.Current.HealthyAt
+	}
+	same := equality.Semantic.DeepEqual
+	if same(release, *known.Current) && same(deletion, known.Deletion) && same(target.Health, known.Health) &&
+		(r.in.Choice == nil || same(r.in.Choice, known.Choice)) {
+		return true, nil
+	}
 	return true, r.save(ctx, func(data *modulesv1.InventoryData) {
-		release := *target.Release.DeepCopy()
-		release.AppliedAt, release.HealthyAt = data.Current.AppliedAt, data.Current.HealthyAt
-		data.Current = &release
-		data.Deletion, data.Health = deletion, target.Health
+		data.Current, data.Deletion, data.Health = release.DeepCopy(), deletion, target.Health
 	})
-}
-
-// mislabelled says that the record tells less, or something else, than what is known of the release now.
-func (r *round) mislabelled() bool {
-	if r.in.Choice != nil && (r.record.Data.Choice == nil || *r.record.Data.Choice != *r.in.Choice) {
-		return true
-	}
-	if r.in.Target == nil {
-		// Its template may say something else about users' data or health, whatever the installation waits for.
-		return r.describesOtherwise()
-	}
-	a, b := *r.record.Data.Current.DeepCopy(), *r.aim.target.Release.DeepCopy()
-	b.AppliedAt, b.HealthyAt = a.AppliedAt, a.HealthyAt
-	return !equalJSON(a, b) || r.describesOtherwise()
-}
-
-// describesOtherwise says that the record tells something else about deletion or health than the release does now.
-func (r *round) describesOtherwise() bool {
-	now, err := r.deletion(r.aim.target, r.leavesSome())
-	return err != nil || !equalJSON(r.record.Data.Deletion, now) || !slices.Equal(r.record.Data.Health, r.aim.target.Health)
 }
 
 // leavesSome says that something of releases before is left.
@@ -111,11 +98,4 @@ func remember(
 // title names a release to people.
 func title(release modulesv1.Release) string {
 	return strings.TrimSpace(cmp.Or(release.Module, release.Template) + " " + cmp.Or(release.Version, release.Revision))
-}
-
-// equalJSON compares what the API server would store.
-func equalJSON(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

@@ -73,9 +73,6 @@ type gate struct {
 // shutBehind notes that an object was applied that others may have to wait for.
 func (mem *memory) shutBehind(o object) {
 	if kind, ok := defined(o.Unstructured); ok {
-		if mem.gates == nil {
-			mem.gates = map[key]gate{}
-		}
 		mem.gates[o.key] = gate{refOfObject(o.Unstructured), kind}
 	}
 }
@@ -92,12 +89,7 @@ func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
 }
 
 func needed(g gate, todo []object) bool {
-	for _, o := range todo {
-		if o.GroupVersionKind().GroupKind() == g.defines {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(todo, func(o object) bool { return o.GroupVersionKind().GroupKind() == g.defines })
 }
 
 // definedByAim says that a CRD in the release serves the kind in this version, so that it is there before long.

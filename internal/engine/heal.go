@@ -18,7 +18,7 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 	r.askRights(ctx)
 	if r.in.Verify {
 		// Whoever asks may have ended the fight. If not, it is noticed again before long.
-		r.engine.fights.Forget(r.key())
+		clear(r.memory.fights)
 	}
 	if err := r.recordEnds(ctx); err != nil {
 		return false, err
@@ -53,7 +53,7 @@ func (r *round) drifted() map[key]bool {
 		meta, known := r.state(m)
 		undone := known && (meta == nil || !meta.Ignored) && r.hasDrifted(m, meta)
 		// It is a fight until the pause after the last healing has passed in peace.
-		if wait := r.engine.fights.Wait(r.key(), watched(refOf(m)), now, undone); wait > 0 {
+		if wait := r.memory.fights.wait(keyOf(m), now, undone); wait > 0 {
 			r.contested(m, wait)
 		} else if undone {
 			drifted[keyOf(m)] = true
@@ -109,9 +109,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 			verb = "created again"
 		}
 		r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(ref))
-		fighting, wait := r.engine.fights.Healed(r.key(), watched(ref), r.engine.clock.Now())
-		r.memory.rival(k, one.rivals)
-		if fighting {
+		if wait := r.memory.fights.heal(k, strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
 			r.contested(m, wait)
 		}
 	}
@@ -125,18 +123,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
 	r.again(wait)
-	who := cmp.Or(r.memory.rivals[keyOf(m)], "somebody")
+	who := cmp.Or(r.memory.fights[keyOf(m)].by, "somebody")
 	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: who +
 		" changes it back again and again, so that it is healed less often meanwhile"})
-}
-
-// rival remembers who had changed a member that was healed. Whoever deleted it has left no name.
-func (mem *memory) rival(k key, managers []string) {
-	if len(managers) == 0 {
-		return
-	}
-	if mem.rivals == nil {
-		mem.rivals = map[key]string{}
-	}
-	mem.rivals[k] = strings.Join(managers, ", ")
 }

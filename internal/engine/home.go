@@ -18,10 +18,6 @@ import (
 // the installation would keep the namespace, and the namespace the installation. It is asked as the controller: that a
 // namespace goes is nobody's content. Where that cannot be found out, it is not taken for granted.
 func (r *round) leaveHome(ctx context.Context) {
-	if r.homeAsked {
-		return
-	}
-	r.homeAsked = true
 	system, err := r.engine.parts.Connector.As(cluster.Identity{})
 	if err != nil {
 		return
@@ -36,9 +32,6 @@ func (r *round) leaveHome(ctx context.Context) {
 		if m := &r.record.Data.Members[i]; m.Namespace == r.in.Namespace || r.owner().recorded(m).home {
 			r.forget(keyOf(m), goes)
 		}
-	}
-	if made := r.record.Data.DefaultConfigCreated; made != nil && made.Namespace == r.in.Namespace {
-		r.defaulted = true
 	}
 }
 

@@ -29,11 +29,10 @@ type memory struct {
 	gates map[key]gate
 	// checked is what is known of members' health.
 	checked map[key]checked
-	// checker judges for the expressions whose fingerprint it goes with.
-	checker  *health.Checker
+	// judgesBy is the fingerprint of the expressions by which they were judged.
 	judgesBy string
-	// rivals are the managers that had changed members before they were healed.
-	rivals map[key]string
+	// fights are the members that somebody else changes back.
+	fights fights
 	// unhealthySince is when members that had been healthy were first seen not to be.
 	unhealthySince time.Time
 	// verifyAt is when all members are applied once again.
@@ -64,14 +63,16 @@ type checked struct {
 }
 
 func (e *Engine) memory(in Installation) *memory {
-	fresh := &memory{uid: in.UID, verifyAt: e.firstVerification(in.UID)}
+	fresh := &memory{
+		uid: in.UID, verifyAt: e.firstVerification(in.UID),
+		unmade: map[key]bool{}, gates: map[key]gate{}, fights: fights{},
+	}
 	known, loaded := e.memories.LoadOrStore(in.Key(), fresh)
 	mem, _ := known.(*memory)
 	if !loaded || mem.uid == in.UID {
 		return mem
 	}
 	// Another installation of the same name: nothing that is remembered is about it.
-	e.fights.Forget(in.Key())
 	e.memories.Store(in.Key(), fresh)
 	return fresh
 }
@@ -80,21 +81,17 @@ func (e *Engine) memory(in Installation) *memory {
 func (e *Engine) firstVerification(uid string) time.Time {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(uid))
-	every := e.options.VerifyEvery
-	offset := time.Duration(sum.Sum64() % uint64(every)) //nolint:gosec // VerifyEvery is positive, and so is what is left.
+	offset := time.Duration(sum.Sum64() % uint64(verifyEvery)) //nolint:gosec // It is less than verifyEvery.
 	now := e.clock.Now()
-	at := now.Truncate(every).Add(offset)
+	at := now.Truncate(verifyEvery).Add(offset)
 	if !at.After(now) {
-		at = at.Add(every)
+		at = at.Add(verifyEvery)
 	}
 	return at
 }
 
 // claims remembers which members are new: before they are written down, nobody can have made them.
 func (mem *memory) claims(before, union []modulesv1.Member) {
-	if mem.unmade == nil {
-		mem.unmade = map[key]bool{}
-	}
 	known := index(before)
 	for i := range union {
 		if k := keyOf(&union[i]); known[k] == nil {

@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"crypto/rand"
+	"cmp"
 	"errors"
-	"io"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -40,24 +39,13 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Parallel is how many members of one installation are worked on at once. Default 8.
 	Parallel int
-	// VerifyEvery is the time between two full verifications; each installation has its own moment in it. Default 24 h.
-	VerifyEvery time.Duration
-	// Renders is how many digests of renders are remembered. Default 4096.
-	Renders int
 	// RenderBytes is what rendered objects may take of the memory, all rounds together; a round whose turn does not come
 	// within RenderPatience waits for the next one. Defaults 480 MiB and 10 s.
 	RenderBytes    int64
 	RenderPatience time.Duration
-	// Fights tune when healing backs off.
-	Fights watch.FightOptions
-	// Budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
-	// Default 2 min.
-	Budget time.Duration
 	// HealthCost is what health expressions may cost in a round, in CEL's units of work, before it leaves the rest to the
 	// next one. Default 2,000,000: about a second.
 	HealthCost uint64
-	// Random is where the salts of hashes come from. Default: the system's.
-	Random io.Reader
 	// Observer may be nil.
 	Observer Observer
 }
@@ -70,17 +58,11 @@ func New(parts Parts, options Options) (*Engine, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	options.Parallel = orDefault(options.Parallel, 8)
-	options.VerifyEvery = orDefault(options.VerifyEvery, 24*time.Hour)
-	options.Renders = orDefault(options.Renders, 4096)
-	options.RenderBytes = orDefault(options.RenderBytes, 480<<20)
-	options.RenderPatience = orDefault(options.RenderPatience, 10*time.Second)
-	options.Budget = orDefault(options.Budget, 2*time.Minute)
-	options.HealthCost = orDefault(options.HealthCost, 2_000_000)
-	if options.Random == nil {
-		options.Random = rand.Reader
-	}
-	known, err := lru.New[string, rendered](options.Renders)
+	options.Parallel = cmp.Or(options.Parallel, 8)
+	options.RenderBytes = cmp.Or(options.RenderBytes, 480<<20)
+	options.RenderPatience = cmp.Or(options.RenderPatience, 10*time.Second)
+	options.HealthCost = cmp.Or(options.HealthCost, 2_000_000)
+	known, err := lru.New[string, rendered](maxRenders)
 	if err != nil {
 		return nil, err
 	}
@@ -94,18 +76,10 @@ func New(parts Parts, options Options) (*Engine, error) {
 	}
 	return &Engine{
 		parts: parts, options: options, clock: options.Clock,
-		library: library, conventions: conventions, fights: watch.NewFights(options.Fights),
+		library: library, conventions: conventions,
 		renders: &renders{
 			cache: parts.Cache, builder: parts.Builder, clock: options.Clock, observer: options.Observer, known: known,
-			failures: newFailures(), turns: newTurns(options.RenderBytes, options.RenderPatience),
+			turns: newTurns(options.RenderBytes, options.RenderPatience),
 		},
 	}, nil
-}
-
-func orDefault[T comparable](set, otherwise T) T {
-	var zero T
-	if set == zero {
-		return otherwise
-	}
-	return set
 }

@@ -15,15 +15,16 @@ import (
 // many is from how many members of one kind and namespace on a list of whole objects is less than reading each.
 const many = 10
 
-// useChecker forgets what was found by other expressions. What the record says of the health by these is taken as found,
+// judgesBy forgets what was found by other expressions. What the record says of the health by these is taken as found,
 // of exactly the versions that it names.
-func (r *round) useChecker(expressions string, checker *health.Checker) {
-	mem := r.memory
-	if mem.checker != nil && mem.judgesBy == expressions {
+func (r *round) judgesBy(expressions string) {
+	sum, mem := sha256.Sum256([]byte(expressions)), r.memory
+	fingerprint := hex.EncodeToString(sum[:8])
+	if mem.judgesBy == fingerprint {
 		return
 	}
-	mem.checker, mem.judgesBy, mem.checked = checker, expressions, map[key]checked{}
-	if r.record.Data.JudgedBy != fingerprintOf(expressions) {
+	mem.judgesBy, mem.checked = fingerprint, map[key]checked{}
+	if r.record.Data.JudgedBy != fingerprint {
 		return
 	}
 	for i := range r.record.Data.Members {
@@ -33,19 +34,13 @@ func (r *round) useChecker(expressions string, checker *health.Checker) {
 	}
 }
 
-// fingerprintOf tells health expressions apart.
-func fingerprintOf(expressions string) string {
-	sum := sha256.Sum256([]byte(expressions))
-	return hex.EncodeToString(sum[:8])
-}
-
 // noteHealth writes down which versions of members were found healthy, along with what is written anyway, and as far as
 // there is room for it.
 func (r *round) noteHealth(data *modulesv1.InventoryData) {
-	if r.memory.checker == nil {
+	if r.memory.judgesBy == "" {
 		return
 	}
-	data.JudgedBy = fingerprintOf(r.memory.judgesBy)
+	data.JudgedBy = r.memory.judgesBy
 	for i := range data.Members {
 		m := &data.Members[i]
 		m.HealthyAt = ""
@@ -82,7 +77,7 @@ func (r *round) readMany(
 		if len(members) >= many && over() == nil {
 			_ = r.client.Objects(ctx, at.gvk, at.namespace, Label+"="+r.id(), func(live *unstructured.Unstructured) { // See above.
 				if m := members[live.GetName()]; m != nil && over() == nil {
-					found = append(found, r.judgeLive(m, live, checker))
+					found = append(found, r.judged(m, live, checker))
 					delete(members, live.GetName())
 				}
 			})
@@ -92,12 +87,4 @@ func (r *round) readMany(
 		}
 	}
 	return found, left
-}
-
-// judgeLive judges a member that was read.
-func (r *round) judgeLive(m *modulesv1.Member, live *unstructured.Unstructured, checker *health.Checker) judgement {
-	found := r.unjudged(m)
-	found.checked.got = live.GetResourceVersion()
-	found.checked.status, found.checked.message = checker.Check(live)
-	return found
 }

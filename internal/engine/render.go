@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,20 @@ type rendered struct {
 	digest string
 	// unused are the variables that no object asked for.
 	unused []string
+	// failure is why it failed; nil when it did not.
+	failure error
+	// delay is how long it is taken for granted that it would fail again, and until when.
+	delay time.Duration
+	until time.Time
 }
+
+const (
+	// maxRenders is how many renders are remembered.
+	maxRenders = 4096
+	// firstFailure is the first delay after a failure; it doubles up to lastFailure.
+	firstFailure = 10 * time.Second
+	lastFailure  = 10 * time.Minute
+)
 
 // render are the objects of a release as they are applied.
 type render struct {
@@ -63,7 +77,6 @@ type renders struct {
 	clock    clock.PassiveClock
 	observer Observer
 	known    *lru.Cache[string, rendered]
-	failures failures
 	turns    *turns
 }
 
@@ -89,8 +102,8 @@ func (r *rendering) aimAt(ctx context.Context, target *Target) (*aim, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known bool
-	if a.rendered, known = r.known.Get(name); known {
+	if known, ok := r.known.Get(name); ok && known.failure == nil {
+		a.rendered = known
 		return a, nil
 	}
 	_, err = r.objects(ctx, a)
@@ -108,24 +121,37 @@ func (r *rendering) objects(ctx context.Context, a *aim) (*render, error) {
 	}
 	began := r.clock.Now()
 	// Whoever asks for a verification wants to know how it is now.
-	if err := r.failures.of(name, began); err != nil && !r.in.Verify {
-		return nil, err
+	last, _ := r.known.Get(name)
+	if last.failure != nil && began.Before(last.until) && !r.in.Verify {
+		return nil, last.failure
 	}
 	made, err := r.make(ctx, a.target)
 	if r.observer != nil && !errors.Is(err, errBusy) {
 		r.observer.Rendered(r.clock.Now().Sub(began), err)
 	}
-	if err == nil || lasting(ctx, err) {
-		r.failures.add(name, err, r.clock.Now())
+	switch {
+	case err == nil && made.unsure:
+		r.known.Remove(name)
+	case err == nil:
+		r.known.Add(name, made.rendered)
+	case lasting(ctx, err):
+		delay := min(max(2*last.delay, firstFailure), lastFailure)
+		r.known.Add(name, rendered{failure: err, delay: delay, until: r.clock.Now().Add(delay)})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !made.unsure {
-		r.known.Add(name, made.rendered)
-	}
 	a.render, a.rendered = made, made.rendered
 	return made, nil
+}
+
+// lasting says that the input is why a render failed, as far as it can be told: neither what it was fetched from, nor the
+// API server, nor the caller's haste. The same input fails again then, and may take its time to do so; that the process
+// which builds was short of something can pass, so that all are tried again, later and later.
+func lasting(ctx context.Context, err error) bool {
+	staged, _ := errors.AsType[*StageError](err)
+	answer, _ := errors.AsType[*cluster.AnswerError](err)
+	return ctx.Err() == nil && staged != nil && staged.Stage == StageBuild && answer == nil && !errors.Is(err, errBusy)
 }
 
 // name tells all that a render depends on.
@@ -226,19 +252,9 @@ func (r *rendering) request(target *Target) build.Request {
 	if config == nil {
 		return request
 	}
-	request.TargetNamespace = config.TargetNamespace
+	request.TargetNamespace, request.Images, request.Patches = config.TargetNamespace, config.Images, config.Patches
 	if config.CommonMetadata != nil {
 		request.Labels, request.Annotations = config.CommonMetadata.Labels, config.CommonMetadata.Annotations
-	}
-	for _, image := range config.Images {
-		request.Images = append(request.Images, build.Image(image))
-	}
-	for _, patch := range config.Patches {
-		one := build.Patch{Patch: patch.Patch}
-		if patch.Target != nil {
-			one.Target = build.Target(*patch.Target)
-		}
-		request.Patches = append(request.Patches, one)
 	}
 	return request
 }

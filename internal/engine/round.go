@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"encoding/base64"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +17,9 @@ import (
 
 // maxActions bounds a round. The longest way, a first installation, takes seven.
 const maxActions = 24
+
+// budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
+const budget = 2 * time.Minute
 
 // round is one look at an installation, and what follows from it.
 type round struct {
@@ -32,14 +35,12 @@ type round struct {
 
 	// until is when the round begins nothing new any more.
 	until time.Time
-	// aim is the release that the round works for, found once; nil is none.
-	aim   *aim
-	aimed bool
+	// aim is the release that the round works for; nil is none.
+	aim *aim
 	// failing says that a member has failed, so that waiting does not help it.
 	failing bool
-	// kept is the release on record, where that is not the aim.
-	kept     *aim
-	keptSeen bool
+	// kept is the release on record, once it was asked for.
+	kept *aim
 	// held is why the round does not get on to what is wanted. It is the round's error, after what can be done all the
 	// same was done.
 	held error
@@ -49,23 +50,30 @@ type round struct {
 	claiming sync.Mutex
 	// heirs are the installations that claim members, once that was asked.
 	heirs heirs
-	// homeless says that the installation's namespace is being deleted, once that was asked.
-	homeAsked, homeless bool
+	// homeless says that the installation's namespace is being deleted.
+	homeless bool
 	// removed are members that are gone, or were let go of, and still in the record.
 	removed map[key]fate
 	// deprived says that the round lacked rights for a deletion.
 	deprived bool
 	// unentitled says that a deletion lets go of everything, because nobody may look for users' data any more.
 	unentitled bool
-	// Once a round each.
-	healed, verified, judged, defaulted, relabelled, unblocked bool
+	// did are the names of the actions that were begun.
+	did map[string]bool
 }
 
-func (e *Engine) round(in Installation, mem *memory) *round {
-	return &round{
+// round begins a round, which is the only one of its installation until it ends.
+func (e *Engine) round(in Installation) (made *round, end func()) {
+	mem := e.memory(in)
+	mem.mu.Lock()
+	made = &round{
 		engine: e, in: in, memory: mem, renders: &rendering{renders: e.renders, in: in},
 		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
-		until: e.clock.Now().Add(e.options.Budget),
+		until: e.clock.Now().Add(budget), did: map[string]bool{},
+	}
+	return made, func() {
+		made.renders.close()
+		mem.mu.Unlock()
 	}
 }
 
@@ -74,11 +82,16 @@ func (r *round) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	for i := range maxActions {
-		next, err := r.choose(ctx)
-		if err != nil {
+	switch {
+	case r.in.Deleting && r.record != nil:
+		r.leaveHome(ctx)
+	case !r.in.Deleting && r.in.Spec.GetManagement() != modulesv1.ManagementPaused:
+		if err := r.takeAim(ctx); err != nil {
 			return err
 		}
+	}
+	for i := range maxActions {
+		next := r.choose(ctx)
 		if next.do == nil {
 			return r.held
 		}
@@ -88,6 +101,7 @@ func (r *round) run(ctx context.Context) error {
 			}
 			return late(StageApply)
 		}
+		r.did[next.name] = true
 		began := r.engine.clock.Now()
 		more, err := next.do(ctx)
 		if observer := r.engine.options.Observer; observer != nil {
@@ -136,10 +150,7 @@ func (r *round) salt() string {
 	case r.record != nil && r.record.Data.Salt != "":
 		return r.record.Data.Salt
 	case r.memory.salt == "":
-		raw := make([]byte, 16)
-		// The system's randomness does not fail, and another source's shortage leaves zeros, which are a salt as well.
-		_, _ = io.ReadFull(r.engine.options.Random, raw)
-		r.memory.salt = base64.RawURLEncoding.EncodeToString(raw)
+		r.memory.salt = rand.Text()
 	}
 	return r.memory.salt
 }
@@ -193,6 +204,7 @@ func (r *round) conclude() Outcome {
 		r.out.Settled = r.record.Data.Attempt == nil && r.record.Data.Phase == modulesv1.PhaseInstalled
 	}
 	r.out.Unwatched, r.out.Unused = r.unwatched(), r.unused()
+	byRef := func(a, b Problem) int { return strings.Compare(describe(a.Ref), describe(b.Ref)) }
 	slices.SortStableFunc(r.out.Waiting, byRef)
 	slices.SortStableFunc(r.out.Contested, byRef)
 	return r.out
@@ -215,15 +227,4 @@ func (r *round) manager() string { return r.fields }
 
 func (r *round) owner() owner {
 	return owner{r.label, r.fields, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}
-}
-
-func byRef(a, b Problem) int {
-	x, y := describe(a.Ref), describe(b.Ref)
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
@@ -78,58 +77,24 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 type ignoring []ignoreRule
 
 type ignoreRule struct {
-	group, version, kind, name, namespace *regexp.Regexp
-	labels, annotations                   labels.Selector
-	paths                                 []string
+	means func(*unstructured.Unstructured) bool
+	paths []string
 }
 
 func newIgnoring(rules []modulesv1.DriftIgnore) (ignoring, error) {
 	var all ignoring
 	for i, one := range rules {
-		rule, err := newIgnoreRule(one)
+		target := modulesv1.PatchTarget{}
+		if one.Target != nil {
+			target = *one.Target
+		}
+		means, err := build.Selects(target)
 		if err != nil {
 			return nil, fmt.Errorf("spec.drift.ignore[%d].target: %w", i, err)
 		}
-		all = append(all, rule)
+		all = append(all, ignoreRule{means, one.Paths})
 	}
 	return all, nil
-}
-
-func newIgnoreRule(one modulesv1.DriftIgnore) (rule ignoreRule, err error) {
-	target := modulesv1.PatchTarget{}
-	if one.Target != nil {
-		target = *one.Target
-	}
-	rule.paths = one.Paths
-	for _, part := range []struct {
-		into **regexp.Regexp
-		text string
-	}{
-		{&rule.group, target.Group},
-		{&rule.version, target.Version},
-		{&rule.kind, target.Kind},
-		{&rule.name, target.Name},
-		{&rule.namespace, target.Namespace},
-	} {
-		if part.text == "" {
-			part.text = ".*"
-		}
-		if *part.into, err = regexp.Compile("^(?:" + part.text + ")$"); err != nil {
-			return rule, err
-		}
-	}
-	if rule.labels, err = labels.Parse(target.LabelSelector); err != nil {
-		return rule, err
-	}
-	rule.annotations, err = labels.Parse(target.AnnotationSelector)
-	return rule, err
-}
-
-func (r ignoreRule) means(o *unstructured.Unstructured) bool {
-	gvk := o.GroupVersionKind()
-	return r.group.MatchString(gvk.Group) && r.version.MatchString(gvk.Version) && r.kind.MatchString(gvk.Kind) &&
-		r.name.MatchString(o.GetName()) && r.namespace.MatchString(o.GetNamespace()) &&
-		r.labels.Matches(labels.Set(o.GetLabels())) && r.annotations.Matches(labels.Set(o.GetAnnotations()))
 }
 
 // split is the object without the fields that others own, and the pointers to those that it has; the object itself and

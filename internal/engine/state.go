@@ -15,50 +15,47 @@ type action struct {
 
 // choose determines the state, and the one action that follows from it. An action without anything to do ends the
 // round.
-func (r *round) choose(ctx context.Context) (action, error) {
+func (r *round) choose(ctx context.Context) action {
 	if r.in.Deleting {
-		return r.chooseDeletion(ctx), nil
+		return r.chooseDeletion()
 	}
 	if r.in.Spec.GetManagement() == modulesv1.ManagementPaused {
-		return r.once(&r.judged, action{"hold", r.hold}), nil
-	}
-	if err := r.takeAim(ctx); err != nil {
-		return action{}, err
+		return action{"hold", r.hold}
 	}
 	switch {
 	case r.aim == nil && r.record == nil:
-		return action{}, nil
+		return action{}
 	case r.aim != nil && !r.under(r.aim) && !r.stopped:
-		return action{"claim", r.claim}, nil
+		return action{"claim", r.claim}
 	case r.record == nil:
-		return action{}, nil
+		return action{}
 	case r.applying() && r.aim != nil && r.under(r.aim):
-		return action{"apply", r.apply}, nil
+		return action{"apply", r.apply}
 	case r.applying():
 		// What is there is between two releases, and neither can be got.
-		return r.once(&r.judged, action{"hold", r.hold}), nil
+		return action{"hold", r.hold}
 	}
-	return r.chooseKeeping(ctx), nil
+	return r.chooseKeeping(ctx)
 }
 
 // chooseKeeping is for a release that is applied in full: it is kept as it is, and its attempt brought to its end.
 func (r *round) chooseKeeping(ctx context.Context) action {
 	if kept := r.keepable(ctx); kept == nil {
-		return r.once(&r.judged, action{"hold", r.hold})
+		return action{"hold", r.hold}
 	}
 	switch {
-	case !r.healed:
-		return r.once(&r.healed, action{"heal", r.heal})
-	case !r.verified && r.verifiable():
-		return r.once(&r.verified, action{"verify", r.verify})
-	case !r.judged:
-		return r.once(&r.judged, action{"wait", r.wait})
+	case !r.did["heal"]:
+		return action{"heal", r.heal}
+	case !r.did["verify"] && r.verifiable():
+		return action{"verify", r.verify}
+	case !r.did["wait"]:
+		return action{"wait", r.wait}
 	}
 	attempt := r.record.Data.Attempt
 	mine := r.aim != nil && r.under(r.aim)
 	switch {
-	case attempt == nil && mine && !r.relabelled && r.mislabelled():
-		return r.once(&r.relabelled, action{"relabel", r.relabel})
+	case attempt == nil && mine && !r.did["relabel"]:
+		return action{"relabel", r.relabel}
 	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.prunable():
 		// The spec has changed its mind about what is no longer needed: that goes as it would have gone then.
 		return action{"claim", r.claim}
@@ -67,34 +64,17 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 		return action{"claim", r.claim}
 	case attempt == nil || !mine || !r.out.Healthy:
 		return action{}
-	case !r.defaulted && r.lacksDefaultConfig():
-		return r.once(&r.defaulted, action{"default-config", r.defaultConfig})
+	case !r.did["default-config"] && r.lacksDefaultConfig():
+		return action{"default-config", r.defaultConfig}
 	case r.prunable():
 		return action{"prune", r.prune}
 	}
 	return action{"finish", r.finish}
 }
 
-// once is an action that is done at most once a round.
-func (r *round) once(done *bool, a action) action {
-	if *done {
-		return action{}
-	}
-	do := a.do
-	a.do = func(ctx context.Context) (bool, error) {
-		*done = true
-		return do(ctx)
-	}
-	return a
-}
-
 // takeAim finds what the round works for: the target, or without one what is on record. A target that cannot be
 // rendered holds, so that what is on record is kept all the same; without a record there is nothing to be kept.
 func (r *round) takeAim(ctx context.Context) error {
-	if r.aimed {
-		return nil
-	}
-	r.aimed = true
 	target := r.in.Target
 	if target == nil {
 		target = r.in.Current
@@ -133,11 +113,8 @@ func (r *round) underway(ctx context.Context) *aim {
 
 // keepable is the release on record, if there is a way to get its objects; found once a round.
 func (r *round) keepable(ctx context.Context) *aim {
-	if r.keptSeen {
-		return r.kept
-	}
-	r.keptSeen = true
 	switch {
+	case r.kept != nil:
 	case r.aim != nil && r.recorded(r.aim):
 		r.kept = r.aim
 	case r.in.Current != nil && r.in.Target != nil:

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
-	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 )
+
+// verifyEvery is the time between two full verifications; each installation has its own moment in it.
+const verifyEvery = 24 * time.Hour
 
 // verifiable says that all members are to be applied once again: it was asked for, its time has come, or some cannot
 // be watched, so that nothing else tells how they are.
@@ -44,7 +47,7 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	now := r.engine.clock.Now()
 	if r.in.Verify || !now.Before(r.memory.verifyAt) {
 		for !r.memory.verifyAt.After(now) {
-			r.memory.verifyAt = r.memory.verifyAt.Add(r.engine.options.VerifyEvery)
+			r.memory.verifyAt = r.memory.verifyAt.Add(verifyEvery)
 		}
 		r.memory.verifying = maps.Clone(made.keys)
 	}
@@ -56,7 +59,7 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	known := index(r.record.Data.Members)
 	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
 		m := known[o.key]
-		skip := !only[o.key] || m == nil || r.gone(m) || r.engine.fights.Wait(r.key(), watched(refOf(m)), now, false) > 0
+		skip := !only[o.key] || m == nil || r.gone(m) || r.memory.fights.wait(o.key, now, false) > 0
 		if skip {
 			delete(r.memory.verifying, o.key)
 		}
@@ -90,10 +93,7 @@ func (r *round) blind() map[key]bool {
 func (r *round) unwatched() []Problem {
 	var told []Problem
 	for _, problem := range r.engine.parts.Watcher.Problems(r.key()) {
-		told = append(told, Problem{Ref: refOf(&modulesv1.Member{
-			Group: problem.Subject.GVK.Group, Version: problem.Subject.GVK.Version, Kind: problem.Subject.GVK.Kind,
-			Namespace: problem.Subject.Namespace,
-		}), Message: problem.Message})
+		told = append(told, Problem{Ref: cluster.Ref{GVK: problem.Subject.GVK, Namespace: problem.Subject.Namespace}, Message: problem.Message})
 	}
 	return told
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
@@ -109,7 +111,7 @@ func (r *round) judges() (*health.Checker, error) {
 		target = r.in.Target
 	}
 	if target == nil || len(target.Health) == 0 {
-		r.useChecker("", r.engine.conventions)
+		r.judgesBy("")
 		return r.engine.conventions, nil
 	}
 	expressions := make([]health.Expression, 0, len(target.Health))
@@ -120,7 +122,7 @@ func (r *round) judges() (*health.Checker, error) {
 	if err != nil {
 		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
-	r.useChecker(fmt.Sprintf("%q", expressions), checker)
+	r.judgesBy(fmt.Sprintf("%q", expressions))
 	return checker, nil
 }
 
@@ -158,30 +160,28 @@ type judgement struct {
 	err     error
 }
 
-// unjudged is a judgement that is still to be made, of what the watch sees by now.
-func (r *round) unjudged(m *modulesv1.Member) judgement {
-	found := judgement{member: m, checked: checked{at: r.engine.clock.Now()}}
+// judged is the judgement of a member that was read; live is nil where it is not there.
+func (r *round) judged(m *modulesv1.Member, live *unstructured.Unstructured, checker *health.Checker) judgement {
+	found := checked{at: r.engine.clock.Now(), status: health.InProgress, message: "is missing"}
 	if meta, seen := r.state(m); seen && meta != nil {
-		found.checked.seen = meta.ResourceVersion
+		found.seen = meta.ResourceVersion
 	}
-	return found
+	if live != nil {
+		found.got = live.GetResourceVersion()
+		found.status, found.message = checker.Check(live)
+	}
+	return judgement{member: m, checked: found}
 }
 
 func (r *round) read(ctx context.Context, m *modulesv1.Member, checker *health.Checker) judgement {
-	found := r.unjudged(m)
-	ref := refOf(m)
-	ref.UID = ""
-	live, err := r.client.Get(ctx, ref)
+	live, err := r.client.Get(ctx, withUID(refOf(m), ""))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrScope):
-		found.checked.status, found.checked.message = health.InProgress, "is missing"
+		return r.judged(m, nil, checker)
 	case err != nil:
-		found.err = err
-	default:
-		found.checked.got = live.GetResourceVersion()
-		found.checked.status, found.checked.message = checker.Check(live)
+		return judgement{member: m, err: err}
 	}
-	return found
+	return r.judged(m, live, checker)
 }
 
 // report tells what is not healthy. A member whose kind has no health to speak of is healthy if it is there.

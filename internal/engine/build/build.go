@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -48,39 +49,14 @@ type Request struct {
 	// Substitute are the variables. Without any, nothing is substituted.
 	Substitute map[string]string
 	// Patches are strategic merge or JSON patches.
-	Patches []Patch
+	Patches []modulesv1.Patch
 	// Images are changed wherever kustomize looks for them. What one leaves out stays as the artifact's kustomization has it.
-	Images []Image
+	Images []modulesv1.Image
 	// TargetNamespace is set on every object that kustomize takes for namespaced.
 	TargetNamespace string
 	// Labels and Annotations are set on every object itself, over those that it has.
 	Labels      map[string]string
 	Annotations map[string]string
-}
-
-// Patch changes the objects that the target selects, or without a target the one that it names.
-type Patch struct {
-	Patch  string `json:"patch"`
-	Target Target `json:"target,omitzero"`
-}
-
-// Target selects objects. Group, Version, Kind, Name and Namespace are anchored regular expressions; empty means any.
-type Target struct {
-	Group              string `json:"group,omitempty"`
-	Version            string `json:"version,omitempty"`
-	Kind               string `json:"kind,omitempty"`
-	Name               string `json:"name,omitempty"`
-	Namespace          string `json:"namespace,omitempty"`
-	LabelSelector      string `json:"labelSelector,omitempty"`
-	AnnotationSelector string `json:"annotationSelector,omitempty"`
-}
-
-// Image replaces an image's name, its tag or digest, or all of these.
-type Image struct {
-	Name    string `json:"name"`
-	NewName string `json:"newName,omitempty"`
-	NewTag  string `json:"newTag,omitempty"`
-	Digest  string `json:"digest,omitempty"`
 }
 
 // Subcommand is the argument with which the default worker is started.
@@ -188,8 +164,8 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 type job struct {
 	Path       string            `json:"path"`
 	Substitute map[string]string `json:"substitute,omitempty"`
-	Patches    []Patch           `json:"patches,omitempty"`
-	Images     []Image           `json:"images,omitempty"`
+	Patches    []modulesv1.Patch `json:"patches,omitempty"`
+	Images     []modulesv1.Image `json:"images,omitempty"`
 	Namespace  string            `json:"namespace,omitempty"`
 
 	// Own says that the path has a kustomization file. Otherwise Files and Folders, in the order of Files, are to be built.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/build"
 )
 
@@ -206,26 +207,26 @@ func TestWishesOfTheInstallation(t *testing.T) {
 			r.Labels, r.Annotations = map[string]string{"l": "1"}, map[string]string{"a": "2"}
 		}, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"a":"2"},"labels":{"l":"1"},"name":"site"` + rest(1, "nginx:1.0") + "}\n" + b(`"annotations":{"a":"2"},"labels":{"l":"1"},"name":"b"`)},
 		"namespace": {"by what kustomize knows", plain, func(r *build.Request) { r.TargetNamespace = "apps" }, site(`,"namespace":"apps"`+rest(1, "nginx:1.0")) + b(`"name":"b","namespace":"apps"`)},
-		"image":     {"wherever kustomize finds images", plain, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
+		"image":     {"wherever kustomize finds images", plain, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
 		"image by digest": {"in another registry", plain, func(r *build.Request) {
-			r.Images = []build.Image{{Name: "nginx", NewName: "mirror/nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
+			r.Images = []modulesv1.Image{{Name: "nginx", NewName: "mirror/nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
 		}, site(rest(1, "mirror/nginx@sha256:"+strings.Repeat("1", 64))) + b(`"name":"b"`)},
-		"tag over the artifact's":  {"the name that it gives stays", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
-		"name over the artifact's": {"the tag that it gives stays", own, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:2")) + b(`"name":"b"`)},
+		"tag over the artifact's":  {"the name that it gives stays", own, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
+		"name over the artifact's": {"the tag that it gives stays", own, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:2")) + b(`"name":"b"`)},
 		"digest over the artifact's": {"it takes the place of a tag", own, func(r *build.Request) {
-			r.Images = []build.Image{{Name: "nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
+			r.Images = []modulesv1.Image{{Name: "nginx", Digest: "sha256:" + strings.Repeat("1", 64)}}
 		}, site(rest(1, "mirror/nginx@sha256:"+strings.Repeat("1", 64))) + b(`"name":"b"`)},
-		"name over a digest":               {"which stays", pinned, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx@sha256:"+strings.Repeat("2", 64))) + b(`"name":"b"`)},
-		"name over a suffix":               {"which stays too", suffixed, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:1.0-alpine")) + b(`"name":"b"`)},
-		"tag over a digest":                {"it takes the place of that", pinned, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
-		"the name that the artifact gives": {"is one to go by, too", own, func(r *build.Request) { r.Images = []build.Image{{Name: "mirror/nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
-		"name over a base's tag":           {"however deep", based, func(r *build.Request) { r.Images = []build.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:3")) + b(`"name":"b"`)},
+		"name over a digest":               {"which stays", pinned, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx@sha256:"+strings.Repeat("2", 64))) + b(`"name":"b"`)},
+		"name over a suffix":               {"which stays too", suffixed, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:1.0-alpine")) + b(`"name":"b"`)},
+		"tag over a digest":                {"it takes the place of that", pinned, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewTag: "9"}} }, site(rest(1, "nginx:9")) + b(`"name":"b"`)},
+		"the name that the artifact gives": {"is one to go by, too", own, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "mirror/nginx", NewTag: "9"}} }, site(rest(1, "mirror/nginx:9")) + b(`"name":"b"`)},
+		"name over a base's tag":           {"however deep", based, func(r *build.Request) { r.Images = []modulesv1.Image{{Name: "nginx", NewName: "mine/nginx"}} }, site(rest(1, "mine/nginx:3")) + b(`"name":"b"`)},
 		"the artifact's image":             {"unless nothing is wished", own, func(*build.Request) {}, site(rest(1, "mirror/nginx:2")) + b(`"name":"b"`)},
 		"merge patch": {"to the object that it names", plain, func(r *build.Request) {
-			r.Patches = []build.Patch{{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: site}\nspec: {replicas: 5}\n"}}
+			r.Patches = []modulesv1.Patch{{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: site}\nspec: {replicas: 5}\n"}}
 		}, site(rest(5, "nginx:1.0")) + b(`"name":"b"`)},
 		"json patch": {"to those that the target selects, also by the artifact's own kustomization", own, func(r *build.Request) {
-			r.Patches = []build.Patch{{Patch: "- {op: replace, path: /spec/replicas, value: 7}", Target: build.Target{Group: "apps", Kind: "Deploy.*"}}}
+			r.Patches = []modulesv1.Patch{{Patch: "- {op: replace, path: /spec/replicas, value: 7}", Target: &modulesv1.PatchTarget{Group: "apps", Kind: "Deploy.*"}}}
 		}, site(rest(7, "mirror/nginx:2")) + b(`"name":"b"`)},
 	}
 	for name, test := range tests {
@@ -250,14 +251,14 @@ func TestPatchTargets(t *testing.T) {
 		"one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: here, labels: {app: web}, annotations: {note: first}}\ndata: {key: before}\n",
 		"two.yaml": "apiVersion: example.com/v2\nkind: Thing\nmetadata: {name: two, namespace: there, labels: {app: db}, annotations: {note: second}}\ndata: {key: before}\n",
 	}
-	for name, target := range map[string]build.Target{
+	for name, target := range map[string]modulesv1.PatchTarget{
 		"group": {Group: "example.com"}, "version": {Version: "v2"}, "kind": {Kind: "Thing"}, "name": {Name: "t.*"},
 		"namespace": {Namespace: "there"}, "labels": {LabelSelector: "app=db,app!=web"}, "annotations": {AnnotationSelector: "note=second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(files), Patches: []build.Patch{
-				{Patch: "- {op: replace, path: /data/key, value: after}", Target: target},
+			objects, err := objectsOf(builder.Build(t.Context(), build.Request{Tree: tree(files), Patches: []modulesv1.Patch{
+				{Patch: "- {op: replace, path: /data/key, value: after}", Target: &target},
 			}}))
 			check(t, err)
 			got := map[string]any{}
@@ -375,7 +376,7 @@ func TestUnusedVariablesAreTold(t *testing.T) {
 	vars := map[string]string{"A": "1", "B": "2", "C": "3", "PATCHED": "4", "OFF": "5", "typo": "6"}
 	manifest := configMap("a", "data: {a: '${A}', b: '${A:-${B}}', c: '${C:0:1}'}\n") +
 		"---\n" + configMap("off", "  labels: {kustomize.toolkit.fluxcd.io/substitute: disabled}\ndata: {off: '${OFF}'}\n")
-	patch := []build.Patch{{Patch: "- {op: add, path: /data/p, value: '${PATCHED}'}", Target: build.Target{Name: "a"}}}
+	patch := []modulesv1.Patch{{Patch: "- {op: add, path: /data/p, value: '${PATCHED}'}", Target: &modulesv1.PatchTarget{Name: "a"}}}
 	tests := map[string]struct {
 		reason string
 		r      build.Request

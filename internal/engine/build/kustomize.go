@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -98,8 +98,8 @@ func (j *job) wishes(quotes *quotes) *types.Kustomization {
 	k.Kind, k.APIVersion = types.KustomizationKind, types.KustomizationVersion
 	for _, p := range j.Patches {
 		patch := types.Patch{Patch: quotes.text(p.Patch)}
-		if p.Target != (Target{}) {
-			patch.Target = p.Target.selector()
+		if p.Target != nil && *p.Target != (modulesv1.PatchTarget{}) {
+			patch.Target = selector(*p.Target)
 		}
 		k.Patches = append(k.Patches, patch)
 	}
@@ -107,15 +107,6 @@ func (j *job) wishes(quotes *quotes) *types.Kustomization {
 		k.Images = append(k.Images, types.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
 	}
 	return k
-}
-
-func (t Target) selector() *types.Selector {
-	return &types.Selector{
-		ResId: resid.ResId{
-			Gvk: resid.Gvk{Group: t.Group, Version: t.Version, Kind: t.Kind}, Name: t.Name, Namespace: t.Namespace,
-		},
-		LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
-	}
 }
 
 // extend puts the wishes into the artifact's own kustomization, where kustomize applies them along with what is there.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/build"
 )
 
@@ -47,19 +48,19 @@ func TestQuotedStaysTextThroughJSONPatches(t *testing.T) {
 		yaml = "- {op: add, path: /spec/added, value: '${N}'}\n- {op: add, path: /spec/counted, value: 4}\n"
 	)
 	both := quoted(map[string]any{"added": "3", "counted": int64(4)})
-	wish := []build.Patch{{Patch: ops, Target: build.Target{Kind: "Thing"}}}
+	wish := []modulesv1.Patch{{Patch: ops, Target: &modulesv1.PatchTarget{Kind: "Thing"}}}
 	tests := map[string]struct {
 		reason  string
 		files   map[string]string
-		patches []build.Patch
+		patches []modulesv1.Patch
 		want    map[string]any
 	}{
 		"plain files":       {"the installation's patch", map[string]string{"a.yaml": quoting}, wish, both},
-		"plain files, YAML": {"however it is written", map[string]string{"a.yaml": quoting}, []build.Patch{{Patch: yaml, Target: build.Target{Kind: "Thing"}}}, both},
+		"plain files, YAML": {"however it is written", map[string]string{"a.yaml": quoting}, []modulesv1.Patch{{Patch: yaml, Target: &modulesv1.PatchTarget{Kind: "Thing"}}}, both},
 		"plain values": {
 			"what a patch does not quote is no text because of it",
 			map[string]string{"a.yaml": quoting},
-			[]build.Patch{{Patch: "- {op: add, path: /spec/added, value: \"${S}\"}\n- op: add\n  path: /spec/number\n  value: ${N}\n", Target: build.Target{Kind: "Thing"}}},
+			[]modulesv1.Patch{{Patch: "- {op: add, path: /spec/added, value: \"${S}\"}\n- op: add\n  path: /spec/number\n  value: ${N}\n", Target: &modulesv1.PatchTarget{Kind: "Thing"}}},
 			quoted(map[string]any{"added": "text", "number": int64(3)}),
 		},
 		"own kustomization": {"laid over the artifact's", map[string]string{"a.yaml": quoting, "kustomization.yaml": kustomizationA}, wish, both},

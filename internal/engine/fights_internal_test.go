@@ -1,4 +1,4 @@
-package watch_test
+package engine
 
 import (
 	"slices"
@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 func TestFights(t *testing.T) {
 	t.Parallel()
-	object := ref(configMaps, "a", "b")
+	object := key{kind: "ConfigMap", namespace: "a", name: "b"}
 	tests := map[string]struct {
 		reason string
 		// after are the pauses before each healing.
@@ -56,13 +54,13 @@ func TestFights(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fights, now := watch.NewFights(watch.FightOptions{}), time.Unix(1e9, 0)
+			known, now := fights{}, time.Unix(1e9, 0)
 			got := make([]time.Duration, 0, len(test.after))
 			for _, pause := range test.after {
 				now = now.Add(pause)
-				fighting, wait := fights.Healed("one", object, now)
-				if fighting != (wait > 0) || fights.Wait("one", object, now, false) != wait {
-					t.Errorf("%s: fighting %v, wait %v, then %v", test.reason, fighting, wait, fights.Wait("one", object, now, false))
+				wait := known.heal(object, "", now)
+				if left := known.wait(object, now, false); left != wait {
+					t.Errorf("%s: wait %v, then %v", test.reason, wait, left)
 				}
 				got = append(got, wait)
 			}
@@ -75,11 +73,11 @@ func TestFights(t *testing.T) {
 
 func TestFightThatGoesOnStaysSlow(t *testing.T) {
 	t.Parallel()
-	fights, start := watch.NewFights(watch.FightOptions{}), time.Unix(1e9, 0)
-	object, healings := ref(configMaps, "a", "b"), 0
+	known, start := fights{}, time.Unix(1e9, 0)
+	object, healings := key{kind: "ConfigMap", namespace: "a", name: "b"}, 0
 	for now := start; now.Before(start.Add(24 * time.Hour)); now = now.Add(time.Second) {
-		if fights.Wait("one", object, now, false) == 0 {
-			fights.Healed("one", object, now)
+		if known.wait(object, now, false) == 0 {
+			known.heal(object, "", now)
 			healings++
 		}
 	}
@@ -90,38 +88,35 @@ func TestFightThatGoesOnStaysSlow(t *testing.T) {
 
 func TestAFightGoesOnHoweverLateItIsHealed(t *testing.T) {
 	t.Parallel()
-	fights, now := watch.NewFights(watch.FightOptions{}), time.Unix(1e9, 0)
-	object := ref(configMaps, "a", "b")
+	known, now := fights{}, time.Unix(1e9, 0)
+	object := key{kind: "ConfigMap", namespace: "a", name: "b"}
 	for range 4 {
-		fights.Healed("one", object, now)
+		known.heal(object, "", now)
 	}
-	fights.Wait("one", object, now.Add(time.Second), true)
-	if fighting, wait := fights.Healed("one", object, now.Add(time.Hour)); !fighting || wait != time.Minute {
+	known.wait(object, now.Add(time.Second), true)
+	if wait := known.heal(object, "", now.Add(time.Hour)); wait != time.Minute {
 		t.Errorf("it was changed back at once, and the next pause is %v", wait)
 	}
-	if fighting, _ := fights.Healed("one", object, now.Add(2*time.Hour)); fighting {
+	if known.heal(object, "", now.Add(2*time.Hour)) > 0 {
 		t.Error("the last healing lasted")
 	}
 }
 
-func TestFightsAreOfOneOwnerAndObject(t *testing.T) {
+func TestAFightIsAboutOneObject(t *testing.T) {
 	t.Parallel()
-	fights, now := watch.NewFights(watch.FightOptions{Threshold: 1}), time.Unix(1e9, 0)
-	object := ref(configMaps, "a", "b")
-	again := object
-	again.UID = "another life"
-	fights.Healed("one", object, now)
-	if fights.Wait("one", again, now, false) == 0 {
-		t.Error("an object that was made anew is still fought over")
+	known, now := fights{}, time.Unix(1e9, 0)
+	object, other := key{kind: "ConfigMap", name: "a"}, key{kind: "ConfigMap", name: "b"}
+	for range fightFrom {
+		known.heal(object, "", now)
 	}
-	if fights.Wait("two", object, now, false) != 0 || fights.Wait("one", ref(configMaps, "a", "c"), now, false) != 0 {
-		t.Error("other owners and objects are not in the fight")
+	if known.wait(other, now, false) != 0 {
+		t.Error("other objects are not in the fight")
 	}
-	if wait := fights.Wait("one", object, now.Add(20*time.Second), false); wait != 10*time.Second {
-		t.Errorf("the pause goes by, 10 s are left, not %v", wait)
+	if left := known.wait(object, now.Add(20*time.Second), false); left != 10*time.Second {
+		t.Errorf("the pause goes by, 10 s are left, not %v", left)
 	}
-	fights.Forget("one")
-	if fights.Wait("one", object, now, false) != 0 {
-		t.Error("a fight can be forgotten")
+	known.heal(object, "somebody", now)
+	if known.heal(object, "", now); known[object].by != "somebody" {
+		t.Errorf("whoever was seen once is named, not %q", known[object].by)
 	}
 }
