@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,14 +25,21 @@ func TestTheCacheIsDropped(t *testing.T) {
 	if !cached(t, file) {
 		t.Log("what was just written is not cached")
 	}
-	dropCache(file)
 	var system unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &system); err != nil {
 		t.Fatal(err)
 	}
-	if inMemory := system.Type == unix.TMPFS_MAGIC || system.Type == unix.RAMFS_MAGIC; !inMemory && cached(t, file) {
-		t.Error("The file is still cached")
+	if system.Type == unix.TMPFS_MAGIC || system.Type == unix.RAMFS_MAGIC {
+		return
 	}
+	// Linux keeps pages that another processor is busy with.
+	for range 1000 {
+		if dropCache(file); !cached(t, file) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("The file is still cached")
 }
 
 // cached tells whether the file's first bytes can be had without the disk.
