@@ -2,6 +2,7 @@ package engine
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -111,6 +112,21 @@ func configFacts(kind schema.GroupKind, live metav1.Object) facts {
 func isVolume(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "PersistentVolumeClaim"} || kind == schema.GroupKind{Kind: "PersistentVolume"}
 }
+
+// mayHold says that something else can go with an object of the kind: what that is, is asked of the object.
+func mayHold(kind schema.GroupKind) bool { return isContainer(kind) || kind == statefulKind() }
+
+// claimsOf says that the claims of a StatefulSet go with it; "" when they outlive it.
+func claimsOf(set *unstructured.Unstructured) string {
+	policy, _, _ := unstructured.NestedString(set.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	if policy != "Delete" {
+		return ""
+	}
+	return "its claims would go with it, by persistentVolumeClaimRetentionPolicy.whenDeleted"
+}
+
+// statefulKind is the kind of StatefulSets.
+func statefulKind() schema.GroupKind { return schema.GroupKind{Group: "apps", Kind: "StatefulSet"} }
 
 // isContainer says that others' objects can be in an object of the kind, and go with it.
 func isContainer(kind schema.GroupKind) bool {

@@ -231,6 +231,46 @@ func TestVolumesStay(t *testing.T) {
 	}
 }
 
+// TestStatefulSetsWhoseClaimsGoAlongStay: volumes are data, so that a StatefulSet that takes its claims along is let go of,
+// and any other goes.
+func TestStatefulSetsWhoseClaimsGoAlongStay(t *testing.T) {
+	t.Parallel()
+	statefulSets := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+	for _, whenDeleted := range []string{"Delete", "Retain"} {
+		for _, how := range []string{"Pruned", "Uninstalled"} {
+			t.Run(whenDeleted+how, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				set := strings.Replace(statefulSet("one", whenDeleted), "spec:\n", "spec:\n  replicas: 0\n", 1)
+				r.in.Target = r.target("1.0.0", map[string]string{"a.yaml": configMap("a", "1"), "set.yaml": set})
+				r.settle("it is applied", func(out engine.Outcome) bool { return out.Inventory.Data.Current != nil })
+				status := client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1,"replicas":0}}`))
+				check(t, env.Client.Status().Patch(t.Context(), r.get(statefulSets, "subject"), status))
+				r.settle("it is installed", settled)
+				r.synced()
+				var out engine.Outcome
+				if how == "Pruned" {
+					r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+					out = r.settle("it is upgraded", settled)
+				} else {
+					r.in.Deleting, r.in.Target = true, nil
+					out = r.settle("it is gone", done)
+				}
+				left := r.get(statefulSets, "subject")
+				if whenDeleted == "Retain" {
+					if left != nil && left.GetDeletionTimestamp() == nil {
+						t.Error("its claims outlive it, and it stays")
+					}
+					return
+				}
+				if left == nil || left.GetDeletionTimestamp() != nil || len(left.GetLabels()) > 0 || !noted(out, modulesv1.OrphanedReason, "whenDeleted") {
+					t.Errorf("left %v, told %v", left, out.Notes)
+				}
+			})
+		}
+	}
+}
+
 // phase sets what a controller of Kubernetes would set.
 func phase(object *unstructured.Unstructured, phase string) error {
 	status := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase))

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -61,11 +60,8 @@ func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Memb
 		known.holds = "what is in a " + known.kind.Kind + " would go with it"
 	case slices.Contains(managed, known.kind):
 		known.holds = known.kind.Kind + " is one of the release's managedResources, which are users' data"
-	case known.kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
-		policy, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-		if policy == "Delete" {
-			known.holds = "its claims would go with it, by persistentVolumeClaimRetentionPolicy.whenDeleted"
-		}
+	case known.kind == statefulKind():
+		known.holds = claimsOf(live)
 	}
 	_, why := known.fate()
 	return why

@@ -126,7 +126,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 // version says so. It is nil where the object has to be looked at.
 func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
 	meta := r.seen(&m)
-	if meta == nil || string(meta.UID) != m.UID || meta.Kept || r.heirs[meta.UID] != nil || r.orphan || isContainer(kindOf(&m).GroupKind()) {
+	if meta == nil || string(meta.UID) != m.UID || meta.Kept || r.heirs[meta.UID] != nil || r.orphan || mayHold(kindOf(&m).GroupKind()) {
 		return nil
 	}
 	done := removed{member: m}
@@ -177,6 +177,12 @@ func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error)
 		case found != nil:
 			return describe(*found) + " is in it", nil
 		}
+	case statefulKind():
+		set, err := r.client.Get(ctx, withUID(ref, ""))
+		if err != nil {
+			return "", err
+		}
+		return claimsOf(set), nil
 	case definitionKind():
 		crd, err := r.client.Get(ctx, withUID(ref, ""))
 		if err != nil {
