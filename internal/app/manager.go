@@ -67,10 +67,10 @@ func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 	for _, kind := range controllers.Kinds() {
 		watched.ByObject[kind.New()] = cache.ByObject{Label: selector}
 	}
-	if !options.WatchAllNamespaces {
-		watched.DefaultNamespaces = map[string]cache.Config{options.RuntimeNamespace: {}}
-		if options.SystemNamespace != "" && slices.Contains(options.Controllers, planeModules) {
-			watched.DefaultNamespaces[options.SystemNamespace] = cache.Config{}
+	if only := options.namespaces(); len(only) > 0 {
+		watched.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range only {
+			watched.DefaultNamespaces[namespace] = cache.Config{}
 		}
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -107,4 +107,15 @@ func leaseName(selector string) string {
 		return base
 	}
 	return leaderelection.GenerateID(base, selector)
+}
+
+// namespaces are those that are worked for; none means all of them.
+func (o Options) namespaces() []string {
+	switch {
+	case o.WatchAllNamespaces:
+		return nil
+	case o.SystemNamespace == "" || o.SystemNamespace == o.RuntimeNamespace || !slices.Contains(o.Controllers, planeModules):
+		return []string{o.RuntimeNamespace}
+	}
+	return []string{o.RuntimeNamespace, o.SystemNamespace}
 }

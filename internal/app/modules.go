@@ -83,7 +83,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 		},
 	})
-	inventories := records.New(mgr.GetClient(), mgr.GetAPIReader(), modulesOwner)
+	inventories := records.New(mgr.GetClient(), mgr.GetAPIReader(), modulesOwner, options.namespaces()...)
 	works, err := engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: artifacts, Records: inventories,
 		Builder: build.New(build.Options{Workers: options.BuildWorkers, Memory: options.Limits.BuildBytes}),

@@ -93,7 +93,7 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 			r.progress(one)
 		}
 		if len(failed) > 0 || shut {
-			r.claimLater(ctx, results, todo[end:])
+			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...))
 			return failed, shut, nil
 		}
 		todo = todo[end:]
@@ -109,7 +109,7 @@ func (r *round) progress(one result) {
 	if one.err != nil {
 		return
 	}
-	r.memory.progress[one.object.key] = progress{one.object.hash, one.applied, one.foreign}
+	r.memory.progress[one.object.key] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
 	r.memory.shutBehind(one.object)
 	if !one.left {
 		r.out.Applied++
@@ -123,8 +123,8 @@ type result struct {
 	notes   []Note
 	// rivals are the managers, quoted, that fields were taken over from.
 	rivals []string
-	// owner is the installation that has the object, where it was claimed.
-	owner *modulesv1.Inventory
+	// claim says which other installation has the object, where one has.
+	claim *claim
 	// left says that nothing was applied, as the object's annotation has it, and foreign that it is not a member either.
 	left, foreign bool
 	err           error
@@ -149,7 +149,7 @@ func (r *round) applyAll(ctx context.Context, objects []object) []result {
 func (r *round) taker() *taker {
 	return &taker{
 		client: r.client, records: r.engine.parts.Records, label: r.id(), manager: r.manager(), policy: r.in.Spec.GetAdopt(),
-		watched: r.state, claim: r.claimObject, recreate: r.recreate,
+		watched: r.state, recreate: r.recreate,
 	}
 }
 
@@ -178,7 +178,7 @@ func (r *round) saveProgress(ctx context.Context) error {
 		return nil
 	}
 	done := r.memory.progress
-	if err := r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, done) }); err != nil {
+	if err := r.store(ctx, func(record *modulesv1.Inventory) { fold(record, done) }); err != nil {
 		return err
 	}
 	r.memory.progress = map[key]progress{}
@@ -190,8 +190,9 @@ func (r *round) saveProgress(ctx context.Context) error {
 func (r *round) applied(ctx context.Context, made *render) error {
 	now := metav1.NewTime(r.engine.clock.Now())
 	done := r.memory.progress
-	err := r.save(ctx, func(data *modulesv1.InventoryData) {
-		fold(data, done)
+	err := r.store(ctx, func(record *modulesv1.Inventory) {
+		fold(record, done)
+		data := &record.Data
 		for i := range data.Members {
 			if m := &data.Members[i]; !made.keys[keyOf(m)] {
 				m.RenderHash, m.Fingerprint = "", ""
@@ -216,12 +217,18 @@ func (r *round) applied(ctx context.Context, made *render) error {
 }
 
 // fold takes what was applied into the members. What is there and is somebody else's is none.
-func fold(data *modulesv1.InventoryData, done map[key]progress) {
+func fold(record *modulesv1.Inventory, done map[key]progress) {
+	data := &record.Data
 	data.Members = slices.DeleteFunc(data.Members, func(m modulesv1.Member) bool { return done[keyOf(&m)].foreign })
 	for i := range data.Members {
 		m := &data.Members[i]
 		one, found := done[keyOf(m)]
 		if !found {
+			continue
+		}
+		if one.claim != nil {
+			m.Claimed, m.UID, m.Adopted = true, string(one.claim.uid), !one.claim.made
+			metav1.SetMetaDataLabel(&record.ObjectMeta, one.claim.label(), "")
 			continue
 		}
 		if uid := string(one.applied.UID); m.UID != uid || m.Claimed {

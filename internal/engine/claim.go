@@ -137,11 +137,13 @@ func (r *round) create(
 }
 
 // claimed are the members and the objects together. A member that is to change has no hash and is not known to be as
-// its fingerprint says any more; one that stays as it is keeps both.
+// its fingerprint says any more; one that stays as it is keeps both. One that the objects lack is going to go.
 func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
 	for i := range union {
-		union[i].Claimed = union[i].Claimed && made.keys[keyOf(&union[i])]
+		if !made.keys[keyOf(&union[i])] {
+			union[i].Claimed, union[i].State = false, modulesv1.MemberDeleting
+		}
 		// What only saves work must not keep a release from fitting in.
 		union[i].HealthyAt = ""
 	}

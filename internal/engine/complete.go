@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -131,12 +130,4 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 // salted is a digest that depends on the salt as well.
 func (r *rendering) salted(digest string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(r.salt + digest))
-}
-
-// labelText is a name as a label can hold it: names of objects may be longer than labels' values.
-func labelText(name string) string {
-	if len(name) <= 63 {
-		return name
-	}
-	return strings.TrimRight(name[:63], "-.")
 }

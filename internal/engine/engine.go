@@ -124,8 +124,9 @@ type Records interface {
 	Load(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
 	// Stored is Load for another installation's Inventory: what is stored now, since another process may write it.
 	Stored(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
-	// Claiming gives the Inventories that carry the label, as they are stored.
-	Claiming(ctx context.Context, label string) ([]modulesv1.Inventory, error)
+	// List gives the Inventories that carry the label, as they are stored: those of the namespace, or of all that this
+	// process works for when it is "". An empty label is carried by all.
+	List(ctx context.Context, namespace, label string) ([]modulesv1.Inventory, error)
 	// Create stores a new one, and fills in its resourceVersion. Labels and owner are the implementation's to set.
 	Create(ctx context.Context, inventory *modulesv1.Inventory) error
 	// Update replaces it if its resourceVersion still is the stored one, and fills in the new one.

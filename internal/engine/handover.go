@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,10 +40,7 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 	case had != nil && needs(owner, had) && t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w", describe(ref), from, errOwned)
 	case had != nil && needs(owner, had):
-		if err := t.claim(ctx, claim{key: o.key, uid: live.UID, owner: live.Labels[Label], made: made}); err != nil {
-			return right{}, err
-		}
-		return right{owner: owner}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
+		return right{claim: &claim{live.UID, made, owner}}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
 	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was made by the installation %s, and spec.adopt is Never: it %w", describe(ref), from, errOwned)
 	}
@@ -52,28 +50,41 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 
 // claimOnly claims an object without changing anything: it asks for an apply to a version that no object has, of a life
 // that is not to be made anew. Whoever has the right to write the object is told who holds it, and refused.
-func (t *taker) claimOnly(ctx context.Context, o object, uid types.UID) error {
+func (t *taker) claimOnly(ctx context.Context, o object, uid types.UID) *claim {
 	none := cluster.Version{UID: uid, ResourceVersion: cluster.Absent().ResourceVersion}
 	_, err := t.client.Apply(ctx, o.Unstructured, cluster.ApplyOptions{Manager: t.manager, Only: none})
 	conflict, refused := errors.AsType[*cluster.ConflictError](err)
 	if !refused {
-		return err
+		return nil
 	}
 	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
-	if err == nil && live.Labels[Label] != t.label {
-		_, err = t.handOver(ctx, o, conflict, live)
+	if err != nil || live.Labels[Label] == t.label {
+		return nil
 	}
-	return err
+	right, _ := t.handOver(ctx, o, conflict, live) // What is refused is told when its stage comes.
+	return right.claim
 }
 
 // ownerOf is the Inventory of the installation that the labels name. Found is false when they do not name any: the two
-// names have to fit the identity. The Inventory is nil when there is none.
+// names have to fit the identity. The Inventory is nil when there is none. One whose name is too long for a label is told
+// by the identity.
 func ownerOf(ctx context.Context, records Records, live *metav1.PartialObjectMetadata) (owner *modulesv1.Inventory, found bool, err error) {
 	name, namespace := live.Labels[InstallationLabel], live.Labels[NamespaceLabel]
-	if name == "" || namespace == "" || InstallationID(name, namespace) != live.Labels[Label] {
+	id := live.Labels[Label]
+	switch {
+	case name == "" || namespace == "":
+		return nil, false, nil
+	case InstallationID(name, namespace) == id:
+		owner, err = records.Stored(ctx, namespace, name)
+	case strings.HasSuffix(name, cutMark(id)):
+		var all []modulesv1.Inventory
+		all, err = records.List(ctx, namespace, "")
+		if at := slices.IndexFunc(all, func(one modulesv1.Inventory) bool { return InstallationID(one.Name, namespace) == id }); at >= 0 {
+			owner = &all[at]
+		}
+	default:
 		return nil, false, nil
 	}
-	owner, err = records.Stored(ctx, namespace, name)
 	if err != nil {
 		return nil, false, fmt.Errorf("load the inventory of %s/%s: %w", namespace, name, err)
 	}
@@ -88,61 +99,71 @@ func memberOf(owner *modulesv1.Inventory, k key) *modulesv1.Member {
 	return index(owner.Data.Members)[k]
 }
 
-// needs says whether the installation wants its member, or may: while it applies an attempt, all that it lists counts.
+// needs says whether the installation wants its member, or may: while it applies an attempt, all that it lists counts. What
+// the attempt drops does not once the attempt itself waits for an object of others: two that swap would else wait for each
+// other for ever.
 func needs(owner *modulesv1.Inventory, m *modulesv1.Member) bool {
-	attempt := owner.Data.Attempt
-	return wanted(m) || attempt != nil && attempt.Stage == modulesv1.StageApplying
+	data := &owner.Data
+	if wanted(m) || data.Attempt == nil || data.Attempt.Stage != modulesv1.StageApplying {
+		return wanted(m)
+	}
+	return m.State != modulesv1.MemberDeleting || !slices.ContainsFunc(data.Members, func(one modulesv1.Member) bool { return one.Claimed })
 }
 
 // owns says whether an object is provably this installation's.
 func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool { return r.owner().owns(live, m) }
 
-// ClaimPrefix begins a label on the Inventory of an installation that was refused an object; the InstallationID of the
-// one that has it follows.
+// ClaimPrefix begins a label on the Inventory of an installation that was refused an object; 6 bits of a hash of the one
+// that has it follow, so that there is room for claims of any number of installations.
 const ClaimPrefix = "claims.modules.sluice.dev/"
 
-// maxClaims is how many installations one may claim objects of.
-const maxClaims = 16
+// claimLabel is the label of claims to objects of an installation, by its InstallationID, and of some others'.
+func claimLabel(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return fmt.Sprintf("%s%02x", ClaimPrefix, sum[0]&0x3f)
+}
 
 // claim says that another installation has an object. It is made only when the API server has refused an apply for that
 // reason: whoever makes one has the right to write the object.
 type claim struct {
-	key   key
-	uid   types.UID
-	owner string
+	uid types.UID
 	// made says that the owner made the object, rather than adopted it.
 	made bool
+	// owner is the installation that has it.
+	owner *modulesv1.Inventory
 }
 
-// claim writes down a claim, once. Members are applied in parallel, so one does this at a time.
-func (r *round) claimObject(ctx context.Context, c claim) error {
-	r.claiming.Lock()
-	defer r.claiming.Unlock()
-	label, m := ClaimPrefix+c.owner, index(r.record.Data.Members)[c.key]
-	_, labelled := r.record.Labels[label]
-	if m == nil || m.Claimed && m.UID == string(c.uid) && labelled || !labelled && countClaims(r.record) >= maxClaims {
-		return nil
+func (c *claim) label() string { return claimLabel(InstallationID(c.owner.Name, c.owner.Namespace)) }
+
+// isClaimed says that a claim to a member is on record.
+func (r *round) isClaimed(m *modulesv1.Member, c *claim) bool {
+	_, labelled := r.record.Labels[c.label()]
+	return m.Claimed && m.UID == string(c.uid) && labelled
+}
+
+// noteClaims remembers claims until they are written down, together with whatever else became of a stage. That another one
+// gives up an object is heard by a watch.
+func (r *round) noteClaims(refused []result) {
+	known := index(r.record.Data.Members)
+	for _, one := range refused {
+		if m := known[one.object.key]; one.claim != nil && m != nil && !r.isClaimed(m, one.claim) {
+			r.memory.progress[one.object.key] = progress{claim: one.claim}
+			r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+		}
 	}
-	err := r.store(ctx, func(record *modulesv1.Inventory) {
-		m := index(record.Data.Members)[c.key]
-		m.Claimed, m.UID, m.Adopted = true, string(c.uid), !c.made
-		metav1.SetMetaDataLabel(&record.ObjectMeta, label, "")
-	})
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	return err
 }
 
 // claimLater claims what comes after a refused stage, and is a member of the installations that refused that: it would be
 // deleted before the refused objects are handed over, and made anew after. What cannot be claimed is asked for again when
 // the stage is.
-func (r *round) claimLater(ctx context.Context, refused []result, later []object) {
+func (r *round) claimLater(ctx context.Context, refused []result, later []object) []result {
 	had := map[key]types.UID{}
 	for _, one := range refused {
-		if one.owner == nil {
+		if one.claim == nil {
 			continue
 		}
-		for i := range one.owner.Data.Members {
-			m := &one.owner.Data.Members[i]
+		for i := range one.claim.owner.Data.Members {
+			m := &one.claim.owner.Data.Members[i]
 			had[keyOf(m)] = types.UID(m.UID)
 		}
 	}
@@ -151,18 +172,9 @@ func (r *round) claimLater(ctx context.Context, refused []result, later []object
 		m := known[o.key]
 		return had[o.key] == "" || o.once || m == nil || m.Claimed
 	})
-	each(func() error { return r.over(ctx) }, r.engine.options.Parallel, later, func(o object) error {
-		return taker.claimOnly(ctx, o, had[o.key])
-	}, func(_ object, err error) error { return err })
-}
-
-func countClaims(record *modulesv1.Inventory) (count int) {
-	for label := range record.Labels {
-		if strings.HasPrefix(label, ClaimPrefix) {
-			count++
-		}
-	}
-	return count
+	return each(func() error { return r.over(ctx) }, r.engine.options.Parallel, later, func(o object) result {
+		return result{object: o, claim: taker.claimOnly(ctx, o, had[o.key])}
+	}, func(o object, err error) result { return result{object: o, err: err} })
 }
 
 // heirs are the Inventories of those who claim objects, by the objects' uids: a claim ends with the object, and may be left
@@ -174,7 +186,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	if r.heirs != nil {
 		return nil
 	}
-	claiming, err := r.engine.parts.Records.Claiming(ctx, ClaimPrefix+r.id())
+	claiming, err := r.engine.parts.Records.List(ctx, "", claimLabel(r.id()))
 	if err != nil {
 		return fmt.Errorf("find out who claims what is to be removed: %w", err)
 	}

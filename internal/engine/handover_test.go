@@ -93,6 +93,123 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestSwap: two installations that swap objects, each with one edit, both come to an end, and the objects stay the same.
+func TestSwap(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.sibling("valkey")
+	r.in.Target = r.target("1.0.0", configMapFiles("r", "1", "x", "1"))
+	s.in.Target = s.target("1.0.0", configMapFiles("s", "1", "y", "1"))
+	r.settle("it is installed", settled)
+	s.settle("it is installed", settled)
+	x, y := r.get(configMaps, "x").GetUID(), r.get(configMaps, "y").GetUID()
+	r.in.Target = r.target("2.0.0", configMapFiles("r", "2", "y", "2"))
+	r.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "valkey")
+	s.in.Target = s.target("2.0.0", configMapFiles("s", "2", "x", "2"))
+	s.settle("it has the other one's", settled)
+	r.settle("it has the other one's", settled)
+	s.round()
+	for name, want := range map[string]struct {
+		uid   types.UID
+		owner string
+	}{"x": {x, "valkey"}, "y": {y, "redis"}} {
+		live := r.get(configMaps, name)
+		if live == nil || live.GetUID() != want.uid || live.GetLabels()[engine.InstallationLabel] != want.owner {
+			t.Errorf("%s was %s: %v", name, want.uid, live)
+		}
+	}
+	if mx, my := member(s, "x"), member(r, "y"); mx.Adopted || my.Adopted || len(r.members()) != 2 || len(s.members()) != 2 {
+		t.Errorf("members: %v, %v", r.inventory().Data.Members, s.inventory().Data.Members)
+	}
+}
+
+// TestDroppedObjectsWaitForTheirTurn: what an attempt drops is nobody else's before all else of it is applied, unless the
+// attempt waits for others itself: it may be taken back.
+func TestDroppedObjectsWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("r", "1", "x", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	bad := configMapFiles("r", "2")
+	bad["bad.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad, namespace: " + r.namespace + "-missing}\n"
+	r.in.Target = r.target("2.0.0", bad)
+	r.fails(engine.StageApply, modulesv1.ApplyFailedReason, "missing")
+	s.in.Target = s.target("1.0.0", configMapFiles("x", "2"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	r.in.Target = r.target("1.0.0", configMapFiles("r", "1", "x", "1"))
+	r.settle("it is taken back", settled)
+	if owner := r.get(configMaps, "x").GetLabels()[engine.InstallationLabel]; owner != "redis" {
+		t.Errorf("it is %s's", owner)
+	}
+}
+
+// TestManyOwners: an installation may claim objects of any number of others, all of them with one write.
+func TestManyOwners(t *testing.T) {
+	t.Parallel()
+	const many = 18
+	r := newRig(t)
+	all := []string{}
+	owners := map[string]*rig{}
+	for i := range many {
+		name := fmt.Sprintf("x%02d", i)
+		all = append(all, name, "1")
+		owners[name] = r.sibling("owner-" + name)
+		owners[name].in.Target = r.target("1.0.0", configMapFiles("own-"+name, "1", name, "1"))
+		owners[name].settle("it is installed", settled)
+	}
+	r.in.Target = r.target("1.0.0", configMapFiles(all...))
+	r.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "owner-x00")
+	if r.records.writes != 2 {
+		t.Errorf("%d writes: one begins, and one has all claims", r.records.writes)
+	}
+	r.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "owner-x00")
+	if r.records.writes != 2 {
+		t.Errorf("%d writes: claims are written once", r.records.writes)
+	}
+	for name, owner := range owners {
+		uid := r.get(configMaps, name).GetUID()
+		if m := member(r, name); !m.Claimed || m.UID != string(uid) {
+			t.Errorf("member: %+v", m)
+		}
+		owner.in.Target = r.target("2.0.0", configMapFiles("own-"+name, "1"))
+		owner.settle("it is upgraded", settled)
+		if live := r.get(configMaps, name); live == nil || live.GetUID() != uid {
+			t.Errorf("%s: %v", name, live)
+		}
+	}
+	r.settle("it is installed", settled)
+}
+
+// TestLongNames: an installation whose name is longer than a label hands objects over as any other, and leaves them to
+// others once it is gone.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"Dropped", "Gone"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			long := r.sibling(strings.Repeat("long-name.", 9) + "x")
+			long.in.UID = "uid-of-long-in-" + r.namespace
+			long.in.Target = r.target("1.0.0", configMapFiles("a", "1", "shared", "1"))
+			long.settle("it is installed", settled)
+			uid := r.get(configMaps, "shared").GetUID()
+			r.in.Target = r.target("1.0.0", configMapFiles("shared", "2"))
+			r.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "take it out of there")
+			if how == "Dropped" {
+				long.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+				long.settle("it is upgraded", settled)
+			} else {
+				check(t, r.client.Delete(t.Context(), long.inventory()))
+			}
+			r.settle("it is taken", settled)
+			if live := r.get(configMaps, "shared"); live.GetUID() != uid || live.GetLabels()[engine.InstallationLabel] != "redis" {
+				t.Errorf("%v", live)
+			}
+		})
+	}
+}
+
 // TestClaimToAnEarlierLife: who claims an object that was made anew since, and has not looked, stands in nobody's way.
 func TestClaimToAnEarlierLife(t *testing.T) {
 	t.Parallel()

@@ -86,15 +86,17 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		}
 		if one.err != nil {
 			failed = append(failed, memberError{ref, one.err})
-			continue
 		}
 		m := before[k]
-		if m == nil {
+		if m != nil && one.claim != nil && !r.isClaimed(m, one.claim) {
+			news[k] = progress{claim: one.claim}
+		}
+		if m == nil || one.err != nil {
 			continue
 		}
 		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
 		if changed {
-			news[k] = progress{one.object.hash, one.applied, one.foreign}
+			news[k] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
 		}
 		if one.left {
 			continue
@@ -116,7 +118,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	r.out.Notes = fewer(r.out.Notes)
 	err := joined(StageApply, modulesv1.ApplyFailedReason, failed)
 	if len(news) > 0 {
-		err = errors.Join(err, r.save(ctx, func(data *modulesv1.InventoryData) { fold(data, news) }))
+		err = errors.Join(err, r.store(ctx, func(record *modulesv1.Inventory) { fold(record, news) }))
 	}
 	return err
 }

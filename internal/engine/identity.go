@@ -45,5 +45,18 @@ func ours() []string { return []string{Label, InstallationLabel, NamespaceLabel}
 
 // labelsOf are these labels for an installation.
 func labelsOf(name, namespace string) map[string]string {
-	return map[string]string{Label: InstallationID(name, namespace), InstallationLabel: labelText(name), NamespaceLabel: namespace}
+	id := InstallationID(name, namespace)
+	if len(name) > maxLabel {
+		name = name[:maxLabel-len(cutMark(id))] + cutMark(id)
+	}
+	return map[string]string{Label: id, InstallationLabel: name, NamespaceLabel: namespace}
+}
+
+// maxLabel is how long a label's value may be. Names of installations may be longer.
+const maxLabel = 63
+
+// cutMark ends a name that was cut for a label: 64 bits of a hash of the InstallationID.
+func cutMark(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return "-" + hex.EncodeToString(sum[:8])
 }

@@ -158,9 +158,12 @@ func (s *records) Stored(ctx context.Context, namespace, name string) (*modulesv
 	return s.Load(ctx, namespace, name)
 }
 
-func (s *records) Claiming(ctx context.Context, label string) ([]modulesv1.Inventory, error) {
-	found := &modulesv1.InventoryList{}
-	err := s.client.List(ctx, found, client.HasLabels{label})
+func (s *records) List(ctx context.Context, namespace, label string) ([]modulesv1.Inventory, error) {
+	found, options := &modulesv1.InventoryList{}, []client.ListOption{client.InNamespace(namespace)}
+	if label != "" {
+		options = append(options, client.HasLabels{label})
+	}
+	err := s.client.List(ctx, found, options...)
 	return found.Items, err
 }
 

@@ -50,6 +50,8 @@ type progress struct {
 	applied cluster.Applied
 	// foreign says that the object is somebody else's, and stays that.
 	foreign bool
+	// claim says that nothing was applied, because another installation has the object.
+	claim *claim
 }
 
 // checked is what was found of a member's health, and at which resourceVersions: the watch's and the answer's.

@@ -51,14 +51,10 @@ func (r *round) recreate(
 // irreplaceable says why an object is not deleted to be made anew; "" when it may be.
 func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
 	known := r.owner().facts(m, live)
-	// A claim for another object may be writing the record meanwhile.
-	r.claiming.Lock()
-	managed := r.managed()
-	r.claiming.Unlock()
 	switch {
 	case isContainer(known.kind):
 		known.holds = "what is in a " + known.kind.Kind + " would go with it"
-	case slices.Contains(managed, known.kind):
+	case slices.Contains(r.managed(), known.kind):
 		known.holds = known.kind.Kind + " is one of the release's managedResources, which are users' data"
 	case known.kind == statefulKind():
 		known.holds = claimsOf(live)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -46,8 +45,6 @@ type round struct {
 	held error
 	// stopped says that no new attempt is begun in this round.
 	stopped bool
-	// claiming lets one member at a time change the record while members are applied.
-	claiming sync.Mutex
 	// heirs are the installations that claim members, once that was asked.
 	heirs heirs
 	// homeless says that the installation's namespace is being deleted.

@@ -29,8 +29,6 @@ type taker struct {
 	policy         modulesv1.AdoptPolicy
 	// watched is what the watch has of a member.
 	watched func(*modulesv1.Member) (found *watch.Meta, known bool)
-	// claim writes down that another installation has an object.
-	claim func(context.Context, claim) error
 	// recreate makes anew what cannot be changed in place.
 	recreate func(context.Context, object, *modulesv1.Member, cluster.ApplyOptions, error) (cluster.Applied, error)
 }
@@ -50,7 +48,7 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 		return done
 	}
 	for range maxTries {
-		done.notes, done.rivals = nil, nil
+		done.notes, done.rivals, done.claim = nil, nil, nil
 		done.applied, done.err = t.begin(ctx, o, &options)
 		conflict, _ := errors.AsType[*cluster.ConflictError](done.err)
 		if conflict == nil && !errors.Is(done.err, cluster.ErrChanged) {
@@ -181,7 +179,7 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 		return
 	}
 	right, err := t.may(ctx, o, m, conflict, live)
-	done.owner, done.notes = right.owner, right.notes
+	done.claim, done.notes = right.claim, right.notes
 	if err != nil {
 		done.err = err
 		return
@@ -216,8 +214,8 @@ type right struct {
 	// made says that it was made by an installation, and is handed over with what that means.
 	made  bool
 	notes []Note
-	// owner is the installation that has it, and that it is claimed from; only without the right.
-	owner *modulesv1.Inventory
+	// claim says which installation has it; only without the right.
+	claim *claim
 }
 
 // may says whether the object may be taken, and from whom. One that is on record, or was in an earlier life of the

@@ -54,7 +54,7 @@ const (
 	MemberApplied MemberState = ""
 	// MemberPending: the object is about to be applied, for the first time. It may exist or not.
 	MemberPending MemberState = "Pending"
-	// MemberDeleting: the object is about to be deleted. It may exist or not.
+	// MemberDeleting: the release that is being applied has it no more, or it is about to be deleted. It may exist or not.
 	MemberDeleting MemberState = "Deleting"
 )
 

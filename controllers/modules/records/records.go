@@ -29,6 +29,8 @@ type Inventories struct {
 	client     client.Client
 	reader     client.Reader
 	fieldOwner string
+	// namespaces are those that this process works for; none for all.
+	namespaces []string
 
 	mu sync.Mutex
 	// known holds the last state of each, and nil for one that is known not to exist.
@@ -39,10 +41,11 @@ type Inventories struct {
 
 var _ engine.Records = (*Inventories)(nil)
 
-// New returns records that are written with the client and read with the reader, which must not be a cache.
-func New(writer client.Client, reader client.Reader, fieldOwner string) *Inventories {
+// New returns records that are written with the client and read with the reader, which must not be a cache. A process that
+// works for some namespaces alone names them: it may have no right to more.
+func New(writer client.Client, reader client.Reader, fieldOwner string, namespaces ...string) *Inventories {
 	return &Inventories{
-		client: writer, reader: reader, fieldOwner: fieldOwner,
+		client: writer, reader: reader, fieldOwner: fieldOwner, namespaces: namespaces,
 		known: map[types.NamespacedName]*modulesv1.Inventory{},
 	}
 }
@@ -85,18 +88,30 @@ func (i *Inventories) Stored(ctx context.Context, namespace, name string) (*modu
 	return inventory, nil
 }
 
-// Claiming implements engine.Records, for installations in all namespaces.
-func (i *Inventories) Claiming(ctx context.Context, label string) ([]modulesv1.Inventory, error) {
-	found := &modulesv1.InventoryList{}
-	if err := i.reader.List(ctx, found, client.HasLabels{label}); err != nil {
-		return nil, fmt.Errorf("list inventories with the label %s: %w", label, err)
+// List implements engine.Records.
+func (i *Inventories) List(ctx context.Context, namespace, label string) ([]modulesv1.Inventory, error) {
+	from := i.namespaces
+	if namespace != "" || len(from) == 0 {
+		from = []string{namespace}
 	}
-	for j := range found.Items {
-		if one := &found.Items[j]; one.Undecodable != "" {
+	var options []client.ListOption
+	if label != "" {
+		options = append(options, client.HasLabels{label})
+	}
+	var all []modulesv1.Inventory
+	for _, namespace := range from {
+		found := &modulesv1.InventoryList{}
+		if err := i.reader.List(ctx, found, append(options, client.InNamespace(namespace))...); err != nil {
+			return nil, fmt.Errorf("list inventories: %w", err)
+		}
+		all = append(all, found.Items...)
+	}
+	for j := range all {
+		if one := &all[j]; one.Undecodable != "" {
 			return nil, fmt.Errorf("read inventory %s: %s", client.ObjectKeyFromObject(one), one.Undecodable)
 		}
 	}
-	return found.Items, nil
+	return all, nil
 }
 
 // Create implements engine.Records. The finalizer keeps the record for as long as it is needed: garbage collection

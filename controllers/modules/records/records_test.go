@@ -2,16 +2,20 @@ package records_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/controllers/modules/records"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // newRecords returns records, a client beside them, and a new record that is not stored yet.
@@ -110,4 +114,29 @@ func TestReadingDoesNotUndoWriting(t *testing.T) {
 	if found, err := kept.Load(t.Context(), record.Namespace, record.Name); err != nil || found == nil {
 		t.Errorf("it was created: %+v, %v", found, err)
 	}
+}
+
+// TestOneNamespace: a process that works for one namespace, and has rights in no other, finds the claims there.
+func TestOneNamespace(t *testing.T) {
+	t.Parallel()
+	_, api, record := newRecords(t)
+	record.Labels = map[string]string{"claims.modules.sluice.dev/00": ""}
+	check(t, api.Create(t.Context(), record))
+	in := metav1.ObjectMeta{Namespace: record.Namespace, Name: "foo"}
+	check(t, env.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: in, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{modulesv1.GroupVersion.Group}, Resources: []string{"inventories"}, Verbs: []string{"get", "list"}},
+	}}))
+	check(t, env.Client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: in, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "foo"},
+		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: record.Namespace}},
+	}))
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate.UserName = record.Namespace
+	reader, err := client.New(config, client.Options{Scheme: api.Scheme()})
+	check(t, err)
+	kept := records.New(api, reader, "sluice", record.Namespace)
+	testenv.Eventually(t, "the claim is found", func(ctx context.Context) (bool, string) {
+		found, err := kept.List(ctx, "", "claims.modules.sluice.dev/00")
+		return err == nil && len(found) == 1, fmt.Sprint(err)
+	})
 }
