@@ -54,7 +54,6 @@ func (p *Pipeline) Run(
 	if err != nil {
 		return Outcome{Known: true, Record: record}, err
 	}
-	defer func() { _ = session.Close() }()
 	outcome := Outcome{Known: true, Record: record, Selected: selected}
 	if upToDate(record, selected) {
 		p.Observer.Run(subject.Object.Kind, false)
@@ -95,7 +94,7 @@ func (p *Pipeline) resolve(
 	}
 	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
 	if err != nil {
-		return nil, Selection{}, errors.Join(bounded(upstream, subject, err), session.Close())
+		return nil, Selection{}, bounded(upstream, subject, err)
 	}
 	return session, selected, nil
 }

@@ -72,8 +72,6 @@ func (s *shelf) Files() map[string]string {
 
 type session struct{ shelf *shelf }
 
-func (session) Close() error { return nil }
-
 func (s session) Resolve(context.Context) (source.Selection, error) {
 	if s.shelf.broken {
 		return source.Selection{}, errors.New("the shelf is away")

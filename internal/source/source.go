@@ -51,8 +51,6 @@ type Session interface {
 	// stored for the object already, empty without one: a session that would bring the very same may leave Tree and Blob
 	// out, and what is stored is used again.
 	Fetch(ctx context.Context, selected Selection, have string) (Content, error)
-	// Close lets go of what the session holds.
-	Close() error
 }
 
 // Verifier is what a session is beside, when its kind can prove a selection before anything of it is fetched.

@@ -101,9 +101,6 @@ type session struct {
 	chosen git.Want
 }
 
-// Close implements source.Session; a session holds nothing between its calls.
-func (*session) Close() error { return nil }
-
 // remote reads the credentials and gives the upstream repository.
 func (s *session) remote(ctx context.Context) (git.Remote, error) {
 	name := ""

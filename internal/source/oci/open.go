@@ -89,9 +89,6 @@ type session struct {
 	document   *registry.Document
 }
 
-// Close implements source.Session; a session holds nothing between its calls.
-func (*session) Close() error { return nil }
-
 // remote reads the credentials once, and gives the upstream repository.
 func (s *session) remote(ctx context.Context) (registry.Repository, error) {
 	if s.repository != nil {

@@ -32,7 +32,6 @@ func (r *repository) prove(ctx context.Context, opener *oci.Opener) (string, err
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer func() { _ = session.Close() }()
 	selected, err := session.Resolve(ctx)
 	if err != nil {
 		r.t.Fatal(err)
