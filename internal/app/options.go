@@ -123,7 +123,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.StringVar(&o.DigestAlgorithm, "artifact-digest-algo", digest.Canonical.String(), "The digest algorithm of artifacts: sha256, sha384 or sha512.")
 	fs.DurationVar(&o.ScrubInterval, "storage-scrub-interval", 24*time.Hour, "How often all stored bytes are checked against their digests; 0 turns it off.")
 
-	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects fetched and archived at once, for each kind. Ten times as many are looked at.")
+	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects fetched and archived at once, for each kind; half of it for one namespace. Ten times as many are looked at.")
 	fs.DurationVar(&o.RequeueDependency, "requeue-dependency", 30*time.Second, "The delay before an object that waits for another one is looked at again.")
 	fs.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", 8*time.Second, "How long running requests and reconciles may take to end when the process is stopped.")
 	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", true, "Watch objects in all namespaces; if false, only in the one named by RUNTIME_NAMESPACE.")
@@ -141,7 +141,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 		"The ServiceAccount, in its own namespace, as which an installation works that names none.")
 	fs.BoolVar(&o.ModulesOwnIdentity, "modules-own-identity", false,
 		"Let installations without a ServiceAccount work as the controller itself.")
-	fs.IntVar(&o.BuildWorkers, "build-workers", 2, "The most processes that run kustomize at once.")
+	fs.IntVar(&o.BuildWorkers, "build-workers", 2, "The most processes that run kustomize at once; half of them for one namespace.")
 	fs.StringSliceVar(&o.OCITokenHosts, "oci-token-hosts", nil,
 		"Hosts that may hand out tokens for any registry, beside those of the registry's own domain.")
 	fs.BoolVar(&o.OCIVerifyAnyRepository, "oci-verify-any-repository", false,

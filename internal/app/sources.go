@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
@@ -138,7 +139,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
 		Pipeline: &source.Pipeline{
 			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
-			Slots: source.NewSlots(options.Concurrent),
+			Slots: fair.New(int64(options.Concurrent), 0),
 		},
 		Address: address,
 		Backoff: options.backoff(),

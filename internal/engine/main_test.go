@@ -320,7 +320,7 @@ func (r *rig) start(m *mortal) {
 	})
 	check(r.t, err)
 	factory := transport.New(transport.Options{})
-	cache := fetch.New(factory, fetch.Options{Dir: r.t.TempDir(), Answer: time.Minute})
+	cache := fetch.New(factory, fetch.Options{Dir: r.t.TempDir(), Patience: time.Minute})
 	r.watcher = watcher
 	r.records = &records{client: r.client, mortal: m}
 	var kept engine.Records = r.records

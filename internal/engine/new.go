@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/health"
 	"sluice.dev/sluice/internal/engine/watch"
+	"sluice.dev/sluice/internal/fair"
 )
 
 // Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
@@ -79,7 +80,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 		library: library, conventions: conventions,
 		renders: &renders{
 			cache: parts.Cache, builder: parts.Builder, clock: options.Clock, observer: options.Observer, known: known,
-			turns: newTurns(options.RenderBytes, options.RenderPatience),
+			room: fair.New(options.RenderBytes, maxQueue), share: options.RenderBytes / rendersAtOnce, patience: options.RenderPatience,
 		},
 	}, nil
 }

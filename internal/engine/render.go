@@ -16,7 +16,18 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
 )
+
+const (
+	// rendersAtOnce is how many renders fit into the room for them while it is not known how large they become.
+	rendersAtOnce = 5
+	// maxQueue is how many rounds of one namespace wait for room. More are told at once to come again.
+	maxQueue = 8
+)
+
+// errBusy says that others are being rendered, and that the turn has not come.
+var errBusy = errors.New("other releases are being rendered; this one has its turn later")
 
 // aim is a release to work for, with the digest of what it renders to. The objects are there only once something
 // needs them: most rounds do not.
@@ -77,11 +88,14 @@ type renders struct {
 	clock    clock.PassiveClock
 	observer Observer
 	known    *lru.Cache[string, rendered]
-	turns    *turns
+	// room is the memory that rendered objects take. Whoever waits for it holds a worker, and does so for patience.
+	room     *fair.Pool
+	share    int64 // of the room, while it is not known how large a render becomes
+	patience time.Duration
 }
 
 // rendering renders releases in one round of an installation. It knows what its objects' kinds are from the API server,
-// and takes turns with others' rounds, which it gives back when it is closed.
+// and shares the room with others' rounds until it is closed.
 type rendering struct {
 	*renders
 
@@ -92,7 +106,8 @@ type rendering struct {
 	salt string
 	// members are those on record.
 	members []modulesv1.Member
-	held    []*turn
+	held    []*fair.Share
+	weight  int64 // of what is held
 }
 
 // aimAt is the aim for a target. It renders unless the digest is known from before.
@@ -168,17 +183,20 @@ func (r *rendering) name(target *Target) (string, error) {
 
 // make fetches, builds and completes.
 func (r *rendering) make(ctx context.Context, target *Target) (made *render, err error) {
-	lease, granted, err := r.admit(ctx, target)
+	lease, err := r.lease(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	defer lease.Release()
+	// Nobody is kept from their turn by an artifact that does not come.
+	share, err := r.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			granted.settle(0)
-			return
+			share.Release()
 		}
-		r.held = append(r.held, granted)
 	}()
 	request := r.request(target)
 	request.Tree = lease.FS
@@ -189,44 +207,31 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 	case err != nil:
 		return nil, failure.At(StageBuild, rename(modulesv1.BuildFailedReason, err))
 	}
-	granted.settle(weigh(built.Objects))
-	if made, err = r.complete(built.Objects); err == nil {
-		made.unused = built.Unused
+	weight := weigh(built.Objects)
+	share.Resize(weight)
+	if made, err = r.complete(built.Objects); err != nil {
+		return nil, err
 	}
-	return made, err
+	made.unused = built.Unused
+	r.held, r.weight = append(r.held, share), r.weight+weight
+	return made, nil
 }
 
-// admit fetches the artifact, and waits for the turn to render it. Whoever waits does not keep an artifact from being
-// given up meanwhile, and nobody is kept from their turn by an artifact that does not come.
-func (r *rendering) admit(ctx context.Context, target *Target) (*fetch.Lease, *turn, error) {
-	lease, err := r.lease(ctx, target)
-	if err != nil {
-		return nil, nil, err
+// turn waits for room, but not for long: errBusy says that others have it.
+func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
+	limited, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	share, err := r.room.Take(limited, fair.Wish{Namespace: r.in.Namespace, Weight: r.share, Own: r.weight})
+	if err != nil && ctx.Err() == nil {
+		err = failure.At(StageBuild, failure.Wait(modulesv1.ProgressingReason, goOn, errBusy))
 	}
-	var held int64
-	for _, one := range r.held {
-		held += one.weight
-	}
-	asked := r.turns.ask(r.in.Namespace, held)
-	if asked != nil && asked.granted() {
-		return lease, asked, nil
-	}
-	lease.Release()
-	if asked == nil {
-		return nil, nil, busy()
-	}
-	if err := asked.wait(ctx); err != nil {
-		return nil, nil, err
-	}
-	if lease, err = r.lease(ctx, target); err != nil {
-		asked.settle(0)
-		return nil, nil, err
-	}
-	return lease, asked, nil
+	return share, err
 }
 
 func (r *rendering) lease(ctx context.Context, target *Target) (*fetch.Lease, error) {
-	lease, err := r.cache.Acquire(ctx, target.Artifact)
+	artifact := target.Artifact
+	artifact.Namespace = r.in.Namespace
+	lease, err := r.cache.Acquire(ctx, artifact)
 	if err == nil {
 		return lease, nil
 	}
@@ -239,15 +244,15 @@ func (r *rendering) lease(ctx context.Context, target *Target) (*fetch.Lease, er
 
 // close gives back what the renders took.
 func (r *rendering) close() {
-	for _, one := range r.held {
-		one.settle(0)
+	for _, share := range r.held {
+		share.Release()
 	}
-	r.held = nil
+	r.held, r.weight = nil, 0
 }
 
 // request is the installation's config as the builder takes it.
 func (r *rendering) request(target *Target) build.Request {
-	request := build.Request{Path: target.Path, Substitute: r.in.Variables}
+	request := build.Request{Namespace: r.in.Namespace, Path: target.Path, Substitute: r.in.Variables}
 	config := r.in.Spec.Config
 	if config == nil {
 		return request

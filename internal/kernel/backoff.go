@@ -14,6 +14,8 @@ import (
 type Backoff struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 	mu   sync.Mutex
 	held map[reconcile.Request]struct{}
 }
@@ -23,6 +25,19 @@ func NewBackoff(shortest, longest time.Duration) *Backoff {
 	return &Backoff{
 		TypedRateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](shortest, longest),
 		held:             map[reconcile.Request]struct{}{},
+	}
+}
+
+// newQueue makes the controller's queue, when that starts.
+func (b *Backoff) newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	b.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name})
+	return b.queue
+}
+
+// again puts the object into the queue.
+func (b *Backoff) again(req reconcile.Request) {
+	if b.queue != nil {
+		b.queue.Add(req)
 	}
 }
 

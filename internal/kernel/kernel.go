@@ -125,8 +125,8 @@ type Kernel[O Object, R any] struct {
 	Clock     clock.PassiveClock
 	Events    Emitter
 	Durations Durations
-	// Unready takes the objects that are not ready.
-	Unready Lane
+	// Turns share the workers.
+	Turns *Turns
 	// Backoff is the rate limiter of the controller.
 	Backoff *Backoff
 }
@@ -139,19 +139,24 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		obj.SetNamespace(req.Namespace)
 		obj.SetName(req.Name)
 		k.Durations.Forget(obj)
+		k.Turns.pass(req)
 		if forgetter, ok := k.Kind.(Forgetter); ok && apierrors.IsNotFound(err) {
 			forgetter.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if mayPass(obj, k.Kind.View(obj)) {
+		k.Turns.pass(req)
+	} else {
+		share, entered := k.Turns.enter(req, !conditions.IsReady(obj))
+		if !entered {
+			k.Backoff.hold(req)
+			return ctrl.Result{}, nil
+		}
+		defer share.Release()
+	}
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return k.finalize(ctx, req, obj)
-	}
-	if view := k.Kind.View(obj); !view.Suspended && !mayPass(obj, view) {
-		if !k.Unready.enter() {
-			return k.putOff(req, laneDelay), nil
-		}
-		defer k.Unready.leave()
 	}
 	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
 

@@ -123,6 +123,7 @@ type bench struct {
 	events *emitted
 	key    client.ObjectKey
 	writes int
+	called []ctrl.Request
 }
 
 func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error)) *bench {
@@ -143,7 +144,7 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 		Finalizer: finalizer, FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
 		Clock:  clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
-		Events: b.events, Durations: noDurations{}, Unready: kernel.NewLane(2),
+		Events: b.events, Durations: noDurations{}, Turns: kernel.NewTurns(2, func(req ctrl.Request) { b.called = append(b.called, req) }),
 		Backoff: kernel.NewBackoff(time.Millisecond, time.Minute),
 	}
 	obj := &sourcev1.GitRepository{
@@ -483,17 +484,20 @@ func TestFailingObjectsLeaveWorkersToTheRest(t *testing.T) {
 		_, _ = dead.kernel.Reconcile(t.Context(), ctrl.Request{NamespacedName: dead.key})
 	}()
 	<-hanging
-	// The lane of two workers has one place. Another failing object has to wait for it, and writes nothing.
+	// What is not ready has one of two workers. Another failing object has to wait for it, and writes nothing.
 	writes := dead.writes
 	dead.kernel.Backoff.When(ctrl.Request{NamespacedName: dead.key})
 	result, err := dead.reconcile(t)
-	if err != nil || result.RequeueAfter <= 0 || attempts != 2 || dead.writes != writes {
+	if err != nil || result != (ctrl.Result{}) || attempts != 2 || dead.writes != writes || len(dead.called) != 0 {
 		t.Errorf("got %+v, %v after %d attempts and %d writes", result, err, attempts, dead.writes-writes)
 	}
 	close(release)
 	<-second
+	if len(dead.called) != 1 {
+		t.Errorf("called %d times", len(dead.called))
+	}
 	if _, err := dead.reconcile(t); err == nil || attempts != 3 {
-		t.Errorf("the place was not given back: %v after %d attempts", err, attempts)
+		t.Errorf("the turn has not come: %v after %d attempts", err, attempts)
 	}
 }
 

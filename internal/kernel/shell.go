@@ -37,7 +37,7 @@ func New[O Object, R any](s Shell, kind Kind[O, R], finalizer string, backoff *B
 		Clock:             s.Clock,
 		Events:            s.Events,
 		Durations:         s.Durations,
-		Unready:           NewLane(s.Workers),
+		Turns:             NewTurns(s.Workers, backoff.again),
 		Backoff:           backoff,
 	}
 }
@@ -48,7 +48,7 @@ func (s Shell) ControllerOptions(backoff *Backoff) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: s.Workers,
 		RateLimiter:             backoff,
-		UsePriorityQueue:        new(false),
+		NewQueue:                backoff.newQueue,
 		RecoverPanic:            new(true),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/storage"
 )
 
@@ -34,8 +35,9 @@ type Pipeline struct {
 	Limits archive.Limits
 	// MaxArtifactBytes bounds the stored artifact; zero means no limit.
 	MaxArtifactBytes int64
-	// Slots bound how much is fetched and archived at once. Nil means no bound.
-	Slots    *Slots
+	// Slots bound how much is fetched and archived at once: that takes memory, disk and CPU, where asking upstream what is
+	// new takes nothing. Nil means no bound.
+	Slots    *fair.Pool
 	Clock    clock.PassiveClock
 	Observer Observer
 }
@@ -68,11 +70,11 @@ func (p *Pipeline) Run(
 		return outcome, err
 	}
 	left := subject.Timeout - p.Clock.Since(began)
-	release, err := p.Slots.acquire(ctx, subject.Unready)
+	slot, err := p.Slots.Take(ctx, fair.Wish{Namespace: subject.Object.Namespace, Unready: subject.Unready})
 	if err != nil {
 		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
 	}
-	defer release()
+	defer slot.Release()
 	stored, err := p.make(ctx, subject, session, outcome, signer, left)
 	if err != nil {
 		return outcome, err

@@ -14,6 +14,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/storage"
@@ -180,6 +181,52 @@ func TestErrorKeepsTheStageItHas(t *testing.T) {
 	if !errors.As(err, &staged) || staged.Stage != source.StageInclude {
 		t.Errorf("got %v", err)
 	}
+}
+
+// slow fetches once it may.
+type slow struct {
+	letter
+	begun, gate chan struct{}
+}
+
+func (s slow) Fetch(ctx context.Context, selected source.Selection, have string) (source.Content, error) {
+	s.begun <- struct{}{}
+	<-s.gate
+	return s.letter.Fetch(ctx, selected, have)
+}
+
+func TestFetchesTakeTurns(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline()
+	pipeline.Slots = fair.New(4, 0)
+	run := func(namespace, name string, unready bool, session source.Session) {
+		subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: namespace, Name: name}, UID: name, Timeout: time.Minute, Unready: unready}
+		_, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) { return session, nil },
+			func(context.Context, source.Change) error { return nil })
+		if err != nil {
+			t.Errorf("%s in %s: %v", name, namespace, err)
+		}
+	}
+	begun, gate := make(chan struct{}, 8), make(chan struct{})
+	quick := letter{session{&shelf{}}}
+	hanging := slow{quick, begun, gate}
+	var group sync.WaitGroup
+	for _, name := range []string{"1", "2", "3"} {
+		// Those that are not ready have two slots, and one for each namespace.
+		group.Go(func() { run("new-"+name, name, true, hanging) })
+		group.Go(func() { run("new-1", name+"-too", true, hanging) })
+	}
+	<-begun
+	<-begun
+	run("other", "ready", false, quick)
+	group.Go(func() { run("large", "1", false, hanging) })
+	<-begun
+	run("other", "ready-too", false, quick)
+	if len(begun) != 0 {
+		t.Errorf("%d more fetches have begun", len(begun))
+	}
+	close(gate)
+	group.Wait()
 }
 
 func TestConfigChecksumIsUnambiguous(t *testing.T) {

@@ -168,7 +168,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	})
 	check(t, err)
 	connections := transport.New(transport.Options{})
-	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Answer: time.Minute})
+	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Patience: time.Minute})
 	inventories := records.New(mgr.GetClient(), mgr.GetAPIReader(), shared.FieldOwner)
 	works, err := engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: artifacts, Builder: build.New(build.Options{}), Records: inventories,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -42,6 +43,8 @@ var (
 
 // Request is what to build. All that is not content of the tree comes from the one who installs it.
 type Request struct {
+	// Namespace is whose turn a worker process is taken in.
+	Namespace string
 	// Tree is the artifact.
 	Tree fs.FS
 	// Path is a folder of the tree, "" for its root.
@@ -112,13 +115,13 @@ const (
 // Builder builds. It is safe for concurrent use.
 type Builder struct {
 	options Options
-	slots   chan struct{}
+	workers *fair.Pool
 }
 
 // New returns a Builder. No process is started before it is needed.
 func New(options Options) *Builder {
 	options = options.withDefaults()
-	return &Builder{options: options, slots: make(chan struct{}, options.Workers)}
+	return &Builder{options: options, workers: fair.New(int64(options.Workers), 0)}
 }
 
 // Built is what was made of a request.
@@ -147,7 +150,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 		made, err = work.plain(&treeSource{tree: r.Tree}, true)
 	}
 	if work.heavy() || errors.Is(err, errHeavy) {
-		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
+		made, err = b.delegate(ctx, r.Namespace, work, &treeSource{tree: r.Tree})
 	}
 	if err != nil {
 		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)

@@ -14,17 +14,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/transport"
 )
 
 // delegate lets a worker do the job.
-func (b *Builder) delegate(ctx context.Context, work *job, from source) (output, error) {
-	select {
-	case b.slots <- struct{}{}:
-		defer func() { <-b.slots }()
-	case <-ctx.Done():
-		return output{}, ctx.Err()
+func (b *Builder) delegate(ctx context.Context, namespace string, work *job, from source) (output, error) {
+	share, err := b.workers.Take(ctx, fair.Wish{Namespace: namespace})
+	if err != nil {
+		return output{}, err
 	}
+	defer share.Release()
 	work.Memory, work.CPU, work.Wall = b.options.Memory, seconds(b.options.CPU), seconds(b.options.Wall)
 	content, err := json.Marshal(work)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/engine/build"
+	"sluice.dev/sluice/internal/fair"
 )
 
 // laughs is a document that means a billion words.
@@ -240,4 +241,24 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 	cancel()
 	group.Wait()
+}
+
+func TestNamespacesShareTheWorkers(t *testing.T) {
+	t.Parallel()
+	builder := build.New(build.Options{Workers: 2})
+	busy := builder.Workers().Ask(fair.Wish{Namespace: "a"}, func() {})
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := builder.Build(t.Context(), build.Request{Namespace: "a", Tree: many(2, true)})
+		waiting <- err
+	}()
+	_, err := builder.Build(t.Context(), build.Request{Namespace: "b", Tree: many(2, true)})
+	check(t, err)
+	select {
+	case err := <-waiting:
+		t.Errorf("a namespace has both workers: %v", err)
+	default:
+	}
+	busy.Release()
+	check(t, <-waiting)
 }

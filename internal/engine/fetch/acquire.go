@@ -11,10 +11,9 @@ import (
 // Acquire gives the artifact, from the cache if it is there. However many ask for the same artifact at once, it is
 // downloaded once; who stops asking disturbs neither the others nor the download.
 //
-// A source that is away is not waited for. While there is no answer within Options.Answer, or no artifact within
-// Options.Patience, the download goes on without those who asked. What failed is tried again only after a delay, which
-// grows to half a minute; who asks sooner is told at once how it failed. An artifact with another URL or digest, or one
-// that was stored anew, is another one in this respect.
+// Nobody waits for long: without an artifact within Options.Patience, the download goes on without those who asked. What
+// failed is tried again only after a delay, which grows to half a minute; who asks sooner is told at once how it failed. An
+// artifact with another URL or digest, or one that was stored anew, is another one in this respect.
 //
 // The error is a failure that names the URL. With ErrUnavailable and ErrStatus it waits for the time in which another try
 // may tell more. With ErrDigest, ErrTooLarge, ErrArtifact and the errors of package archive it is retried. Else it is
@@ -22,13 +21,13 @@ import (
 //
 // Whoever names the digest of an artifact that is in the cache gets it, whatever the URL says.
 func (c *Cache) Acquire(ctx context.Context, a Artifact) (*Lease, error) {
-	revision := a.Revision
-	a.Revision = "" // The name makes no other artifact.
+	revision, namespace := a.Revision, a.Namespace
+	a.Revision, a.Namespace = "", "" // Neither makes another artifact.
 	want, err := parseDigest(a.Digest)
 	if err != nil {
 		return nil, explain(a, revision, 0, err)
 	}
-	found, shared := c.join(a, want) //nolint:contextcheck // A flight belongs to all who wait for it.
+	found, shared := c.join(a, namespace, want) //nolint:contextcheck // A flight belongs to all who wait for it.
 	if shared != nil {
 		found = c.await(ctx, shared)
 	} else if found.entry != nil {
@@ -54,7 +53,7 @@ type found struct {
 }
 
 // join finds the artifact, or the flight that brings it, which it starts if there is none and its time has come.
-func (c *Cache) join(a Artifact, want sum) (found, *flight) {
+func (c *Cache) join(a Artifact, namespace string, want sum) (found, *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -76,7 +75,7 @@ func (c *Cache) join(a Artifact, want sum) (found, *flight) {
 	if wait := missing.until.Sub(now); missing.err != nil && wait > 0 {
 		return found{err: missing.err, after: wait}, nil
 	}
-	started := newFlight(a, want, now, missing.err)
+	started := newFlight(a, namespace, want, now, missing.err)
 	c.flights[a] = started
 	go c.fly(started)
 	return found{}, started
@@ -84,28 +83,18 @@ func (c *Cache) join(a Artifact, want sum) (found, *flight) {
 
 // await waits for a flight for as long as it may still bring something soon.
 func (c *Cache) await(ctx context.Context, f *flight) found {
-	flown := c.options.Clock.Since(f.began)
-	silence := c.options.Clock.NewTimer(c.options.Answer - flown)
-	defer silence.Stop()
-	patience := c.options.Clock.NewTimer(c.options.Patience - flown)
+	patience := c.options.Clock.NewTimer(c.options.Patience - c.options.Clock.Since(f.began))
 	defer patience.Stop()
-	answered, silent := f.answered, silence.C()
-	for {
-		select {
-		case <-f.done:
-			return f.found
-		case <-answered:
-			answered, silent = nil, nil
-		case <-silent:
-			return c.leave(f, f.unanswered())
-		case <-patience.C():
-			return c.leave(f, fmt.Errorf("%w: it is still on its way", ErrUnavailable))
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return c.leave(f, fmt.Errorf("%w (%w)", f.unanswered(), ctx.Err()))
-			}
-			return c.leave(f, ctx.Err())
+	select {
+	case <-f.done:
+		return f.found
+	case <-patience.C():
+		return c.leave(f, f.unfinished())
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return c.leave(f, fmt.Errorf("%w (%w)", f.unfinished(), ctx.Err()))
 		}
+		return c.leave(f, ctx.Err())
 	}
 }
 

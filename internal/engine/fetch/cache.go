@@ -8,13 +8,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/fair"
 )
 
 // Cache holds unpacked artifacts by digest. It is safe for concurrent use.
 type Cache struct {
 	clients Clients
 	options Options
-	slots   chan struct{} // one token for each download that may run
+	slots   *fair.Pool // for the downloads that run
 
 	mu      sync.Mutex
 	closed  bool
@@ -42,7 +43,7 @@ func New(clients Clients, options Options) *Cache {
 	return &Cache{
 		clients: clients,
 		options: options,
-		slots:   make(chan struct{}, options.Parallel),
+		slots:   fair.New(int64(options.Parallel), 0),
 		entries: map[string]*entry{},
 		idle:    list.New(),
 		flights: map[Artifact]*flight{},

@@ -57,6 +57,8 @@ type Artifact struct {
 	Digest string
 	// Size is the length of the tar.gz in bytes; 0 is unknown.
 	Size int64
+	// Namespace is for whom it is fetched: downloads take turns by it.
+	Namespace string
 	// Revision is what people call it. It appears in errors only.
 	Revision string
 	// Stored is when the source stored it, in UTC. An artifact that was stored anew is asked for without delay, however
@@ -90,9 +92,7 @@ type Options struct {
 	Parallel int
 	// Attempt bounds one download from request to last byte. Default 2 minutes.
 	Attempt time.Duration
-	// Answer is how long callers wait for a server that has not answered yet. Default 2 seconds.
-	Answer time.Duration
-	// Patience is how long callers wait for a download that is under way. Default 30 seconds.
+	// Patience is how long callers wait for a download that is under way. Default 10 seconds.
 	Patience time.Duration
 	// Clock is the time that callers wait, and that passes between attempts. Default: the real one.
 	Clock clock.Clock
@@ -106,8 +106,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.MaxDownload, 256<<20)
 	defaultTo(&o.Parallel, 8)
 	defaultTo(&o.Attempt, 2*time.Minute)
-	defaultTo(&o.Answer, 2*time.Second)
-	defaultTo(&o.Patience, 30*time.Second)
+	defaultTo(&o.Patience, 10*time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

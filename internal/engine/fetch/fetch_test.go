@@ -113,7 +113,7 @@ func open(t *testing.T, options fetch.Options) *fetch.Cache {
 	options.Dir = t.TempDir()
 	if options.Clock == nil {
 		// A slow machine is no slow server.
-		options.Answer, options.Patience, options.Attempt = time.Hour, time.Hour, time.Hour
+		options.Patience, options.Attempt = time.Hour, time.Hour
 	}
 	cache := fetch.New(factory, options)
 	t.Cleanup(func() {
@@ -511,4 +511,35 @@ func TestCloseEndsWaiting(t *testing.T) {
 	if _, err := cache.Acquire(t.Context(), s.artifact()); !errors.Is(err, fetch.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestNamespacesShareTheDownloads(t *testing.T) {
+	t.Parallel()
+	gate, begun := make(chan struct{}), make(chan struct{}, 2)
+	slow := func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		begun <- struct{}{}
+		<-gate
+		panic(http.ErrAbortHandler)
+	}
+	cache := open(t, fetch.Options{Parallel: 2})
+	var group sync.WaitGroup
+	for _, name := range []string{"a1", "a2"} {
+		artifact := serve(t, pack(t, name), slow).artifact()
+		artifact.Namespace = "a"
+		group.Go(func() {
+			if _, err := cache.Acquire(t.Context(), artifact); !errors.Is(err, fetch.ErrUnavailable) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	<-begun
+	<-begun
+	other := serve(t, pack(t, "b")).artifact()
+	other.Namespace = "b"
+	lease, err := cache.Acquire(t.Context(), other)
+	check(t, err)
+	lease.Release()
+	close(gate)
+	group.Wait()
 }

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/fair"
 )
 
 // flight is the one attempt to download an artifact that is under way, for all who wait for it.
 type flight struct {
-	artifact Artifact
-	want     sum
-	began    time.Time
-	before   error           // why the last attempt failed, if there was one
-	ctx      context.Context //nolint:containedctx // The flight outlives the call that started it.
-	cancel   context.CancelFunc
-	answered chan struct{} // closed when the server gives the artifact
-	done     chan struct{} // closed when found is there
+	artifact  Artifact
+	namespace string // of whoever asked first
+	want      sum
+	began     time.Time
+	before    error           // why the last attempt failed, if there was one
+	ctx       context.Context //nolint:containedctx // The flight outlives the call that started it.
+	cancel    context.CancelFunc
+	answered  chan struct{} // closed when the server gives the artifact
+	done      chan struct{} // closed when found is there
 
 	// Under the cache's lock until done is closed.
 	waiting int
@@ -27,17 +29,22 @@ type flight struct {
 }
 
 // newFlight belongs to nobody's context: those who wait come and go.
-func newFlight(a Artifact, want sum, now time.Time, before error) *flight {
+func newFlight(a Artifact, namespace string, want sum, now time.Time, before error) *flight {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &flight{
-		artifact: a, want: want, began: now, before: before, ctx: ctx, cancel: cancel,
+		artifact: a, namespace: namespace, want: want, began: now, before: before, ctx: ctx, cancel: cancel,
 		answered: make(chan struct{}), done: make(chan struct{}), waiting: 1,
 	}
 }
 
-// unanswered is why there is no artifact yet. What the last attempt found says more than silence, and as long as it goes
+// unfinished is why there is no artifact yet. What the last attempt found says more than silence, and as long as it goes
 // on like this the error stays the same.
-func (f *flight) unanswered() error {
+func (f *flight) unfinished() error {
+	select {
+	case <-f.answered:
+		return fmt.Errorf("%w: it is still on its way", ErrUnavailable)
+	default:
+	}
 	if f.before != nil {
 		return f.before
 	}
@@ -54,20 +61,15 @@ func (c *Cache) fly(f *flight) {
 func (c *Cache) attempt(f *flight) (*entry, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, c.options.Attempt)
 	defer cancel()
-	placed := false
-	tree, count, err := c.download(ctx, f.artifact, f.want, func() error {
+	var slot *fair.Share
+	tree, count, err := c.download(ctx, f.artifact, f.want, func() (err error) {
 		close(f.answered)
-		select {
-		case c.slots <- struct{}{}:
-			placed = true
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("%w: too many others are downloaded: %w", ErrUnavailable, ctx.Err())
+		if slot, err = c.slots.Take(ctx, fair.Wish{Namespace: f.namespace}); err != nil {
+			return fmt.Errorf("%w: too many others are downloaded: %w", ErrUnavailable, err)
 		}
+		return nil
 	})
-	if placed {
-		<-c.slots
-	}
+	slot.Release()
 	c.options.Observer.Downloaded(count, err)
 	switch {
 	case f.ctx.Err() != nil:
