@@ -89,7 +89,7 @@ func defaultTo[T comparable](value *T, fallback T) {
 type Client struct {
 	options Options
 	adverts *advertCache
-	room    *room
+	room    room
 }
 
 // New returns a Client.

@@ -70,7 +70,7 @@ type indexer struct {
 // indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
 // is refused. All limits hold, whatever the pack claims. Large objects are put together in the room; the folder takes
 // them while they are read.
-func indexPack(ctx context.Context, s *spool, limits packLimits, room *room, dir string) (*pack, error) {
+func indexPack(ctx context.Context, s *spool, limits packLimits, room room, dir string) (*pack, error) {
 	count, err := checkPack(s, limits)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ type pack struct {
 	byHash  map[plumbing.Hash]int32
 	bases   baseCache
 	opened  opened
-	room    *room
+	room    room
 	dir     string // takes large objects while they are open
 	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
 	// in a tree can name an object at the end of a long chain, and many entries can name the same one.
@@ -88,11 +88,11 @@ func (p *pack) load(ctx context.Context, index int32) (content []byte, err error
 
 // with hands over an object while there is room for what it is made of.
 func (p *pack) with(ctx context.Context, index int32, use func(content []byte) error) error {
-	release, err := p.room.acquire(ctx, p.frames(index))
+	taken, err := p.room.take(ctx, p.frames(index))
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer taken.Release()
 	content, err := p.assemble(ctx, index)
 	if err != nil {
 		return err

@@ -20,11 +20,11 @@ type frame struct {
 
 // resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
 func (x *indexer) resolve(ctx context.Context) error {
-	release, err := x.room.acquire(ctx, x.roomForDeltas())
+	taken, err := x.room.take(ctx, x.roomForDeltas())
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer taken.Release()
 	for i := range x.objects {
 		if x.objects[i].kind.IsDelta() {
 			continue

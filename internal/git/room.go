@@ -3,7 +3,7 @@ package git
 import (
 	"context"
 
-	"golang.org/x/sync/semaphore"
+	"sluice.dev/sluice/internal/fair"
 )
 
 const (
@@ -18,25 +18,15 @@ const (
 
 // room is the memory that all fetches of a Client together have for large objects that deltas are applied to. Nobody
 // who holds some asks for more, so that everybody comes to the end.
-type room struct {
-	size int64
-	free *semaphore.Weighted
-}
+type room struct{ *fair.Pool }
 
 // newRoom makes room for one delta on the largest base.
-func newRoom(largest int64) *room {
-	size := framesAtOnce * max(largest, largeObject)
-	return &room{size: size, free: semaphore.NewWeighted(size)}
-}
+func newRoom(largest int64) room { return room{fair.New(framesAtOnce*max(largest, largeObject), 0)} }
 
-// acquire waits for so many bytes, or for all there are. The returned function gives them back.
-func (r *room) acquire(ctx context.Context, bytes int64) (release func(), err error) {
-	bytes = min(bytes, r.size)
+// take waits for so many bytes, or until nobody has any.
+func (r room) take(ctx context.Context, bytes int64) (*fair.Share, error) {
 	if bytes == 0 {
-		return func() {}, nil
+		return nil, nil
 	}
-	if err := r.free.Acquire(ctx, bytes); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return func() { r.free.Release(bytes) }, nil
+	return r.Take(ctx, fair.Wish{Weight: bytes})
 }

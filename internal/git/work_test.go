@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"sluice.dev/sluice/internal/fair"
 )
 
 // uncached is the size of a base that is not kept.
@@ -167,7 +169,7 @@ func TestLargeDeltasWaitForRoom(t *testing.T) {
 		index := func(ctx context.Context, content []byte) (*pack, error) {
 			return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, r, "")
 		}
-		release, err := r.acquire(t.Context(), r.size)
+		all, err := r.take(t.Context(), limits.delta*framesAtOnce)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,11 +194,11 @@ func TestLargeDeltasWaitForRoom(t *testing.T) {
 		if len(results) > 0 {
 			t.Error("large deltas did not wait")
 		}
-		release()
+		all.Release()
 		if err := <-results; err != nil {
 			t.Fatal(err)
 		}
-		if !r.free.TryAcquire(r.size) {
+		if all = r.Ask(fair.Wish{Weight: limits.delta * framesAtOnce}, func() {}); !all.Granted() {
 			t.Fatal("room was not given back")
 		}
 		go func() { _, err := p.load(t.Context(), lookUp(t, p, "leaf")); results <- err }()
@@ -204,7 +206,7 @@ func TestLargeDeltasWaitForRoom(t *testing.T) {
 		if len(results) > 0 {
 			t.Error("reading did not wait")
 		}
-		r.free.Release(r.size)
+		all.Release()
 		if err := <-results; err != nil {
 			t.Error(err)
 		}
@@ -239,10 +241,11 @@ func TestLargeOpenFilesAreNotInMemory(t *testing.T) {
 	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if !p.room.free.TryAcquire(p.room.size) {
+	all := p.room.Ask(fair.Wish{Weight: limits.delta * framesAtOnce}, func() {})
+	if !all.Granted() {
 		t.Error("an open file holds room")
 	}
-	p.room.free.Release(p.room.size)
+	all.Release()
 	if got, err := openAll(t.Context(), p, lookUp(t, p, "leaf")); err != nil || got != "leaf" {
 		t.Errorf("another file meanwhile: %q, %v", got, err)
 	}

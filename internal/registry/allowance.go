@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
+	"sluice.dev/sluice/internal/fair"
 )
 
 const (
@@ -23,12 +23,12 @@ const (
 //
 // The zero value is no Allowance. One caller at a time may use it.
 type Allowance struct {
-	shared *semaphore.Weighted
+	shared *fair.Pool
 	weight int64
 
 	mu    sync.Mutex
 	bytes int64
-	taken bool
+	taken *fair.Share
 }
 
 // Allowance makes one that has taken nothing.
@@ -41,25 +41,22 @@ func (c *Client) Allowance() *Allowance {
 func (a *Allowance) Release() (taken bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	taken = a.taken
-	if taken {
-		a.shared.Release(a.weight)
-	}
-	a.bytes, a.taken = 0, false
+	taken = a.taken != nil
+	a.taken.Release()
+	a.bytes, a.taken = 0, nil
 	return taken
 }
 
 // count waits before more bytes are held than are free.
-func (a *Allowance) count(ctx context.Context, bytes int) error {
+func (a *Allowance) count(ctx context.Context, bytes int) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.bytes += int64(bytes); a.taken || a.bytes <= freeBytes {
+	if a.bytes += int64(bytes); a.taken != nil || a.bytes <= freeBytes {
 		return nil
 	}
-	if err := a.shared.Acquire(ctx, a.weight); err != nil {
+	if a.taken, err = a.shared.Take(ctx, fair.Wish{Weight: a.weight}); err != nil {
 		return fmt.Errorf("wait until fewer large answers of registries are in memory: %w", err)
 	}
-	a.taken = true
 	return nil
 }
 

@@ -12,10 +12,10 @@ import (
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -100,7 +100,7 @@ type Client struct {
 	sessions *lru.Cache[string, *session]
 	schemes  *lru.Cache[string, string]
 	lists    *lru.Cache[string, tagList]
-	held     *semaphore.Weighted
+	held     *fair.Pool
 }
 
 // New returns a Client.
@@ -126,6 +126,6 @@ func New(options Options) (*Client, error) {
 	}
 	options = options.withDefaults()
 	return &Client{
-		options: options, sessions: sessions, schemes: schemes, lists: lists, held: semaphore.NewWeighted(options.MaxHeldBytes),
+		options: options, sessions: sessions, schemes: schemes, lists: lists, held: fair.New(options.MaxHeldBytes, 0),
 	}, nil
 }
