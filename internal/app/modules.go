@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -65,7 +64,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 	}
 	woken := wakes.New()
 	watcher, err := watch.New(watch.Options{
-		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
+		Connect: func(id watch.Identity) (metadata.Interface, watch.Mapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,

@@ -28,17 +28,11 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	r.memory.resume(r.attemptName())
-	failed, shut, err := r.applyStages(ctx, r.toApply(made))
-	if err != nil {
-		return false, errors.Join(err, r.saveProgress(ctx))
+	done, err := r.applyStages(ctx, r.toApply(made))
+	if done {
+		err = r.letIgnoredGo(ctx, made)
 	}
-	if shut && len(failed) == 0 {
-		failed = r.overdue()
-	}
-	if len(failed) > 0 || shut {
-		return false, errors.Join(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.saveProgress(ctx))
-	}
-	if err := r.letIgnoredGo(ctx, made); err != nil {
+	if !done || err != nil {
 		return false, errors.Join(err, r.saveProgress(ctx))
 	}
 	if err := r.applied(ctx, made); err != nil {
@@ -68,18 +62,22 @@ func (r *round) toApply(made *render) []object {
 	return todo
 }
 
-// applyStages applies objects until a stage fails. Shut says that it stopped in front of a gate.
-func (r *round) applyStages(ctx context.Context, todo []object) (failed []memberError, shut bool, err error) {
+// applyStages applies objects until a stage fails, or a gate is shut, which is an error only once that is overdue.
+func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err error) {
 	slices.SortStableFunc(todo, func(a, b object) int { return cmp.Compare(a.stage, b.stage) })
 	for len(todo) > 0 {
 		stage := todo[0].stage
-		if shut, err := r.gates(ctx, todo); shut || err != nil {
-			return nil, shut, err
+		switch shut, err := r.gates(ctx, todo); {
+		case err != nil:
+			return false, err
+		case shut:
+			return false, r.overdue()
 		}
 		end := slices.IndexFunc(todo, func(o object) bool { return o.stage != stage })
 		if end < 0 {
 			end = len(todo)
 		}
+		shut, failed := false, []memberError(nil)
 		results := r.applyAll(ctx, todo[:end])
 		for _, one := range results {
 			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()); {
@@ -94,11 +92,11 @@ func (r *round) applyStages(ctx context.Context, todo []object) (failed []member
 		}
 		if len(failed) > 0 || shut {
 			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...))
-			return failed, shut, nil
+			return false, cmp.Or(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.overdue())
 		}
 		todo = todo[end:]
 	}
-	return nil, false, nil
+	return true, nil
 }
 
 // progress remembers what came of an object until it is in the record.
@@ -181,7 +179,7 @@ func (r *round) saveProgress(ctx context.Context) error {
 	if err := r.store(ctx, func(record *modulesv1.Inventory) { fold(record, done) }); err != nil {
 		return err
 	}
-	r.memory.progress = map[key]progress{}
+	clear(r.memory.progress)
 	return nil
 }
 
@@ -210,7 +208,7 @@ func (r *round) applied(ctx context.Context, made *render) error {
 	if err != nil {
 		return err
 	}
-	r.memory.begin()
+	r.memory.resume("")
 	r.memory.unhealthySince = time.Time{}
 	r.memory.blindAt = now.Add(r.in.interval())
 	return nil
@@ -245,14 +243,12 @@ func (r *round) attemptName() string {
 	return fmt.Sprint(attempt.RenderDigest, attempt.StartedAt.Unix(), attempt.Release.Digest)
 }
 
-// begin forgets what an earlier attempt had applied.
-func (mem *memory) begin() { mem.attempt, mem.progress = "", map[key]progress{} }
-
 // resume keeps what this attempt has applied already, and nothing else.
 func (mem *memory) resume(attempt string) {
-	if mem.attempt != attempt || mem.progress == nil {
-		mem.attempt, mem.progress = attempt, map[key]progress{}
+	if mem.attempt != attempt {
+		clear(mem.progress)
 	}
+	mem.attempt = attempt
 }
 
 // watch asks for the watches that the members need.

@@ -47,7 +47,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
 		StartedAt: metav1.NewTime(r.engine.clock.Now()),
 	}
-	r.memory.begin()
+	r.memory.resume("")
 	if r.record == nil {
 		if err := r.create(ctx, attempt, union, deletion); err != nil {
 			return true, err

@@ -139,7 +139,6 @@ type Records interface {
 type Outcome struct {
 	// Inventory is the record after the round; nil when there is none, or none any more. It must not be changed.
 	Inventory *modulesv1.Inventory
-	Phase     modulesv1.Phase
 	// Applied, Healed and Pruned count members: applied for an attempt, brought back to what they were, removed.
 	Applied, Healed, Pruned int
 	// Settled says that no attempt is under way: the target, or what is held, is applied in full.

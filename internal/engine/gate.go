@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
 	"sluice.dev/sluice/internal/failure"
@@ -52,8 +53,8 @@ func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error)
 	return shut, nil
 }
 
-// overdue are the gates that should have opened by now.
-func (r *round) overdue() []memberError {
+// overdue is the failure of gates that should have opened by now.
+func (r *round) overdue() error {
 	if r.engine.clock.Now().Sub(r.record.Data.Attempt.StartedAt.Time) < r.in.Spec.GetTimeout() {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (r *round) overdue() []memberError {
 	for _, problem := range r.out.Waiting {
 		late = append(late, memberError{problem.Ref, fmt.Errorf("%s, which others need, is not ready: %s", describe(problem.Ref), problem.Message)})
 	}
-	return late
+	return joined(StageApply, modulesv1.ApplyFailedReason, late)
 }
 
 // gate is a CRD that was applied, and the kind that it defines.

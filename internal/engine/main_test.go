@@ -20,7 +20,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -313,7 +312,7 @@ func (r *rig) start(m *mortal) {
 	}})
 	check(r.t, err)
 	watcher, err := watch.New(watch.Options{
-		Connect: func(id watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
+		Connect: func(id watch.Identity) (metadata.Interface, watch.Mapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,

@@ -67,7 +67,7 @@ type checked struct {
 func (e *Engine) memory(in Installation) *memory {
 	fresh := &memory{
 		uid: in.UID, verifyAt: e.firstVerification(in.UID),
-		unmade: map[key]bool{}, gates: map[key]gate{}, fights: fights{},
+		progress: map[key]progress{}, unmade: map[key]bool{}, gates: map[key]gate{}, fights: fights{},
 	}
 	known, loaded := e.memories.LoadOrStore(in.Key(), fresh)
 	mem, _ := known.(*memory)

@@ -197,7 +197,6 @@ func (r *round) waitFor(ref cluster.Ref, message string) {
 func (r *round) conclude() Outcome {
 	r.out.Inventory = r.record
 	if r.record != nil {
-		r.out.Phase = r.record.Data.Phase
 		r.out.Settled = r.record.Data.Attempt == nil && r.record.Data.Phase == modulesv1.PhaseInstalled
 	}
 	r.out.Unwatched, r.out.Unused = r.unwatched(), r.unused()

@@ -13,7 +13,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	kmeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -160,7 +159,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	check(t, err)
 	woken := wakes.New()
 	watcher, err := watch.New(watch.Options{
-		Connect: func(id watch.Identity) (metadata.Interface, kmeta.RESTMapper, error) {
+		Connect: func(id watch.Identity) (metadata.Interface, watch.Mapper, error) {
 			return connector.Connect(cluster.Identity(id))
 		},
 		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,

@@ -28,7 +28,7 @@ const (
 )
 
 // connect opens the API server as an identity; cluster.Connector's method of that name does.
-type connect func(cluster.Identity) (metadata.Interface, meta.RESTMapper, error)
+type connect func(cluster.Identity) (metadata.Interface, cluster.Mapper, error)
 
 // Awaited is what an installation waits for: an object of a name, or any object of a kind to go.
 type Awaited struct {

@@ -1,11 +1,9 @@
 package build
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,18 +19,16 @@ const (
 	generatedRoot = "/generated"
 )
 
-// errReadOnly answers to all that would change something.
-var errReadOnly = errors.New("the artifact is read-only")
-
-// confined is a read-only file system of the artifact and of generated files, and of nothing else.
+// confined is a file system of the artifact and of generated files, and of nothing else.
 type confined struct {
+	// Whatever no build needs is asked of an empty file system in memory: what is written there is never read.
+	filesys.FileSystem
+
 	from    source
 	overlay map[string][]byte // by path
 	quotes  *quotes
 	refusal error // the first thing that was asked for and is not allowed
 }
-
-var _ filesys.FileSystem = (*confined)(nil)
 
 // inside is the name in the artifact that a path stands for.
 func inside(file string) (string, bool) {
@@ -156,24 +152,3 @@ func (c *confined) Glob(pattern string) ([]string, error) {
 	slices.Sort(matched)
 	return matched, nil
 }
-
-// Open is not needed to build.
-func (c *confined) Open(string) (filesys.File, error) { return nil, errReadOnly }
-
-// Walk is not needed to build.
-func (c *confined) Walk(string, filepath.WalkFunc) error { return errReadOnly }
-
-// Create changes nothing.
-func (c *confined) Create(string) (filesys.File, error) { return nil, errReadOnly }
-
-// Mkdir changes nothing.
-func (c *confined) Mkdir(string) error { return errReadOnly }
-
-// MkdirAll changes nothing.
-func (c *confined) MkdirAll(string) error { return errReadOnly }
-
-// RemoveAll changes nothing.
-func (c *confined) RemoveAll(string) error { return errReadOnly }
-
-// WriteFile changes nothing.
-func (c *confined) WriteFile(string, []byte) error { return errReadOnly }

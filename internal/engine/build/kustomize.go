@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -21,7 +22,7 @@ func (j *job) render(from source) (output, error) {
 	if !j.kustomized() {
 		return j.plain(from, false)
 	}
-	tree := &confined{from: from, overlay: map[string][]byte{}, quotes: newQuotes(j.Substitute)}
+	tree := &confined{FileSystem: filesys.MakeEmptyDirInMemory(), from: from, overlay: map[string][]byte{}, quotes: newQuotes(j.Substitute)}
 	at, err := j.prepare(tree)
 	if err != nil {
 		return output{}, tree.explain(err)

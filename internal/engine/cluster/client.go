@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -97,12 +99,7 @@ func (c *Client) segments(verb string, ref Ref) ([]string, error) {
 
 // pathable says that each of the segments stays one segment of a path.
 func pathable(segments ...string) bool {
-	for _, segment := range segments {
-		if len(content.IsPathSegmentName(segment)) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(segments, func(segment string) bool { return len(content.IsPathSegmentName(segment)) > 0 })
 }
 
 func groupSegments(version schema.GroupVersion) []string {
@@ -119,22 +116,35 @@ func (c *Client) invalid(verb string, ref Ref, detail string) error {
 // send sends a request for one object and reads the metadata that it is answered with. An API server that is busy is
 // asked again when it says so, maxRetries times.
 func (c *Client) send(ctx context.Context, verb string, ref Ref, request *rest.Request) (*metav1.PartialObjectMetadata, int, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	status := 0
-	result := request.MaxRetries(maxRetries).SetHeader("Accept", acceptMetadata).Do(ctx).StatusCode(&status)
-	if err := result.Error(); err != nil {
-		return nil, status, c.explain(verb, ref, err)
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, status, c.explain(verb, ref, err)
-	}
 	answer := &metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, status, c.explain(verb, ref, fmt.Errorf("read the answer: %w", err))
+	status, err := c.ask(ctx, verb, ref, request.SetHeader("Accept", acceptMetadata), answer)
+	if err != nil {
+		return nil, status, err
 	}
 	return answer, status, nil
+}
+
+// ask sends a request and reads the answer, as JSON.
+func (c *Client) ask(ctx context.Context, verb string, ref Ref, request *rest.Request, answer any) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	result := request.MaxRetries(maxRetries).Do(ctx).StatusCode(&status)
+	if err := result.Error(); err != nil {
+		return status, c.explain(verb, ref, err)
+	}
+	raw, err := result.Raw()
+	if err == nil {
+		err = json.Unmarshal(raw, answer)
+	}
+	if err != nil {
+		return status, c.explain(verb, ref, fmt.Errorf("read the answer: %w", err))
+	}
+	return status, nil
+}
+
+// inJSON asks for an answer in JSON, whatever the client would rather have.
+func inJSON(request *rest.Request) *rest.Request {
+	return request.SetHeader("Accept", runtime.ContentTypeJSON)
 }
 
 func refOf(object *unstructured.Unstructured) Ref {

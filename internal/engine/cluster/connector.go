@@ -1,38 +1,28 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
 
-const (
-	defaultClients      = 1024
-	defaultRefreshEvery = 5 * time.Second
-	defaultTimeout      = time.Minute
-	// discoveryTimeout bounds a look at the API server's kinds, which no caller's context reaches.
-	discoveryTimeout = 30 * time.Second
-)
+// discoveryTimeout bounds a look at the API server's kinds, which no caller's context reaches.
+const discoveryTimeout = 30 * time.Second
 
 // Options tune a Connector; the zero value works.
 type Options struct {
 	// Clock spaces the looks at the API server's kinds; nil means the real one.
 	Clock clock.PassiveClock
-	// QPS and Burst bound the requests of all identities together. 0 leaves it to the API server's priority and
-	// fairness, which queues every ServiceAccount by itself, so that a busy one does not delay the others.
-	QPS   float32
-	Burst int
 	// Clients is how many identities are remembered; 0 means 1024. A forgotten one is made again when it is asked for.
 	Clients int
 	// RefreshEvery is how often at most, after a few in quick succession, the API server is asked for its kinds because
@@ -58,7 +48,7 @@ type Connector struct {
 }
 
 // NewConnector makes a Connector. It asks the API server nothing yet. The configuration's own limits of requests are
-// not used; see Options.
+// not used.
 func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 	options = options.withDefaults()
 	wire, err := rest.TransportFor(config)
@@ -73,7 +63,7 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remember clients: %w", err)
 	}
-	c := &Connector{config: configFor(config, options), timeout: options.RequestTimeout, wire: wire, clients: clients}
+	c := &Connector{config: configFor(config), timeout: options.RequestTimeout, wire: wire, clients: clients}
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &http.Client{Transport: wire, Timeout: discoveryTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -89,25 +79,17 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Clients == 0 {
-		o.Clients = defaultClients
-	}
-	if o.RefreshEvery == 0 {
-		o.RefreshEvery = defaultRefreshEvery
-	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = defaultTimeout
-	}
+	o.Clients = cmp.Or(o.Clients, 1024)
+	o.RefreshEvery = cmp.Or(o.RefreshEvery, 5*time.Second)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
 	return o
 }
 
-// configFor is what all clients share: the limits of requests and the way bodies are read.
-func configFor(config *rest.Config, options Options) *rest.Config {
+// configFor is what all clients share: the way bodies are read, and no limits of requests. These are left to the API
+// server's priority and fairness, which queues every ServiceAccount by itself, so that a busy one does not delay the others.
+func configFor(config *rest.Config) *rest.Config {
 	shared := metadata.ConfigFor(config)
 	shared.QPS, shared.Burst, shared.RateLimiter = -1, 0, nil
-	if options.QPS > 0 {
-		shared.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(options.QPS, max(options.Burst, 1))
-	}
 	if shared.WarningHandler == nil && shared.WarningHandlerWithContext == nil {
 		// The default writes to a log of its own.
 		shared.WarningHandler = rest.NoWarnings{}
@@ -140,7 +122,7 @@ func (c *Connector) As(id Identity) (*Client, error) {
 }
 
 // Connect is what a watch needs to work as an identity.
-func (c *Connector) Connect(id Identity) (metadata.Interface, meta.RESTMapper, error) {
+func (c *Connector) Connect(id Identity) (metadata.Interface, Mapper, error) {
 	client, err := c.As(id)
 	if err != nil {
 		return nil, nil, err

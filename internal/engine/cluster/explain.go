@@ -230,19 +230,9 @@ func causes(status *metav1.Status) []metav1.StatusCause {
 }
 
 func hasCause(status *metav1.Status, want metav1.CauseType) bool {
-	for _, cause := range causes(status) {
-		if cause.Type == want {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(causes(status), func(cause metav1.StatusCause) bool { return cause.Type == want })
 }
 
 func containsAny(text string, words []string) bool {
-	for _, word := range words {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }

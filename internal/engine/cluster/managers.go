@@ -212,22 +212,31 @@ type Management struct {
 // Manage replaces what is recorded of an object's managers, in the one version that is given, and changes nothing else
 // but labels. Another version is a *ChangedError.
 func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Management) (Applied, error) {
-	segments, err := c.segments("patch", ref)
-	if err != nil {
-		return Applied{}, err
-	}
 	metadata := map[string]any{"uid": only.UID, "resourceVersion": only.ResourceVersion, "managedFields": set.Entries}
 	if len(set.Labels) > 0 {
 		metadata["labels"] = set.Labels
 	}
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return Applied{}, c.invalid("patch", ref, err.Error())
-	}
-	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body).Param("fieldManager", set.Manager)
-	answer, _, err := c.send(ctx, "patch", ref, request)
+	answer, err := c.patchMetadata(ctx, "patch", ref, metadata, set.Manager)
 	if err != nil {
 		return Applied{}, err
 	}
 	return appliedOf(answer, set.Manager), nil
+}
+
+// patchMetadata merges fields into an object's metadata.
+func (c *Client) patchMetadata(ctx context.Context, verb string, ref Ref, metadata map[string]any, manager string) (*metav1.PartialObjectMetadata, error) {
+	segments, err := c.segments(verb, ref)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, c.invalid(verb, ref, err.Error())
+	}
+	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body)
+	if manager != "" {
+		request.Param("fieldManager", manager)
+	}
+	answer, _, err := c.send(ctx, verb, ref, request)
+	return answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/flowcontrol"
@@ -52,21 +53,25 @@ func (m *mapper) doubt() {
 	m.outdated = true
 }
 
-// find asks the known kinds, and once more after a look when they do not have the answer.
-func find[T any](m *mapper, ask func(*known) (T, error)) (T, error) {
+// Mapper tells the resource of a kind, and its scope.
+type Mapper interface {
+	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
+// RESTMapping asks the known kinds, and once more after a look when they do not have the answer.
+func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	seen, outdated := m.current()
 	if seen != nil && !outdated {
-		found, err := ask(seen)
+		found, err := seen.RESTMapping(kind, versions...)
 		if !meta.IsNoMatchError(err) {
 			return found, err
 		}
 	}
 	fresh, err := m.look(seen)
 	if err != nil {
-		var none T
-		return none, err
+		return nil, err
 	}
-	return ask(fresh)
+	return fresh.RESTMapping(kind, versions...)
 }
 
 func (m *mapper) current() (seen *known, outdated bool) {

@@ -2,13 +2,11 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 )
@@ -37,19 +35,9 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	result := c.rest.Get().AbsPath(segments...).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, c.explain("get", ref, err)
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, c.explain("get", ref, err)
-	}
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(raw); err != nil {
-		return nil, c.explain("get", ref, fmt.Errorf("read the answer: %w", err))
+	if _, err := c.ask(ctx, "get", ref, inJSON(c.rest.Get().AbsPath(segments...)), object); err != nil {
+		return nil, err
 	}
 	return object, nil
 }
@@ -63,9 +51,11 @@ func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, names
 	}
 	more := ""
 	for {
-		page, err := c.objects(ctx, segments[:len(segments)-1], labelSelector, more)
-		if err != nil {
-			return c.explain("list", Ref{GVK: gvk, Namespace: namespace}, err)
+		request := c.rest.Get().AbsPath(segments[:len(segments)-1]...).Param("labelSelector", labelSelector).Param("continue", more).
+			Param("limit", strconv.Itoa(objectsPage))
+		page := &unstructured.UnstructuredList{}
+		if _, err := c.ask(ctx, "list", Ref{GVK: gvk, Namespace: namespace}, inJSON(request), page); err != nil {
+			return err
 		}
 		for i := range page.Items {
 			visit(&page.Items[i])
@@ -74,18 +64,6 @@ func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, names
 			return nil
 		}
 	}
-}
-
-func (c *Client) objects(ctx context.Context, path []string, labelSelector, more string) (*unstructured.UnstructuredList, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	raw, err := c.rest.Get().AbsPath(path...).Param("labelSelector", labelSelector).Param("continue", more).
-		Param("limit", strconv.Itoa(objectsPage)).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	page := &unstructured.UnstructuredList{}
-	return page, page.UnmarshalJSON(raw)
 }
 
 // List reads the metadata of the kind's objects, page by page, in the API server's order, which is by name. An empty

@@ -2,11 +2,9 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Release ends a manager's part in the object as it was seen last: labels are stripped, so that it no longer counts as a
@@ -14,10 +12,6 @@ import (
 // stays. It is one merge patch that holds for the uid and resourceVersion of live alone: another one is a *ChangedError,
 // an object that is gone ErrNotFound. A label that is not there is no error.
 func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manager string, labels []string) error {
-	segments, err := c.segments("release", ref)
-	if err != nil {
-		return err
-	}
 	if live.GetResourceVersion() == "" {
 		return c.invalid("release", ref, "no resourceVersion is given, so that it could undo somebody else's change")
 	}
@@ -29,11 +23,7 @@ func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manag
 	if fields := live.GetManagedFields(); slices.ContainsFunc(fields, byManager(manager)) {
 		metadata["managedFields"] = without(fields, manager)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return c.invalid("release", ref, err.Error())
-	}
-	_, _, err = c.send(ctx, "release", ref, c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body))
+	_, err := c.patchMetadata(ctx, "release", ref, metadata, "")
 	return err
 }
 

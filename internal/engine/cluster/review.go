@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,18 +24,10 @@ func (c *Client) MayList(ctx context.Context, resource schema.GroupResource, nam
 	if err != nil {
 		return false, c.invalid("create", ref, err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	raw, err := c.rest.Post().AbsPath("apis", authorizationv1.GroupName, "v1", "selfsubjectaccessreviews").
-		MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Body(body).Do(ctx).Raw()
-	if err != nil {
-		return false, c.explain("create", ref, err)
-	}
-	if err := json.Unmarshal(raw, review); err != nil {
-		return false, c.explain("create", ref, fmt.Errorf("read the answer: %w", err))
-	}
-	return review.Status.Allowed, nil
+	request := c.rest.Post().AbsPath("apis", authorizationv1.GroupName, "v1", "selfsubjectaccessreviews").
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+	_, err = c.ask(ctx, "create", ref, inJSON(request), review)
+	return err == nil && review.Status.Allowed, err
 }
 
 // Resource is the resource of a kind. It costs no call when the kind is known, and is ErrNoKind when it is not.

@@ -2,14 +2,11 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -94,20 +91,8 @@ func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into
 		// It is asked as the controller, of a group that somebody else has written.
 		return c.invalid("look up", ref, "its group or its version cannot stand in a path")
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	result := c.rest.Get().AbsPath(segments...).MaxRetries(maxRetries).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
-	if err := result.Error(); err != nil {
-		return c.explain("look up", ref, err)
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return c.explain("look up", ref, err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return c.explain("look up", ref, fmt.Errorf("read the answer: %w", err))
-	}
-	return nil
+	_, err := c.ask(ctx, "look up", ref, inJSON(c.rest.Get().AbsPath(segments...)), into)
+	return err
 }
 
 // confirmDeleted is nil when the kind is not served and has no CRD either: its objects went with it. A CRD that serves

@@ -64,9 +64,3 @@ func stages() map[schema.GroupKind]int {
 		{Kind: "Service"}:                                        StageSupport,
 	}
 }
-
-// Gate says whether objects of the kind have to be ready before the next stage: a CRD established, a Namespace active.
-func Gate(gvk schema.GroupVersionKind) bool {
-	kind := gvk.GroupKind()
-	return kind == definitions().GroupKind() || kind == schema.GroupKind{Kind: "Namespace"}
-}

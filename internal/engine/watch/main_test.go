@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -215,7 +214,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 	}
 	ears := &heard{}
 	options := watch.Options{
-		Connect: func(identity watch.Identity) (metadata.Interface, meta.RESTMapper, error) {
+		Connect: func(identity watch.Identity) (metadata.Interface, watch.Mapper, error) {
 			as := *shared
 			if identity.ServiceAccount != "" {
 				as.Transport = impersonating{shared.Transport, identity}

@@ -66,11 +66,16 @@ const (
 	Lost
 )
 
+// Mapper tells the resource of a kind, and its scope.
+type Mapper interface {
+	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
 // Options configure a Watcher.
 type Options struct {
 	// Connect opens the API server for an identity. It is asked again at each attempt and should keep what it makes.
 	// Required.
-	Connect func(Identity) (metadata.Interface, meta.RESTMapper, error)
+	Connect func(Identity) (metadata.Interface, Mapper, error)
 	// Label is the label by which members are found; its value names one owner. Required.
 	Label string
 	// LabelValue is the value of the label for an owner; nil means the owner's own name.
