@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // apply applies the members that the attempt is to change, stage by stage, and writes down what came of it: in one
@@ -39,9 +37,9 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	if len(r.engine.parts.Watcher.Problems(r.key())) > 0 {
+	if len(r.watcher.Problems(r.key())) > 0 {
 		// A kind may have come with what was just applied.
-		r.engine.parts.Watcher.Retry(r.key())
+		r.watcher.Retry(r.key())
 	}
 	return true, nil
 }
@@ -151,25 +149,6 @@ func (r *round) taker() *taker {
 	}
 }
 
-// seen is what the watch has of a member that carries this installation's label; nil when it has nothing.
-func (r *round) seen(m *modulesv1.Member) *watch.Meta {
-	if m == nil {
-		return nil
-	}
-	if meta, _ := r.state(m); meta != nil && meta.PartOf == r.id() {
-		return meta
-	}
-	return nil
-}
-
-// wrote tells the watcher what the API server answered, so that the event of the write is no news.
-func (r *round) wrote(o object, applied cluster.Applied) {
-	r.engine.parts.Watcher.Wrote(r.key(), watched(refOfObject(o.Unstructured)), watch.Written{
-		UID: applied.UID, ResourceVersion: applied.ResourceVersion, Generation: applied.Generation,
-		Manager: r.manager(), Fingerprint: applied.Fingerprint, Kept: applied.Kept,
-	})
-}
-
 // saveProgress writes down what was applied, if anything was.
 func (r *round) saveProgress(ctx context.Context) error {
 	if len(r.memory.progress) == 0 {
@@ -252,23 +231,7 @@ func (mem *memory) resume(attempt string) {
 }
 
 // watch asks for the watches that the members need.
-func (r *round) watch() {
-	set := map[watch.Subject]bool{}
-	for i := range r.record.Data.Members {
-		set[r.subject(&r.record.Data.Members[i])] = true
-	}
-	subjects := slices.SortedFunc(maps.Keys(set), watch.Subject.Compare)
-	if slices.Equal(subjects, r.memory.subjects) {
-		return
-	}
-	r.engine.parts.Watcher.Want(r.key(), r.manager(), subjects)
-	r.memory.subjects = subjects
-}
-
-// subject is what has to be watched for a member.
-func (r *round) subject(m *modulesv1.Member) watch.Subject {
-	return watch.Subject{Identity: watch.Identity(r.in.Identity), GVK: kindOf(m), Namespace: m.Namespace}
-}
+func (r *round) watch() { r.sight.watch(r.record.Data.Members) }
 
 // maxNotes is how many notes of one reason a round gives.
 const maxNotes = 5

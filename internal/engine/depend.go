@@ -21,17 +21,16 @@ func (r *round) depend(ctx context.Context) error {
 	}
 	var missing []string
 	r.out.Depends = nil
-	for _, dependency := range r.in.Spec.DependsOn {
+	for _, one := range r.in.Spec.DependsOn {
 		if r.over(ctx) != nil {
 			return late(StageDepend)
 		}
-		ref, err := r.dependency(dependency)
+		ref, err := dependency(r.client, r.in.Namespace, one)
 		if err == nil {
 			r.out.Depends = append(r.out.Depends, ref)
-			err = r.ready(ctx, ref, dependency.ReadyExpr)
+			err = r.ready(ctx, ref, one.ReadyExpr)
 		}
-		var stall *failure.Error
-		if errors.As(err, &stall) && stall.Disposition == failure.Stalls {
+		if err != nil && failure.Of(err).Disposition == failure.Stalls {
 			return failure.At(StageDepend, err)
 		}
 		if err != nil {
@@ -46,18 +45,18 @@ func (r *round) depend(ctx context.Context) error {
 }
 
 // dependency is the object that is meant: in the same namespace, or of a kind that has none.
-func (r *round) dependency(d modulesv1.Dependency) (cluster.Ref, error) {
+func dependency(client *cluster.Client, namespace string, d modulesv1.Dependency) (cluster.Ref, error) {
 	version, err := schema.ParseGroupVersion(d.APIVersion)
 	if err != nil {
 		return cluster.Ref{}, failure.Stall(modulesv1.DependencyNotReadyReason, fmt.Errorf("dependsOn: %w", err))
 	}
 	ref := cluster.Ref{GVK: version.WithKind(d.Kind), Name: d.Name}
-	namespaced, err := r.client.Namespaced(ref.GVK)
+	namespaced, err := client.Namespaced(ref.GVK)
 	if err != nil && !errors.Is(err, cluster.ErrNoKind) {
 		return ref, err
 	}
 	if namespaced || err != nil {
-		ref.Namespace = r.in.Namespace
+		ref.Namespace = namespace
 	}
 	return ref, nil
 }

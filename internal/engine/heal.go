@@ -8,7 +8,6 @@ import (
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // heal applies again the members that are not as they were applied, each with one call, and no others. Nothing is
@@ -60,18 +59,6 @@ func (r *round) drifted() map[key]bool {
 		}
 	}
 	return drifted
-}
-
-// hasDrifted says that the watch sees a member otherwise than it was applied.
-func (r *round) hasDrifted(m *modulesv1.Member, meta *watch.Meta) bool {
-	switch {
-	case meta == nil:
-		return true
-	case meta.Deleting:
-		// It goes whatever is applied to it. Its end is another event.
-		return false
-	}
-	return string(meta.UID) != m.UID || meta.PartOf != r.id() || meta.Fingerprint(r.manager()) != m.Fingerprint
 }
 
 // restore applies members again and writes down what came of it, if that is anything new.

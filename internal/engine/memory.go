@@ -8,7 +8,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // memory is what is remembered of an installation between rounds. All of it can be lost: it only saves work.
@@ -40,8 +39,7 @@ type memory struct {
 	// verifying are the members that a full verification has still to apply.
 	verifying map[key]bool
 	// blindAt is when members that cannot be watched are applied once again; zero while all can be.
-	blindAt  time.Time
-	subjects []watch.Subject
+	blindAt time.Time
 }
 
 // progress is a member that was applied.

@@ -22,6 +22,8 @@ const budget = 2 * time.Minute
 
 // round is one look at an installation, and what follows from it.
 type round struct {
+	sight
+
 	engine  *Engine
 	in      Installation
 	memory  *memory
@@ -29,8 +31,6 @@ type round struct {
 	record  *modulesv1.Inventory
 	renders *rendering
 	out     Outcome
-	// name, label and fields are the installation's key, InstallationID and Manager.
-	name, label, fields string
 
 	// until is when the round begins nothing new any more.
 	until time.Time
@@ -64,8 +64,11 @@ func (e *Engine) round(in Installation) (made *round, end func()) {
 	mem := e.memory(in)
 	mem.mu.Lock()
 	made = &round{
+		sight: sight{
+			watcher: e.parts.Watcher, identity: in.Identity,
+			name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
+		},
 		engine: e, in: in, memory: mem, renders: &rendering{renders: e.renders, in: in},
-		name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
 		until: e.clock.Now().Add(budget), did: map[string]bool{},
 	}
 	return made, func() {
@@ -216,10 +219,6 @@ func (r *round) unused() []string {
 		return !own
 	})
 }
-
-func (r *round) key() string     { return r.name }
-func (r *round) id() string      { return r.label }
-func (r *round) manager() string { return r.fields }
 
 func (r *round) owner() owner {
 	return owner{r.label, r.fields, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}

@@ -5,9 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"sluice.dev/sluice/internal/engine/cluster"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // verifyEvery is the time between two full verifications; each installation has its own moment in it.
@@ -24,7 +21,7 @@ func (r *round) verifiable() bool {
 // it may be the API server alone that is not ready, for all installations at once.
 func (r *round) unseen(now time.Time) bool {
 	switch {
-	case len(r.blind()) == 0:
+	case len(r.blind(r.record.Data.Members)) == 0:
 		r.memory.blindAt = time.Time{}
 		return false
 	case r.memory.blindAt.IsZero():
@@ -53,7 +50,7 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	}
 	full, only := true, r.memory.verifying
 	if len(only) == 0 {
-		full, only = false, r.blind()
+		full, only = false, r.blind(r.record.Data.Members)
 	}
 	r.memory.blindAt = now.Add(r.in.interval())
 	known := index(r.record.Data.Members)
@@ -68,32 +65,4 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	err = r.restore(ctx, todo, false)
 	r.out.Verified = full && len(r.memory.verifying) == 0
 	return true, err
-}
-
-// blind are the members whose watch cannot be opened. Those whose watch is only not ready yet are not among them.
-func (r *round) blind() map[key]bool {
-	problems := r.engine.parts.Watcher.Problems(r.key())
-	if len(problems) == 0 {
-		return nil
-	}
-	unseen := make(map[watch.Subject]bool, len(problems))
-	for _, problem := range problems {
-		unseen[problem.Subject] = true
-	}
-	blind := map[key]bool{}
-	for i := range r.record.Data.Members {
-		if m := &r.record.Data.Members[i]; wanted(m) && unseen[r.subject(m)] {
-			blind[keyOf(m)] = true
-		}
-	}
-	return blind
-}
-
-// unwatched tells why members cannot be watched.
-func (r *round) unwatched() []Problem {
-	var told []Problem
-	for _, problem := range r.engine.parts.Watcher.Problems(r.key()) {
-		told = append(told, Problem{Ref: cluster.Ref{GVK: problem.Subject.GVK, Namespace: problem.Subject.Namespace}, Message: problem.Message})
-	}
-	return told
 }

@@ -2,21 +2,13 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
-	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/internal/failure"
 )
-
-// lookAgain is how soon members that cannot be watched are read again while they are not healthy.
-const lookAgain = 10 * time.Second
 
 // wait judges the health of all members of the release that was applied last. It never waits: what is not healthy is
 // told, and looked at again when the watch says that it changed.
@@ -25,11 +17,6 @@ func (r *round) wait(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	return r.out.Healthy, r.verdict()
-}
-
-// state is what the watch knows of a member.
-func (r *round) state(m *modulesv1.Member) (found *watch.Meta, known bool) {
-	return r.engine.parts.Watcher.State(r.key(), watched(refOf(m)))
 }
 
 // verdict says whether time is up for what is not healthy. What has failed is told at once, and watched all the same.
@@ -58,35 +45,25 @@ func (r *round) verdict() error {
 	return joined(StageHealth, modulesv1.HealthCheckFailedReason, lines)
 }
 
-// judge fills in Healthy and Waiting. A member is read only if its health needs the object, and only when the watch
-// has another version of it than was judged.
+// judge fills in Healthy and Waiting.
 func (r *round) judge(ctx context.Context) error {
 	checker, err := r.judges()
 	if err != nil {
 		return err
 	}
-	var unread []*modulesv1.Member
-	blind := r.blind()
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
-		if wanted(m) && !r.gone(m) && !r.known(m, checker, blind) {
-			unread = append(unread, m)
-		}
-	}
 	spent := &health.Budget{}
-	within := checker.Within(spent)
-	over := func() error {
-		if spent.Spent() >= r.engine.options.HealthCost {
-			return errLate
-		}
-		return r.over(ctx)
+	judging := &judging{
+		sight: r.sight, client: r.client, clock: r.engine.clock, checker: checker.Within(spent), checked: r.memory.checked,
+		retry: r.in.Spec.GetRetryInterval(), parallel: r.engine.options.Parallel,
+		over: func() error {
+			if spent.Spent() >= r.engine.options.HealthCost {
+				return errLate
+			}
+			return r.over(ctx)
+		},
 	}
-	listed, unread := r.readMany(ctx, over, unread, within)
-	found := each(over, r.engine.options.Parallel, unread, func(m *modulesv1.Member) judgement {
-		return r.read(ctx, m, within)
-	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })
 	var failed []memberError
-	for _, one := range append(found, listed...) {
+	for _, one := range judging.judge(ctx, r.record.Data.Members) {
 		if one.err != nil {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 			continue
@@ -124,64 +101,6 @@ func (r *round) judges() (*health.Checker, error) {
 	}
 	r.judgesBy(fmt.Sprintf("%q", expressions))
 	return checker, nil
-}
-
-// known says that what is remembered of a member's health still holds.
-func (r *round) known(m *modulesv1.Member, checker *health.Checker, blind map[key]bool) bool {
-	if !checker.NeedsObject(kindOf(m)) {
-		return true
-	}
-	last, judged := r.memory.checked[keyOf(m)]
-	meta, seen := r.state(m)
-	switch {
-	case !judged:
-		return false
-	case !seen && last.recalled && !blind[keyOf(m)]:
-		// The watch is about to say whether it is that version still, if its kind is still there.
-		_, err := r.client.Namespaced(kindOf(m))
-		return err == nil
-	case !seen:
-		// Without a watch there is only time to go by.
-		every := lookAgain
-		if last.status == health.Current {
-			every = r.in.Spec.GetRetryInterval()
-		}
-		return r.engine.clock.Now().Sub(last.at) < every
-	case meta == nil:
-		return last.seen == "" && !last.recalled
-	}
-	return meta.ResourceVersion == last.seen || meta.ResourceVersion == last.got
-}
-
-// judgement is what was found of a member.
-type judgement struct {
-	member  *modulesv1.Member
-	checked checked
-	err     error
-}
-
-// judged is the judgement of a member that was read; live is nil where it is not there.
-func (r *round) judged(m *modulesv1.Member, live *unstructured.Unstructured, checker *health.Checker) judgement {
-	found := checked{at: r.engine.clock.Now(), status: health.InProgress, message: "is missing"}
-	if meta, seen := r.state(m); seen && meta != nil {
-		found.seen = meta.ResourceVersion
-	}
-	if live != nil {
-		found.got = live.GetResourceVersion()
-		found.status, found.message = checker.Check(live)
-	}
-	return judgement{member: m, checked: found}
-}
-
-func (r *round) read(ctx context.Context, m *modulesv1.Member, checker *health.Checker) judgement {
-	live, err := r.client.Get(ctx, withUID(refOf(m), ""))
-	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrScope):
-		return r.judged(m, nil, checker)
-	case err != nil:
-		return judgement{member: m, err: err}
-	}
-	return r.judged(m, live, checker)
 }
 
 // report tells what is not healthy. A member whose kind has no health to speak of is healthy if it is there.
