@@ -135,7 +135,7 @@ func (k *pointers) Work(ctx context.Context, obj *modulesv1.Module, _ kernel.Ann
 	l.contested = map[string]bool{}
 	for _, release := range l.releases {
 		for _, found := range catalogue.Findings(release.Template) {
-			if found.Reason == catalog.Conflict {
+			if found.Reason == modulesv1.ReleaseConflictReason {
 				l.contested[release.Template] = true
 			}
 		}

@@ -58,7 +58,7 @@ func (k *pointers) Report(obj *modulesv1.Module, l lookup, _ error) kernel.Repor
 func (l *lookup) channelStatus(channel catalog.ChannelStatus) modulesv1.ChannelStatus {
 	s := modulesv1.ChannelStatus{
 		Name: channel.Name, Version: channel.Version, Ready: channel.Ready && !channel.Suspended,
-		Reason: string(channel.Reason), Message: cut(channel.Detail), Installations: count(l.counts.Channels[channel.Name]),
+		Reason: channel.Reason, Message: cut(channel.Detail), Installations: count(l.counts.Channels[channel.Name]),
 	}
 	if channel.Release != nil {
 		s.Template, s.Digest = channel.Release.Template, objects.PinOf(channel.Release.Digest)
@@ -79,7 +79,7 @@ func (l *lookup) channelStatus(channel catalog.ChannelStatus) modulesv1.ChannelS
 func (l *lookup) releaseStatus(release catalog.Release, now time.Time) modulesv1.ReleaseStatus {
 	s := modulesv1.ReleaseStatus{
 		ReleaseName: modulesv1.ReleaseName{Version: release.Version, Template: release.Template},
-		State:       modulesv1.SupportState(release.Support.State),
+		State:       release.Support.State,
 		Ready:       release.Readiness != catalog.NotReady && !release.Deleting && !l.contested[release.Template],
 	}
 	if until := release.Support.Until; s.State == modulesv1.SupportSupported && !until.IsZero() && !now.Before(until) {

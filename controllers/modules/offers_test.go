@@ -76,7 +76,7 @@ func TestTheCatalogueFollowsTheObjects(t *testing.T) {
 	own := p.release("foo-own", "0.1.0", "", '9')
 	own.Namespace = p.tenant
 	p.create(own)
-	if decision := p.decides("0.1.0"); decision.Catalog != catalog.Local {
+	if decision := p.decides("0.1.0"); decision.Catalog != modulesv1.CatalogLocal {
 		t.Errorf("taken from %s", decision.Catalog)
 	}
 }
@@ -182,7 +182,7 @@ func TestOnlyThoseWakeThatAChangeConcerns(t *testing.T) {
 		"Channel":   {"a channel that moves wakes those on it", p.system, catalog.WakesOf(pointing("1.0.0"), pointing("1.1.0")), "on-regular"},
 		"Module":    {"whom the module admits concerns all that name it", p.system, []string{catalog.ModuleKey("foo")}, "on-fast on-latest on-range on-regular on-version running"},
 		"OwnModule": {"a tenant's module may shadow the system's", p.tenant, []string{catalog.ModuleKey("foo")}, "local on-fast on-latest on-range on-regular on-version running"},
-		"Template":  {"what is said of a release concerns those that run it", p.system, catalog.Installed{Current: &catalog.Choice{Template: "foo-1"}}.Keys(), "on-template running"},
+		"Template":  {"what is said of a release concerns those that run it", p.system, []string{catalog.TemplateKey("foo-1")}, "on-template running"},
 		"Nothing":   {"no key wakes nobody", p.system, nil, ""},
 		"Twice":     {"one that two keys wake is woken once", p.system, append(catalog.WakesOf(pointing("1.0.0"), pointing("1.1.0")), catalog.WakesOf(pointing("1.1.0"), pointing("1.2.0"))...), "on-regular"},
 	} {
@@ -235,5 +235,5 @@ func TestLabelsOfANamespaceWakeItsInstallations(t *testing.T) {
 
 // pointing is a module whose regular channel points to the version.
 func pointing(version string) *catalog.Module {
-	return &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "regular", Version: version}}}
+	return &catalog.Module{Name: "foo", Channels: []modulesv1.Channel{{Name: "regular", Version: version}}}
 }

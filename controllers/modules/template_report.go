@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
@@ -74,10 +73,10 @@ func (f *finding) facts() []status.Fact {
 			Reason: modulesv1.SucceededReason, Message: "Artifact is there, and is the one that this version was first seen with",
 		})
 	}
-	for _, reason := range []catalog.Reason{catalog.Conflict, catalog.ChannelConflict} {
+	for _, reason := range []string{modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason} {
 		if found, ok := f.find(reason); ok {
 			facts = append(facts, status.Fact{
-				Type: modulesv1.ConflictCondition, Status: metav1.ConditionTrue, Reason: string(reason), Message: cut(found.Message),
+				Type: modulesv1.ConflictCondition, Status: metav1.ConditionTrue, Reason: reason, Message: cut(found.Message),
 			})
 			break
 		}
@@ -97,19 +96,19 @@ func (f *finding) offered() status.Fact {
 		Type: modulesv1.OfferedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.SucceededReason, Message: "Installations can find the release",
 	}
 	var messages []string
-	for _, reason := range []catalog.Reason{
-		catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict, modulesv1.DefaultConfigNotServedReason,
-		catalog.ChannelOverridden, catalog.VersionUnknown, catalog.Alias,
+	for _, reason := range []string{
+		modulesv1.ModuleUnknownReason, modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason, modulesv1.DefaultConfigNotServedReason,
+		modulesv1.ChannelOverriddenReason, modulesv1.VersionUnknownReason, modulesv1.AliasReason,
 	} {
 		found, ok := f.find(reason)
 		if !ok {
 			continue
 		}
 		if len(messages) == 0 {
-			fact.Reason = string(reason)
+			fact.Reason = reason
 		}
 		switch reason {
-		case catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict:
+		case modulesv1.ModuleUnknownReason, modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason:
 			fact.Status = metav1.ConditionFalse
 		default:
 		}

@@ -94,7 +94,7 @@ func (k *templates) isWanted(obj *modulesv1.ModuleTemplate, needed offers.Uses, 
 func claimed(obj *modulesv1.ModuleTemplate, channels []catalog.ChannelStatus) string {
 	claim := obj.Spec.GetChannel()
 	for _, c := range channels {
-		if c.Name == claim && !c.Listed && c.Reason != catalog.ChannelConflict && obj.DeletionTimestamp.IsZero() {
+		if c.Name == claim && !c.Listed && c.Reason != modulesv1.ChannelConflictReason && obj.DeletionTimestamp.IsZero() {
 			return claim
 		}
 	}
@@ -208,15 +208,15 @@ func (f *finding) problem() error {
 	if f.artifactErr != nil {
 		return f.artifactErr
 	}
-	for _, reason := range []catalog.Reason{catalog.ModuleUnknown, catalog.Conflict, catalog.ChannelConflict} {
+	for _, reason := range []string{modulesv1.ModuleUnknownReason, modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason} {
 		if found, ok := f.find(reason); ok {
-			return failure.Stall(string(reason), errors.New(found.Message))
+			return failure.Stall(reason, errors.New(found.Message))
 		}
 	}
 	return nil
 }
 
-func (f *finding) find(reason catalog.Reason) (catalog.Finding, bool) {
+func (f *finding) find(reason string) (catalog.Finding, bool) {
 	i := slices.IndexFunc(f.findings, func(c catalog.Finding) bool { return c.Reason == reason })
 	if i < 0 {
 		return catalog.Finding{}, false

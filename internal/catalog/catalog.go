@@ -1,23 +1,12 @@
 // Package catalog chooses which release of a module an installation gets, and explains the choice.
-// It knows neither clients nor clocks nor Kubernetes: the same facts always give the same decision.
+// It knows neither clients nor clocks, and of the API no more than its words: the same facts always give the same decision.
 package catalog
 
-import "time"
+import (
+	"time"
 
-// Catalog names one of the two catalogues that an installation can choose from.
-type Catalog string
-
-const (
-	// Auto is the catalogue that was chosen before, else the local one where it has the module, else the system's.
-	Auto Catalog = "Auto"
-	// Local is the catalogue in the installation's own namespace.
-	Local Catalog = "Local"
-	// System is the catalogue in the namespace that the operator set aside for everyone.
-	System Catalog = "System"
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
-
-// NoChannel is the claim that claims nothing, for templates in which a channel has to be written.
-const NoChannel = "none"
 
 // Readiness says whether a release can be chosen.
 type Readiness string
@@ -33,21 +22,9 @@ const (
 	NotReady Readiness = "NotReady"
 )
 
-// State is how far a release is supported.
-type State string
-
-const (
-	// Supported releases are preferred. The empty value means the same.
-	Supported State = "Supported"
-	// Deprecated releases are chosen, with a warning, where nothing supported is left.
-	Deprecated State = "Deprecated"
-	// Withdrawn releases are chosen no more. Where one is installed, it stays.
-	Withdrawn State = "Withdrawn"
-)
-
 // Support is what the module's team says of a release.
 type Support struct {
-	State   State
+	State   modulesv1.SupportState
 	Message string
 	// Until is when support ends: a supported release counts as deprecated from then on. Zero means no end.
 	Until time.Time
@@ -85,17 +62,17 @@ type Release struct {
 }
 
 // Claims says whether the template puts the release into a channel.
-func (r Release) Claims() bool { return r.Channel != "" && r.Channel != NoChannel }
+func (r Release) Claims() bool { return r.Channel != "" && r.Channel != modulesv1.NoChannel }
 
 // state is how far the release is supported at that time.
-func (r Release) state(now time.Time) State {
-	if r.Support.State == Withdrawn || r.Support.State == Deprecated {
+func (r Release) state(now time.Time) modulesv1.SupportState {
+	if r.Support.State == modulesv1.SupportWithdrawn || r.Support.State == modulesv1.SupportDeprecated {
 		return r.Support.State
 	}
 	if !r.Support.Until.IsZero() && !now.Before(r.Support.Until) {
-		return Deprecated
+		return modulesv1.SupportDeprecated
 	}
-	return Supported
+	return modulesv1.SupportSupported
 }
 
 // Module is the object that says what a module's channels are. It is optional.
@@ -104,31 +81,20 @@ type Module struct {
 	// DefaultChannel is where a request without a selector goes; empty means the latest release.
 	DefaultChannel string
 	// Channels have unique names. For these the templates' claims have no say.
-	Channels []Channel
+	Channels []modulesv1.Channel
 	// Admits says whether an installation in that namespace may use the module from the system catalogue. It depends on
 	// nothing but the namespace. Nil admits every namespace.
 	Admits func(namespace string) bool
 }
 
-// Channel points to one version.
-type Channel struct {
-	Name    string
-	Version string
-	// Suspended keeps everyone in the channel where they are and lets nobody new in; Message says why.
-	Suspended bool
-	Message   string
-	// OneWay channels are left with consent only.
-	OneWay bool
-}
-
-func (m *Module) channel(name string) (channel Channel, listed bool) {
+func (m *Module) channel(name string) (channel modulesv1.Channel, listed bool) {
 	if m == nil {
-		return Channel{}, false
+		return modulesv1.Channel{}, false
 	}
 	for _, channel := range m.Channels {
 		if channel.Name == name {
 			return channel, true
 		}
 	}
-	return Channel{}, false
+	return modulesv1.Channel{}, false
 }

@@ -1,11 +1,15 @@
 package catalog
 
-import "time"
+import (
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
 
 // Decision is the answer to a request. Either Target or Hold is set.
 type Decision struct {
 	// Catalog and Namespace are where was looked; empty when the request cannot be answered as it is written.
-	Catalog   Catalog
+	Catalog   modulesv1.Catalog
 	Namespace string
 	// Module is what was looked for, whether or not it was found; empty where nothing says it.
 	Module string
@@ -39,7 +43,8 @@ func (d Decision) Channel() string {
 
 // Hold says why nothing moves.
 type Hold struct {
-	Reason Reason
+	// Reason is one of those that the API documents.
+	Reason string
 	// Message says it in a sentence, and how to go on where that is known.
 	Message string
 	// Candidate is the release that would have been moved to; nil when none was found, or when the module does not admit
@@ -48,6 +53,17 @@ type Hold struct {
 	// Stalled says that the request leads nowhere: nothing is installed or begun that could be kept, or the request cannot
 	// be answered as it is written.
 	Stalled bool
+}
+
+// IsMalformed says whether only an edit of the request can help.
+func (h *Hold) IsMalformed() bool {
+	switch h.Reason {
+	case modulesv1.InvalidRequestReason, modulesv1.AmbiguousSelectionReason, modulesv1.InvalidVersionReason,
+		modulesv1.InvalidRangeReason, modulesv1.ModuleMismatchReason:
+		return true
+	default:
+		return false
+	}
 }
 
 // Rule is a rule of the choice and what it left.
@@ -65,11 +81,11 @@ type Available struct {
 	Template string
 	// Allowed says whether the request as it stands moves there. If not, Reason says why.
 	Allowed bool
-	Reason  Reason
+	Reason  string
 }
 
 // Finding is something to know about a release or a channel.
 type Finding struct {
-	Reason  Reason
+	Reason  string
 	Message string
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -58,7 +59,7 @@ func checkSound(t *testing.T, installed catalog.Installed, d catalog.Decision) {
 	if d.Hold != nil && (d.Hold.Reason == "" || d.Hold.Message == "" || strings.HasSuffix(d.Hold.Message, ".")) {
 		t.Errorf("a hold says why in a sentence without a full stop: %+v", d.Hold)
 	}
-	if d.Hold != nil && d.Hold.Stalled != (installed.Current == nil && installed.Attempted == nil || d.Hold.Reason.IsMalformed()) {
+	if d.Hold != nil && d.Hold.Stalled != (installed.Current == nil && installed.Attempted == nil || d.Hold.IsMalformed()) {
 		t.Errorf("stalled is what nothing but an edit can help, or has nothing to keep: %+v", d.Hold)
 	}
 	if d.Hold != nil && d.Changed {
@@ -84,12 +85,12 @@ func outcome(installed catalog.Installed, d catalog.Decision) string {
 	default:
 		line = "keep " + d.Target.Template
 	}
-	if d.Catalog == catalog.Local {
+	if d.Catalog == modulesv1.CatalogLocal {
 		line += " locally"
 	}
 	var warnings []string
 	for _, warning := range d.Warnings {
-		warnings = append(warnings, string(warning.Reason))
+		warnings = append(warnings, warning.Reason)
 	}
 	if len(warnings) > 0 {
 		line += " warn " + strings.Join(warnings, ",")
@@ -146,15 +147,15 @@ func readiness(state catalog.Readiness) func(*catalog.Release) {
 	return func(r *catalog.Release) { r.Readiness = state }
 }
 
-func support(state catalog.State) func(*catalog.Release) {
+func support(state modulesv1.SupportState) func(*catalog.Release) {
 	return func(r *catalog.Release) { r.Support.State = state }
 }
 
 var (
 	idle        = readiness(catalog.Idle)
 	broken      = readiness(catalog.NotReady)
-	deprecated  = support(catalog.Deprecated)
-	withdrawn   = support(catalog.Withdrawn)
+	deprecated  = support(modulesv1.SupportDeprecated)
+	withdrawn   = support(modulesv1.SupportWithdrawn)
 	deleting    = func(r *catalog.Release) { r.Deleting = true }
 	unversioned = func(r *catalog.Release) { r.Version = "" }
 )
@@ -185,20 +186,20 @@ func foo(channels ...string) catalog.Module {
 	module := catalog.Module{Name: "foo"}
 	for _, channel := range channels {
 		name, version, _ := strings.Cut(channel, "=")
-		module.Channels = append(module.Channels, catalog.Channel{Name: name, Version: version})
+		module.Channels = append(module.Channels, modulesv1.Channel{Name: name, Version: version})
 	}
 	return module
 }
 
 func suspend(channel string) func(*catalog.Module) {
-	return editChannel(channel, func(c *catalog.Channel) { c.Suspended, c.Message = true, "CVE triage" })
+	return editChannel(channel, func(c *modulesv1.Channel) { c.Suspended, c.Message = true, "CVE triage" })
 }
 
 func oneWay(channel string) func(*catalog.Module) {
-	return editChannel(channel, func(c *catalog.Channel) { c.OneWay = true })
+	return editChannel(channel, func(c *modulesv1.Channel) { c.OneWay = true })
 }
 
-func editChannel(name string, change func(*catalog.Channel)) func(*catalog.Module) {
+func editChannel(name string, change func(*modulesv1.Channel)) func(*catalog.Module) {
 	return func(m *catalog.Module) {
 		for i := range m.Channels {
 			if m.Channels[i].Name == name {
@@ -243,21 +244,24 @@ func template(name string, edits ...func(*catalog.Request)) catalog.Request {
 	return edit(catalog.Request{Namespace: localNamespace, Template: name}, edits...)
 }
 
-func from(c catalog.Catalog) func(*catalog.Request) {
+func from(c modulesv1.Catalog) func(*catalog.Request) {
 	return func(r *catalog.Request) { r.Catalog = c }
 }
 
 func prereleases(identifiers ...string) func(*catalog.Request) {
 	return func(r *catalog.Request) {
-		r.Prereleases = catalog.Prereleases{Include: len(identifiers) == 0, Identifiers: identifiers}
+		r.Prereleases = modulesv1.Prereleases{Policy: modulesv1.PrereleasesListed, Identifiers: identifiers}
+		if len(identifiers) == 0 {
+			r.Prereleases.Policy = modulesv1.PrereleasesInclude
+		}
 	}
 }
 
-func mode(m catalog.Mode) func(*catalog.Request) {
+func mode(m modulesv1.UpgradeMode) func(*catalog.Request) {
 	return func(r *catalog.Request) { r.Upgrade.Mode = m }
 }
 
-func step(s catalog.Size) func(*catalog.Request) {
+func step(s modulesv1.UpgradeStep) func(*catalog.Request) {
 	return func(r *catalog.Request) { r.Upgrade.MaxStep = s }
 }
 
@@ -275,8 +279,8 @@ var nothing catalog.Installed
 // runs is what is installed, from the system catalogue.
 func runs(version string, edits ...func(*catalog.Installed)) catalog.Installed {
 	return edit(catalog.Installed{
-		Module: "foo", Catalog: catalog.System,
-		Current: &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version, Namespace: systemNamespace},
+		Module: "foo", Catalog: modulesv1.CatalogSystem,
+		Current: &modulesv1.Release{Template: "foo-" + version, Version: version, Content: "sha256:" + version, Namespace: systemNamespace},
 	}, edits...)
 }
 
@@ -285,20 +289,20 @@ func via(channel string) func(*catalog.Installed) {
 }
 
 func holding(digest string) func(*catalog.Installed) {
-	return func(i *catalog.Installed) { i.Current.Digest = digest }
+	return func(i *catalog.Installed) { i.Current.Content = digest }
 }
 
 func after(version string) func(*catalog.Installed) {
 	return func(i *catalog.Installed) {
-		i.Previous = &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version}
+		i.Previous = &modulesv1.Release{Template: "foo-" + version, Version: version, Content: "sha256:" + version}
 	}
 }
 
 // began is an attempt at a release that has not come to its end.
-func began(version string, edits ...func(*catalog.Choice)) func(*catalog.Installed) {
+func began(version string, edits ...func(*modulesv1.Release)) func(*catalog.Installed) {
 	return func(i *catalog.Installed) {
-		i.Module, i.Catalog = "foo", catalog.System
-		i.Attempted = new(edit(catalog.Choice{Template: "foo-" + version, Version: version, Digest: "sha256:" + version, Namespace: systemNamespace}, edits...))
+		i.Module, i.Catalog = "foo", modulesv1.CatalogSystem
+		i.Attempted = new(edit(modulesv1.Release{Template: "foo-" + version, Version: version, Content: "sha256:" + version, Namespace: systemNamespace}, edits...))
 	}
 }
 
@@ -308,10 +312,10 @@ func planned(version, digest string) func(*catalog.Installed) {
 	}
 }
 
-func chosen(c catalog.Catalog) func(*catalog.Installed) {
+func chosen(c modulesv1.Catalog) func(*catalog.Installed) {
 	return func(i *catalog.Installed) {
 		i.Module, i.Catalog = "foo", c
-		if i.Current != nil && c == catalog.Local {
+		if i.Current != nil && c == modulesv1.CatalogLocal {
 			i.Current.Namespace = localNamespace
 		}
 	}
@@ -323,6 +327,6 @@ func rechosen(i *catalog.Installed) { i.Catalog = "" }
 // unversionedRuns is an installation of a release without a version.
 func unversionedRuns(digest string) catalog.Installed {
 	return catalog.Installed{
-		Module: "foo", Catalog: catalog.System, Current: &catalog.Choice{Template: "foo-regular", Digest: digest, Channel: "regular"},
+		Module: "foo", Catalog: modulesv1.CatalogSystem, Current: &modulesv1.Release{Template: "foo-regular", Content: digest, Channel: "regular"},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
 // filter is a rule that leaves some releases, and what is said when it leaves none.
@@ -15,7 +17,7 @@ type filter struct {
 	// spares says that the rule asks whether a release can be had. What is installed passes then, because keeping it needs
 	// nothing, unless a twin passes in its own right.
 	spares bool
-	reason Reason
+	reason string
 	says   func(*release) string
 }
 
@@ -28,7 +30,7 @@ func (r *resolution) filter(candidates []*release) ([]*release, *Hold) {
 		}
 		r.note(f.rule, len(kept), "")
 		if len(kept) == 0 {
-			if f.reason == NoMatchingRelease {
+			if f.reason == modulesv1.NoMatchingReleaseReason {
 				return nil, &Hold{Reason: f.reason, Message: r.funnel()}
 			}
 			return nil, r.holdOne(f.reason, f.says(preferred(candidates, r.now, r.installed.Current)), candidates)
@@ -41,38 +43,38 @@ func (r *resolution) filter(candidates []*release) ([]*release, *Hold) {
 func (r *resolution) filters() []filter {
 	admitted := r.admits(r.catalog, r.module)
 	filters := []filter{
-		{rule: "unique", spares: true, reason: Conflict, keeps: func(c *release) bool { return !c.conflict }, says: func(c *release) string {
+		{rule: "unique", spares: true, reason: modulesv1.ReleaseConflictReason, keeps: func(c *release) bool { return !c.conflict }, says: func(c *release) string {
 			return c.title() + " shares its version with other content; publish it under a new version"
 		}},
-		{rule: "ready", spares: true, reason: ReleaseNotReady, keeps: (*release).isChoosable, says: func(c *release) string {
+		{rule: "ready", spares: true, reason: modulesv1.ReleaseNotReadyReason, keeps: (*release).isChoosable, says: func(c *release) string {
 			return c.title() + " is not ready" + because(c.Message)
 		}},
-		{rule: "notWithdrawn", spares: true, reason: ReleaseWithdrawn, keeps: func(c *release) bool {
-			return c.state(r.now) != Withdrawn && !c.Deleting
+		{rule: "notWithdrawn", spares: true, reason: modulesv1.ReleaseWithdrawnReason, keeps: func(c *release) bool {
+			return c.state(r.now) != modulesv1.SupportWithdrawn && !c.Deleting
 		}, says: func(c *release) string {
 			if c.Deleting {
 				return c.title() + " is being deleted"
 			}
 			return c.title() + " is withdrawn" + c.Support.advice()
 		}},
-		{rule: "consumers", reason: ConsumerNotAllowed, keeps: func(*release) bool { return admitted }, says: func(*release) string {
+		{rule: "consumers", reason: modulesv1.ConsumerNotAllowedReason, keeps: func(*release) bool { return admitted }, says: func(*release) string {
 			return fmt.Sprintf("Module %s does not admit namespace %s", r.entry.name, r.request.Namespace)
 		}},
 	}
 	if r.selection.followsReleases() {
-		filters = append(filters, filter{rule: "prereleases", keeps: r.admitsPrerelease, reason: NoMatchingRelease})
+		filters = append(filters, filter{rule: "prereleases", keeps: r.admitsPrerelease, reason: modulesv1.NoMatchingReleaseReason})
 	}
 	if r.selection.By == ByRange {
-		filters = append(filters, filter{rule: "range", keeps: r.inRange, reason: NoMatchingRelease})
+		filters = append(filters, filter{rule: "range", keeps: r.inRange, reason: modulesv1.NoMatchingReleaseReason})
 	}
 	return filters
 }
 
 // admits says whether the installation may use a module of the catalogue. In its own namespace it always may.
-func (r *resolution) admits(catalog Catalog, module string) bool {
+func (r *resolution) admits(catalog modulesv1.Catalog, module string) bool {
 	catalogue := r.index.at(catalog)
 	found := catalogue.modules[module]
-	if catalog != System || r.request.Namespace == catalogue.namespace || found == nil || found.object == nil || found.object.Admits == nil {
+	if catalog != modulesv1.CatalogSystem || r.request.Namespace == catalogue.namespace || found == nil || found.object == nil || found.object.Admits == nil {
 		return true
 	}
 	return found.object.Admits(r.request.Namespace)
@@ -80,11 +82,12 @@ func (r *resolution) admits(catalog Catalog, module string) bool {
 
 func (r *resolution) admitsPrerelease(c *release) bool {
 	prerelease := c.version.Prerelease()
-	if prerelease == "" || r.request.Prereleases.Include {
+	wanted := r.request.Prereleases
+	if prerelease == "" || wanted.Policy == modulesv1.PrereleasesInclude {
 		return true
 	}
 	first, _, _ := strings.Cut(prerelease, ".")
-	return slices.Contains(r.request.Prereleases.Identifiers, first)
+	return wanted.Policy == modulesv1.PrereleasesListed && slices.Contains(wanted.Identifiers, first)
 }
 
 func (r *resolution) inRange(c *release) bool {
@@ -107,12 +110,12 @@ func (r *resolution) funnel() string {
 
 // preferred is the best of the releases: supported before deprecated, then the highest version. Of templates that
 // state the same one, the installed one comes first, then those that everyone may choose, then the oldest.
-func preferred(releases []*release, now time.Time, current *Choice) *release {
+func preferred(releases []*release, now time.Time, current *modulesv1.Release) *release {
 	rank := func(r *release) int {
 		switch r.state(now) {
-		case Supported:
+		case modulesv1.SupportSupported:
 			return 0
-		case Deprecated:
+		case modulesv1.SupportDeprecated:
 			return 1
 		default:
 			return 2
@@ -124,13 +127,15 @@ func preferred(releases []*release, now time.Time, current *Choice) *release {
 			order = b.version.Compare(a.version)
 		}
 		return cmp.Or(
-			rank(a)-rank(b), order, first(current.is(a), current.is(b)), first(!a.Claims(), !b.Claims()), byPrecedence(a, b),
+			rank(a)-rank(b), order, first(a.isOf(current), b.isOf(current)), first(!a.Claims(), !b.Claims()), byPrecedence(a, b),
 		)
 	})
 }
 
-// is says whether the choice was made from that template.
-func (c *Choice) is(r *release) bool { return c != nil && c.Template == r.Template }
+// isOf says whether the choice was made from the release's template.
+func (r *release) isOf(choice *modulesv1.Release) bool {
+	return choice != nil && choice.Template == r.Template
+}
 
 // first orders what is so before what is not.
 func first(a, b bool) int {

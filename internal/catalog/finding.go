@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -15,10 +16,10 @@ func (e *entry) findUnknown() {
 		switch {
 		case r.known:
 		case stated == "":
-			r.find(VersionUnknown, "The release has no version, so it can be chosen by channel or template name only")
+			r.find(modulesv1.VersionUnknownReason, "The release has no version, so it can be chosen by channel or template name only")
 		default:
 			_, err := revision.ParseStrict(stated)
-			r.find(VersionUnknown, fmt.Sprintf("The release can be chosen by channel or template name only: %v", err))
+			r.find(modulesv1.VersionUnknownReason, fmt.Sprintf("The release can be chosen by channel or template name only: %v", err))
 		}
 	}
 }
@@ -41,11 +42,11 @@ func (e *entry) findEqual() {
 			}
 			if r.Digest != rightful {
 				r.conflict = true
-				r.find(Conflict, fmt.Sprintf("Version %s stands for other content in %s; publish this one under a new version",
+				r.find(modulesv1.ReleaseConflictReason, fmt.Sprintf("Version %s stands for other content in %s; publish this one under a new version",
 					r.Version, list(other)))
 			}
 			if len(same) > 0 {
-				r.find(Alias, "The same version and content as "+list(same))
+				r.find(modulesv1.AliasReason, "The same version and content as "+list(same))
 			}
 		}
 	}
@@ -87,7 +88,7 @@ func (e *entry) findClaims() {
 		if channel, listed := e.object.channel(name); listed {
 			for _, r := range claimants {
 				if !r.states(channel.Version) {
-					r.find(ChannelOverridden, fmt.Sprintf("Module %s points channel %s to version %s", e.name, name, channel.Version))
+					r.find(modulesv1.ChannelOverriddenReason, fmt.Sprintf("Module %s points channel %s to version %s", e.name, name, channel.Version))
 				}
 			}
 			continue
@@ -96,7 +97,7 @@ func (e *entry) findClaims() {
 			continue
 		}
 		for _, r := range claimants {
-			r.find(ChannelConflict, fmt.Sprintf("Channel %s is claimed by %s", name, list(names(claimants))))
+			r.find(modulesv1.ChannelConflictReason, fmt.Sprintf("Channel %s is claimed by %s", name, list(names(claimants))))
 		}
 	}
 }

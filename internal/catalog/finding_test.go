@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -75,7 +76,7 @@ func TestFindingsStandOnTemplates(t *testing.T) {
 				for _, r := range releases {
 					var reasons []string
 					for _, finding := range c.Findings(r.Template) {
-						reasons = append(reasons, string(finding.Reason))
+						reasons = append(reasons, finding.Reason)
 						if finding.Message == "" || strings.HasSuffix(finding.Message, ".") {
 							t.Errorf("a finding is a sentence without a full stop: %+v", finding)
 						}
@@ -119,7 +120,7 @@ func TestWhatIsNoVersionIsTold(t *testing.T) {
 	release := of("1.0.0", unversioned)
 	release.Stated = "v1"
 	found := catalog.New(systemNamespace, []catalog.Release{release}, nil).Findings(release.Template)
-	if len(found) != 1 || found[0].Reason != catalog.VersionUnknown || !strings.Contains(found[0].Message, `"v1"`) {
+	if len(found) != 1 || found[0].Reason != modulesv1.VersionUnknownReason || !strings.Contains(found[0].Message, `"v1"`) {
 		t.Errorf("got %+v", found)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -17,9 +18,9 @@ type Index struct {
 	System *Catalogue
 }
 
-func (i Index) at(name Catalog) *Catalogue {
+func (i Index) at(name modulesv1.Catalog) *Catalogue {
 	catalogue := i.Local
-	if name == System {
+	if name == modulesv1.CatalogSystem {
 		catalogue = i.System
 	}
 	if catalogue == nil {
@@ -63,7 +64,7 @@ func New(namespace string, releases []Release, modules []Module) *Catalogue {
 		c.templates[r.Template] = r
 		r.read()
 		if r.Module == "" {
-			r.find(ModuleUnknown, "The template does not say which module it is a release of")
+			r.find(modulesv1.ModuleUnknownReason, "The template does not say which module it is a release of")
 			continue
 		}
 		entry := c.entry(r.Module)
@@ -115,7 +116,7 @@ func (c *Catalogue) Latest(module string, now time.Time) (latest Release, found 
 	}
 	var offered []*release
 	for _, r := range entry.offered() {
-		if r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == Supported {
+		if r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == modulesv1.SupportSupported {
 			offered = append(offered, r)
 		}
 	}
@@ -191,6 +192,6 @@ func (r *release) read() {
 	}
 }
 
-func (r *release) find(reason Reason, message string) {
+func (r *release) find(reason string, message string) {
 	r.findings = append(r.findings, Finding{Reason: reason, Message: message})
 }

@@ -1,6 +1,10 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
 
 // locate finds the catalogue and the module in it.
 func (r *resolution) locate() *Hold {
@@ -13,12 +17,12 @@ func (r *resolution) locate() *Hold {
 		}
 	}
 	if len(r.ran) > 0 && r.installed.Module != "" && r.installed.Module != r.module {
-		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
+		return &Hold{Reason: modulesv1.ModuleMismatchReason, Message: fmt.Sprintf(
 			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, r.module)}
 	}
 	r.entry = r.catalogue.modules[r.module]
 	if r.entry == nil {
-		return &Hold{Reason: ModuleNotFound, Message: r.notFound("module", r.module, (*Catalogue).moduleNames)}
+		return &Hold{Reason: modulesv1.ModuleNotFoundReason, Message: r.notFound("module", r.module, (*Catalogue).moduleNames)}
 	}
 	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.catalogue))
 	return nil
@@ -26,28 +30,28 @@ func (r *resolution) locate() *Hold {
 
 // whichCatalog is the catalogue that the request names, else the one that was chosen before for this module, else the
 // local one where that has the module at all: releases of two catalogues are never mixed.
-func (r *resolution) whichCatalog() Catalog {
-	if r.request.Catalog == Local || r.request.Catalog == System {
+func (r *resolution) whichCatalog() modulesv1.Catalog {
+	if r.request.Catalog == modulesv1.CatalogLocal || r.request.Catalog == modulesv1.CatalogSystem {
 		return r.request.Catalog
 	}
 	if r.keepsCatalog() {
 		return r.installed.Catalog
 	}
-	local := r.index.at(Local)
+	local := r.index.at(modulesv1.CatalogLocal)
 	if r.request.Name != "" {
 		if local.shadows(r.request.Name) {
-			return Local
+			return modulesv1.CatalogLocal
 		}
-		return System
+		return modulesv1.CatalogSystem
 	}
 	if local.templates[r.request.Template] != nil {
-		return Local
+		return modulesv1.CatalogLocal
 	}
-	system := r.index.at(System).templates[r.request.Template]
+	system := r.index.at(modulesv1.CatalogSystem).templates[r.request.Template]
 	if system != nil && local.shadows(system.Module) {
-		return Local
+		return modulesv1.CatalogLocal
 	}
-	return System
+	return modulesv1.CatalogSystem
 }
 
 // whichModule is the module that is looked for. Of a template that is not there, it is the one by which the other
@@ -56,7 +60,7 @@ func (r *resolution) whichModule() string {
 	if r.request.Name != "" {
 		return r.request.Name
 	}
-	for _, catalogue := range []*Catalogue{r.catalogue, r.index.at(Local), r.index.at(System)} {
+	for _, catalogue := range []*Catalogue{r.catalogue, r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
 		if template := catalogue.templates[r.request.Template]; template != nil {
 			return template.Module
 		}
@@ -66,7 +70,7 @@ func (r *resolution) whichModule() string {
 
 // keepsCatalog says whether the earlier choice of a catalogue holds. It was made for one module.
 func (r *resolution) keepsCatalog() bool {
-	if r.installed.Catalog != Local && r.installed.Catalog != System {
+	if r.installed.Catalog != modulesv1.CatalogLocal && r.installed.Catalog != modulesv1.CatalogSystem {
 		return false
 	}
 	if len(r.ran) > 0 {
@@ -75,7 +79,7 @@ func (r *resolution) keepsCatalog() bool {
 	if r.request.Name != "" {
 		return r.request.Name == r.installed.Module
 	}
-	for _, catalog := range []Catalog{r.installed.Catalog, Local, System} {
+	for _, catalog := range []modulesv1.Catalog{r.installed.Catalog, modulesv1.CatalogLocal, modulesv1.CatalogSystem} {
 		if template := r.index.at(catalog).templates[r.request.Template]; template != nil {
 			return template.Module == r.installed.Module
 		}
@@ -89,11 +93,11 @@ func (r *resolution) template() *Hold {
 	template := r.catalogue.templates[name]
 	switch {
 	case template == nil:
-		return &Hold{Reason: TemplateNotFound, Message: r.notFound("template", name, (*Catalogue).templateNames)}
+		return &Hold{Reason: modulesv1.TemplateNotFoundReason, Message: r.notFound("template", name, (*Catalogue).templateNames)}
 	case template.Module == "":
-		return &Hold{Reason: ModuleUnknown, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
+		return &Hold{Reason: modulesv1.ModuleUnknownReason, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
 	case r.request.Name != "" && template.Module != r.request.Name:
-		return &Hold{Reason: ModuleMismatch, Message: fmt.Sprintf(
+		return &Hold{Reason: modulesv1.ModuleMismatchReason, Message: fmt.Sprintf(
 			"Template %s is a release of module %s, not of %s", name, template.Module, r.request.Name)}
 	default:
 		return nil

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"testing"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -29,44 +30,44 @@ func TestCatalogueIsLocated(t *testing.T) {
 			"hold ReleaseWithdrawn at foo-1.5.0 locally",
 		},
 
-		"named local":    {"an explicit catalogue is the one", latest(from(catalog.Local)), nothing, both(everyone("1.5.0"), platform), "install foo-1.5.0 locally"},
-		"named system":   {"an explicit catalogue beats shadowing", latest(from(catalog.System)), nothing, both(everyone("1.5.0"), platform), "install foo-2.0.0"},
-		"named, missing": {"an explicit catalogue is not left", latest(from(catalog.Local)), nothing, both(nil, platform), "hold ModuleNotFound locally"},
-		"named, gone":    {"nor when the other has it", latest(from(catalog.System)), nothing, both(platform, nil), "hold ModuleNotFound"},
+		"named local":    {"an explicit catalogue is the one", latest(from(modulesv1.CatalogLocal)), nothing, both(everyone("1.5.0"), platform), "install foo-1.5.0 locally"},
+		"named system":   {"an explicit catalogue beats shadowing", latest(from(modulesv1.CatalogSystem)), nothing, both(everyone("1.5.0"), platform), "install foo-2.0.0"},
+		"named, missing": {"an explicit catalogue is not left", latest(from(modulesv1.CatalogLocal)), nothing, both(nil, platform), "hold ModuleNotFound locally"},
+		"named, gone":    {"nor when the other has it", latest(from(modulesv1.CatalogSystem)), nothing, both(platform, nil), "hold ModuleNotFound"},
 		"nowhere":        {"what nobody has is not found", latest(), nothing, both(nil, nil), "hold ModuleNotFound"},
 		"no catalogues":  {"an empty index is no reason to fail", latest(), nothing, catalog.Index{}, "hold ModuleNotFound"},
-		"auto by name":   {"Auto is the same as nothing", latest(from(catalog.Auto)), nothing, both(everyone("1.5.0"), platform), "install foo-1.5.0 locally"},
+		"auto by name":   {"Auto is the same as nothing", latest(from(modulesv1.CatalogAuto)), nothing, both(everyone("1.5.0"), platform), "install foo-1.5.0 locally"},
 
 		"sticky system": {"a local module that appears later changes nothing", latest(), runs("2.0.0"), both(everyone("9.0.0"), platform), "keep foo-2.0.0"},
 		"sticky local": {
-			"a local choice stays local", latest(), runs("1.5.0", chosen(catalog.Local)),
+			"a local choice stays local", latest(), runs("1.5.0", chosen(modulesv1.CatalogLocal)),
 			both(everyone("1.5.0"), platform), "keep foo-1.5.0 locally",
 		},
 		"sticky, emptied": {
-			"a local module that disappears is not replaced by the system's", latest(), runs("1.5.0", chosen(catalog.Local)),
+			"a local module that disappears is not replaced by the system's", latest(), runs("1.5.0", chosen(modulesv1.CatalogLocal)),
 			both(nil, platform), "hold ModuleNotFound locally",
 		},
 		"sticky, nothing installed": {
 			"the choice holds before anything is installed", latest(),
-			catalog.Installed{Module: "foo", Catalog: catalog.System},
+			catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogSystem},
 			both(everyone("9.0.0"), platform), "install foo-2.0.0",
 		},
 		"sticky for its module": {
 			"the choice was for another module", latest(),
-			catalog.Installed{Module: "bar", Catalog: catalog.System},
+			catalog.Installed{Module: "bar", Catalog: modulesv1.CatalogSystem},
 			both(everyone("9.0.0"), platform), "install foo-9.0.0 locally",
 		},
-		"switched to local": {"an edit switches", latest(from(catalog.Local)), runs("2.0.0"), both(everyone("9.0.0"), platform), "move foo-9.0.0 locally"},
+		"switched to local": {"an edit switches", latest(from(modulesv1.CatalogLocal)), runs("2.0.0"), both(everyone("9.0.0"), platform), "move foo-9.0.0 locally"},
 		"switched, older": {
-			"switching is no way around the direction", latest(from(catalog.Local)), runs("2.0.0"), both(everyone("1.5.0"), platform),
+			"switching is no way around the direction", latest(from(modulesv1.CatalogLocal)), runs("2.0.0"), both(everyone("1.5.0"), platform),
 			"hold DowngradeBlocked at foo-1.5.0 locally",
 		},
 		"switched, clash": {
-			"the same version of another catalogue has other content", version("2.0.0", from(catalog.Local)), runs("2.0.0"),
+			"the same version of another catalogue has other content", version("2.0.0", from(modulesv1.CatalogLocal)), runs("2.0.0"),
 			both(list(of("2.0.0", content("sha256:mine"))), platform), "hold Conflict at foo-2.0.0 locally",
 		},
 		"switched, same": {
-			"the same content of another catalogue is the same", version("2.0.0", from(catalog.Local)), runs("2.0.0"),
+			"the same content of another catalogue is the same", version("2.0.0", from(modulesv1.CatalogLocal)), runs("2.0.0"),
 			both(everyone("2.0.0"), platform), "keep foo-2.0.0 locally",
 		},
 		"own namespace": {"in the system's namespace both are one", latest(), nothing, catalog.Index{Local: own, System: own}, "install foo-2.0.0 locally"},
@@ -74,7 +75,7 @@ func TestCatalogueIsLocated(t *testing.T) {
 		"template, system":     {"a template is found in the system catalogue", template("foo-1.0.0"), nothing, both(nil, platform), "install foo-1.0.0"},
 		"template, local":      {"and in the local one first", template("foo-1.0.0"), nothing, both(everyone("1.0.0"), platform), "install foo-1.0.0 locally"},
 		"template, shadowed":   {"a local module shadows the system's templates too", template("foo-2.0.0"), nothing, both(everyone("1.0.0"), platform), "hold TemplateNotFound locally"},
-		"template, explicit":   {"unless the catalogue is named", template("foo-2.0.0", from(catalog.System)), nothing, both(everyone("1.0.0"), platform), "install foo-2.0.0"},
+		"template, explicit":   {"unless the catalogue is named", template("foo-2.0.0", from(modulesv1.CatalogSystem)), nothing, both(everyone("1.0.0"), platform), "install foo-2.0.0"},
 		"template, unshadowed": {"another local module does not", template("foo-2.0.0"), nothing, both(list(of("1.0.0", bar)), platform), "install foo-2.0.0"},
 		"template, broken": {
 			"a local template of that name is the one that is meant", template("foo-2.0.0"), nothing, both(list(of("2.0.0", broken)), platform),
@@ -83,21 +84,21 @@ func TestCatalogueIsLocated(t *testing.T) {
 		"template, sticky": {"the choice holds for templates too", template("foo-2.0.0"), runs("1.0.0"), both(everyone("2.0.0"), platform), "move foo-2.0.0"},
 		"template, sticky without current": {
 			"and before anything is installed", template("foo-2.0.0"),
-			catalog.Installed{Module: "foo", Catalog: catalog.System},
+			catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogSystem},
 			both(list(of("2.0.0", content("sha256:mine"))), platform), "install foo-2.0.0",
 		},
 		"template, sticky for its module": {
 			"and for the template's module alone", template("bar-1.0.0"),
-			catalog.Installed{Module: "foo", Catalog: catalog.System},
+			catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogSystem},
 			both(list(of("1.0.0", bar)), platform), "install bar-1.0.0 locally",
 		},
 		"template, sticky and gone": {
-			"a template that left is not looked for elsewhere", template("foo-1.0.0"), runs("1.0.0", chosen(catalog.Local)),
+			"a template that left is not looked for elsewhere", template("foo-1.0.0"), runs("1.0.0", chosen(modulesv1.CatalogLocal)),
 			both(nil, platform), "hold TemplateNotFound locally",
 		},
 		"template, sticky and never there": {
 			"nor one that nobody has", template("foo-7.0.0"),
-			catalog.Installed{Module: "foo", Catalog: catalog.Local},
+			catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogLocal},
 			both(nil, platform), "hold TemplateNotFound locally",
 		},
 		"template, nowhere":      {"what nobody has is not found", template("foo-9.0.0"), nothing, both(nil, platform), "hold TemplateNotFound"},
@@ -116,7 +117,7 @@ func TestCatalogueIsLocated(t *testing.T) {
 		"template, name unheard of":  {"a name that no template bears out has the last word", template("foo-7.0.0", func(r *catalog.Request) { r.Name = "bar" }), nothing, both(nil, platform), "hold TemplateNotFound"},
 		"another module, nothing installed": {
 			"before the first install nothing is in the way", ask(func(r *catalog.Request) { r.Name = "bar" }),
-			catalog.Installed{Module: "foo", Catalog: catalog.System},
+			catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogSystem},
 			system(append(platform, of("1.0.0", bar))), "install bar-1.0.0",
 		},
 	})
@@ -140,7 +141,7 @@ func TestDecisionNamesTheModule(t *testing.T) {
 			"a template that a local module shadows comes back when that goes", template("foo-2.0.0"), nothing,
 			both(everyone("1.0.0"), platform), "foo",
 		},
-		"elsewhere": {"a template of the other catalogue says its module", template("foo-2.0.0", from(catalog.Local)), nothing, both(nil, platform), "foo"},
+		"elsewhere": {"a template of the other catalogue says its module", template("foo-2.0.0", from(modulesv1.CatalogLocal)), nothing, both(nil, platform), "foo"},
 		"gone":      {"what is installed is a release of its module", template("foo-9.0.0"), runs("1.0.0"), system(platform), "foo"},
 		"unknown":   {"a template that nobody has says nothing", template("foo-9.0.0"), nothing, system(platform), ""},
 		"no module": {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
 // maxNear is how many similar names a message lists.
@@ -14,11 +16,11 @@ const maxNear = 3
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
 func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]string) string {
 	// Where both are looked into, the module may be in the nearer one, and the template in the other.
-	looked, elsewhere := []Catalog{Local, System}, System
-	if r.request.Catalog == Local || r.request.Catalog == System || r.keepsCatalog() {
-		looked, elsewhere = []Catalog{r.catalog}, System
-		if r.catalog == System {
-			elsewhere = Local
+	looked, elsewhere := []modulesv1.Catalog{modulesv1.CatalogLocal, modulesv1.CatalogSystem}, modulesv1.CatalogSystem
+	if r.request.Catalog == modulesv1.CatalogLocal || r.request.Catalog == modulesv1.CatalogSystem || r.keepsCatalog() {
+		looked, elsewhere = []modulesv1.Catalog{r.catalog}, modulesv1.CatalogSystem
+		if r.catalog == modulesv1.CatalogSystem {
+			elsewhere = modulesv1.CatalogLocal
 		}
 	}
 	var places, names []string
@@ -38,7 +40,7 @@ func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]
 }
 
 // place says where a catalogue was looked for.
-func (i Index) place(name Catalog) string {
+func (i Index) place(name modulesv1.Catalog) string {
 	if namespace := i.at(name).namespace; namespace != "" {
 		return "in namespace " + namespace
 	}
@@ -46,7 +48,7 @@ func (i Index) place(name Catalog) string {
 }
 
 // usable are the names in a catalogue whose modules admit the installation: the others are their teams' to tell.
-func (r *resolution) usable(catalog Catalog, in func(*Catalogue) map[string]string) (names []string) {
+func (r *resolution) usable(catalog modulesv1.Catalog, in func(*Catalogue) map[string]string) (names []string) {
 	for name, module := range in(r.index.at(catalog)) {
 		if r.admits(catalog, module) {
 			names = append(names, name)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -56,7 +57,7 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 			"There is no module rediss in namespace sluice-system; similar: redis",
 		},
 		"named": {
-			"where was not looked counts only if it has the very name", module("reds", from(catalog.Local)), shelves,
+			"where was not looked counts only if it has the very name", module("reds", from(modulesv1.CatalogLocal)), shelves,
 			"There is no module reds in namespace team-a; similar: redis; the System catalogue has one: to use that, set catalog to it",
 		},
 		"not for this namespace": {
@@ -64,7 +65,7 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 			"There is no module redi in namespace team-a, and in namespace sluice-system; similar: redis",
 		},
 		"not for this namespace, elsewhere": {
-			"nor is it in the other catalogue", module("reds", from(catalog.Local)), closed,
+			"nor is it in the other catalogue", module("reds", from(modulesv1.CatalogLocal)), closed,
 			"There is no module reds in namespace team-a",
 		},
 		"template not for this namespace": {

@@ -3,18 +3,20 @@ package catalog
 import (
 	"fmt"
 	"slices"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
 // run is a release that has run, in full or in part, and what is to be said of that.
 type run struct {
-	*Choice
+	*modulesv1.Release
 	release release
 	state   string
 }
 
-func newRun(choice *Choice, state string) *run {
-	made := &run{Choice: choice, state: state}
-	made.release.Release = Release{Template: choice.Template, Version: choice.Version, Digest: choice.Digest}
+func newRun(choice *modulesv1.Release, state string) *run {
+	made := &run{Release: choice, state: state}
+	made.release.Release = Release{Template: choice.Template, Version: choice.Version, Digest: choice.Content}
 	made.release.read()
 	return made
 }
@@ -36,7 +38,7 @@ const (
 
 // compare looks from what has run.
 func (from *run) compare(c *release) direction {
-	equal := c.Digest != "" && c.Digest == from.Digest
+	equal := c.Digest != "" && c.Digest == from.Content
 	if !from.release.known || !c.known {
 		if equal {
 			return same
@@ -90,7 +92,7 @@ func (r *resolution) permit(target *release) *Hold {
 		return nil
 	}
 	if !r.withinStep(target) {
-		return &Hold{Reason: UpgradeBlocked, Message: fmt.Sprintf("Version %s is a larger step from %s than %s",
+		return &Hold{Reason: modulesv1.UpgradeBlockedReason, Message: fmt.Sprintf("Version %s is a larger step from %s than %s",
 			target.Version, r.current.Version, r.request.Upgrade.MaxStep)}
 	}
 	return r.permitMode(target)
@@ -100,20 +102,20 @@ func (r *resolution) permitDirection(from *run, target *release) *Hold {
 	towards := from.compare(target)
 	switch {
 	case towards == clash:
-		return &Hold{Reason: Conflict, Message: fmt.Sprintf(
+		return &Hold{Reason: modulesv1.ReleaseConflictReason, Message: fmt.Sprintf(
 			"Version %s has other content than template %s has now, and %s; publish the template's under a new version",
 			from.Version, target.Template, from.state)}
 	case towards == same || towards == newer || r.consents(target) || r.goesBack(target):
 		return nil
 	case towards == older:
-		return &Hold{Reason: DowngradeBlocked, Message: fmt.Sprintf(
+		return &Hold{Reason: modulesv1.DowngradeBlockedReason, Message: fmt.Sprintf(
 			"Version %s is older than %s, which %s; to go back, set allowDowngradeTo to %s", target.Version, from.Version, from.state, target.Version)}
 	default:
 		hint := "give the template a version"
 		if target.known {
 			hint = "set allowDowngradeTo to " + target.Version
 		}
-		return &Hold{Reason: VersionUnknown, Message: fmt.Sprintf(
+		return &Hold{Reason: modulesv1.VersionUnknownReason, Message: fmt.Sprintf(
 			"Nothing says whether template %s is newer than what %s; to move there, %s", target.Template, from.state, hint)}
 	}
 }
@@ -136,12 +138,12 @@ func (r *resolution) permitLeaving(from *run, target *release) *Hold {
 	if target.known {
 		hint = "to leave, set allowDowngradeTo to " + target.Version
 	}
-	return &Hold{Reason: OneWayChannel, Message: fmt.Sprintf("Channel %s is left with consent only; %s", from.Channel, hint)}
+	return &Hold{Reason: modulesv1.OneWayChannelReason, Message: fmt.Sprintf("Channel %s is left with consent only; %s", from.Channel, hint)}
 }
 
 // home is the module as the catalogue has it that the release was chosen from: another one has no say about its channels.
 func (r *resolution) home(from *run) *entry {
-	for _, catalogue := range []*Catalogue{r.index.at(Local), r.index.at(System)} {
+	for _, catalogue := range []*Catalogue{r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
 		if catalogue.namespace == from.Namespace {
 			return catalogue.modules[r.entry.name]
 		}
@@ -151,13 +153,13 @@ func (r *resolution) home(from *run) *entry {
 
 func (r *resolution) permitMode(target *release) *Hold {
 	switch r.request.Upgrade.Mode {
-	case Never:
-		return &Hold{Reason: UpgradesNever, Message: fmt.Sprintf("%s is selected, and the upgrade mode is Never", target.title())}
-	case Manual:
+	case modulesv1.UpgradeNever:
+		return &Hold{Reason: modulesv1.UpgradesNeverReason, Message: fmt.Sprintf("%s is selected, and the upgrade mode is Never", target.title())}
+	case modulesv1.UpgradeManual:
 		if r.approved(target) {
 			return nil
 		}
-		return &Hold{Reason: AwaitingApproval, Message: target.title() + " waits for the digest of its plan in approve" + r.planHint(target)}
+		return &Hold{Reason: modulesv1.AwaitingApprovalReason, Message: target.title() + " waits for the digest of its plan in approve" + r.planHint(target)}
 	default:
 		return nil
 	}
@@ -170,12 +172,12 @@ func (r *resolution) consents(target *release) bool {
 
 // goesBack says whether the request itself names what ran before: that is possible even when it is older.
 func (r *resolution) goesBack(target *release) bool {
-	before := []*Choice{r.installed.Previous}
+	before := []*modulesv1.Release{r.installed.Previous}
 	if r.installed.Attempted != nil {
 		before = append(before, r.installed.Current)
 	}
-	return r.selection.namesRelease() && target.Digest != "" && slices.ContainsFunc(before, func(c *Choice) bool {
-		return c != nil && target.Digest == c.Digest && target.Version == c.Version
+	return r.selection.namesRelease() && target.Digest != "" && slices.ContainsFunc(before, func(c *modulesv1.Release) bool {
+		return c != nil && target.Digest == c.Content && target.Version == c.Version
 	})
 }
 
@@ -203,9 +205,9 @@ func (r *resolution) withinStep(target *release) bool {
 	}
 	from, to := r.current.release.version, target.version
 	switch r.request.Upgrade.MaxStep {
-	case Patch:
+	case modulesv1.StepPatch:
 		return from.Major() == to.Major() && from.Minor() == to.Minor()
-	case Minor:
+	case modulesv1.StepMinor:
 		return from.Major() == to.Major()
 	default:
 		return true

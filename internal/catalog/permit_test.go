@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"testing"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -55,7 +56,9 @@ func TestWhatWasBegunHasRun(t *testing.T) {
 	shelf := everyone("1.0.0", "1.1.0", "2.0.0")
 	back := system(shelf, foo("stable=1.0.0"))
 	upgrading, first := runs("1.0.0", began("2.0.0")), edit(nothing, began("2.0.0"))
-	by := func(channel string) func(*catalog.Choice) { return func(c *catalog.Choice) { c.Channel = channel } }
+	by := func(channel string) func(*modulesv1.Release) {
+		return func(c *modulesv1.Release) { c.Channel = channel }
+	}
 	oneWayShelf := system(shelf, edit(foo("v2=2.0.0", "stable=2.0.0"), oneWay("v2")))
 	run(t, map[string]example{
 		"goes on":           {"what was begun is gone on with", version("2.0.0"), upgrading, back, "move foo-2.0.0"},
@@ -113,16 +116,16 @@ func TestConsentIsExact(t *testing.T) {
 		"back by channel":  {"only where the request names it", channel("stable"), runs("1.2.0", after("1.1.0")), pointed, "hold DowngradeBlocked at foo-1.1.0"},
 		"back by range":    {"which a range does not", within("<1.2.0"), runs("1.2.0", after("1.1.0")), pointed, "hold DowngradeBlocked at foo-1.1.0"},
 		"back, other content": {
-			"what ran is content, not a number", version("1.0.0"), edit(runs("1.2.0", after("1.0.0")), func(i *catalog.Installed) { i.Previous.Digest = "sha256:mine" }), pointed,
+			"what ran is content, not a number", version("1.0.0"), edit(runs("1.2.0", after("1.0.0")), func(i *catalog.Installed) { i.Previous.Content = "sha256:mine" }), pointed,
 			"hold DowngradeBlocked at foo-1.0.0",
 		},
 		"back, other version": {
 			"and not content under another number", version("1.0.0"), edit(runs("1.2.0", after("1.0.0")), func(i *catalog.Installed) { i.Previous.Version = "0.9.0" }),
 			pointed, "hold DowngradeBlocked at foo-1.0.0",
 		},
-		"back, never":  {"a mode of never is never", version("1.0.0", mode(catalog.Never)), runs("1.2.0", after("1.0.0")), pointed, "hold UpgradesNever at foo-1.0.0"},
-		"back, manual": {"a change is approved in either direction", version("1.0.0", mode(catalog.Manual)), runs("1.2.0", after("1.0.0")), pointed, "hold AwaitingApproval at foo-1.0.0"},
-		"back, far":    {"the largest step is one of upgrades", version("1.0.0", step(catalog.Patch)), runs("1.2.0", after("1.0.0")), pointed, "move foo-1.0.0"},
+		"back, never":  {"a mode of never is never", version("1.0.0", mode(modulesv1.UpgradeNever)), runs("1.2.0", after("1.0.0")), pointed, "hold UpgradesNever at foo-1.0.0"},
+		"back, manual": {"a change is approved in either direction", version("1.0.0", mode(modulesv1.UpgradeManual)), runs("1.2.0", after("1.0.0")), pointed, "hold AwaitingApproval at foo-1.0.0"},
+		"back, far":    {"the largest step is one of upgrades", version("1.0.0", step(modulesv1.StepPatch)), runs("1.2.0", after("1.0.0")), pointed, "move foo-1.0.0"},
 		"forth":        {"and then on again", version("1.2.0"), runs("1.0.0", after("1.2.0")), pointed, "move foo-1.2.0"},
 
 		"unknown, same":      {"the same content needs no version", channel("regular"), unversionedRuns("sha256:a"), system(untold("sha256:a")), "keep foo-regular"},
@@ -132,7 +135,7 @@ func TestConsentIsExact(t *testing.T) {
 		"known to unknown":   {"nor to one", channel("regular"), runs("2.0.0"), system(untold("sha256:a")), "hold VersionUnknown at foo-regular"},
 		"unknown, latest":    {"nor by latest", latest(), unversionedRuns("sha256:a"), system(untold("sha256:a")), "hold VersionUnknown at foo-2.0.0"},
 		"back to unknown": {"what ran before ran, version or not", template("foo-regular"), edit(runs("2.0.0"), func(i *catalog.Installed) {
-			i.Previous = &catalog.Choice{Template: "foo-regular", Digest: "sha256:a"}
+			i.Previous = &modulesv1.Release{Template: "foo-regular", Content: "sha256:a"}
 		}), system(untold("sha256:a")), "move foo-regular"},
 		"named since": {"a version that was given later changes nothing", channel("regular"), unversionedRuns("sha256:1.0.0"), system(list(in("regular", "1.0.0"))), "keep foo-regular"},
 		"no content":  {"content that is not known is not the same", channel("regular"), unversionedRuns(""), system(untold("")), "hold VersionUnknown at foo-regular"},
@@ -144,44 +147,44 @@ func TestStepsAndModesLimitUpgrades(t *testing.T) {
 	shelf := system(everyone("1.0.0", "1.0.5", "1.4.0", "2.0.0", "2.0.0-rc.1"), foo("fast=2.0.0", "stable=1.4.0"))
 	plan := func(v, digest string) catalog.Installed { return runs("1.0.0", planned(v, digest)) }
 	run(t, map[string]example{
-		"patch, latest":      {"the highest within the step", latest(step(catalog.Patch)), runs("1.0.0"), shelf, "move foo-1.0.5"},
-		"minor, latest":      {"the highest within the step", latest(step(catalog.Minor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
-		"major, latest":      {"no limit", latest(step(catalog.Major)), runs("1.0.0"), shelf, "move foo-2.0.0"},
+		"patch, latest":      {"the highest within the step", latest(step(modulesv1.StepPatch)), runs("1.0.0"), shelf, "move foo-1.0.5"},
+		"minor, latest":      {"the highest within the step", latest(step(modulesv1.StepMinor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
+		"major, latest":      {"no limit", latest(step(modulesv1.StepMajor)), runs("1.0.0"), shelf, "move foo-2.0.0"},
 		"no step, latest":    {"no limit", latest(), runs("1.0.0"), shelf, "move foo-2.0.0"},
-		"minor, nothing":     {"what is beyond the step is no reason to hold", latest(step(catalog.Minor)), runs("1.4.0"), shelf, "keep foo-1.4.0"},
-		"minor, only beyond": {"unless what runs is out of the range", within(">=2.0.0", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
-		"minor, version":     {"a named version is held at", version("2.0.0", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
-		"minor, prerelease":  {"a prerelease of the next major is in that major", version("2.0.0-rc.1", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0-rc.1"},
-		"minor, channel":     {"a channel is held at", channel("fast", step(catalog.Minor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
-		"minor, in step":     {"or followed", channel("stable", step(catalog.Minor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
-		"patch, template":    {"a template is held at", template("foo-1.4.0", step(catalog.Patch)), runs("1.0.0"), shelf, "hold UpgradeBlocked at foo-1.4.0"},
-		"patch, prerelease":  {"from a prerelease to its release is a patch", version("2.0.0", step(catalog.Patch)), runs("2.0.0-rc.1"), shelf, "move foo-2.0.0"},
-		"patch, first":       {"the first install is no step", latest(step(catalog.Patch)), nothing, shelf, "install foo-2.0.0"},
-		"patch, down":        {"a downgrade with consent is no upgrade", version("1.0.0", step(catalog.Patch), allow("1.0.0")), runs("2.0.0"), shelf, "move foo-1.0.0"},
-		"consent to upgrade": {"consent to go back is none to go far", version("2.0.0", step(catalog.Minor), allow("2.0.0")), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, nothing":     {"what is beyond the step is no reason to hold", latest(step(modulesv1.StepMinor)), runs("1.4.0"), shelf, "keep foo-1.4.0"},
+		"minor, only beyond": {"unless what runs is out of the range", within(">=2.0.0", step(modulesv1.StepMinor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, version":     {"a named version is held at", version("2.0.0", step(modulesv1.StepMinor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, prerelease":  {"a prerelease of the next major is in that major", version("2.0.0-rc.1", step(modulesv1.StepMinor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0-rc.1"},
+		"minor, channel":     {"a channel is held at", channel("fast", step(modulesv1.StepMinor)), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
+		"minor, in step":     {"or followed", channel("stable", step(modulesv1.StepMinor)), runs("1.0.0"), shelf, "move foo-1.4.0"},
+		"patch, template":    {"a template is held at", template("foo-1.4.0", step(modulesv1.StepPatch)), runs("1.0.0"), shelf, "hold UpgradeBlocked at foo-1.4.0"},
+		"patch, prerelease":  {"from a prerelease to its release is a patch", version("2.0.0", step(modulesv1.StepPatch)), runs("2.0.0-rc.1"), shelf, "move foo-2.0.0"},
+		"patch, first":       {"the first install is no step", latest(step(modulesv1.StepPatch)), nothing, shelf, "install foo-2.0.0"},
+		"patch, down":        {"a downgrade with consent is no upgrade", version("1.0.0", step(modulesv1.StepPatch), allow("1.0.0")), runs("2.0.0"), shelf, "move foo-1.0.0"},
+		"consent to upgrade": {"consent to go back is none to go far", version("2.0.0", step(modulesv1.StepMinor), allow("2.0.0")), runs("1.4.0"), shelf, "hold UpgradeBlocked at foo-2.0.0"},
 
-		"never, first":     {"the first install is made", latest(mode(catalog.Never)), nothing, shelf, "install foo-2.0.0"},
-		"never, upgrade":   {"and nothing after", latest(mode(catalog.Never)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-2.0.0"},
-		"never, there":     {"what is there is there", latest(mode(catalog.Never)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
-		"never, downgrade": {"the direction is told first", version("1.0.0", mode(catalog.Never)), runs("2.0.0"), shelf, "hold DowngradeBlocked at foo-1.0.0"},
-		"never, edited":    {"not even by an edit", version("1.4.0", mode(catalog.Never)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-1.4.0"},
-		"automatic":        {"said or not", latest(mode(catalog.Automatic)), runs("1.0.0"), shelf, "move foo-2.0.0"},
+		"never, first":     {"the first install is made", latest(mode(modulesv1.UpgradeNever)), nothing, shelf, "install foo-2.0.0"},
+		"never, upgrade":   {"and nothing after", latest(mode(modulesv1.UpgradeNever)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-2.0.0"},
+		"never, there":     {"what is there is there", latest(mode(modulesv1.UpgradeNever)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
+		"never, downgrade": {"the direction is told first", version("1.0.0", mode(modulesv1.UpgradeNever)), runs("2.0.0"), shelf, "hold DowngradeBlocked at foo-1.0.0"},
+		"never, edited":    {"not even by an edit", version("1.4.0", mode(modulesv1.UpgradeNever)), runs("1.0.0"), shelf, "hold UpgradesNever at foo-1.4.0"},
+		"automatic":        {"said or not", latest(mode(modulesv1.UpgradeAutomatic)), runs("1.0.0"), shelf, "move foo-2.0.0"},
 
-		"manual, first":         {"the first install is automatic", latest(mode(catalog.Manual)), nothing, shelf, "install foo-2.0.0"},
-		"manual, no plan":       {"a change waits", latest(mode(catalog.Manual)), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
-		"manual, plan":          {"for the plan's digest", latest(mode(catalog.Manual)), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
-		"manual, approved":      {"which approves it", latest(mode(catalog.Manual), approve("sha256:plan")), plan("2.0.0", "sha256:plan"), shelf, "move foo-2.0.0"},
-		"manual, other plan":    {"and no other", latest(mode(catalog.Manual), approve("sha256:old")), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
-		"manual, other release": {"nor the plan of another release", latest(mode(catalog.Manual), approve("sha256:plan")), plan("1.4.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, first":         {"the first install is automatic", latest(mode(modulesv1.UpgradeManual)), nothing, shelf, "install foo-2.0.0"},
+		"manual, no plan":       {"a change waits", latest(mode(modulesv1.UpgradeManual)), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, plan":          {"for the plan's digest", latest(mode(modulesv1.UpgradeManual)), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, approved":      {"which approves it", latest(mode(modulesv1.UpgradeManual), approve("sha256:plan")), plan("2.0.0", "sha256:plan"), shelf, "move foo-2.0.0"},
+		"manual, other plan":    {"and no other", latest(mode(modulesv1.UpgradeManual), approve("sha256:old")), plan("2.0.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, other release": {"nor the plan of another release", latest(mode(modulesv1.UpgradeManual), approve("sha256:plan")), plan("1.4.0", "sha256:plan"), shelf, "hold AwaitingApproval at foo-2.0.0"},
 		"manual, other content": {
-			"nor the plan of other content", latest(mode(catalog.Manual), approve("sha256:plan")),
+			"nor the plan of other content", latest(mode(modulesv1.UpgradeManual), approve("sha256:plan")),
 			edit(plan("2.0.0", "sha256:plan"), func(i *catalog.Installed) { i.Plan.Content = "sha256:other" }), shelf, "hold AwaitingApproval at foo-2.0.0",
 		},
-		"manual, no digests":     {"nothing approves nothing", latest(mode(catalog.Manual)), plan("2.0.0", ""), shelf, "hold AwaitingApproval at foo-2.0.0"},
-		"manual, approved ahead": {"an approval without a plan approves nothing", latest(mode(catalog.Manual), approve("sha256:plan")), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
-		"manual, there":          {"what is there needs no approval", latest(mode(catalog.Manual)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
-		"manual, downgrade":      {"approval is no consent to go back", version("1.0.0", mode(catalog.Manual), approve("sha256:plan")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "hold DowngradeBlocked at foo-1.0.0"},
-		"manual, both":           {"both together are", version("1.0.0", mode(catalog.Manual), approve("sha256:plan"), allow("1.0.0")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "move foo-1.0.0"},
+		"manual, no digests":     {"nothing approves nothing", latest(mode(modulesv1.UpgradeManual)), plan("2.0.0", ""), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, approved ahead": {"an approval without a plan approves nothing", latest(mode(modulesv1.UpgradeManual), approve("sha256:plan")), runs("1.0.0"), shelf, "hold AwaitingApproval at foo-2.0.0"},
+		"manual, there":          {"what is there needs no approval", latest(mode(modulesv1.UpgradeManual)), runs("2.0.0"), shelf, "keep foo-2.0.0"},
+		"manual, downgrade":      {"approval is no consent to go back", version("1.0.0", mode(modulesv1.UpgradeManual), approve("sha256:plan")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "hold DowngradeBlocked at foo-1.0.0"},
+		"manual, both":           {"both together are", version("1.0.0", mode(modulesv1.UpgradeManual), approve("sha256:plan"), allow("1.0.0")), runs("2.0.0", planned("1.0.0", "sha256:plan")), shelf, "move foo-1.0.0"},
 		"approve, automatic":     {"an approval that nothing waits for has no effect", latest(approve("sha256:old")), runs("1.0.0"), shelf, "move foo-2.0.0"},
 	})
 }
@@ -223,18 +226,18 @@ func TestOneWayChannelsAreLeftWithConsent(t *testing.T) {
 		"not one-way": {"other channels are left freely", channel("fast"), there, open, "move foo-2.0.0"},
 		"gone":        {"a channel that is no more holds nobody", channel("fast"), there, gone, "move foo-2.0.0"},
 		"to another catalogue": {
-			"the channel's own catalogue says", latest(from(catalog.Local)), edit(there, rechosen), twoShelves,
+			"the channel's own catalogue says", latest(from(modulesv1.CatalogLocal)), edit(there, rechosen), twoShelves,
 			"hold OneWayChannel at foo-3.0.0 locally",
 		},
 		"by the other's channel": {
-			"a channel of the same name in another catalogue is another way", channel("experimental", from(catalog.Local)), edit(there, rechosen),
+			"a channel of the same name in another catalogue is another way", channel("experimental", from(modulesv1.CatalogLocal)), edit(there, rechosen),
 			twoShelves, "hold OneWayChannel at foo-own locally",
 		},
 		"to another catalogue, consented": {
-			"consent is consent", latest(from(catalog.Local), allow("3.0.0")), edit(there, rechosen), twoShelves, "move foo-3.0.0 locally",
+			"consent is consent", latest(from(modulesv1.CatalogLocal), allow("3.0.0")), edit(there, rechosen), twoShelves, "move foo-3.0.0 locally",
 		},
 		"catalogue gone": {
-			"a catalogue that is no more holds nobody", latest(from(catalog.Local)), edit(there, rechosen),
+			"a catalogue that is no more holds nobody", latest(from(modulesv1.CatalogLocal)), edit(there, rechosen),
 			catalog.Index{Local: catalog.New(localNamespace, everyone("3.0.0"), nil)},
 			"move foo-3.0.0 locally",
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/revision"
 )
@@ -63,7 +64,7 @@ func makeWorld(seed uint64) *world {
 	if w.oneIn(4) {
 		return w
 	}
-	w.installed = catalog.Installed{Module: pick(w, someModules), Catalog: pick(w, []catalog.Catalog{catalog.System, catalog.System, catalog.Local})}
+	w.installed = catalog.Installed{Module: pick(w, someModules), Catalog: pick(w, []modulesv1.Catalog{modulesv1.CatalogSystem, modulesv1.CatalogSystem, modulesv1.CatalogLocal})}
 	if w.oneIn(6) {
 		return w
 	}
@@ -109,7 +110,7 @@ func (w *world) release(template string) catalog.Release {
 		Readiness: pick(w, []catalog.Readiness{catalog.Ready, catalog.Ready, catalog.Idle, catalog.NotReady}),
 		Since:     now.Add(-time.Duration(w.IntN(4)) * time.Hour), Deleting: w.oneIn(12),
 		Support: catalog.Support{
-			State: pick(w, []catalog.State{catalog.Supported, catalog.Supported, catalog.Supported, catalog.Deprecated, catalog.Withdrawn}),
+			State: pick(w, []modulesv1.SupportState{modulesv1.SupportSupported, modulesv1.SupportSupported, modulesv1.SupportSupported, modulesv1.SupportDeprecated, modulesv1.SupportWithdrawn}),
 			Until: pick(w, []time.Time{{}, {}, now.Add(-time.Hour), now.Add(time.Hour), now.Add(2 * time.Hour)}),
 		},
 	}
@@ -119,7 +120,7 @@ func (w *world) module() catalog.Module {
 	m := catalog.Module{Name: "foo", DefaultChannel: pick(w, []string{"", "stable", "fast"})}
 	for _, name := range []string{"stable", "fast"} {
 		if w.oneIn(2) {
-			m.Channels = append(m.Channels, catalog.Channel{Name: name, Version: pick(w, someVersions), Suspended: w.oneIn(4), OneWay: w.oneIn(4)})
+			m.Channels = append(m.Channels, modulesv1.Channel{Name: name, Version: pick(w, someVersions), Suspended: w.oneIn(4), OneWay: w.oneIn(4)})
 		}
 	}
 	if w.oneIn(6) {
@@ -128,18 +129,20 @@ func (w *world) module() catalog.Module {
 	return m
 }
 
-func (w *world) choice() *catalog.Choice {
+func (w *world) choice() *modulesv1.Release {
 	version := pick(w, someVersions)
-	return &catalog.Choice{Template: fmt.Sprintf("t%d", w.IntN(6)), Version: version, Digest: w.content(version), Channel: pick(w, []string{"", "stable", "fast"}), Namespace: pick(w, []string{systemNamespace, systemNamespace, localNamespace})}
+	return &modulesv1.Release{Template: fmt.Sprintf("t%d", w.IntN(6)), Version: version, Digest: w.content(version), Channel: pick(w, []string{"", "stable", "fast"}), Namespace: pick(w, []string{systemNamespace, systemNamespace, localNamespace})}
 }
 
 func (w *world) someRequest() catalog.Request {
 	r := catalog.Request{
-		Namespace: localNamespace, Name: "foo", Catalog: pick(w, []catalog.Catalog{"", catalog.Auto, catalog.Local, catalog.System}),
-		Prereleases: pick(w, []catalog.Prereleases{{}, {}, {Include: true}, {Identifiers: []string{"rc"}}}),
-		Upgrade: catalog.Upgrade{
-			Mode:             pick(w, []catalog.Mode{"", "", catalog.Automatic, catalog.Manual, catalog.Never}),
-			MaxStep:          pick(w, []catalog.Size{"", "", catalog.Patch, catalog.Minor, catalog.Major}),
+		Namespace: localNamespace, Name: "foo", Catalog: pick(w, []modulesv1.Catalog{"", modulesv1.CatalogAuto, modulesv1.CatalogLocal, modulesv1.CatalogSystem}),
+		Prereleases: pick(w, []modulesv1.Prereleases{
+			{}, {}, {Policy: modulesv1.PrereleasesInclude}, {Policy: modulesv1.PrereleasesListed, Identifiers: []string{"rc"}},
+		}),
+		Upgrade: modulesv1.UpgradePolicy{
+			Mode:             pick(w, []modulesv1.UpgradeMode{"", "", modulesv1.UpgradeAutomatic, modulesv1.UpgradeManual, modulesv1.UpgradeNever}),
+			MaxStep:          pick(w, []modulesv1.UpgradeStep{"", "", modulesv1.StepPatch, modulesv1.StepMinor, modulesv1.StepMajor}),
 			AllowDowngradeTo: pick(w, []string{"", "", "1.0.0", "0.9.0", "1.0.0-rc.1"}),
 			Approve:          pick(w, []string{"", "plan"}),
 		},
@@ -188,14 +191,14 @@ func TestEveryDecisionIsSound(t *testing.T) {
 			return false
 		}
 		home := w.system
-		if d.Catalog == catalog.Local {
+		if d.Catalog == modulesv1.CatalogLocal {
 			home = w.local
 		}
 		at := slices.IndexFunc(home.releases, func(r catalog.Release) bool { return r.Template == d.Target.Template })
 		if at < 0 || !cmp.Equal(home.releases[at], *d.Target) || d.Namespace != home.namespace || d.Module != d.Target.Module {
 			t.Errorf("the target is not from the chosen catalogue: %+v", d)
 		}
-		if d.Changed && (d.Target.Deleting || d.Target.Support.State == catalog.Withdrawn || d.Target.Readiness == catalog.NotReady) {
+		if d.Changed && (d.Target.Deleting || d.Target.Support.State == modulesv1.SupportWithdrawn || d.Target.Readiness == catalog.NotReady) {
 			t.Errorf("moved to what cannot be chosen: %+v", d.Target)
 		}
 		return true
@@ -259,7 +262,7 @@ func TestOtherVersionsDoNotMovePins(t *testing.T) {
 		want := w.resolve()
 		w.system.releases = append(w.system.releases, of("7.7.7", named("stranger")))
 		got := w.resolve()
-		if diff := cmp.Diff([]any{want.Target, want.Hold, want.Warnings, want.NextCheck}, []any{got.Target, got.Hold, got.Warnings, got.NextCheck}); diff != "" && (want.Hold == nil || want.Hold.Reason != catalog.ModuleNotFound) {
+		if diff := cmp.Diff([]any{want.Target, want.Hold, want.Warnings, want.NextCheck}, []any{got.Target, got.Hold, got.Warnings, got.NextCheck}); diff != "" && (want.Hold == nil || want.Hold.Reason != modulesv1.ModuleNotFoundReason) {
 			t.Error(diff)
 		}
 		return true
@@ -274,7 +277,7 @@ func TestNothingGoesBackWithoutConsent(t *testing.T) {
 			return false
 		}
 		said := false
-		for _, ran := range []*catalog.Choice{w.installed.Current, w.installed.Attempted} {
+		for _, ran := range []*modulesv1.Release{w.installed.Current, w.installed.Attempted} {
 			if ran == nil || ran.Version == d.Target.Version && ran.Digest == d.Target.Digest {
 				continue
 			}
@@ -298,8 +301,8 @@ func TestNothingGoesBackWithoutConsent(t *testing.T) {
 
 // returnsTo says whether the request names the release, and it ran before what runs or was begun.
 func (w *world) returnsTo(target *catalog.Release) bool {
-	is := func(c *catalog.Choice) bool {
-		return c != nil && c.Digest == target.Digest && c.Version == target.Version
+	is := func(c *modulesv1.Release) bool {
+		return c != nil && c.Content == target.Digest && c.Version == target.Version
 	}
 	return (w.request.Version != "" || w.request.Template != "") &&
 		(is(w.installed.Previous) || w.installed.Attempted != nil && is(w.installed.Current))
@@ -314,8 +317,8 @@ func TestWhatWasBegunGoesOn(t *testing.T) {
 			return false
 		}
 		w.installed.Module, w.installed.Catalog = d.Module, d.Catalog
-		w.installed.Attempted = &catalog.Choice{
-			Template: d.Target.Template, Version: d.Target.Version, Digest: d.Target.Digest, Channel: d.Channel(), Namespace: d.Namespace,
+		w.installed.Attempted = &modulesv1.Release{
+			Template: d.Target.Template, Version: d.Target.Version, Content: d.Target.Digest, Channel: d.Channel(), Namespace: d.Namespace,
 		}
 		if again := w.resolve(); again.Target == nil || again.Target.Version != d.Target.Version || again.Target.Digest != d.Target.Digest {
 			t.Errorf("after %s was begun comes %s", d.Target.Template, w.outcome())
@@ -327,7 +330,7 @@ func TestWhatWasBegunGoesOn(t *testing.T) {
 func TestHoldChangesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) bool {
 		t.Helper()
-		var current, previous catalog.Choice
+		var current, previous modulesv1.Release
 		if w.installed.Current != nil {
 			current = *w.installed.Current
 		}
@@ -352,8 +355,8 @@ func TestOneMoveIsEnough(t *testing.T) {
 		if d.Target == nil || !d.Changed {
 			return false
 		}
-		w.installed = catalog.Installed{Module: d.Module, Catalog: d.Catalog, Previous: w.installed.Current, Current: &catalog.Choice{
-			Template: d.Target.Template, Version: d.Target.Version, Digest: d.Target.Digest, Channel: d.Channel(), Namespace: d.Namespace,
+		w.installed = catalog.Installed{Module: d.Module, Catalog: d.Catalog, Previous: w.installed.Current, Current: &modulesv1.Release{
+			Template: d.Target.Template, Version: d.Target.Version, Content: d.Target.Digest, Channel: d.Channel(), Namespace: d.Namespace,
 		}}
 		if again := w.resolve(); again.Target == nil || again.Changed || again.Target.Template != d.Target.Template || again.Catalog != d.Catalog {
 			t.Errorf("after %s comes %s", d.Target.Template, w.outcome())
@@ -381,17 +384,17 @@ func TestAnswerHoldsUntilTheNextCheck(t *testing.T) {
 func TestLocalModuleShadowsCompletely(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) bool {
 		t.Helper()
-		if w.request.Catalog == catalog.System || w.request.Catalog == catalog.Local || w.installed.Catalog != "" || len(w.local.releases) == 0 {
+		if w.request.Catalog == modulesv1.CatalogSystem || w.request.Catalog == modulesv1.CatalogLocal || w.installed.Catalog != "" || len(w.local.releases) == 0 {
 			return false
 		}
 		d := w.resolve()
 		has := slices.ContainsFunc(w.local.releases, func(r catalog.Release) bool {
 			return r.Module == d.Module && r.Readiness != catalog.NotReady && !r.Deleting
 		})
-		if d.Hold != nil && d.Hold.Reason.IsMalformed() {
+		if d.Hold != nil && d.Hold.IsMalformed() {
 			return false
 		}
-		if has && d.Catalog != catalog.Local {
+		if has && d.Catalog != modulesv1.CatalogLocal {
 			t.Errorf("a local module is passed over: %+v", d)
 		}
 		return has

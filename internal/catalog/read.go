@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -10,26 +11,26 @@ import (
 func (r *resolution) read() *Hold {
 	selections := r.request.selections()
 	if len(selections) > 1 {
-		return &Hold{Reason: AmbiguousSelection, Message: fmt.Sprintf("Both %s and %s are given; keep one", selections[0], selections[1])}
+		return &Hold{Reason: modulesv1.AmbiguousSelectionReason, Message: fmt.Sprintf("Both %s and %s are given; keep one", selections[0], selections[1])}
 	}
 	r.selection = selections[0]
 	if message := r.request.malformed(); message != "" {
-		return &Hold{Reason: InvalidRequest, Message: message}
+		return &Hold{Reason: modulesv1.InvalidRequestReason, Message: message}
 	}
 	if consent := r.request.Upgrade.AllowDowngradeTo; consent != "" {
 		if _, err := revision.ParseStrict(consent); err != nil {
-			return &Hold{Reason: InvalidVersion, Message: fmt.Sprintf("Cannot read allowDowngradeTo: %v", err)}
+			return &Hold{Reason: modulesv1.InvalidVersionReason, Message: fmt.Sprintf("Cannot read allowDowngradeTo: %v", err)}
 		}
 	}
 	var err error
 	switch r.selection.By {
 	case ByVersion:
 		if r.version, err = revision.ParseStrict(r.request.Version); err != nil {
-			return &Hold{Reason: InvalidVersion, Message: fmt.Sprintf("Cannot read the version: %v", err)}
+			return &Hold{Reason: modulesv1.InvalidVersionReason, Message: fmt.Sprintf("Cannot read the version: %v", err)}
 		}
 	case ByRange:
 		if r.versions, err = revision.ParseStrictRange(r.request.Range); err != nil {
-			return &Hold{Reason: InvalidRange, Message: fmt.Sprintf("Cannot read the range: %v", err)}
+			return &Hold{Reason: modulesv1.InvalidRangeReason, Message: fmt.Sprintf("Cannot read the range: %v", err)}
 		}
 	default:
 	}
@@ -42,17 +43,17 @@ func (r Request) malformed() string {
 		return "Neither a module nor a template is named"
 	}
 	switch r.Catalog {
-	case "", Auto, Local, System:
+	case "", modulesv1.CatalogAuto, modulesv1.CatalogLocal, modulesv1.CatalogSystem:
 	default:
 		return fmt.Sprintf("Catalog %q is none of Auto, Local and System", r.Catalog)
 	}
 	switch r.Upgrade.Mode {
-	case "", Automatic, Manual, Never:
+	case "", modulesv1.UpgradeAutomatic, modulesv1.UpgradeManual, modulesv1.UpgradeNever:
 	default:
 		return fmt.Sprintf("Upgrade mode %q is none of Automatic, Manual and Never", r.Upgrade.Mode)
 	}
 	switch r.Upgrade.MaxStep {
-	case "", Patch, Minor, Major:
+	case "", modulesv1.StepPatch, modulesv1.StepMinor, modulesv1.StepMajor:
 	default:
 		return fmt.Sprintf("Largest step %q is none of Patch, Minor and Major", r.Upgrade.MaxStep)
 	}

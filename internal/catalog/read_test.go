@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -75,7 +76,7 @@ func TestHintSaysWhatToWrite(t *testing.T) {
 		"missing":       {"what the pointer says", channel("lts"), nothing, []string{`"0.9.0"`}},
 		"two selectors": {"which two", version("1.0.0", func(r *catalog.Request) { r.Channel = "stable" }), nothing, []string{"channel/stable", "version/1.0.0"}},
 		"funnel":        {"where the releases went", within(">=3.0.0"), nothing, []string{"offered 2", "ready 2", "range 0"}},
-		"module":        {"where the module is", ask(from(catalog.Local)), nothing, []string{"System"}},
+		"module":        {"where the module is", ask(from(modulesv1.CatalogLocal)), nothing, []string{"System"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

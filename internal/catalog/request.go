@@ -1,6 +1,10 @@
 package catalog
 
-import "slices"
+import (
+	"slices"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
 
 // Request is what an installation asks for.
 type Request struct {
@@ -10,7 +14,7 @@ type Request struct {
 	Name     string
 	Template string
 	// Catalog is where to look; empty means Auto.
-	Catalog Catalog
+	Catalog modulesv1.Catalog
 	// At most one of Channel, Version, Range and Latest is given, and none beside Template. Without any, the module's
 	// default channel is meant, and the latest release where there is none.
 	Channel string
@@ -18,51 +22,9 @@ type Request struct {
 	Range   string
 	Latest  bool
 	// Prereleases has a say for Range and Latest alone.
-	Prereleases Prereleases
-	Upgrade     Upgrade
-}
-
-// Prereleases says which prereleases may be chosen. The zero value excludes them all.
-type Prereleases struct {
-	// Include admits every prerelease.
-	Include bool
-	// Identifiers admits those whose first identifier is listed: rc admits 2.0.0-rc.1, and not 2.0.0-rc1.
-	Identifiers []string
-}
-
-// Mode says when an installation changes.
-type Mode string
-
-const (
-	// Automatic changes as soon as there is something to change to. The empty value means the same.
-	Automatic Mode = "Automatic"
-	// Manual installs, and changes with approval from then on.
-	Manual Mode = "Manual"
-	// Never installs, and changes no more.
-	Never Mode = "Never"
-)
-
-// Size is how far apart two versions are, by the first of their three numbers that differs.
-type Size string
-
-const (
-	// Patch changes the third number or the prerelease.
-	Patch Size = "Patch"
-	// Minor changes the second number.
-	Minor Size = "Minor"
-	// Major changes the first number. As a limit, the empty value means the same: no limit.
-	Major Size = "Major"
-)
-
-// Upgrade is the consent that a request gives to changes.
-type Upgrade struct {
-	Mode    Mode
-	MaxStep Size
-	// AllowDowngradeTo is the exact version, build metadata included, that may be moved to although it is older, or
-	// although a one-way channel is left for it.
-	AllowDowngradeTo string
-	// Approve is the digest of the plan that may be carried out in Manual mode.
-	Approve string
+	Prereleases modulesv1.Prereleases
+	// Upgrade is the consent that the request gives to changes.
+	Upgrade modulesv1.UpgradePolicy
 }
 
 // Installed is what the installation is known to run. The zero value is a first install.
@@ -70,27 +32,16 @@ type Installed struct {
 	// Module and Catalog are what the earlier choice was made from. Record them from a Decision that has a Target, and
 	// forget the catalogue when the request asks for another one than it did then.
 	Module  string
-	Catalog Catalog
-	// Current is what was applied in full last, and nil before anything was. Previous is what was applied before it.
-	Current  *Choice
-	Previous *Choice
+	Catalog modulesv1.Catalog
+	// Current is what was applied in full last, as it is recorded, so that it outlives its template; nil before anything
+	// was. Previous is what was applied before it.
+	Current  *modulesv1.Release
+	Previous *modulesv1.Release
 	// Attempted is what was begun after Current and not brought to an end; nil where nothing was. Nobody knows how much of
 	// it was applied, so that it counts as having run: half a release may have changed the users' data already.
-	Attempted *Choice
+	Attempted *modulesv1.Release
 	// Plan is what the caller has computed for the pending change, where it has.
 	Plan *Plan
-}
-
-// Choice is a release as it is recorded, so that it outlives its template.
-type Choice struct {
-	Template string
-	// Version is empty when it was unknown.
-	Version string
-	Digest  string
-	// Channel is the channel that it was chosen by; empty when it was chosen otherwise. Namespace is that of the catalogue
-	// it was chosen from, which says what the channel is.
-	Channel   string
-	Namespace string
 }
 
 // Plan is the change to one release, spelt out and digested.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -35,7 +36,7 @@ type resolution struct {
 	selection Selection
 	version   revision.Version
 	versions  revision.StrictRange
-	catalog   Catalog
+	catalog   modulesv1.Catalog
 	catalogue *Catalogue
 	module    string
 	entry     *entry
@@ -79,7 +80,7 @@ func (r *resolution) decide(target *release, hold *Hold) Decision {
 	}
 	running := target
 	if hold != nil {
-		hold.Stalled = len(r.ran) == 0 || hold.Reason.IsMalformed()
+		hold.Stalled = len(r.ran) == 0 || hold.IsMalformed()
 		running = r.running()
 	}
 	d.Upgrades = r.upgrades(d)
@@ -98,7 +99,7 @@ func (r *resolution) running() *release {
 		return nil
 	}
 	for _, c := range r.entry.releases {
-		if r.current.is(c) && r.isCurrent(c) {
+		if c.isOf(r.current.Release) && r.isCurrent(c) {
 			return c
 		}
 	}
@@ -113,20 +114,20 @@ func (r *resolution) warn(running *release) []Finding {
 	name := running.title()
 	var warnings []Finding
 	if running.Deleting {
-		warnings = append(warnings, Finding{ReleaseWithdrawn, name + " is being deleted"})
+		warnings = append(warnings, Finding{modulesv1.ReleaseWithdrawnReason, name + " is being deleted"})
 	}
 	switch running.state(r.now) {
-	case Withdrawn:
-		warnings = append(warnings, Finding{ReleaseWithdrawn, name + " is withdrawn" + running.Support.advice()})
-	case Deprecated:
-		warnings = append(warnings, Finding{ReleaseDeprecated, name + " is deprecated" + running.Support.advice()})
-	case Supported:
+	case modulesv1.SupportWithdrawn:
+		warnings = append(warnings, Finding{modulesv1.ReleaseWithdrawnReason, name + " is withdrawn" + running.Support.advice()})
+	case modulesv1.SupportDeprecated:
+		warnings = append(warnings, Finding{modulesv1.ReleaseDeprecatedReason, name + " is deprecated" + running.Support.advice()})
+	case modulesv1.SupportSupported:
 	}
 	if !running.isChoosable() {
-		warnings = append(warnings, Finding{ReleaseNotReady, name + " is not ready" + because(running.Message)})
+		warnings = append(warnings, Finding{modulesv1.ReleaseNotReadyReason, name + " is not ready" + because(running.Message)})
 	}
 	if running.conflict {
-		warnings = append(warnings, Finding{Conflict, name + " shares its version with other content"})
+		warnings = append(warnings, Finding{modulesv1.ReleaseConflictReason, name + " shares its version with other content"})
 	}
 	return warnings
 }
@@ -144,7 +145,7 @@ func (r *resolution) nextCheck(running *release, d Decision) time.Time {
 	var next time.Time
 	for _, c := range r.entry.releases {
 		until := c.Support.Until
-		if until.After(r.now) && c.state(r.now) == Supported && (next.IsZero() || until.Before(next)) && hasSay(c) {
+		if until.After(r.now) && c.state(r.now) == modulesv1.SupportSupported && (next.IsZero() || until.Before(next)) && hasSay(c) {
 			next = until
 		}
 	}

@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"slices"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
 // selected are the releases that the request's selector leads to.
@@ -31,7 +33,7 @@ func (r *resolution) selected() ([]*release, *Hold) {
 		candidates = r.entry.offered()
 		if len(candidates) == 0 {
 			r.note("offered", 0, "")
-			return nil, &Hold{Reason: NoMatchingRelease, Message: fmt.Sprintf(
+			return nil, &Hold{Reason: modulesv1.NoMatchingReleaseReason, Message: fmt.Sprintf(
 				"Module %s has no release with a version that is offered outside of channels", r.entry.name)}
 		}
 		r.note("offered", len(candidates), "")
@@ -55,18 +57,18 @@ func (e *entry) pointer(name string) ([]*release, *Hold) {
 	if channel, listed := e.object.channel(name); listed {
 		pointed := e.at(channel.Version)
 		if len(pointed) == 0 {
-			return nil, &Hold{Reason: ChannelTargetMissing, Message: fmt.Sprintf(
+			return nil, &Hold{Reason: modulesv1.ChannelTargetMissingReason, Message: fmt.Sprintf(
 				"Channel %s of module %s points to version %q, which no template has", name, e.name, channel.Version)}
 		}
 		return pointed, nil
 	}
 	switch claimants := e.claims[name]; len(claimants) {
 	case 0:
-		return nil, &Hold{Reason: ChannelNotFound, Message: fmt.Sprintf("Module %s has no channel %s%s", e.name, name, e.channelHint())}
+		return nil, &Hold{Reason: modulesv1.ChannelNotFoundReason, Message: fmt.Sprintf("Module %s has no channel %s%s", e.name, name, e.channelHint())}
 	case 1:
 		return claimants, nil
 	default:
-		return nil, &Hold{Reason: ChannelConflict, Message: fmt.Sprintf(
+		return nil, &Hold{Reason: modulesv1.ChannelConflictReason, Message: fmt.Sprintf(
 			"Channel %s of module %s is claimed by %s; leave one claim, or list the channel in the module", name, e.name, list(names(claimants)))}
 	}
 }
@@ -82,7 +84,11 @@ func (e *entry) channelHint() string {
 // stays there.
 func (r *resolution) unsuspended(pointed []*release) ([]*release, *Hold) {
 	channel, _ := r.entry.object.channel(r.selection.Value)
-	r.note("channel", len(pointed), channel.target(r.selection.Value))
+	leads := r.selection.Value
+	if channel.Version != "" {
+		leads += " points to " + channel.Version
+	}
+	r.note("channel", len(pointed), leads)
 	if !channel.Suspended {
 		return pointed, nil
 	}
@@ -90,17 +96,10 @@ func (r *resolution) unsuspended(pointed []*release) ([]*release, *Hold) {
 	stay := keep(pointed, r.isCurrent)
 	r.note("unsuspended", len(stay), "")
 	if len(stay) == 0 {
-		return nil, r.holdOne(ChannelSuspended, message, pointed)
+		return nil, r.holdOne(modulesv1.ChannelSuspendedReason, message, pointed)
 	}
-	r.warnings = append(r.warnings, Finding{ChannelSuspended, message})
+	r.warnings = append(r.warnings, Finding{modulesv1.ChannelSuspendedReason, message})
 	return stay, nil
-}
-
-func (c Channel) target(name string) string {
-	if c.Version == "" {
-		return name
-	}
-	return name + " points to " + c.Version
 }
 
 // versionNotFound says where else the version is to be had.
@@ -114,12 +113,12 @@ func (e *entry) versionNotFound(version string) *Hold {
 		slices.Sort(channels)
 		message += " to everyone, only through channel " + list(slices.Compact(channels))
 	}
-	return &Hold{Reason: VersionNotFound, Message: message}
+	return &Hold{Reason: modulesv1.VersionNotFoundReason, Message: message}
 }
 
 // holdOne holds at the release that was about to be chosen. Whom the module does not admit has no candidate: that would
 // be fetched and kept for them.
-func (r *resolution) holdOne(reason Reason, message string, from []*release) *Hold {
+func (r *resolution) holdOne(reason string, message string, from []*release) *Hold {
 	if !r.admits(r.catalog, r.module) {
 		return &Hold{Reason: reason, Message: message}
 	}

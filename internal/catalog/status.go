@@ -1,11 +1,15 @@
 package catalog
 
-import "time"
+import (
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
 
 // ChannelStatus is where a channel leads, whoever asks.
 type ChannelStatus struct {
 	// Channel is what the module lists. For a claimed channel, it has the name, and the version of the claiming release.
-	Channel
+	modulesv1.Channel
 	// Listed says that the module lists the channel.
 	Listed bool
 	// Release is what new installations get, were the channel not suspended; nil when nothing.
@@ -13,7 +17,7 @@ type ChannelStatus struct {
 	// Ready says that the release's artifact is there.
 	Ready bool
 	// Reason and Detail say why there is no release.
-	Reason Reason
+	Reason string
 	Detail string
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -108,7 +109,7 @@ func TestUpgradesSayWhatIsAllowed(t *testing.T) {
 		want      []string
 	}{
 		"latest":        {"all that is newer", latest(), runs("1.0.0"), shelf, []string{"2.0.0", "1.4.0", "1.1.0 ReleaseNotReady", "1.0.5"}},
-		"step":          {"and what is too far", latest(step(catalog.Minor)), runs("1.0.0"), shelf, []string{"2.0.0 UpgradeBlocked", "1.4.0", "1.1.0 ReleaseNotReady", "1.0.5"}},
+		"step":          {"and what is too far", latest(step(modulesv1.StepMinor)), runs("1.0.0"), shelf, []string{"2.0.0 UpgradeBlocked", "1.4.0", "1.1.0 ReleaseNotReady", "1.0.5"}},
 		"range":         {"and what is outside", within("1.0.x || 3.x"), runs("1.0.0"), shelf, []string{"2.0.0 NotSelected", "1.4.0 NotSelected", "1.1.0 NotSelected", "1.0.5"}},
 		"pre":           {"prereleases when asked for", latest(prereleases()), runs("1.4.0"), shelf, []string{"2.0.0", "2.0.0-rc.1"}},
 		"version":       {"a version is chosen by an edit", version("1.0.0"), runs("1.0.0"), shelf, []string{"2.0.0 NotSelected", "1.4.0 NotSelected", "1.1.0 NotSelected", "1.0.5 NotSelected"}},
@@ -118,9 +119,9 @@ func TestUpgradesSayWhatIsAllowed(t *testing.T) {
 		"twin ready":    {"a twin that can be had speaks for its version", latest(), runs("1.0.0"), system(list(of("2.0.0", broken), of("2.0.0", named("b"), later(1)), of("3.0.0"))), []string{"3.0.0", "2.0.0"}},
 		"named":         {"and a prerelease that is named", version("2.0.0-rc.1"), runs("1.4.0"), shelf, []string{"2.0.0 NotSelected", "2.0.0-rc.1"}},
 		"held":          {"a hold's reason is the candidate's", channel("stopped"), runs("1.4.0"), shelf, []string{"2.0.0 ChannelSuspended"}},
-		"manual":        {"everything waits", latest(mode(catalog.Manual)), runs("1.4.0"), shelf, []string{"2.0.0 AwaitingApproval"}},
-		"approved":      {"but for what is approved", latest(mode(catalog.Manual), approve("p")), runs("1.4.0", planned("2.0.0", "p")), shelf, []string{"2.0.0"}},
-		"never":         {"nothing is allowed", latest(mode(catalog.Never)), runs("1.4.0"), shelf, []string{"2.0.0 UpgradesNever"}},
+		"manual":        {"everything waits", latest(mode(modulesv1.UpgradeManual)), runs("1.4.0"), shelf, []string{"2.0.0 AwaitingApproval"}},
+		"approved":      {"but for what is approved", latest(mode(modulesv1.UpgradeManual), approve("p")), runs("1.4.0", planned("2.0.0", "p")), shelf, []string{"2.0.0"}},
+		"never":         {"nothing is allowed", latest(mode(modulesv1.UpgradeNever)), runs("1.4.0"), shelf, []string{"2.0.0 UpgradesNever"}},
 		"shut out":      {"nothing is allowed", latest(), runs("1.4.0"), system(everyone("2.0.0", "2.1.0"), edit(foo(), admitting())), []string{"2.1.0 ConsumerNotAllowed", "2.0.0 ConsumerNotAllowed"}},
 		"newest":        {"there is nothing newer", latest(), runs("2.0.0"), shelf, nil},
 		"first":         {"before the first install everything would be", latest(), nothing, shelf, nil},
@@ -135,7 +136,7 @@ func TestUpgradesSayWhatIsAllowed(t *testing.T) {
 			for _, u := range catalog.Resolve(tc.request, tc.installed, tc.index, now).Upgrades {
 				line := u.Version
 				if u.Reason != "" {
-					line += " " + string(u.Reason)
+					line += " " + u.Reason
 				}
 				if u.Allowed != (u.Reason == "") {
 					t.Errorf("%+v: what is not allowed has a reason", u)
@@ -164,7 +165,7 @@ func TestUpgradesAreBounded(t *testing.T) {
 func TestTraceTellsTheWay(t *testing.T) {
 	t.Parallel()
 	shelf := system(list(of("1.0.0"), of("1.5.0"), of("2.0.0-rc.1"), of("2.0.0"), of("2.1.0", broken), of("2.2.0", withdrawn), in("fast", "1.5.0")))
-	d := catalog.Resolve(within("<2.0.0", step(catalog.Patch)), runs("1.0.0"), shelf, now)
+	d := catalog.Resolve(within("<2.0.0", step(modulesv1.StepPatch)), runs("1.0.0"), shelf, now)
 	want := []catalog.Rule{
 		{"catalog", 7, "System in namespace " + systemNamespace},
 		{"offered", 6, ""},

@@ -1,9 +1,11 @@
 package catalog
 
+import modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+
 // upgrades are the releases newer than what is installed. Of those that the request does not lead to, prereleases are
 // left out: nobody waits for them.
 func (r *resolution) upgrades(d Decision) []Available {
-	if r.current == nil || r.entry == nil || d.Hold != nil && d.Hold.Reason.IsMalformed() {
+	if r.current == nil || r.entry == nil || d.Hold != nil && d.Hold.IsMalformed() {
 		return nil
 	}
 	chosen := d.Target
@@ -36,7 +38,7 @@ func (r *resolution) upgrades(d Decision) []Available {
 
 // lists says whether the release is worth telling of.
 func (r *resolution) lists(c *release) bool {
-	if c.Claims() || c.conflict || c.Deleting || c.state(r.now) == Withdrawn {
+	if c.Claims() || c.conflict || c.Deleting || c.state(r.now) == modulesv1.SupportWithdrawn {
 		return false
 	}
 	return c.version.Prerelease() == "" || r.selection.followsReleases() && r.admitsPrerelease(c)
@@ -44,18 +46,18 @@ func (r *resolution) lists(c *release) bool {
 
 // objection is why the request does not move to the release; nothing when it does, or would if there were nothing
 // newer.
-func (r *resolution) objection(c *release, d Decision, chosen bool) Reason {
+func (r *resolution) objection(c *release, d Decision, chosen bool) string {
 	switch {
 	case chosen && d.Hold != nil:
 		return d.Hold.Reason
 	case chosen:
 		return ""
 	case !r.admits(r.catalog, r.module):
-		return ConsumerNotAllowed
+		return modulesv1.ConsumerNotAllowedReason
 	case !r.selection.followsReleases() || !r.inRange(c):
-		return NotSelected
+		return modulesv1.NotSelectedReason
 	case !c.isChoosable():
-		return ReleaseNotReady
+		return modulesv1.ReleaseNotReadyReason
 	}
 	if hold := r.permit(c); hold != nil {
 		return hold.Reason

@@ -12,7 +12,7 @@ import (
 func (r Request) Keys() []string {
 	var keys []string
 	if r.Template != "" {
-		keys = append(keys, "template/"+r.Template)
+		keys = append(keys, TemplateKey(r.Template))
 	}
 	if r.Name == "" {
 		return keys
@@ -33,13 +33,8 @@ func (r Request) Keys() []string {
 	return keys
 }
 
-// Keys are what an installation listens to besides its request: what is said of the release that runs.
-func (i Installed) Keys() []string {
-	if i.Current == nil {
-		return nil
-	}
-	return []string{"template/" + i.Current.Template}
-}
+// TemplateKey is what a request that names the template listens to, and an installation that runs its release.
+func TemplateKey(template string) string { return "template/" + template }
 
 // ModuleKey is the key that all requests for the module by name listen to: for changes of what everyone feels, such as
 // which namespaces the module admits.
@@ -48,7 +43,7 @@ func ModuleKey(module string) string { return "module/" + module }
 // Wakes are the keys of the requests that may be answered differently once the release came, went or changed in this
 // catalogue. For a change, join those of the old and of the new release.
 func (c *Catalogue) Wakes(changed Release) []string {
-	keys := []string{"template/" + changed.Template}
+	keys := []string{TemplateKey(changed.Template)}
 	entry := c.modules[changed.Module]
 	if changed.Module == "" || entry == nil {
 		return append(keys, wakesAll(changed)...)
@@ -64,7 +59,7 @@ func (c *Catalogue) Wakes(changed Release) []string {
 		keys = append(keys, entry.followers(affected)...)
 	}
 	for _, release := range affected {
-		keys = append(keys, "template/"+release.Template)
+		keys = append(keys, TemplateKey(release.Template))
 		if release.Claims() {
 			channels = append(channels, release.Channel)
 		}

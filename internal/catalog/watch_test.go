@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 )
 
@@ -25,7 +26,7 @@ func TestOnlyTheConcernedAreWoken(t *testing.T) {
 		after = edit(after, edits...)
 		return catalog.WakesOf(&object, &after)
 	}
-	pointTo := func(v string) func(*catalog.Channel) { return func(c *catalog.Channel) { c.Version = v } }
+	pointTo := func(v string) func(*modulesv1.Channel) { return func(c *modulesv1.Channel) { c.Version = v } }
 	cases := map[string]struct {
 		reason string
 		wakes  []string
@@ -70,7 +71,10 @@ func TestOnlyTheConcernedAreWoken(t *testing.T) {
 // wakes says whether the request hears of the keys. One that names a template alone also listens to the module that it
 // was last found to belong to.
 func wakes(w *world, before catalog.Decision, keys []string) bool {
-	listens := slices.Concat(w.request.Keys(), w.installed.Keys(), []string{catalog.ModuleKey(before.Module)})
+	listens := append(w.request.Keys(), catalog.ModuleKey(before.Module))
+	if w.installed.Current != nil {
+		listens = append(listens, catalog.TemplateKey(w.installed.Current.Template))
+	}
 	return slices.ContainsFunc(listens, func(key string) bool { return slices.Contains(keys, key) })
 }
 

@@ -107,7 +107,7 @@ func TestModuleSamplesCoverTheSpec(t *testing.T) {
 		see("by template", spec.Module.TemplateRef != nil)
 		see("catalogue "+string(spec.Module.GetCatalog()), true)
 		see("upgrades "+string(spec.GetUpgradeMode()), true)
-		see("going back", spec.GetAllowDowngradeTo() != "")
+		see("going back", spec.Upgrade != nil && spec.Upgrade.AllowDowngradeTo != "")
 		see("pruning", spec.Prune != nil)
 		see("orphaning", spec.GetDeletionMode() == modulesv1.DeletionOrphan)
 		see("pausing", spec.GetManagement() == modulesv1.ManagementPaused)

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -44,13 +43,10 @@ var planes = map[string]plane{
 			"config/crd/bases/modules.sluice.dev_moduleinstallations.yaml": "docs/moduleinstallation.md",
 			"config/crd/bases/modules.sluice.dev_inventories.yaml":         "docs/inventory.md",
 		},
-		code:     []string{"controllers/modules", "internal/engine", "internal/kernel", "internal/status"},
-		deciders: []string{"controllers/modules", "internal/engine", "internal/kernel", "internal/status"},
+		code:     []string{"controllers/modules", "internal/catalog", "internal/engine", "internal/kernel", "internal/status"},
+		deciders: []string{"controllers/modules", "internal/catalog", "internal/engine", "internal/kernel", "internal/status"},
 	},
 }
-
-// catalogReasons is where the resolver defines its own reasons, which have the values of the API's.
-const catalogReasons = "internal/catalog/reason.go"
 
 // TestReasonsAreDocumented: every reason of the API has a row on some page of its plane, and no row is about one that
 // is gone.
@@ -74,7 +70,6 @@ func TestReasonsAreDocumented(t *testing.T) {
 // TestReservedReasonsAreNotUsed: what the page calls reserved, no code gives; what it does not, some code does.
 func TestReservedReasonsAreNotUsed(t *testing.T) {
 	t.Parallel()
-	resolver := read(t, resolverFiles(t)...)
 	for group, p := range planes {
 		words, deciders := read(t, p.code...), read(t, p.deciders...)
 		used := func(in docs.Words, name, value string) bool { return in.Names[name] || in.Strings[value] }
@@ -89,49 +84,11 @@ func TestReservedReasonsAreNotUsed(t *testing.T) {
 			if reserved[value] && used(deciders, name, value) {
 				t.Errorf("reason %s of plane %s is documented as reserved, but some code gives it", value, group)
 			}
-			chosen := group == "modules" && resolver.Names[value]
-			if !reserved[value] && !used(words, name, value) && !chosen {
+			if !reserved[value] && !used(words, name, value) {
 				t.Errorf("reason %s of plane %s is documented as given, but no code gives it", value, group)
 			}
 		}
 	}
-}
-
-// TestReasonsOfTheResolverAreTheAPIs: what the resolver says reaches status as it is.
-func TestReasonsOfTheResolverAreTheAPIs(t *testing.T) {
-	t.Parallel()
-	words := read(t, catalogReasons)
-	known := slices.Collect(maps.Values(constants(t, planes["modules"].conditions, "Reason")))
-	checked := 0
-	for text := range words.Strings {
-		if !slices.Contains(known, text) {
-			t.Errorf("%s has %q, which is no reason of the API", catalogReasons, text)
-		}
-		checked++
-	}
-	if checked < 20 {
-		t.Errorf("only %d reasons were found in %s", checked, catalogReasons)
-	}
-}
-
-// resolverFiles are the files of the resolver that use its reasons: all but the one that defines them.
-func resolverFiles(t *testing.T) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(testenv.Root(), "internal", "catalog", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, file := range found {
-		relative := path.Join("internal", "catalog", filepath.Base(file))
-		if relative != catalogReasons {
-			files = append(files, relative)
-		}
-	}
-	if len(files) == 0 {
-		t.Fatal("the resolver has no files: they are looked for in the wrong place")
-	}
-	return files
 }
 
 // TestConditionsAreDocumented: every condition type of the API has a row on some page of its plane.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/revision"
 )
@@ -93,7 +94,7 @@ func inChannel(name string) func(*catalog.Release) {
 	return func(r *catalog.Release) { r.Channel, r.Template = name, "foo-"+name }
 }
 
-func state(s catalog.State) func(*catalog.Release) {
+func state(s modulesv1.SupportState) func(*catalog.Release) {
 	return func(r *catalog.Release) { r.Support.State = s }
 }
 
@@ -116,7 +117,7 @@ func want(edits ...func(*catalog.Request)) catalog.Request {
 }
 
 func latest(r *catalog.Request)   { r.Latest = true }
-func included(r *catalog.Request) { r.Prereleases.Include = true }
+func included(r *catalog.Request) { r.Prereleases.Policy = modulesv1.PrereleasesInclude }
 
 func byVersion(v string) func(*catalog.Request) { return func(r *catalog.Request) { r.Version = v } }
 
@@ -128,15 +129,15 @@ func allowing(v string) func(*catalog.Request) {
 	return func(r *catalog.Request) { r.Upgrade.AllowDowngradeTo = v }
 }
 
-func upgrading(mode catalog.Mode, step catalog.Size) func(*catalog.Request) {
+func upgrading(mode modulesv1.UpgradeMode, step modulesv1.UpgradeStep) func(*catalog.Request) {
 	return func(r *catalog.Request) { r.Upgrade.Mode, r.Upgrade.MaxStep = mode, step }
 }
 
 func runs(version, channel, before string) catalog.Installed {
-	of := func(version string) *catalog.Choice {
-		return &catalog.Choice{Template: "foo-" + version, Version: version, Digest: "content of " + version}
+	of := func(version string) *modulesv1.Release {
+		return &modulesv1.Release{Template: "foo-" + version, Version: version, Content: "content of " + version}
 	}
-	installed := catalog.Installed{Module: "foo", Catalog: catalog.System, Current: of(version)}
+	installed := catalog.Installed{Module: "foo", Catalog: modulesv1.CatalogSystem, Current: of(version)}
 	installed.Current.Channel, installed.Current.Namespace = channel, theirs
 	if before != "" {
 		installed.Previous = of(before)
@@ -163,13 +164,13 @@ func storyExamples() map[string]choice {
 
 func catalogueExamples() map[string]choice {
 	system := versions("1.0.0", "2.0.0")
-	mine := want(latest, func(r *catalog.Request) { r.Catalog = catalog.Local })
+	mine := want(latest, func(r *catalog.Request) { r.Catalog = modulesv1.CatalogLocal })
 	return map[string]choice{
 		"empty | `latest`":                                {request: want(latest), system: system},
 		"`foo` `1.5.0` | `latest`":                        {request: want(latest), system: system, local: versions("1.5.0")},
 		"`foo` `1.5.0` | `version: 2.0.0`":                {request: want(byVersion("2.0.0")), system: system, local: versions("1.5.0")},
 		"`foo` `1.5.0`, broken | `latest`":                {request: want(latest), system: system, local: []catalog.Release{foo("1.5.0", broken)}},
-		"`foo` `1.5.0`, withdrawn | `latest`":             {request: want(latest), system: system, local: []catalog.Release{foo("1.5.0", state(catalog.Withdrawn))}},
+		"`foo` `1.5.0`, withdrawn | `latest`":             {request: want(latest), system: system, local: []catalog.Release{foo("1.5.0", state(modulesv1.SupportWithdrawn))}},
 		"a Module `foo`, no releases | `latest`":          {request: want(latest), system: system, localModule: true},
 		"the same, edited to `catalog: Local` | `latest`": {request: mine, installed: runs("2.0.0", "", ""), system: system, local: versions("9.0.0")},
 		"`foo` `9.0.0`, added after `2.0.0` of the system was installed | `latest`": {
@@ -183,7 +184,7 @@ func filterExamples() map[string]choice {
 	two := func(edit func(*catalog.Release)) []catalog.Release {
 		return []catalog.Release{foo("1.0.0"), foo("1.1.0", edit)}
 	}
-	deprecated := state(catalog.Deprecated)
+	deprecated := state(modulesv1.SupportDeprecated)
 	return map[string]choice{
 		"1.0.0, 1.1.0, 2.0.0-rc.1 | `latest`":                   {request: want(latest), system: shelf},
 		"the same | `latest`, `prereleases: {policy: Include}`": {request: want(latest, included), system: shelf},
@@ -195,7 +196,7 @@ func filterExamples() map[string]choice {
 		"1.0.0, 1.1.0 not ready | `version: 1.1.0`":             {request: want(byVersion("1.1.0")), system: two(broken)},
 		"1.0.0 installed, then withdrawn | `version: 1.0.0`": {
 			request: want(byVersion("1.0.0")), installed: runs("1.0.0", "", ""),
-			system: []catalog.Release{foo("1.0.0", state(catalog.Withdrawn))},
+			system: []catalog.Release{foo("1.0.0", state(modulesv1.SupportWithdrawn))},
 		},
 	}
 }
@@ -203,10 +204,10 @@ func filterExamples() map[string]choice {
 func directionExamples() map[string]choice {
 	regular := append(versions("2.0.0"), foo("1.0.0", inChannel("regular")))
 	steps := versions("1.4.0", "1.5.0", "2.0.0")
-	oneWay := &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "v2", Version: "2.0.0", OneWay: true}}}
-	back := &catalog.Module{Name: "foo", Channels: []catalog.Channel{{Name: "regular", Version: "1.0.0"}}}
-	minor := upgrading("", catalog.Minor)
-	local := func(r *catalog.Request) { r.Catalog = catalog.Local }
+	oneWay := &catalog.Module{Name: "foo", Channels: []modulesv1.Channel{{Name: "v2", Version: "2.0.0", OneWay: true}}}
+	back := &catalog.Module{Name: "foo", Channels: []modulesv1.Channel{{Name: "regular", Version: "1.0.0"}}}
+	minor := upgrading("", modulesv1.StepMinor)
+	local := func(r *catalog.Request) { r.Catalog = modulesv1.CatalogLocal }
 	begun := runs("1.0.0", "", "")
 	begun.Attempted = runs("2.0.0", "regular", "").Current
 	rechosen := runs("2.0.0", "v2", "")
@@ -230,8 +231,8 @@ func directionExamples() map[string]choice {
 		"2.0.0-rc.1 | `version: 2.0.0`":                           {request: want(byVersion("2.0.0")), installed: runs("2.0.0-rc.1", "", ""), system: versions("2.0.0", "2.0.0-rc.1")},
 		"1.4.0 | `latest` with 1.5.0 and 2.0.0, `maxStep: Minor`": {request: want(latest, minor), installed: runs("1.4.0", "", ""), system: steps},
 		"1.4.0 | `version: 2.0.0`, `maxStep: Minor`":              {request: want(byVersion("2.0.0"), minor), installed: runs("1.4.0", "", ""), system: steps},
-		"1.4.0 | `version: 1.5.0`, `mode: Never`":                 {request: want(byVersion("1.5.0"), upgrading(catalog.Never, "")), installed: runs("1.4.0", "", ""), system: steps},
-		"1.4.0 | `version: 1.5.0`, `mode: Manual`":                {request: want(byVersion("1.5.0"), upgrading(catalog.Manual, "")), installed: runs("1.4.0", "", ""), system: steps},
+		"1.4.0 | `version: 1.5.0`, `mode: Never`":                 {request: want(byVersion("1.5.0"), upgrading(modulesv1.UpgradeNever, "")), installed: runs("1.4.0", "", ""), system: steps},
+		"1.4.0 | `version: 1.5.0`, `mode: Manual`":                {request: want(byVersion("1.5.0"), upgrading(modulesv1.UpgradeManual, "")), installed: runs("1.4.0", "", ""), system: steps},
 		"2.0.0 by the one-way channel `v2` | `version: 2.1.0`": {
 			request: want(byVersion("2.1.0")), installed: runs("2.0.0", "v2", ""), system: versions("2.0.0", "2.1.0"), module: oneWay,
 		},

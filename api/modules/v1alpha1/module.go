@@ -20,13 +20,3 @@ func (in *Module) GetConditions() []metav1.Condition { return in.Status.Conditio
 
 // SetConditions replaces the conditions of the object.
 func (in *Module) SetConditions(conditions []metav1.Condition) { in.Status.Conditions = conditions }
-
-// GetChannel returns the channel of the name, or nil when the Module lists none.
-func (in *ModuleSpec) GetChannel(name string) *Channel {
-	for i := range in.Channels {
-		if in.Channels[i].Name == name {
-			return &in.Channels[i]
-		}
-	}
-	return nil
-}

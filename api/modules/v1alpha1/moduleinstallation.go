@@ -80,22 +80,6 @@ func (in *ModuleInstallationSpec) GetUpgradeMode() UpgradeMode {
 	return in.Upgrade.Mode
 }
 
-// GetMaxStep returns the largest step that is taken at once: StepMajor when nothing is set.
-func (in *ModuleInstallationSpec) GetMaxStep() UpgradeStep {
-	if in.Upgrade == nil || in.Upgrade.MaxStep == "" {
-		return StepMajor
-	}
-	return in.Upgrade.MaxStep
-}
-
-// GetAllowDowngradeTo returns the version that may be gone back to, or "" when none may.
-func (in *ModuleInstallationSpec) GetAllowDowngradeTo() string {
-	if in.Upgrade == nil {
-		return ""
-	}
-	return in.Upgrade.AllowDowngradeTo
-}
-
 // GetApprove returns the digest of the plan that may be carried out, or "" when none may.
 func (in *ModuleInstallationSpec) GetApprove() string {
 	if in.Upgrade == nil {
@@ -129,22 +113,6 @@ func (in *ModuleRequest) GetCatalog() Catalog {
 		return CatalogAuto
 	}
 	return in.Catalog
-}
-
-// GetPrereleasePolicy returns which prereleases range and latest may choose: PrereleasesExclude when nothing is set.
-func (in *ModuleRequest) GetPrereleasePolicy() PrereleasePolicy {
-	if in.Prereleases == nil || in.Prereleases.Policy == "" {
-		return PrereleasesExclude
-	}
-	return in.Prereleases.Policy
-}
-
-// GetPrereleaseIdentifiers returns what prereleases may begin with under PrereleasesListed.
-func (in *ModuleRequest) GetPrereleaseIdentifiers() []string {
-	if in.Prereleases == nil {
-		return nil
-	}
-	return in.Prereleases.Identifiers
 }
 
 func orDefault(set *metav1.Duration, otherwise time.Duration) time.Duration {

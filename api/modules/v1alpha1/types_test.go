@@ -2,7 +2,6 @@ package v1alpha1_test
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -131,15 +130,11 @@ func TestDefaultsOfUnsetFields(t *testing.T) {
 	check("ignored", 0, len(install.Spec.GetIgnored()))
 	check("deletion", modulesv1.DeletionMode(""), install.Spec.GetDeletionMode())
 	check("upgrade mode", modulesv1.UpgradeAutomatic, install.Spec.GetUpgradeMode())
-	check("largest step", modulesv1.StepMajor, install.Spec.GetMaxStep())
-	check("consent to a downgrade", "", install.Spec.GetAllowDowngradeTo())
 	check("approval", "", install.Spec.GetApprove())
 	check("pruning", true, install.Spec.PruneEnabled())
 	check("bound of pruning", int32(100), install.Spec.GetPruneMaxPercent())
 	check("default configuration", true, install.Spec.CreatesDefaultConfig())
 	check("catalogue", modulesv1.CatalogAuto, request.GetCatalog())
-	check("prereleases", modulesv1.PrereleasesExclude, request.GetPrereleasePolicy())
-	check("identifiers", 0, len(request.GetPrereleaseIdentifiers()))
 	check("template's deletion", modulesv1.DeletionBlock, template.GetDeletionMode())
 	check("support", modulesv1.SupportSupported, template.GetSupportState())
 
@@ -162,15 +157,11 @@ func TestDefaultsOfUnsetFields(t *testing.T) {
 	check("set management", modulesv1.ManagementPaused, install.Spec.GetManagement())
 	check("set deletion", modulesv1.DeletionOrphan, install.Spec.GetDeletionMode())
 	check("set upgrade mode", modulesv1.UpgradeNever, install.Spec.GetUpgradeMode())
-	check("set step", modulesv1.StepPatch, install.Spec.GetMaxStep())
-	check("set consent", "1.0.0", install.Spec.GetAllowDowngradeTo())
 	check("set approval", "d", install.Spec.GetApprove())
 	check("pruning is off", false, install.Spec.PruneEnabled())
 	check("set bound of pruning", int32(10), install.Spec.GetPruneMaxPercent())
 	check("no default configuration", false, install.Spec.CreatesDefaultConfig())
 	check("set catalogue", modulesv1.CatalogLocal, request.GetCatalog())
-	check("set prereleases", modulesv1.PrereleasesListed, request.GetPrereleasePolicy())
-	check("set identifiers", 1, len(request.GetPrereleaseIdentifiers()))
 	check("template's set deletion", modulesv1.DeletionOrphan, template.GetDeletionMode())
 	check("set support", modulesv1.SupportWithdrawn, template.GetSupportState())
 }
@@ -202,17 +193,6 @@ func TestTemplateNames(t *testing.T) {
 				t.Errorf("%s: channel: want %q, got %q", tc.reason, tc.wantChannel, got)
 			}
 		})
-	}
-}
-
-func TestChannelIsFoundByName(t *testing.T) {
-	t.Parallel()
-	spec := modulesv1.ModuleSpec{Channels: []modulesv1.Channel{{Name: "a", Version: "1.0.0"}, {Name: "b", Version: "2.0.0"}}}
-	if got := spec.GetChannel("b"); got == nil || got.Version != "2.0.0" {
-		t.Errorf("channel b: got %v", got)
-	}
-	if got := spec.GetChannel("c"); got != nil {
-		t.Errorf("there is no channel c, got %v", got)
 	}
 }
 
@@ -250,28 +230,6 @@ func TestReasonsAreOneWordEach(t *testing.T) {
 		}
 		if len(found) < 10 {
 			t.Errorf("only %d constants end in %s", len(found), suffix)
-		}
-	}
-}
-
-// TestEveryReasonOfResolutionHasADeclaration: what the catalogue says can be looked up here.
-func TestEveryReasonOfResolutionHasADeclaration(t *testing.T) {
-	t.Parallel()
-	declared, err := docs.Constants("condition_types.go", "Reason")
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := slices.Collect(maps.Values(declared))
-	given, err := docs.Constants("../../../internal/catalog/reason.go", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(given) == 0 {
-		t.Fatal("the catalogue has no reasons")
-	}
-	for name, value := range given {
-		if !slices.Contains(values, value) {
-			t.Errorf("reason %s = %q of the catalogue is not declared", name, value)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 		return nil, err
 	}
 	r.desired = &target.Release
-	if hold := r.decision.Hold; hold != nil && hold.Reason == catalog.AwaitingApproval && waiting == "" {
+	if hold := r.decision.Hold; hold != nil && hold.Reason == modulesv1.AwaitingApprovalReason && waiting == "" {
 		proposed, err := plan(target)
 		if err != nil {
 			// What is installed is kept whether or not the plan can be made; pending tells.
@@ -110,7 +110,7 @@ func (k *installations) asksFirst(obj *modulesv1.ModuleInstallation, r *round, t
 // explainHold says in status what the catalogue holds the installation for.
 func (k *installations) explainHold(r *round) {
 	hold := r.decision.Hold
-	k.hold(r, string(hold.Reason), hold.Message)
+	k.hold(r, hold.Reason, hold.Message)
 }
 
 // planned is a plan, and everything that it was made for.

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/printable"
@@ -34,7 +33,7 @@ func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact 
 
 func resolved(r round) status.Fact {
 	if hold := r.decision.Hold; hold != nil && hold.Candidate == nil {
-		return no(modulesv1.ResolvedCondition, string(hold.Reason), hold.Message)
+		return no(modulesv1.ResolvedCondition, hold.Reason, hold.Message)
 	}
 	return yes(modulesv1.ResolvedCondition, describe(r.desired)+" is selected by "+r.decision.SelectedBy.String())
 }
@@ -162,8 +161,8 @@ func deprecated(r round) []status.Fact {
 	var reason string
 	var messages []string
 	for _, warning := range r.decision.Warnings {
-		if warning.Reason == catalog.ReleaseDeprecated || warning.Reason == catalog.ReleaseWithdrawn {
-			reason = string(warning.Reason)
+		if warning.Reason == modulesv1.ReleaseDeprecatedReason || warning.Reason == modulesv1.ReleaseWithdrawnReason {
+			reason = warning.Reason
 			messages = append(messages, warning.Message)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/controllers/modules/installation"
-	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/tests/testenv"
 )
@@ -84,7 +83,7 @@ func TestATemplateThatGoesWhileItIsChosenIsNotInstalled(t *testing.T) {
 	template := p.release("1.0.0", "")
 	intruder.act = func() { check(t, p.client.Delete(t.Context(), template)) }
 	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
-	p.until("there is nothing to install", is("Ready", metav1.ConditionFalse, string(catalog.ModuleNotFound)))
+	p.until("there is nothing to install", is("Ready", metav1.ConditionFalse, modulesv1.ModuleNotFoundReason))
 	if got := p.version("settings"); got != "" {
 		t.Errorf("version %q was installed", got)
 	}
@@ -101,14 +100,14 @@ func TestWhatIsInstalledOutlivesItsTemplate(t *testing.T) {
 	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(template), template); !apierrors.IsNotFound(err) {
 		t.Fatalf("the template is there: %v", err)
 	}
-	p.until("that is told", is(modulesv1.ResolvedCondition, metav1.ConditionFalse, string(catalog.ModuleNotFound)))
+	p.until("that is told", is(modulesv1.ResolvedCondition, metav1.ConditionFalse, modulesv1.ModuleNotFoundReason))
 	p.tamper()
 	p.until("what is installed is healed", func(*modulesv1.ModuleInstallation) bool { return p.version("settings") == "1.0.0" })
 
 	// Another content under its name and version is not what is installed.
 	other := p.release("1.0.0", "", configMap("more", "1.0.0"))
 	p.until("the clash is told", func(obj *modulesv1.ModuleInstallation) bool {
-		return obj.Status.Pending != nil && obj.Status.Pending.Reason == string(catalog.Conflict)
+		return obj.Status.Pending != nil && obj.Status.Pending.Reason == modulesv1.ReleaseConflictReason
 	})
 	check(t, p.client.Delete(t.Context(), other))
 	p.release("1.0.0", "")
@@ -128,7 +127,7 @@ func TestHealthIsToldWithoutTheTemplate(t *testing.T) {
 	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
 	p.until("installed", installed("1.0.0"))
 	check(t, p.client.Delete(t.Context(), template))
-	p.until("that is told", is(modulesv1.ResolvedCondition, metav1.ConditionFalse, string(catalog.ModuleNotFound)))
+	p.until("that is told", is(modulesv1.ResolvedCondition, metav1.ConditionFalse, modulesv1.ModuleNotFoundReason))
 	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Management = modulesv1.ManagementPaused })
 	p.tamper()
 	p.until("it is told by the template's word", func(obj *modulesv1.ModuleInstallation) bool {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/printable"
 )
@@ -62,8 +61,8 @@ func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
 		// A module that no catalogue has was looked for all the same.
 		Module: cmp.Or(decision.Module, obj.Spec.Module.Name), Namespace: decision.Namespace, SelectedBy: decision.SelectedBy.String(),
 	}
-	if decision.Catalog != catalog.Auto {
-		resolution.Catalog = modulesv1.Catalog(decision.Catalog)
+	if decision.Catalog != modulesv1.CatalogAuto {
+		resolution.Catalog = decision.Catalog
 	}
 	for _, rule := range decision.Trace[:min(len(decision.Trace), maxTrace)] {
 		resolution.Trace = append(resolution.Trace, modulesv1.TraceStep{
@@ -74,7 +73,7 @@ func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
 	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, nil
 	for _, upgrade := range decision.Upgrades {
 		to.AvailableUpgrades = append(to.AvailableUpgrades, modulesv1.AvailableUpgrade{
-			Version: upgrade.Version, Template: upgrade.Template, Allowed: upgrade.Allowed, Reason: string(upgrade.Reason),
+			Version: upgrade.Version, Template: upgrade.Template, Allowed: upgrade.Allowed, Reason: upgrade.Reason,
 		})
 	}
 }

@@ -229,7 +229,7 @@ func stall(hold *catalog.Hold) error {
 	if hold == nil || !hold.Stalled {
 		return nil
 	}
-	return failure.Stall(string(hold.Reason), errors.New(hold.Message))
+	return failure.Stall(hold.Reason, errors.New(hold.Message))
 }
 
 // leftAlone is the error of an installation that is not as it was installed, and that nobody is to mend; nil where it is.

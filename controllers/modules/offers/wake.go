@@ -40,15 +40,10 @@ func indexKeys(obj client.Object) []string {
 		keys = append(keys, catalog.ModuleKey(resolution.Module))
 	}
 	for _, release := range objects.ReleasesOf(installation) {
-		keys = append(keys, templateKey(release.Template))
+		keys = append(keys, catalog.TemplateKey(release.Template))
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// templateKey is the key of those that listen to a template.
-func templateKey(template string) string {
-	return catalog.Installed{Current: &catalog.Choice{Template: template}}.Keys()[0]
 }
 
 // Installations are those that listen to one of the keys, and that choose from the namespace's catalogue. All that are
@@ -110,7 +105,7 @@ func (o *Offers) templateKeys(ctx context.Context, before, after *modulesv1.Modu
 			return present.Namespace, nil
 		}
 		// It is the same release, and something beside it has changed: say, how its health is told.
-		return present.Namespace, []string{templateKey(present.Name)}
+		return present.Namespace, []string{catalog.TemplateKey(present.Name)}
 	}
 	now, err := o.Namespace(ctx, present.Namespace)
 	if err != nil {

@@ -14,14 +14,14 @@ func InstalledOf(obj *modulesv1.ModuleInstallation, inventory *modulesv1.Invento
 		return catalog.Installed{}
 	}
 	data := &inventory.Data
-	installed := catalog.Installed{Current: ChoiceOf(data.Current), Previous: ChoiceOf(data.Previous)}
+	installed := catalog.Installed{Current: data.Current, Previous: data.Previous}
 	if data.Attempt != nil {
-		installed.Attempted = ChoiceOf(&data.Attempt.Release)
+		installed.Attempted = &data.Attempt.Release
 	}
 	if data.Choice != nil {
 		installed.Module = data.Choice.Module
 		if data.Choice.Requested == obj.Spec.Module.GetCatalog() {
-			installed.Catalog = catalog.Catalog(data.Choice.Catalog)
+			installed.Catalog = data.Choice.Catalog
 		}
 	}
 	if data.Current != nil && data.Current.Module != "" {
@@ -61,7 +61,7 @@ func CatalogChoice(obj *modulesv1.ModuleInstallation, decision catalog.Decision)
 	return &modulesv1.CatalogChoice{
 		Requested: obj.Spec.Module.GetCatalog(),
 		Module:    decision.Module,
-		Catalog:   modulesv1.Catalog(decision.Catalog),
+		Catalog:   decision.Catalog,
 		Namespace: decision.Namespace,
 	}
 }
@@ -92,15 +92,4 @@ func ChannelOf(obj *modulesv1.ModuleInstallation) string {
 // SameRelease says that the two are one release.
 func SameRelease(a, b *modulesv1.Release) bool {
 	return a != nil && a.Template == b.Template && a.Version == b.Version && a.Content == b.Content && a.Namespace == b.Namespace
-}
-
-// ChoiceOf is a recorded release as the catalogue compares it; nil for none.
-func ChoiceOf(release *modulesv1.Release) *catalog.Choice {
-	if release == nil {
-		return nil
-	}
-	return &catalog.Choice{
-		Template: release.Template, Version: release.Version, Digest: release.Content,
-		Channel: release.Channel, Namespace: release.Namespace,
-	}
 }

@@ -164,7 +164,7 @@ func sinceOf(t *modulesv1.ModuleTemplate) time.Time {
 }
 
 func supportOf(spec modulesv1.ModuleTemplateSpec) catalog.Support {
-	support := catalog.Support{State: catalog.State(spec.GetSupportState())}
+	support := catalog.Support{State: spec.GetSupportState()}
 	if spec.Support == nil {
 		return support
 	}

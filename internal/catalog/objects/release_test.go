@@ -31,7 +31,7 @@ func TestReleaseOf(t *testing.T) {
 	}
 	fresh := catalog.Release{
 		Template: "foo-1", Module: "foo", Version: "1.0.0", Digest: "sha256:11", Readiness: catalog.Idle, Since: created,
-		Support: catalog.Support{State: catalog.Supported},
+		Support: catalog.Support{State: modulesv1.SupportSupported},
 	}
 	with := func(change func(*catalog.Release)) catalog.Release {
 		release := fresh
@@ -83,7 +83,7 @@ func TestReleaseOf(t *testing.T) {
 		"Undecodable": {"a spec that cannot be read stands for nothing", &modulesv1.ModuleTemplate{
 			ObjectMeta: metav1.ObjectMeta{Name: "foo-1", CreationTimestamp: metav1.NewTime(created)}, Undecodable: "spec cannot be decoded",
 		}, catalog.Release{
-			Template: "foo-1", Readiness: catalog.NotReady, Message: "spec cannot be decoded", Since: created, Support: catalog.Support{State: catalog.Supported},
+			Template: "foo-1", Readiness: catalog.NotReady, Message: "spec cannot be decoded", Since: created, Support: catalog.Support{State: modulesv1.SupportSupported},
 		}},
 		"Malformed": {"a version that is none is shown, and is none", pinned(func(t *modulesv1.ModuleTemplate) {
 			t.Spec.Version, t.Annotations = "", map[string]string{modulesv1.ModuleVersionAnnotation: "v1"}
