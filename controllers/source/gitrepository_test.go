@@ -109,7 +109,7 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	opener, err := gitsource.NewOpener(gitsource.Options{
-		Client: engine, Credentials: auth.New(counting), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: t.TempDir(),
+		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

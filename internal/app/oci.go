@@ -60,7 +60,7 @@ func newOCIOpener(
 
 // newCredentials makes the reader of Secrets and of the clouds' identities.
 func newCredentials(reader client.Client, options Options) auth.Secrets {
-	return auth.NewWith(reader, auth.Options{
+	return auth.New(reader, auth.Options{
 		ObjectLevelWorkloadIdentity: options.enabled(gateObjectLevelWorkloadIdentity),
 		Tokens:                      reader,
 		MaxTokens:                   options.tokenCacheSize(),

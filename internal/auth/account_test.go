@@ -21,7 +21,7 @@ func TestTokenOfAnAccount(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	must(t, env.Client.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "apps"}}))
 
-	found, err := New(env.Client).account(t.Context(), namespace, "apps")
+	found, err := New(env.Client, Options{}).account(t.Context(), namespace, "apps")
 	must(t, err)
 	token, err := issueToken(t.Context(), env.Client, found, []string{"sts.example"})
 	must(t, err)

@@ -37,12 +37,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// New returns a reader of credentials with the default Options. Secrets are read on each call, so that a rotated one
-// counts from the next attempt on; give it a reader that does not keep all Secrets of the cluster in memory.
-func New(reader client.Reader) Secrets { return NewWith(reader, Options{}) }
-
-// NewWith is New with Options.
-func NewWith(reader client.Reader, options Options) Secrets {
+// New returns a reader of credentials. Secrets are read on each call, so that a rotated one counts from the next attempt
+// on; give it a reader that does not keep all Secrets of the cluster in memory.
+func New(reader client.Reader, options Options) Secrets {
 	return Secrets{reader: reader, clouds: newClouds(options)}
 }
 

@@ -198,7 +198,7 @@ func TestGitReads(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := New(cluster{data: tc.data}).Git(t.Context(), "apps", tc.name, tc.url)
+			got, err := New(cluster{data: tc.data}, Options{}).Git(t.Context(), "apps", tc.name, tc.url)
 			if err != nil {
 				t.Fatalf("%s got error: %v", tc.reason, err)
 			}
@@ -462,7 +462,7 @@ func TestGitRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			secret := map[string]string{"": "git", "-": "", "absent": "absent"}[tc.name]
-			got, err := New(cluster{data: tc.data, err: tc.err}).Git(t.Context(), "apps", secret, tc.url)
+			got, err := New(cluster{data: tc.data, err: tc.err}, Options{}).Git(t.Context(), "apps", secret, tc.url)
 			if err == nil {
 				t.Fatalf("%s got no error", tc.reason)
 			}
@@ -523,7 +523,7 @@ func keepsSecrets(t *testing.T, err error, data map[string]string) {
 
 func TestReadPassesOnWhatHappened(t *testing.T) {
 	t.Parallel()
-	_, err := New(cluster{err: context.DeadlineExceeded}).Git(t.Context(), "apps", "git", "https://git.example/x")
+	_, err := New(cluster{err: context.DeadlineExceeded}, Options{}).Git(t.Context(), "apps", "git", "https://git.example/x")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}

@@ -156,7 +156,7 @@ func (p provider) subject(c *cloud, options Options) (Secrets, RegistryRequest) 
 	if options.Tokens == nil {
 		options.Tokens = issuer{}
 	}
-	return NewWith(reader, options), RegistryRequest{
+	return New(reader, options), RegistryRequest{
 		Namespace: "apps", Host: p.host, Repository: "team/app",
 		ServiceAccountName: "apps", ProxySecretName: "proxy", Provider: p.name,
 	}
@@ -221,7 +221,7 @@ func TestLoginsAreOfOneIdentityAlone(t *testing.T) {
 		accounts: map[string]corev1.ServiceAccount{"apps": role("apps"), "other": role("apps")},
 	}
 	_, request := p.subject(c, Options{})
-	secrets := NewWith(reader, Options{Clock: clock, ObjectLevelWorkloadIdentity: true, Tokens: issuer{}})
+	secrets := New(reader, Options{Clock: clock, ObjectLevelWorkloadIdentity: true, Tokens: issuer{}})
 	steps := []struct {
 		reason string
 		change func()

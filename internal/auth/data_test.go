@@ -37,7 +37,7 @@ func TestData(t *testing.T) {
 				tc.name = "keys"
 			}
 			reader := objects{secrets: map[string]map[string]string{"keys": tc.data}, err: tc.err}
-			got, err := New(reader).Data(t.Context(), "apps", tc.name, field)
+			got, err := New(reader, Options{}).Data(t.Context(), "apps", tc.name, field)
 			if tc.want == nil {
 				values := map[string]string{}
 				for key, value := range got {

@@ -203,7 +203,7 @@ func TestRegistryReads(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := New(reader).Registry(t.Context(), asked(tc.ask))
+			got, err := New(reader, Options{}).Registry(t.Context(), asked(tc.ask))
 			if err != nil {
 				t.Fatalf("%s got error: %v", tc.reason, err)
 			}
@@ -297,7 +297,7 @@ func TestRegistryRefuses(t *testing.T) {
 				secrets: map[string]map[string]string{"subject": tc.data}, err: tc.err,
 				accounts: map[string]corev1.ServiceAccount{"plain": account(), "puller": account("subject"), "dangling": account("absent")},
 			}
-			got, err := New(reader).Registry(t.Context(), asked(tc.ask))
+			got, err := New(reader, Options{}).Registry(t.Context(), asked(tc.ask))
 			if err == nil {
 				t.Fatalf("%s got no error", tc.reason)
 			}

@@ -6,10 +6,14 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
+
+	"github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/transport"
@@ -64,25 +68,18 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	defaultTo(&o.TempDir, os.TempDir())
-	defaultTo(&o.MaxPackBytes, 512<<20)
-	defaultTo(&o.MaxUnpackedBytes, 4<<30)
-	defaultTo(&o.MaxObjectBytes, 128<<20)
-	defaultTo(&o.MaxObjects, 1_000_000)
-	defaultTo(&o.MaxRefs, 200_000)
-	defaultTo(&o.MaxTreeDepth, 256)
-	defaultTo(&o.MaxFiles, 100_000)
+	o.TempDir = cmp.Or(o.TempDir, os.TempDir())
+	o.MaxPackBytes = cmp.Or(o.MaxPackBytes, 512<<20)
+	o.MaxUnpackedBytes = cmp.Or(o.MaxUnpackedBytes, 4<<30)
+	o.MaxObjectBytes = cmp.Or(o.MaxObjectBytes, 128<<20)
+	o.MaxObjects = cmp.Or(o.MaxObjects, 1_000_000)
+	o.MaxRefs = cmp.Or(o.MaxRefs, 200_000)
+	o.MaxTreeDepth = cmp.Or(o.MaxTreeDepth, 256)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 100_000)
 	if o.Observe == nil {
 		o.Observe = func(int64) {}
 	}
 	return o
-}
-
-func defaultTo[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Client talks to Git servers. It is safe for concurrent use.
@@ -98,7 +95,11 @@ func New(options Options) (*Client, error) {
 		return nil, errors.New("git client needs a transport")
 	}
 	options = options.withDefaults()
-	return &Client{options: options, adverts: newAdvertCache(), room: newRoom(options.MaxObjectBytes / deltaShare)}, nil
+	adverts, err := lru.New[string, *advert](maxAdverts)
+	if err != nil {
+		return nil, fmt.Errorf("make the cache of advertisements: %w", err)
+	}
+	return &Client{options: options, adverts: adverts, room: newRoom(options.MaxObjectBytes / deltaShare)}, nil
 }
 
 // converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so
@@ -120,7 +121,7 @@ func (c *Client) converse(ctx context.Context, remote Remote, m *meter, talk fun
 		if err == nil || !remembered || !isUnexpected(err) || ctx.Err() != nil {
 			return err
 		}
-		c.adverts.forget(cacheKey(address, remote.Credential))
+		c.adverts.Remove(cacheKey(address, remote.Credential))
 	}
 }
 

@@ -50,8 +50,7 @@ func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m
 	}
 	p := &httpPeer{client: client, transport: c.options.Transport, base: to.url, sign: sign, meter: m}
 	key := cacheKey(to, as)
-	if p.advertise = c.adverts.find(key); p.advertise != nil {
-		p.recalled = true
+	if p.advertise, p.recalled = c.adverts.Get(key); p.recalled {
 		return p, nil
 	}
 	if err := p.readAdvert(ctx, c.options.MaxRefs); err != nil {
@@ -59,7 +58,7 @@ func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m
 	}
 	if p.advertise.version == 2 && p.base == to.url {
 		// A redirect is not remembered: only asking again shows that it leads elsewhere now.
-		c.adverts.remember(key, p.advertise)
+		c.adverts.Add(key, p.advertise)
 	}
 	return p, nil
 }

@@ -1,11 +1,11 @@
 package git
 
 import (
-	"container/list"
 	"context"
 	"io"
-	"sync"
 	"sync/atomic"
+
+	"github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/internal/credential"
 )
@@ -60,54 +60,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 const maxAdverts = 4096
 
 // advertCache remembers version 2 advertisements: a few hundred bytes each, the same for all conversations with a
-// repository. It forgets what was not used for longest, and what led to an unexpected answer.
-type advertCache struct {
-	mu     sync.Mutex
-	byKey  map[string]*list.Element // of *rememberedAdvert
-	recent *list.List
-}
-
-type rememberedAdvert struct {
-	key    string
-	advert *advert
-}
-
-func newAdvertCache() *advertCache {
-	return &advertCache{byKey: map[string]*list.Element{}, recent: list.New()}
-}
+// repository. It forgets what was not used for longest, and is told to forget what led to an unexpected answer.
+type advertCache = lru.Cache[string, *advert]
 
 func cacheKey(to endpoint, as credential.Git) string {
 	return to.username + "\x00" + to.password + "\x00" + as.Identity() + "\x00" + to.url.String()
-}
-
-func (c *advertCache) find(key string) *advert {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.byKey[key]
-	if !ok {
-		return nil
-	}
-	c.recent.MoveToFront(element)
-	entry, _ := element.Value.(*rememberedAdvert) // The list holds nothing else.
-	return entry.advert
-}
-
-func (c *advertCache) remember(key string, a *advert) {
-	c.forget(key)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.byKey[key] = c.recent.PushFront(&rememberedAdvert{key: key, advert: a})
-	if c.recent.Len() > maxAdverts {
-		oldest, _ := c.recent.Remove(c.recent.Back()).(*rememberedAdvert)
-		delete(c.byKey, oldest.key)
-	}
-}
-
-func (c *advertCache) forget(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if element, ok := c.byKey[key]; ok {
-		c.recent.Remove(element)
-		delete(c.byKey, key)
-	}
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,15 +77,15 @@ func (c *Client) sshConfig(to endpoint, as *credential.SSH) (*ssh.ClientConfig, 
 		return nil, "", fmt.Errorf("%w: known_hosts: %w", ErrCredential, err)
 	}
 	port := to.url.Port()
-	defaultTo(&port, sshPort)
+	port = cmp.Or(port, sshPort)
 	address := net.JoinHostPort(to.url.Hostname(), port)
 	algorithms := hosts.algorithms(hostName(address), c.hostKeyAlgorithms())
 	if len(algorithms) == 0 {
 		return nil, "", fmt.Errorf("%w: known_hosts has no usable entry for %s", ErrHostKey, hostName(address))
 	}
 	user := to.username
-	defaultTo(&user, as.User)
-	defaultTo(&user, sshUser)
+	user = cmp.Or(user, as.User)
+	user = cmp.Or(user, sshUser)
 	return &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: c.options.KexAlgorithms},
 		User:              user,

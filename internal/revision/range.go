@@ -19,7 +19,6 @@ var ErrInvalidRange = errors.New("invalid range of semantic versions")
 // leading 'v'. Prereleases are selected only by alternatives that name one themselves, as in >=1.0.0-0.
 type Range struct {
 	constraints *semver.Constraints
-	text        string
 }
 
 // ParseRange reads a range. Errors are ErrInvalidRange.
@@ -31,11 +30,8 @@ func ParseRange(s string) (Range, error) {
 	if err != nil {
 		return Range{}, fmt.Errorf("%w %q: write it like '1.2.x', '>=1.2.0 <2.0.0' or '^1.2.0'", ErrInvalidRange, s)
 	}
-	return Range{constraints: constraints, text: s}, nil
+	return Range{constraints: constraints}, nil
 }
-
-// String is the text that the range was read from.
-func (r Range) String() string { return r.text }
 
 // Contains says whether the version is in the range. The zero Range contains nothing.
 func (r Range) Contains(v Version) bool {

@@ -19,7 +19,6 @@ import (
 // range's to say.
 type StrictRange struct {
 	alternatives [][]comparison
-	text         string
 }
 
 // comparison is one condition. A wildcard fixes the first numbers of the version alone.
@@ -35,7 +34,7 @@ func ParseStrictRange(s string) (StrictRange, error) {
 	if len(s) > MaxRangeLength {
 		return StrictRange{}, fmt.Errorf("%w: %d bytes are more than %d", ErrInvalidRange, len(s), MaxRangeLength)
 	}
-	parsed := StrictRange{text: s}
+	var parsed StrictRange
 	for alternative := range strings.SplitSeq(s, "||") {
 		comparisons, err := parseAlternative(alternative)
 		if err != nil {
@@ -45,9 +44,6 @@ func ParseStrictRange(s string) (StrictRange, error) {
 	}
 	return parsed, nil
 }
-
-// String is the text that the range was read from.
-func (r StrictRange) String() string { return r.text }
 
 // Contains says whether the version is in the range. The zero StrictRange contains nothing.
 func (r StrictRange) Contains(v Version) bool {

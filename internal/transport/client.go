@@ -29,9 +29,8 @@ const (
 // pool is the connections of one TLS identity by one proxy: those that present the client certificate, and those to
 // other origins, which never see it.
 type pool struct {
-	identity string
-	own      *http.Transport
-	foreign  *http.Transport
+	own     *http.Transport
+	foreign *http.Transport
 }
 
 func (p *pool) close() {

@@ -3,13 +3,15 @@
 package transport
 
 import (
-	"container/list"
+	"cmp"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2"
 )
 
 // Options tune a Factory. Zero values mean the defaults.
@@ -33,23 +35,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	defaultTo(&o.DialTimeout, 10*time.Second)
-	defaultTo(&o.TLSHandshakeTimeout, 10*time.Second)
-	defaultTo(&o.ResponseHeaderTimeout, 30*time.Second)
-	defaultTo(&o.StallTimeout, 30*time.Second)
-	defaultTo(&o.IdleTimeout, 90*time.Second)
-	defaultTo(&o.MaxIdentities, 256)
+	o.DialTimeout = cmp.Or(o.DialTimeout, 10*time.Second)
+	o.TLSHandshakeTimeout = cmp.Or(o.TLSHandshakeTimeout, 10*time.Second)
+	o.ResponseHeaderTimeout = cmp.Or(o.ResponseHeaderTimeout, 30*time.Second)
+	o.StallTimeout = cmp.Or(o.StallTimeout, 30*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 90*time.Second)
+	o.MaxIdentities = cmp.Or(o.MaxIdentities, 256)
 	if o.Proxy == nil {
 		o.Proxy = http.ProxyFromEnvironment
 	}
 	return o
-}
-
-func defaultTo[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Factory makes clients that share connections by TLS identity and proxy. It is safe for concurrent use.
@@ -58,61 +53,39 @@ type Factory struct {
 	dialer  *net.Dialer
 	policy  policy
 
-	mu     sync.Mutex
-	pools  map[string]*list.Element // of *pool, by TLS identity and proxy
-	recent *list.List               // most recently used first
+	mu    sync.Mutex // held while a pool is made, so that there is one of each
+	pools *lru.Cache[string, *pool]
 }
 
 // New returns a Factory.
 func New(options Options) *Factory {
 	options = options.withDefaults()
 	p := newPolicy(options.DeniedPrefixes)
+	// It fails for a size below one alone.
+	pools, _ := lru.NewWithEvict(max(1, options.MaxIdentities), func(_ string, oldest *pool) { oldest.close() })
 	return &Factory{
 		options: options,
 		policy:  p,
 		dialer:  &net.Dialer{Timeout: options.DialTimeout, ControlContext: p.control},
-		pools:   map[string]*list.Element{},
-		recent:  list.New(),
+		pools:   pools,
 	}
 }
 
 // Close drops all pooled connections. Requests under way end by themselves.
-func (f *Factory) Close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, element := range f.pools {
-		poolOf(element).close()
-	}
-	clear(f.pools)
-	f.recent.Init()
-}
+func (f *Factory) Close() { f.pools.Purge() }
 
 // pool returns the pool with the identity, made by create if there is none yet.
 func (f *Factory) pool(identity string, create func() (*pool, error)) (*pool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if element, ok := f.pools[identity]; ok {
-		f.recent.MoveToFront(element)
-		return poolOf(element), nil
+	if known, ok := f.pools.Get(identity); ok {
+		return known, nil
 	}
 	made, err := create()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.pools.Add(identity, made)
 	}
-	made.identity = identity
-	f.pools[identity] = f.recent.PushFront(made)
-	if f.recent.Len() > f.options.MaxIdentities {
-		oldest := f.recent.Back()
-		f.recent.Remove(oldest)
-		delete(f.pools, poolOf(oldest).identity)
-		poolOf(oldest).close()
-	}
-	return made, nil
-}
-
-func poolOf(element *list.Element) *pool {
-	p, _ := element.Value.(*pool) // The list holds nothing else.
-	return p
+	return made, err
 }
 
 // linkLocal are the ranges of metadata services and autoconfigured neighbours: nothing there is an upstream.

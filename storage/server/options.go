@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"log" //nolint:depguard // net/http takes no other logger.
 	"time"
 )
@@ -58,13 +59,13 @@ type Served struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.ReadHeaderTimeout, defaultReadHeaderTimeout)
-	setDefault(&o.IdleTimeout, defaultIdleTimeout)
-	setDefault(&o.ProgressTimeout, defaultProgressTimeout)
-	setDefault(&o.ShutdownGrace, defaultShutdownGrace)
-	setDefault(&o.MaxHeaderBytes, defaultMaxHeaderBytes)
-	setDefault(&o.MaxConns, defaultMaxConns)
-	setDefault(&o.MaxConnsPerIP, defaultMaxConnsPerIP)
+	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, defaultReadHeaderTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	o.ProgressTimeout = cmp.Or(o.ProgressTimeout, defaultProgressTimeout)
+	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultShutdownGrace)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, defaultMaxHeaderBytes)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, defaultMaxConnsPerIP)
 	if o.Observer == nil {
 		o.Observer = func(Served) {}
 	}
@@ -72,11 +73,4 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	return o
-}
-
-func setDefault[T comparable](value *T, to T) {
-	var zero T
-	if *value == zero {
-		*value = to
-	}
 }

@@ -41,7 +41,7 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 
 func (s *session) selection(ref, hash string) source.Selection {
 	return source.Selection{
-		Revision:       revision.Revision{Ref: ref, Algorithm: "sha1", Hash: hash}.String(),
+		Revision:       revision.Format(ref, "sha1:"+hash),
 		Name:           hash,
 		Extension:      ".tar.gz",
 		ConfigChecksum: s.checksum,

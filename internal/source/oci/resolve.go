@@ -52,7 +52,7 @@ func (s *session) newestTag(ctx context.Context, remote registry.Repository) (st
 
 func (s *session) selection(tag string, d digest.Digest) source.Selection {
 	return source.Selection{
-		Revision:       revision.Revision{Ref: tag, Algorithm: d.Algorithm().String(), Hash: d.Encoded()}.String(),
+		Revision:       revision.Format(tag, d.String()),
 		Name:           d.String(),
 		Extension:      ".tar.gz",
 		ConfigChecksum: s.checksum,
