@@ -105,6 +105,8 @@ type Reader interface {
 
 // Writer stores and publishes bodies. Every step is durable when it returns and may be repeated after a crash.
 type Writer interface {
+	// Algorithm is what Stage hashes bodies with.
+	Algorithm() digest.Algorithm
 	// Stage writes a body aside and makes it durable. The body may hold at most limit bytes (ErrTooLarge);
 	// zero means no limit. When write fails, nothing is left behind.
 	Stage(ctx context.Context, limit int64, write func(io.Writer) error) (Staged, error)

@@ -34,7 +34,8 @@ import (
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage"
-	"sluice.dev/sluice/storage/memory"
+	"sluice.dev/sluice/storage/local"
+	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/storage/retention"
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
@@ -77,7 +78,7 @@ func (noDurations) Forget(client.Object)                 {}
 type plane struct {
 	t          *testing.T
 	namespace  string
-	store      *memory.Store
+	store      *localtest.Store
 	clock      *clocktesting.FakePassiveClock
 	events     *emitted
 	reconciler reconcile.Reconciler
@@ -93,7 +94,7 @@ func newPlane(t *testing.T) *plane {
 		clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
 	}
 	p.server = p.upstream.HTTP(upstream.HTTPOptions{})
-	p.store = memory.New(memory.Options{Now: p.clock.Now, Retention: retention.Policy{TTL: time.Minute, Records: 2}})
+	p.store = localtest.Open(t, local.Options{Now: p.clock.Now, Retention: retention.Policy{TTL: time.Minute, Records: 2}})
 	base, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
 	if err != nil {
 		t.Fatal(err)

@@ -213,7 +213,7 @@ func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Stag
 		return storage.Staged{}, failure.At(StageFetch, fmt.Errorf("digest %q of the content: %w", want, err))
 	}
 	var verifier digest.Verifier
-	if want != "" && !p.hashesWith(want.Algorithm()) {
+	if want != "" && want.Algorithm() != p.Store.Algorithm() {
 		verifier = want.Verifier()
 		blob = io.TeeReader(blob, verifier)
 	}
@@ -226,12 +226,6 @@ func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Stag
 	}
 	discard := p.Store.Discard(context.WithoutCancel(ctx), staged)
 	return storage.Staged{}, errors.Join(failure.At(StageFetch, fmt.Errorf("%w %s", ErrDigest, want)), failure.At(StageStore, discard))
-}
-
-// hashesWith tells whether what is staged gets a digest of the algorithm.
-func (p *Pipeline) hashesWith(algorithm digest.Algorithm) bool {
-	store, ok := p.Store.(interface{ Algorithm() digest.Algorithm })
-	return ok && store.Algorithm() == algorithm
 }
 
 // publish makes the staged body the object's current artifact.

@@ -18,7 +18,8 @@ import (
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/storage"
-	"sluice.dev/sluice/storage/memory"
+	"sluice.dev/sluice/storage/local"
+	"sluice.dev/sluice/storage/local/localtest"
 )
 
 // shelf is the smallest source: a map of files with a version.
@@ -122,7 +123,7 @@ func (stuck) Resolve(ctx context.Context) (source.Selection, error) {
 
 func TestTimeoutBoundsUpstreamAndSaysSo(t *testing.T) {
 	t.Parallel()
-	pipeline := newPipeline()
+	pipeline := newPipeline(t)
 	_, err := pipeline.Run(t.Context(), source.Subject{Timeout: time.Millisecond}, func(context.Context) (source.Session, error) {
 		return stuck{}, nil
 	}, nil)
@@ -144,8 +145,8 @@ func (letter) Fetch(context.Context, source.Selection, string) (source.Content, 
 
 func TestBlobIsStoredByteForByte(t *testing.T) {
 	t.Parallel()
-	store := memory.New(memory.Options{})
-	pipeline := newPipeline()
+	store := localtest.Open(t, local.Options{})
+	pipeline := newPipeline(t)
 	pipeline.Store = store
 	subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
 	outcome, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) {
@@ -174,7 +175,7 @@ func (inner) Resolve(context.Context) (source.Selection, error) {
 
 func TestErrorKeepsTheStageItHas(t *testing.T) {
 	t.Parallel()
-	_, err := newPipeline().Run(t.Context(), source.Subject{Timeout: time.Minute}, func(context.Context) (source.Session, error) {
+	_, err := newPipeline(t).Run(t.Context(), source.Subject{Timeout: time.Minute}, func(context.Context) (source.Session, error) {
 		return inner{}, nil
 	}, nil)
 	var staged *source.StageError
@@ -197,7 +198,7 @@ func (s slow) Fetch(ctx context.Context, selected source.Selection, have string)
 
 func TestFetchesTakeTurns(t *testing.T) {
 	t.Parallel()
-	pipeline := newPipeline()
+	pipeline := newPipeline(t)
 	pipeline.Slots = fair.New(4, 0)
 	run := func(namespace, name string, unready bool, session source.Session) {
 		subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: namespace, Name: name}, UID: name, Timeout: time.Minute, Unready: unready}
@@ -266,8 +267,9 @@ func TestConfigChecksumIsPinned(t *testing.T) {
 	}
 }
 
-func newPipeline() *source.Pipeline {
+func newPipeline(t *testing.T) *source.Pipeline {
+	t.Helper()
 	return &source.Pipeline{
-		Store: memory.New(memory.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)), Observer: sourcetest.Silent{},
+		Store: localtest.Open(t, local.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)), Observer: sourcetest.Silent{},
 	}
 }

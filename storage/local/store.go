@@ -78,7 +78,7 @@ func Open(dir string, options Options) (*Store, error) {
 	return &Store{options: options, disk: newDisk(root)}, nil
 }
 
-// Algorithm is what Stage hashes bodies with.
+// Algorithm implements storage.Writer.
 func (s *Store) Algorithm() digest.Algorithm { return s.options.Algorithm }
 
 // Close lets other processes write. Bodies that are open stay readable; the store is not usable any more.

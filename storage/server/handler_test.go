@@ -22,7 +22,7 @@ import (
 
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
-	"sluice.dev/sluice/storage/memory"
+	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/storage/server"
 )
 
@@ -84,7 +84,7 @@ func answer(t *testing.T, handler http.Handler, method, target string, header ma
 
 func TestAnswersDescribeTheBody(t *testing.T) {
 	t.Parallel()
-	store := memory.New(memory.Options{})
+	store := localtest.Open(t, local.Options{})
 	artifact := publish(t, store, "a.tar.gz", "hello world")
 	sum, err := hex.DecodeString(artifact.Digest.Encoded())
 	if err != nil {
@@ -348,7 +348,7 @@ func (r brokenReader) Open(context.Context, string) (storage.Body, error) { retu
 
 func TestDamageAndFaultsServeNoBytes(t *testing.T) {
 	t.Parallel()
-	store := memory.New(memory.Options{})
+	store := localtest.Open(t, local.Options{})
 	artifact := publish(t, store, "a.tar.gz", "hello")
 	if err := store.Damage(artifact.Path); err != nil {
 		t.Fatal(err)
@@ -421,7 +421,7 @@ func (r *listeningReader) Open(_ context.Context, p string) (storage.Body, error
 
 func TestLatestIsNotCached(t *testing.T) {
 	t.Parallel()
-	store := memory.New(memory.Options{})
+	store := localtest.Open(t, local.Options{})
 	handler := server.New(store, server.Options{})
 	for _, file := range []string{"a.tar.gz", "b.tar.gz"} {
 		artifact := publish(t, store, file, "body of "+file)

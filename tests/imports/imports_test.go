@@ -96,7 +96,7 @@ func TestRuleObjects(t *testing.T) {
 		},
 		"sibling": {
 			reason: "Two stores have nothing to tell each other.",
-			folder: "storage/local", imported: "sluice.dev/sluice/storage/memory", want: "siblings never import each other",
+			folder: "storage/local", imported: "sluice.dev/sluice/storage/server", want: "siblings never import each other",
 		},
 		"sibling kinds": {
 			reason: "A source kind knows no other kind.",

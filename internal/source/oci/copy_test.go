@@ -15,7 +15,6 @@ import (
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
-	"sluice.dev/sluice/storage/memory"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
@@ -25,7 +24,6 @@ func TestCopiedLayerIsWhatWasPushed(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) storage.Store{
 		"SHA256": func(t *testing.T) storage.Store { t.Helper(); return openStore(t, digest.SHA256) },
 		"SHA512": func(t *testing.T) storage.Store { t.Helper(); return openStore(t, digest.SHA512) },
-		"Memory": func(*testing.T) storage.Store { return memory.New(memory.Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,8 @@ import (
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/storage"
-	"sluice.dev/sluice/storage/memory"
+	"sluice.dev/sluice/storage/local"
+	"sluice.dev/sluice/storage/local/localtest"
 )
 
 // Upstream is one source with a real upstream behind it, as the contract drives it.
@@ -47,7 +48,7 @@ var subject = source.Subject{
 type rig struct {
 	t         *testing.T
 	upstream  Upstream
-	store     *memory.Store
+	store     *localtest.Store
 	pipeline  *source.Pipeline
 	clock     *clocktesting.FakePassiveClock
 	announced []source.Change
@@ -73,7 +74,7 @@ func Run(t *testing.T, open func(t *testing.T) Upstream) {
 	for name, fact := range facts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := memory.New(memory.Options{})
+			store := localtest.Open(t, local.Options{})
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
 			fact(&rig{t: t, upstream: open(t), store: store, clock: clock, pipeline: &source.Pipeline{
 				Store: store, Clock: clock, Observer: Silent{},
