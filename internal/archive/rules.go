@@ -55,30 +55,6 @@ func ReadRules(ctx context.Context, tree fs.FS, spec *string, limits Limits) (*R
 	return compile(append(patternsOf(sourceignore.ExcludeVCS), r.patterns...)), nil
 }
 
-// Excluded tells whether the rules keep a path out. The path is relative to the tree and separated by slashes; the
-// root itself is never excluded. A path beneath an excluded folder may be included again.
-func (r *Rules) Excluded(path string, isDir bool) bool {
-	if path == root || path == "" {
-		return false
-	}
-	// Without a budget nothing fails.
-	ctx, s := context.Background(), r.scope(nil)
-	for {
-		name, rest, more := strings.Cut(path, "/")
-		switch {
-		case more:
-			s, _ = s.enter(ctx, name)
-		case isDir:
-			s, _ = s.enter(ctx, name)
-			return s.excluded
-		default:
-			excluded, _ := s.excludes(ctx, name)
-			return excluded
-		}
-		path = rest
-	}
-}
-
 // scope is what the rules say in the root.
 func (r *Rules) scope(budget *budget) scope {
 	if r == nil || r.patterns == nil {
