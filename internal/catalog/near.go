@@ -10,8 +10,12 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
-// maxNear is how many similar names a message lists.
-const maxNear = 3
+const (
+	// maxNear is how many similar names a message lists.
+	maxNear = 3
+	// maxCompared is how much of two names is compared: a catalogue may have thousands of long ones.
+	maxCompared = 40
+)
 
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
 func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]string) string {
@@ -77,13 +81,14 @@ func (c *Catalogue) templateNames() map[string]string {
 
 // near are the few names that the one was probably meant to be, the likeliest first.
 func near(name string, names []string) []string {
-	edits, most := map[string]int{}, max(1, (len(name)+1)/3)
+	cut := func(name string) string { return name[:min(len(name), maxCompared)] }
+	edits, most := map[string]int{}, max(1, (len(cut(name))+1)/3)
 	for _, candidate := range names {
 		begun := strings.HasPrefix(candidate, name) || strings.HasPrefix(name, candidate)
 		if longer := len(candidate) - len(name); !begun && (longer > most || -longer > most) {
 			continue
 		}
-		if n := distance(name, candidate); begun || n <= most {
+		if n := distance(cut(name), cut(candidate)); begun || n <= most {
 			edits[candidate] = min(n, most)
 		}
 	}

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,10 @@ func TestWhatIsNotFoundSaysWhereAndWhatElse(t *testing.T) {
 		"beginning": {
 			"a name may be cut short, or too long", module("redis-op"), shelves,
 			"There is no module redis-op in namespace team-a, and in namespace sluice-system; similar: redisson, redis, redis-operator",
+		},
+		"long": {
+			"only so much of names is compared", module(strings.Repeat("redis", 8) + "-one"), both(named(strings.Repeat("redis", 8)+"-two", strings.Repeat("kafka", 8)+"-one"), nil),
+			"There is no module " + strings.Repeat("redis", 8) + "-one in namespace team-a, and in namespace sluice-system; similar: " + strings.Repeat("redis", 8) + "-two",
 		},
 		"nothing like it": {
 			"what is not similar is no help", module("postgresql"), shelves,
