@@ -130,14 +130,14 @@ type Writer interface {
 	Collect(ctx context.Context, object Object) ([]Artifact, error)
 	// Delete removes everything that is stored for the object. It is no error when there is nothing.
 	Delete(ctx context.Context, object Object) error
-	// Objects lists the objects that have anything stored, in lexical order.
-	Objects(ctx context.Context) ([]Object, error)
 }
 
 // Store reads and writes.
 type Store interface {
 	Reader
 	Writer
+	// Objects lists the objects that have anything stored, in lexical order.
+	Objects(ctx context.Context) ([]Object, error)
 }
 
 // PathError names the path an error is about.

@@ -42,7 +42,7 @@ func (p *releases) decides(want string) catalog.Decision {
 		decision = p.resolve()
 		got := ""
 		if decision.Hold != nil {
-			got = string(decision.Hold.Reason)
+			got = decision.Hold.Reason
 		} else {
 			got = decision.Target.Version
 		}

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// Objects implements storage.Writer.
+// Objects implements storage.Store.
 func (s *Store) Objects(ctx context.Context) ([]storage.Object, error) {
 	folders, err := s.folders(ctx)
 	if err != nil {

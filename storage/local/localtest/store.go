@@ -30,13 +30,13 @@ func Open(t *testing.T, options local.Options) *Store {
 // Damage flips a bit of the body under the path, as a failing disk would.
 func (s *Store) Damage(path string) error {
 	name := filepath.Join(s.dir, path)
-	body, err := os.ReadFile(name) //nolint:gosec // The test names the file.
+	body, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
 	body[len(body)/2] ^= 1
-	if err := os.Chmod(name, 0o600); err != nil { //nolint:gosec // As above.
+	if err := os.Chmod(name, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(name, body, 0o600) //nolint:gosec // As above.
+	return os.WriteFile(name, body, 0o600)
 }
