@@ -160,7 +160,12 @@ func (p *Pool) count(wish Wish, weight int64) {
 // next grants what fits. A queue that got something is behind all others then.
 func (p *Pool) next() {
 	kept := map[account]bool{} // for those who wait for it already
+	unready := false           // Whether that is so of all that is for what is not ready.
 	for i := 0; i < len(p.order) && !kept[account{}]; {
+		if unready && p.order[i].unready {
+			i++ // In an outage this is every namespace there is.
+			continue
+		}
 		first := p.queues[p.order[i]][0]
 		short := p.limits(first.wish)
 		itself := false // It waits for what its own namespace has, and others may have what it could not get.
@@ -172,12 +177,13 @@ func (p *Pool) next() {
 		})
 		if len(short) == 0 {
 			p.grant(first)
-			kept, i = map[account]bool{}, 0
+			kept, unready, i = map[account]bool{}, false, 0
 			continue
 		}
 		for a := range short {
 			kept[a] = kept[a] || !itself || a.namespace != ""
 		}
+		unready = kept[account{unready: true}]
 		i++
 	}
 }
@@ -194,7 +200,8 @@ func (p *Pool) grant(s *Share) {
 
 // leave takes a share out of its queue.
 func (p *Pool) leave(s *Share) {
-	p.queues[s.queue] = slices.DeleteFunc(p.queues[s.queue], func(other *Share) bool { return other == s })
+	at := slices.Index(p.queues[s.queue], s)
+	p.queues[s.queue] = slices.Delete(p.queues[s.queue], at, at+1)
 	if len(p.queues[s.queue]) == 0 {
 		delete(p.queues, s.queue)
 		p.order = slices.DeleteFunc(p.order, func(queue account) bool { return queue == s.queue })

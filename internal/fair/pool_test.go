@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -223,6 +225,29 @@ func TestTurnsAreNotLost(t *testing.T) {
 	}
 	if share := pool.Ask(fair.Wish{Namespace: "a", Weight: 3, Unready: true}, func() {}); !share.Granted() {
 		t.Error("something was not given back")
+	}
+}
+
+// In an outage nothing is ready, and objects of all namespaces wait. Each of them costs little, as those that are ready do.
+func TestWaitingInAnOutageIsCheap(t *testing.T) {
+	quickest := func(unready bool) time.Duration {
+		pool := fair.New(100, 0)
+		ask := func(i int) *fair.Share {
+			return pool.Ask(fair.Wish{Namespace: strconv.Itoa(i), Unready: unready}, func() {})
+		}
+		for i := range 1000 {
+			ask(i)
+		}
+		least := time.Hour
+		for i := range 50 {
+			began := time.Now()
+			ask(1000 + i).Release()
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if ready, unready := quickest(false), quickest(true); unready > 100*ready {
+		t.Errorf("a place in the queue took %s, and %s where all are ready", unready, ready)
 	}
 }
 
