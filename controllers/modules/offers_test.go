@@ -86,7 +86,7 @@ func TestTheCatalogueIsKeptWhileNothingChanges(t *testing.T) {
 	p := newReleases(t)
 	p.create(p.release("foo-1", "1.0.0", "", '1'))
 	p.decides("1.0.0")
-	look := func() *catalog.Catalogue {
+	look := func() *catalog.Contents {
 		t.Helper()
 		found, err := p.offered.Namespace(t.Context(), p.system)
 		if err != nil {

@@ -14,23 +14,23 @@ import (
 // Index is what can be chosen from. In the system's own namespace, both catalogues are the same one.
 type Index struct {
 	// Local and System may be nil, which is empty.
-	Local  *Catalogue
-	System *Catalogue
+	Local  *Contents
+	System *Contents
 }
 
-func (i Index) at(name modulesv1.Catalog) *Catalogue {
+func (i Index) at(name modulesv1.Catalog) *Contents {
 	catalogue := i.Local
 	if name == modulesv1.CatalogSystem {
 		catalogue = i.System
 	}
 	if catalogue == nil {
-		return &Catalogue{}
+		return &Contents{}
 	}
 	return catalogue
 }
 
-// Catalogue is what one namespace offers. It never changes, so that many may read it at once.
-type Catalogue struct {
+// Contents are what one namespace offers. They never change, so that many may read it at once.
+type Contents struct {
 	namespace string
 	modules   map[string]*entry
 	templates map[string]*release
@@ -54,8 +54,8 @@ type release struct {
 }
 
 // New reads a namespace's catalogue. The order of the lists has no say; names are unique in each.
-func New(namespace string, releases []Release, modules []Module) *Catalogue {
-	c := &Catalogue{namespace: namespace, modules: map[string]*entry{}, templates: map[string]*release{}}
+func New(namespace string, releases []Release, modules []Module) *Contents {
+	c := &Contents{namespace: namespace, modules: map[string]*entry{}, templates: map[string]*release{}}
 	for _, module := range modules {
 		c.entry(module.Name).object = &module
 	}
@@ -83,14 +83,14 @@ func New(namespace string, releases []Release, modules []Module) *Catalogue {
 }
 
 // Namespace is where the catalogue is.
-func (c *Catalogue) Namespace() string { return c.namespace }
+func (c *Contents) Namespace() string { return c.namespace }
 
 // Modules are the names of the modules that the catalogue knows, in order.
-func (c *Catalogue) Modules() []string { return slices.Sorted(maps.Keys(c.modules)) }
+func (c *Contents) Modules() []string { return slices.Sorted(maps.Keys(c.modules)) }
 
 // Findings are what is to be said about a template: Alias, Conflict, ChannelConflict, ChannelOverridden,
 // VersionUnknown and ModuleUnknown. None for one that the catalogue does not have.
-func (c *Catalogue) Findings(template string) []Finding {
+func (c *Contents) Findings(template string) []Finding {
 	if r := c.templates[template]; r != nil {
 		return slices.Clone(r.findings)
 	}
@@ -98,7 +98,7 @@ func (c *Catalogue) Findings(template string) []Finding {
 }
 
 // Releases are all the module's releases, the highest precedence first and unknown versions last.
-func (c *Catalogue) Releases(module string) []Release {
+func (c *Contents) Releases(module string) []Release {
 	var releases []Release
 	if entry := c.modules[module]; entry != nil {
 		for _, r := range entry.releases {
@@ -109,7 +109,7 @@ func (c *Catalogue) Releases(module string) []Release {
 }
 
 // Latest is the highest release that is supported, ready or idle, offered to everyone, and no prerelease.
-func (c *Catalogue) Latest(module string, now time.Time) (latest Release, found bool) {
+func (c *Contents) Latest(module string, now time.Time) (latest Release, found bool) {
 	entry := c.modules[module]
 	if entry == nil {
 		return Release{}, false
@@ -126,7 +126,7 @@ func (c *Catalogue) Latest(module string, now time.Time) (latest Release, found 
 	return preferred(offered, now, nil).Release, true
 }
 
-func (c *Catalogue) entry(module string) *entry {
+func (c *Contents) entry(module string) *entry {
 	if c.modules[module] == nil {
 		c.modules[module] = &entry{name: module, claims: map[string][]*release{}}
 	}
@@ -134,10 +134,10 @@ func (c *Catalogue) entry(module string) *entry {
 }
 
 // shadows says whether the catalogue has the module in its own right, so that the system's is not looked at.
-func (c *Catalogue) shadows(module string) bool { return c.shadowsWithout(module, "") }
+func (c *Contents) shadows(module string) bool { return c.shadowsWithout(module, "") }
 
 // shadowsWithout says whether it would do so without that template.
-func (c *Catalogue) shadowsWithout(module, template string) bool {
+func (c *Contents) shadowsWithout(module, template string) bool {
 	entry := c.modules[module]
 	return entry != nil && (entry.object != nil || slices.ContainsFunc(entry.releases, func(r *release) bool {
 		return r.isChoosable() && !r.Deleting && r.Template != template

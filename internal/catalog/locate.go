@@ -9,7 +9,7 @@ import (
 // locate finds the catalogue and the module in it.
 func (r *resolution) locate() *Hold {
 	r.catalog = r.whichCatalog()
-	r.catalogue = r.index.at(r.catalog)
+	r.contents = r.index.at(r.catalog)
 	r.module = r.whichModule()
 	if r.selection.By == ByTemplate {
 		if hold := r.template(); hold != nil {
@@ -20,11 +20,11 @@ func (r *resolution) locate() *Hold {
 		return &Hold{Reason: modulesv1.ModuleMismatchReason, Message: fmt.Sprintf(
 			"Module %s is installed, and %s is asked for; use another installation for it", r.installed.Module, r.module)}
 	}
-	r.entry = r.catalogue.modules[r.module]
+	r.entry = r.contents.modules[r.module]
 	if r.entry == nil {
-		return &Hold{Reason: modulesv1.ModuleNotFoundReason, Message: r.notFound("module", r.module, (*Catalogue).moduleNames)}
+		return &Hold{Reason: modulesv1.ModuleNotFoundReason, Message: r.notFound("module", r.module, (*Contents).moduleNames)}
 	}
-	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.catalogue))
+	r.note("catalog", len(r.entry.releases), string(r.catalog)+in(r.contents))
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (r *resolution) whichModule() string {
 	if r.request.Name != "" {
 		return r.request.Name
 	}
-	for _, catalogue := range []*Catalogue{r.catalogue, r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
+	for _, catalogue := range []*Contents{r.contents, r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
 		if template := catalogue.templates[r.request.Template]; template != nil {
 			return template.Module
 		}
@@ -90,10 +90,10 @@ func (r *resolution) keepsCatalog() bool {
 // template says why the template that the request names cannot be meant, or nothing.
 func (r *resolution) template() *Hold {
 	name := r.request.Template
-	template := r.catalogue.templates[name]
+	template := r.contents.templates[name]
 	switch {
 	case template == nil:
-		return &Hold{Reason: modulesv1.TemplateNotFoundReason, Message: r.notFound("template", name, (*Catalogue).templateNames)}
+		return &Hold{Reason: modulesv1.TemplateNotFoundReason, Message: r.notFound("template", name, (*Contents).templateNames)}
 	case template.Module == "":
 		return &Hold{Reason: modulesv1.ModuleUnknownReason, Message: fmt.Sprintf("Template %s does not say which module it is a release of", name)}
 	case r.request.Name != "" && template.Module != r.request.Name:
@@ -105,7 +105,7 @@ func (r *resolution) template() *Hold {
 }
 
 // in says where a catalogue is.
-func in(c *Catalogue) string {
+func in(c *Contents) string {
 	if c.namespace == "" {
 		return ""
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // notFound says what is missing, where was looked, and what is there under a similar name or in the other catalogue.
-func (r *resolution) notFound(what, name string, in func(*Catalogue) map[string]string) string {
+func (r *resolution) notFound(what, name string, in func(*Contents) map[string]string) string {
 	// Where both are looked into, the module may be in the nearer one, and the template in the other.
 	looked, elsewhere := []modulesv1.Catalog{modulesv1.CatalogLocal, modulesv1.CatalogSystem}, modulesv1.CatalogSystem
 	if r.request.Catalog == modulesv1.CatalogLocal || r.request.Catalog == modulesv1.CatalogSystem || r.keepsCatalog() {
@@ -52,7 +52,7 @@ func (i Index) place(name modulesv1.Catalog) string {
 }
 
 // usable are the names in a catalogue whose modules admit the installation: the others are their teams' to tell.
-func (r *resolution) usable(catalog modulesv1.Catalog, in func(*Catalogue) map[string]string) (names []string) {
+func (r *resolution) usable(catalog modulesv1.Catalog, in func(*Contents) map[string]string) (names []string) {
 	for name, module := range in(r.index.at(catalog)) {
 		if r.admits(catalog, module) {
 			names = append(names, name)
@@ -62,7 +62,7 @@ func (r *resolution) usable(catalog modulesv1.Catalog, in func(*Catalogue) map[s
 }
 
 // moduleNames are the names of modules, each with that of its module.
-func (c *Catalogue) moduleNames() map[string]string {
+func (c *Contents) moduleNames() map[string]string {
 	names := make(map[string]string, len(c.modules))
 	for name := range c.modules {
 		names[name] = name
@@ -71,7 +71,7 @@ func (c *Catalogue) moduleNames() map[string]string {
 }
 
 // templateNames are the names of templates, each with that of its module.
-func (c *Catalogue) templateNames() map[string]string {
+func (c *Contents) templateNames() map[string]string {
 	names := make(map[string]string, len(c.templates))
 	for name, template := range c.templates {
 		names[name] = template.Module

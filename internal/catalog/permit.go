@@ -123,7 +123,7 @@ func (r *resolution) permitDirection(from *run, target *release) *Hold {
 // permitLeaving holds who has come by a one-way channel and would get there by another way from now on, even where the
 // content is the same: the next release would not come from the channel.
 func (r *resolution) permitLeaving(from *run, target *release) *Hold {
-	stays := r.selection.By == ByChannel && r.selection.Value == from.Channel && r.catalogue.namespace == from.Namespace
+	stays := r.selection.By == ByChannel && r.selection.Value == from.Channel && r.contents.namespace == from.Namespace
 	if from.Channel == "" || stays || r.consents(target) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (r *resolution) permitLeaving(from *run, target *release) *Hold {
 
 // home is the module as the catalogue has it that the release was chosen from: another one has no say about its channels.
 func (r *resolution) home(from *run) *entry {
-	for _, catalogue := range []*Catalogue{r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
+	for _, catalogue := range []*Contents{r.index.at(modulesv1.CatalogLocal), r.index.at(modulesv1.CatalogSystem)} {
 		if catalogue.namespace == from.Namespace {
 			return catalogue.modules[r.entry.name]
 		}

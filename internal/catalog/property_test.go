@@ -32,7 +32,7 @@ type shelf struct {
 	modules   []catalog.Module
 }
 
-func (s shelf) catalogue() *catalog.Catalogue { return catalog.New(s.namespace, s.releases, s.modules) }
+func (s shelf) catalogue() *catalog.Contents { return catalog.New(s.namespace, s.releases, s.modules) }
 
 func (w *world) index() catalog.Index {
 	return catalog.Index{Local: w.local.catalogue(), System: w.system.catalogue()}

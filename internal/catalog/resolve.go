@@ -37,7 +37,7 @@ type resolution struct {
 	version   revision.Version
 	versions  revision.StrictRange
 	catalog   modulesv1.Catalog
-	catalogue *Catalogue
+	contents  *Contents
 	module    string
 	entry     *entry
 	trace     []Rule
@@ -67,8 +67,8 @@ func (r *resolution) choose() (*release, *Hold) {
 // decide turns what was found into the answer.
 func (r *resolution) decide(target *release, hold *Hold) Decision {
 	d := Decision{Catalog: r.catalog, Module: r.module, SelectedBy: r.selection, Hold: hold, Trace: r.trace}
-	if r.catalogue != nil {
-		d.Namespace = r.catalogue.namespace
+	if r.contents != nil {
+		d.Namespace = r.contents.namespace
 	}
 	switch {
 	case hold == nil:

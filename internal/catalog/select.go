@@ -15,7 +15,7 @@ func (r *resolution) selected() ([]*release, *Hold) {
 	var candidates []*release
 	switch r.selection.By {
 	case ByTemplate:
-		candidates = []*release{r.catalogue.templates[r.selection.Value]}
+		candidates = []*release{r.contents.templates[r.selection.Value]}
 	case ByChannel:
 		pointed, hold := r.entry.pointer(r.selection.Value)
 		if hold != nil {

@@ -22,7 +22,7 @@ type ChannelStatus struct {
 }
 
 // Channels are the module's channels, listed and claimed, by name. A pointer that leads nowhere shows here.
-func (c *Catalogue) Channels(module string, now time.Time) []ChannelStatus {
+func (c *Contents) Channels(module string, now time.Time) []ChannelStatus {
 	entry := c.modules[module]
 	if entry == nil {
 		return nil
@@ -34,7 +34,7 @@ func (c *Catalogue) Channels(module string, now time.Time) []ChannelStatus {
 		status := ChannelStatus{Channel: channel, Listed: listed}
 		pointed, hold := entry.pointer(name)
 		if hold == nil {
-			anyone := &resolution{now: now, catalogue: c, entry: entry, selection: Selection{By: ByChannel, Value: name}}
+			anyone := &resolution{now: now, contents: c, entry: entry, selection: Selection{By: ByChannel, Value: name}}
 			pointed, hold = anyone.filter(pointed)
 		}
 		if hold != nil {

@@ -42,7 +42,7 @@ func ModuleKey(module string) string { return "module/" + module }
 
 // Wakes are the keys of the requests that may be answered differently once the release came, went or changed in this
 // catalogue. For a change, join those of the old and of the new release.
-func (c *Catalogue) Wakes(changed Release) []string {
+func (c *Contents) Wakes(changed Release) []string {
 	keys := []string{TemplateKey(changed.Template)}
 	entry := c.modules[changed.Module]
 	if changed.Module == "" || entry == nil {

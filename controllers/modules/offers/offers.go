@@ -39,7 +39,7 @@ type Offers struct {
 // built is a catalogue, and the versions of the objects that it was made from.
 type built struct {
 	version   version
-	catalogue *catalog.Catalogue
+	catalogue *catalog.Contents
 }
 
 // version stands for a set of objects in their versions, whatever their order.
@@ -73,7 +73,7 @@ func (o *Offers) Reach(catalogue, to string) bool {
 }
 
 // Namespace is what the namespace offers.
-func (o *Offers) Namespace(ctx context.Context, namespace string) (*catalog.Catalogue, error) {
+func (o *Offers) Namespace(ctx context.Context, namespace string) (*catalog.Contents, error) {
 	var templates modulesv1.ModuleTemplateList
 	if err := o.reader.List(ctx, &templates, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list templates in %q: %w", namespace, err)
