@@ -160,6 +160,10 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 		}
 		if m.State == modulesv1.MemberDeleting {
 			m.State = modulesv1.MemberPending
+			if m.RenderHash != "" {
+				// The attempt that was to drop it did not come so far: it is as it was applied, or drift, or a Job that has run.
+				m.State = modulesv1.MemberApplied
+			}
 		}
 		if o.once && wanted(m) {
 			m.RenderHash = o.hash

@@ -84,6 +84,29 @@ func TestEndedJob(t *testing.T) {
 	}
 }
 
+// TestEndedJobTakenBack: an upgrade that drops a Job which has run, and is taken back before it was applied in full, does
+// not run it again.
+func TestEndedJobTakenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.target("1.0.0", jobFile("ttlSecondsAfterFinished: 0, "))
+	r.in.Target = first
+	r.settle("it is applied", func(out engine.Outcome) bool { return out.Inventory.Data.Current != nil })
+	r.synced()
+	r.complete("migrate")
+	r.settle("it is installed", settled)
+	check(t, env.Client.Delete(t.Context(), r.get(jobs, "migrate"), client.PropagationPolicy("Background")))
+	eventually(t, "it is gone", func() bool { return r.get(jobs, "migrate") == nil })
+	r.settle("it is at rest", settled)
+	r.in.Target = r.target("2.0.0", map[string]string{"bad.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad, namespace: " + r.namespace + "-missing}\n"})
+	r.fails(engine.StageApply, modulesv1.ApplyFailedReason, "missing")
+	r.in.Target = first
+	r.settle("it is taken back", func(out engine.Outcome) bool { return settled(out) || r.get(jobs, "migrate") != nil })
+	if r.get(jobs, "migrate") != nil {
+		t.Error("it runs again")
+	}
+}
+
 // TestDefaultConfigOfNoKind: a default configuration whose kind nobody serves is waited for less and less often, and fails
 // the installation in the end.
 func TestDefaultConfigOfNoKind(t *testing.T) {

@@ -36,15 +36,19 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
 	had := memberOf(owner, o.key)
 	made := had != nil && !had.Adopted && had.UID == string(live.UID)
+	var listed *claim
+	if had != nil {
+		listed = &claim{live.UID, made, owner}
+	}
 	switch {
 	case had != nil && needs(owner, had) && t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w", describe(ref), from, errOwned)
 	case had != nil && needs(owner, had):
-		return right{claim: &claim{live.UID, made, owner}}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
+		return right{claim: listed}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
 	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was made by the installation %s, and spec.adopt is Never: it %w", describe(ref), from, errOwned)
 	}
-	return right{heirs: isBequeathed, made: made, notes: []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
+	return right{heirs: isBequeathed, made: made, claim: listed, notes: []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
 		"took over %s from the installation %s, which does not need it any more", describe(ref), from))}}}, nil
 }
 
@@ -170,7 +174,7 @@ func (r *round) claimLater(ctx context.Context, refused []result, later []object
 	known, taker := index(r.record.Data.Members), r.taker()
 	later = slices.DeleteFunc(slices.Clone(later), func(o object) bool {
 		m := known[o.key]
-		return had[o.key] == "" || o.once || m == nil || m.Claimed
+		return had[o.key] == "" || o.once || m == nil || m.Claimed && m.UID == string(had[o.key])
 	})
 	return each(func() error { return r.over(ctx) }, r.engine.options.Parallel, later, func(o object) result {
 		return result{object: o, claim: taker.claimOnly(ctx, o, had[o.key])}

@@ -210,6 +210,57 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
+// earlyAndLate are two objects, one of which is applied a stage later.
+func earlyAndLate(more ...string) map[string]string {
+	files := configMapFiles(append([]string{"early", "1"}, more...)...)
+	files["late.yaml"] = "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: late}\ntemplate: {spec: {containers: [{name: c, image: i}]}}\n"
+	return files
+}
+
+// TestDroppedLaterObjectIsClaimed: what waits behind a refused stage is handed over as well, although its owner's attempt,
+// which waits for a third one, drops it: its turn may come after the owner's.
+func TestDroppedLaterObjectIsClaimed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s, o := r.sibling("valkey"), r.sibling("third")
+	r.in.Target = r.target("1.0.0", earlyAndLate())
+	r.settle("it is installed", settled)
+	o.in.Target = o.target("1.0.0", configMapFiles("o", "1", "wished", "1"))
+	o.settle("it is installed", settled)
+	uid := r.get(podTemplates, "late").GetUID()
+	r.in.Target = r.target("2.0.0", configMapFiles("early", "1", "wished", "1"))
+	r.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "third")
+	s.in.Target = s.target("1.0.0", earlyAndLate())
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	o.in.Target = o.target("2.0.0", configMapFiles("o", "1"))
+	o.settle("it is handed over", settled)
+	r.settle("it is upgraded", settled)
+	if live := r.get(podTemplates, "late"); live == nil || live.GetUID() != uid || live.GetLabels()[engine.InstallationLabel] != "valkey" {
+		t.Errorf("it was %s: %v", uid, live)
+	}
+}
+
+// TestLaterClaimFollowsTheObject: what waits behind a refused stage is claimed anew once its owner had to make it anew.
+func TestLaterClaimFollowsTheObject(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.sibling("valkey")
+	r.in.Target = r.target("1.0.0", earlyAndLate())
+	r.settle("it is installed", settled)
+	r.synced()
+	s.in.Target = s.target("1.0.0", earlyAndLate())
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	check(t, env.Client.Delete(t.Context(), r.get(podTemplates, "late")))
+	r.settle("it is healed", func(engine.Outcome) bool { return r.get(podTemplates, "late") != nil })
+	uid := r.get(podTemplates, "late").GetUID()
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if live := r.get(podTemplates, "late"); live == nil || live.GetUID() != uid {
+		t.Errorf("it was %s: %v", uid, live)
+	}
+}
+
 // TestClaimToAnEarlierLife: who claims an object that was made anew since, and has not looked, stands in nobody's way.
 func TestClaimToAnEarlierLife(t *testing.T) {
 	t.Parallel()

@@ -179,11 +179,11 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 		return
 	}
 	right, err := t.may(ctx, o, m, conflict, live)
-	done.claim, done.notes = right.claim, right.notes
 	if err != nil {
-		done.err = err
+		done.claim, done.err = right.claim, err
 		return
 	}
+	done.notes = right.notes
 	forced.Only = versionOf(live)
 	if right.heirs != nil {
 		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {
@@ -214,7 +214,7 @@ type right struct {
 	// made says that it was made by an installation, and is handed over with what that means.
 	made  bool
 	notes []Note
-	// claim says which installation has it; only without the right.
+	// claim says which installation lists it, if one does: until it is taken, that one may remove it.
 	claim *claim
 }
 
