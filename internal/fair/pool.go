@@ -32,6 +32,7 @@ type Pool struct {
 type account struct {
 	namespace string
 	unready   bool
+	urgent    bool // of queues alone
 }
 
 // New returns a pool of so many units. Queue bounds how many of a namespace wait; zero means no bound.
@@ -45,6 +46,8 @@ type Wish struct {
 	Namespace string
 	// Unready says that it is not known to work.
 	Unready bool
+	// Urgent says that somebody waits for the answer: it has a queue of its own in its namespace.
+	Urgent bool
 	// Weight is how many units; zero means one.
 	Weight int64
 	// Own is what whoever asks holds already, with the same namespace and readiness: nobody waits for themselves.
@@ -85,7 +88,7 @@ func (p *Pool) Ask(wish Wish, call func()) *Share {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wish.Weight = max(wish.Weight, 1)
-	share := &Share{pool: p, wish: wish, queue: account{wish.Namespace, wish.Unready}, granted: make(chan struct{}), call: func() {}}
+	share := &Share{pool: p, wish: wish, queue: account{wish.Namespace, wish.Unready, wish.Urgent}, granted: make(chan struct{}), call: func() {}}
 	waiting := p.queues[share.queue]
 	if p.queue > 0 && len(waiting) >= p.queue {
 		return nil
@@ -142,7 +145,7 @@ func (s *Share) Release() {
 func (p *Pool) limits(w Wish) map[account]int64 {
 	limits := map[account]int64{{namespace: w.Namespace}: (p.total + 1) / 2}
 	if w.Unready {
-		limits[account{w.Namespace, true}] = (p.total/2 + 1) / 2
+		limits[account{namespace: w.Namespace, unready: true}] = (p.total/2 + 1) / 2
 		limits[account{unready: true}] = p.total / 2
 	}
 	limits[account{}] = p.total

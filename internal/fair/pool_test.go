@@ -18,11 +18,12 @@ import (
 	"sluice.dev/sluice/internal/fair"
 )
 
-// wish reads "a", "a!" (not ready), "a*3" (of three units) and "a+3" (beside three units of its own).
+// wish reads "a", "a!" (not ready), "a^" (urgent), "a*3" (of three units) and "a+3" (beside three units of its own).
 func wish(t *testing.T, text string) fair.Wish {
 	t.Helper()
 	var made fair.Wish
 	made.Namespace, made.Unready = strings.TrimRight(text[:1], "-"), strings.Contains(text, "!")
+	made.Urgent = strings.Contains(text, "^")
 	if at := strings.Index(text, "*"); at > 0 {
 		if _, err := fmt.Sscan(text[at+1:], &made.Weight); err != nil {
 			t.Fatal(err)
@@ -80,6 +81,11 @@ func TestWhoHasTheNextTurn(t *testing.T) {
 			"what is not ready holds up nothing that is", 4, 0,
 			[]string{"a1: a!", "a2: a!", "b1: b!", "c1: c!", "a3: a", "c2: c"},
 			[]string{"a1", "b1", "a3", "c2"},
+		},
+		"Urgent": {
+			"what somebody waits for has a turn beside all else of its namespace, and in its half", 2, 0,
+			[]string{"a1: a", "b1: b", "a2: a", "a3: a", "a4: a^", "a5: a^", "-a1", "-a2", "-a4"},
+			[]string{"a1", "b1", "a2", "a4", "a3"},
 		},
 		"Heavy": {
 			"light wishes do not overtake a heavy one for ever", 10, 0,

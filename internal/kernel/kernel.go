@@ -145,10 +145,10 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if mayPass(obj, k.Kind.View(obj)) {
+	if view := k.Kind.View(obj); mayPass(obj, view) {
 		k.Turns.pass(req)
 	} else {
-		share, entered := k.Turns.enter(req, !conditions.IsReady(obj))
+		share, entered := k.Turns.enter(req, wishOf(obj, view))
 		if !entered {
 			k.Backoff.hold(req)
 			return ctrl.Result{}, nil

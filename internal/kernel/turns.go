@@ -17,26 +17,35 @@ type Turns struct {
 	again   func(ctrl.Request)
 
 	mu      sync.Mutex
-	waiting map[ctrl.Request]*fair.Share
+	waiting map[ctrl.Request]place
+}
+
+// place is what an object has asked for, and got.
+type place struct {
+	*fair.Share
+	wish fair.Wish
 }
 
 // NewTurns shares so many workers. Again puts an object into the controller's queue.
 func NewTurns(workers int, again func(ctrl.Request)) *Turns {
-	return &Turns{workers: fair.New(int64(workers), 0), again: again, waiting: map[ctrl.Request]*fair.Share{}}
+	return &Turns{workers: fair.New(int64(workers), 0), again: again, waiting: map[ctrl.Request]place{}}
 }
 
 // enter gives the object a worker, or lets it wait for its turn.
-func (t *Turns) enter(req ctrl.Request, unready bool) (share *fair.Share, entered bool) {
+func (t *Turns) enter(req ctrl.Request, wish fair.Wish) (share *fair.Share, entered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waiting[req] == nil {
-		t.waiting[req] = t.workers.Ask(fair.Wish{Namespace: req.Namespace, Unready: unready}, func() { t.again(req) })
+	at, waits := t.waiting[req]
+	if !waits || at.wish != wish && !at.Granted() {
+		at.Release()
+		at = place{t.workers.Ask(wish, func() { t.again(req) }), wish}
+		t.waiting[req] = at
 	}
-	if share = t.waiting[req]; !share.Granted() {
+	if !at.Granted() {
 		return nil, false
 	}
 	delete(t.waiting, req)
-	return share, true
+	return at.Share, true
 }
 
 // pass ends the wait of an object that needs no turn.
@@ -47,16 +56,24 @@ func (t *Turns) pass(req ctrl.Request) {
 	delete(t.waiting, req)
 }
 
-// mayPass tells whether the object needs no turn: it is suspended, or somebody has acted on it since it was reported and is
-// waiting for the answer. A deletion takes its turn, as it may come with thousands of others.
+// mayPass tells whether the object needs no turn: it is suspended. A deletion takes its turn, as it may come with thousands
+// of others.
 func mayPass(obj Object, view View) bool {
+	return view.Suspended && obj.GetDeletionTimestamp().IsZero()
+}
+
+// wishOf is the wish for a worker. Where somebody has acted on the object since it was reported, and waits for the answer, it
+// counts like one that is ready, and waits for none that were not acted on. It is its namespace's still: edits can be made
+// by the thousand as well.
+func wishOf(obj Object, view View) fair.Wish {
+	wish := fair.Wish{Namespace: obj.GetNamespace(), Unready: !conditions.IsReady(obj)}
 	ready := conditions.Get(obj, meta.ReadyCondition)
-	if !obj.GetDeletionTimestamp().IsZero() {
-		return false
-	}
-	if view.Suspended || ready == nil {
-		return view.Suspended
+	if ready == nil || !obj.GetDeletionTimestamp().IsZero() {
+		return wish
 	}
 	token, requested := meta.ReconcileAnnotationValue(obj.GetAnnotations())
-	return ready.ObservedGeneration != obj.GetGeneration() || requested && token != *view.LastHandledReconcileAt
+	if ready.ObservedGeneration != obj.GetGeneration() || requested && token != *view.LastHandledReconcileAt {
+		wish.Unready, wish.Urgent = false, true
+	}
+	return wish
 }

@@ -44,37 +44,38 @@ func TestUpstreamsDelayIsTheLeast(t *testing.T) {
 	}
 }
 
-func TestWhoNeedsNoTurn(t *testing.T) {
+func TestWhoWaitsForWhom(t *testing.T) {
 	t.Parallel()
 	handled := "old"
 	cases := map[string]struct {
 		reason    string
 		prepare   func(*sourcev1.GitRepository)
 		suspended bool
-		want      bool
+		want      fair.Wish
+		passes    bool
 	}{
-		"New":       {"an object that was never tried is nobody's request", func(*sourcev1.GitRepository) {}, false, false},
-		"Ready":     {"an object that is ready has its turn", func(obj *sourcev1.GitRepository) { conditions.MarkTrue(obj, meta.ReadyCondition, "R", "") }, false, false},
-		"Failed":    {"an object that failed may hang", func(obj *sourcev1.GitRepository) { conditions.MarkFalse(obj, meta.ReadyCondition, "R", "") }, false, false},
-		"Crashed":   {"an object whose work was cut off may hang", func(obj *sourcev1.GitRepository) { conditions.MarkUnknown(obj, meta.ReadyCondition, "R", "") }, false, false},
-		"Suspended": {"an object that is left alone takes no time", func(*sourcev1.GitRepository) {}, true, true},
+		"New":       {"an object that was never tried is nobody's request", func(*sourcev1.GitRepository) {}, false, fair.Wish{Unready: true}, false},
+		"Ready":     {"an object that is ready has its turn", func(obj *sourcev1.GitRepository) { conditions.MarkTrue(obj, meta.ReadyCondition, "R", "") }, false, fair.Wish{}, false},
+		"Failed":    {"an object that failed may hang", func(obj *sourcev1.GitRepository) { conditions.MarkFalse(obj, meta.ReadyCondition, "R", "") }, false, fair.Wish{Unready: true}, false},
+		"Crashed":   {"an object whose work was cut off may hang", func(obj *sourcev1.GitRepository) { conditions.MarkUnknown(obj, meta.ReadyCondition, "R", "") }, false, fair.Wish{Unready: true}, false},
+		"Suspended": {"an object that is left alone takes no time", func(*sourcev1.GitRepository) {}, true, fair.Wish{Unready: true}, true},
 		"Edited": {"an edit since the failure is looked at", func(obj *sourcev1.GitRepository) {
 			conditions.MarkFalse(obj, meta.ReadyCondition, "R", "")
 			obj.Generation++
-		}, false, true},
+		}, false, fair.Wish{Urgent: true}, false},
 		"Asked": {"a request is answered", func(obj *sourcev1.GitRepository) {
 			conditions.MarkFalse(obj, meta.ReadyCondition, "R", "")
 			ask(obj, "new")
-		}, false, true},
+		}, false, fair.Wish{Urgent: true}, false},
 		"Answered": {"a request is answered once", func(obj *sourcev1.GitRepository) {
 			conditions.MarkFalse(obj, meta.ReadyCondition, "R", "")
 			ask(obj, "old")
-		}, false, false},
+		}, false, fair.Wish{Unready: true}, false},
 		"Deleted": {"a deletion has its turn, whatever the API server counts as an edit", func(obj *sourcev1.GitRepository) {
 			conditions.MarkTrue(obj, meta.ReadyCondition, "R", "")
 			obj.Generation++
 			obj.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_700_000_000, 0)}
-		}, true, false},
+		}, true, fair.Wish{}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +83,9 @@ func TestWhoNeedsNoTurn(t *testing.T) {
 			obj := &sourcev1.GitRepository{}
 			obj.Generation = 1
 			tc.prepare(obj)
-			if got := mayPass(obj, View{LastHandledReconcileAt: &handled, Suspended: tc.suspended}); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
+			view := View{LastHandledReconcileAt: &handled, Suspended: tc.suspended}
+			if got, passes := wishOf(obj, view), mayPass(obj, view); got != tc.want || passes != tc.passes {
+				t.Errorf("%s: got %+v, %t", tc.reason, got, passes)
 			}
 		})
 	}
@@ -99,7 +101,8 @@ func TestDeletionsTakeTurns(t *testing.T) {
 	var called []reconcile.Request
 	turns := NewTurns(10, func(req reconcile.Request) { called = append(called, req) })
 	enter := func(namespace string, i int) (*fair.Share, bool) {
-		return turns.enter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}, false)
+		req := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
+		return turns.enter(req, fair.Wish{Namespace: namespace})
 	}
 	const many = 5000
 	var busy []*fair.Share
@@ -134,6 +137,43 @@ func TestDeletionsTakeTurns(t *testing.T) {
 	}
 }
 
+// A tenant who edits what hangs, again and again, has the workers of a namespace, and the others theirs.
+func TestEditsKeepToTheirNamespace(t *testing.T) {
+	t.Parallel()
+	turns := NewTurns(10, func(reconcile.Request) {})
+	enter := func(namespace string, i int, edited bool) bool {
+		obj, handled := &sourcev1.GitRepository{}, ""
+		obj.Namespace, obj.Name = namespace, strconv.Itoa(i)
+		conditions.MarkFalse(obj, meta.ReadyCondition, "R", "")
+		if edited {
+			obj.Generation++
+		}
+		view, req := View{LastHandledReconcileAt: &handled}, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: obj.Name}}
+		if mayPass(obj, view) {
+			return true
+		}
+		_, entered := turns.enter(req, wishOf(obj, view))
+		return entered
+	}
+	busy := 0
+	for i := range 20 {
+		if enter("a", i, true) {
+			busy++
+		}
+	}
+	if busy != 5 {
+		t.Errorf("one namespace has %d of ten workers", busy)
+	}
+	for i := range 4 {
+		if entered := enter("b", i, false); entered != (i < 3) {
+			t.Errorf("object %d, which is not ready, has a worker: %t", i, entered)
+		}
+	}
+	if !enter("b", 3, true) {
+		t.Error("an edit waits with those that were not edited")
+	}
+}
+
 // Whoever has a turn and is gone, or does not need it any more, keeps it from nobody.
 func TestTurnsOfTheGoneAreOthers(t *testing.T) {
 	t.Parallel()
@@ -142,7 +182,7 @@ func TestTurnsOfTheGoneAreOthers(t *testing.T) {
 	of := func(name string) reconcile.Request {
 		return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: name}}
 	}
-	enter := func(name string) (*fair.Share, bool) { return turns.enter(of(name), false) }
+	enter := func(name string) (*fair.Share, bool) { return turns.enter(of(name), fair.Wish{Namespace: "a"}) }
 	first, _ := enter("first")
 	for _, name := range []string{"gone", "asked", "last"} {
 		if _, entered := enter(name); entered {
