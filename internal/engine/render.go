@@ -230,7 +230,7 @@ func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
 
 func (r *rendering) lease(ctx context.Context, target *Target) (*fetch.Lease, error) {
 	artifact := target.Artifact
-	artifact.Namespace = r.in.Namespace
+	artifact.Namespace = target.Release.Namespace
 	lease, err := r.cache.Acquire(ctx, artifact)
 	if err == nil {
 		return lease, nil

@@ -13,7 +13,7 @@ import (
 //
 // Nobody waits for long: without an artifact within Options.Patience, the download goes on without those who asked. What
 // failed is tried again only after a delay, which grows to half a minute; who asks sooner is told at once how it failed. An
-// artifact with another URL or digest, or one that was stored anew, is another one in this respect.
+// artifact of another namespace, URL or digest, or one that was stored anew, is another one in this respect.
 //
 // The error is a failure that names the URL. With ErrUnavailable and ErrStatus it waits for the time in which another try
 // may tell more. With ErrDigest, ErrTooLarge, ErrArtifact and the errors of package archive it is retried. Else it is
@@ -21,13 +21,13 @@ import (
 //
 // Whoever names the digest of an artifact that is in the cache gets it, whatever the URL says.
 func (c *Cache) Acquire(ctx context.Context, a Artifact) (*Lease, error) {
-	revision, namespace := a.Revision, a.Namespace
-	a.Revision, a.Namespace = "", "" // Neither makes another artifact.
+	revision := a.Revision
+	a.Revision = "" // The name makes no other artifact.
 	want, err := parseDigest(a.Digest)
 	if err != nil {
 		return nil, explain(a, revision, 0, err)
 	}
-	found, shared := c.join(a, namespace, want) //nolint:contextcheck // A flight belongs to all who wait for it.
+	found, shared := c.join(a, want) //nolint:contextcheck // A flight belongs to all who wait for it.
 	if shared != nil {
 		found = c.await(ctx, shared)
 	} else if found.entry != nil {
@@ -53,7 +53,7 @@ type found struct {
 }
 
 // join finds the artifact, or the flight that brings it, which it starts if there is none and its time has come.
-func (c *Cache) join(a Artifact, namespace string, want sum) (found, *flight) {
+func (c *Cache) join(a Artifact, want sum) (found, *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -75,7 +75,7 @@ func (c *Cache) join(a Artifact, namespace string, want sum) (found, *flight) {
 	if wait := missing.until.Sub(now); missing.err != nil && wait > 0 {
 		return found{err: missing.err, after: wait}, nil
 	}
-	started := newFlight(a, namespace, want, now, missing.err)
+	started := newFlight(a, want, now, missing.err)
 	c.flights[a] = started
 	go c.fly(started)
 	return found{}, started

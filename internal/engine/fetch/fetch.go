@@ -57,7 +57,7 @@ type Artifact struct {
 	Digest string
 	// Size is the length of the tar.gz in bytes; 0 is unknown.
 	Size int64
-	// Namespace is for whom it is fetched: downloads take turns by it.
+	// Namespace is that of the source: downloads take turns by it. Who asks for what others serve waits for none of their own.
 	Namespace string
 	// Revision is what people call it. It appears in errors only.
 	Revision string

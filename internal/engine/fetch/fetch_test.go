@@ -535,11 +535,26 @@ func TestNamespacesShareTheDownloads(t *testing.T) {
 	}
 	<-begun
 	<-begun
-	other := serve(t, pack(t, "b")).artifact()
+	body, asked := pack(t, "b"), make(chan struct{})
+	other := serve(t, body, func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		_, _ = w.Write(body)
+	}).artifact()
 	other.Namespace = "b"
+	// Whoever hangs may say that the own sources have what others serve.
+	forged, ended := other, make(chan struct{})
+	forged.Namespace = "a"
+	asking, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(ended)
+		_, _ = cache.Acquire(asking, forged)
+	}()
+	<-asked
 	lease, err := cache.Acquire(t.Context(), other)
 	check(t, err)
 	lease.Release()
+	cancel()
+	<-ended
 	close(gate)
 	group.Wait()
 }

@@ -12,15 +12,14 @@ import (
 
 // flight is the one attempt to download an artifact that is under way, for all who wait for it.
 type flight struct {
-	artifact  Artifact
-	namespace string // of whoever asked first
-	want      sum
-	began     time.Time
-	before    error           // why the last attempt failed, if there was one
-	ctx       context.Context //nolint:containedctx // The flight outlives the call that started it.
-	cancel    context.CancelFunc
-	answered  chan struct{} // closed when the server gives the artifact
-	done      chan struct{} // closed when found is there
+	artifact Artifact
+	want     sum
+	began    time.Time
+	before   error           // why the last attempt failed, if there was one
+	ctx      context.Context //nolint:containedctx // The flight outlives the call that started it.
+	cancel   context.CancelFunc
+	answered chan struct{} // closed when the server gives the artifact
+	done     chan struct{} // closed when found is there
 
 	// Under the cache's lock until done is closed.
 	waiting int
@@ -29,10 +28,10 @@ type flight struct {
 }
 
 // newFlight belongs to nobody's context: those who wait come and go.
-func newFlight(a Artifact, namespace string, want sum, now time.Time, before error) *flight {
+func newFlight(a Artifact, want sum, now time.Time, before error) *flight {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &flight{
-		artifact: a, namespace: namespace, want: want, began: now, before: before, ctx: ctx, cancel: cancel,
+		artifact: a, want: want, began: now, before: before, ctx: ctx, cancel: cancel,
 		answered: make(chan struct{}), done: make(chan struct{}), waiting: 1,
 	}
 }
@@ -64,7 +63,7 @@ func (c *Cache) attempt(f *flight) (*entry, error) {
 	var slot *fair.Share
 	tree, count, err := c.download(ctx, f.artifact, f.want, func() (err error) {
 		close(f.answered)
-		if slot, err = c.slots.Take(ctx, fair.Wish{Namespace: f.namespace}); err != nil {
+		if slot, err = c.slots.Take(ctx, fair.Wish{Namespace: f.artifact.Namespace}); err != nil {
 			return fmt.Errorf("%w: too many others are downloaded: %w", ErrUnavailable, err)
 		}
 		return nil
