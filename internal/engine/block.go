@@ -16,7 +16,8 @@ import (
 
 // block counts users' data: objects of the release's managed resources and of the kinds whose definitions would go,
 // apart from its members and from the default configuration. While there are any, or while that cannot be found out,
-// nothing is removed; it is asked in every round, because new ones can come until the CRDs are gone.
+// nothing is removed; it is asked in every round, because new ones can come until the CRDs are gone. A count that takes
+// longer than a round goes on in the next one, or it would never end.
 func (r *round) block(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
 	r.out.Blocked, r.out.Unknown = nil, nil
@@ -25,19 +26,31 @@ func (r *round) block(ctx context.Context) (bool, error) {
 		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionFailedReason, err))
 	}
 	kinds, unknown := r.counted(ctx, removal)
-	for _, one := range kinds {
-		if r.over(ctx) != nil && len(unknown)+len(r.out.Blocked) == 0 {
-			return false, late(StageDelete)
-		} else if r.over(ctx) != nil {
-			break
-		}
+	if r.memory.none == nil {
+		r.memory.none = map[countedKind]bool{}
+	}
+	kinds = slices.DeleteFunc(kinds, func(one countedKind) bool { return r.memory.none[one] })
+	counts := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, kinds, func(one countedKind) count {
 		found, err := r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
-		switch {
-		case err != nil:
-			unknown = append(unknown, kindError{one.kind, err})
+		return count{found, err}
+	}, func(_ countedKind, err error) count { return count{err: err} })
+	for i, one := range kinds {
+		switch found := counts[i]; {
+		case found.err != nil:
+			unknown = append(unknown, kindError{one.kind, found.err})
 		case found.Count > 0:
-			r.out.Blocked = append(r.out.Blocked, blocker(one.kind, found))
+			r.out.Blocked = append(r.out.Blocked, blocker(one.kind, found.Instances))
+		default:
+			r.memory.none[one] = true
 		}
+	}
+	asked := len(unknown)
+	unknown = slices.DeleteFunc(unknown, func(one kindError) bool { return errors.Is(one.err, errLate) })
+	switch {
+	case asked == len(unknown):
+		r.memory.none = nil
+	case len(unknown)+len(r.out.Blocked) == 0:
+		return false, late(StageDelete)
 	}
 	if len(r.out.Blocked) == 0 && len(unknown) > 0 && r.lapsed() && !slices.ContainsFunc(unknown, kindError.mayPass) {
 		// The rights went in the same breath as the installation, and nobody is left to grant them again.
@@ -80,6 +93,13 @@ type kindError struct {
 // mayPass says that something else than a right is missing.
 func (e kindError) mayPass() bool { return !errors.Is(e.err, cluster.ErrForbidden) }
 
+// count is how many objects of a kind there are, or why that is not known.
+type count struct {
+	cluster.Instances
+
+	err error
+}
+
 // countedKind is a kind of users' data, and the namespace that they are counted in; "" for all.
 type countedKind struct {
 	kind      schema.GroupKind
@@ -89,16 +109,16 @@ type countedKind struct {
 // counted are the kinds of users' data: what the release says, and the kinds of the CRDs that are still to be deleted.
 func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []kindError) {
 	within := map[schema.GroupKind]string{}
-	for _, m := range r.remaining() {
-		if kindOf(&m).GroupKind() != definitionKind() {
-			continue
-		}
-		kind, goes, err := r.endsKind(ctx, removal, &m)
+	definitions := slices.DeleteFunc(r.remaining(), func(m modulesv1.Member) bool { return kindOf(&m).GroupKind() != definitionKind() })
+	for _, found := range each(func() error { return r.over(ctx) }, r.engine.options.Parallel, definitions, func(m modulesv1.Member) kindError {
+		kind, err := r.endsKind(ctx, removal, &m)
+		return kindError{kind, err}
+	}, func(_ modulesv1.Member, err error) kindError { return kindError{err: err} }) {
 		switch {
-		case err != nil:
-			unknown = append(unknown, kindError{definitionKind(), err})
-		case goes:
-			within[kind] = ""
+		case found.err != nil:
+			unknown = append(unknown, kindError{definitionKind(), found.err})
+		case !found.kind.Empty():
+			within[found.kind] = ""
 		}
 	}
 	if recorded := r.record.Data.Deletion; recorded != nil {
@@ -118,20 +138,19 @@ func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedK
 	return kinds, unknown
 }
 
-// endsKind is the kind that a CRD among the members defines, and whether the CRD is to be deleted.
-func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Member) (kind schema.GroupKind, ends bool, err error) {
-	if err := r.over(ctx); err != nil {
-		return kind, false, err
-	}
+// endsKind is the kind that a CRD among the members defines; empty if the CRD is not to be deleted.
+func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Member) (none schema.GroupKind, err error) {
 	crd, err := r.client.Get(ctx, withUID(refOf(m), ""))
 	if errors.Is(err, cluster.ErrNotFound) {
-		return kind, false, nil
+		return none, nil
 	}
 	if err != nil {
-		return kind, false, err
+		return none, err
 	}
-	what, _ := removal.known(m, crd).fate()
-	return definedBy(crd), what == goes, nil
+	if what, _ := removal.known(m, crd).fate(); what != goes {
+		return none, nil
+	}
+	return definedBy(crd), nil
 }
 
 // managed are the kinds whose objects are users' data.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -366,6 +367,110 @@ func TestUnknownContentsKeepANamespace(t *testing.T) {
 	out := r.settle("it is gone", done)
 	if r.get(namespaces, space).GetDeletionTimestamp() != nil || !noted(out, modulesv1.OrphanedReason, "may not list") {
 		t.Errorf("the Namespace goes, told %v", out.Notes)
+	}
+}
+
+// TestHiccupsKeepNoNamespace: that an API server is busy for a moment says nothing of what is in a Namespace, and a slow
+// one is not asked for longer than a round takes: it is asked again.
+func TestHiccupsKeepNoNamespace(t *testing.T) {
+	t.Parallel()
+	for name, hiccup := range map[string]func(*rig) (*http.Response, error){
+		"Busy": func(*rig) (*http.Response, error) { return nil, errors.New("connection reset") },
+		"Slow": func(r *rig) (*http.Response, error) {
+			r.clock.SetTime(r.clock.Now().Add(time.Hour))
+			return nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			space := r.namespace + "-x"
+			var trouble atomic.Bool
+			var lists atomic.Int32
+			r.wrap = func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(request *http.Request) (*http.Response, error) {
+					if request.Method == http.MethodGet && strings.Contains(request.URL.Path, "/namespaces/"+space+"/") && trouble.Load() {
+						lists.Add(1)
+						if answer, err := hiccup(r); answer != nil || err != nil {
+							return answer, err
+						}
+					}
+					return next.RoundTrip(request)
+				})
+			}
+			r.start(nil)
+			r.in.Target = r.target("1.0.0", map[string]string{"ns.yaml": namespaceFile(space, "1"), "a.yaml": configMap("a", "1")})
+			r.settle("it is installed", settled)
+			r.in.Deleting, r.in.Target = true, nil
+			trouble.Store(true)
+			eventually(t, "the Namespace's turn has come", func() bool {
+				_, err := r.engine.Reconcile(t.Context(), r.in)
+				return lists.Load() > 0 && err != nil
+			})
+			if r.get(namespaces, space).GetLabels()[engine.Label] == "" || name == "Slow" && lists.Load() > 16 {
+				t.Errorf("it was let go of, after %d lists", lists.Load())
+			}
+			trouble.Store(false)
+			eventually(t, "it goes", func() bool {
+				_, err := r.engine.Reconcile(t.Context(), r.in)
+				return err == nil && r.get(namespaces, space).GetDeletionTimestamp() != nil
+			})
+		})
+	}
+}
+
+// TestCountLongerThanARound: the count of users' data goes on where the round before has left it, and ends.
+func TestCountLongerThanARound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.wrap = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(request.URL.Path, "/apis/slow.example.com") {
+				r.clock.SetTime(r.clock.Now().Add(5 * time.Second))
+			}
+			return next.RoundTrip(request)
+		})
+	}
+	r.start(nil)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	for i := range 40 {
+		r.in.Target.ManagedResources = append(r.in.Target.ManagedResources, modulesv1.ManagedResource{
+			GroupVersionKind: modulesv1.GroupVersionKind{Group: "slow.example.com", Version: "v1", Kind: fmt.Sprint("Thing", i)},
+		})
+	}
+	r.settle("it is installed", settled)
+	r.in.Deleting, r.in.Target = true, nil
+	for range 40 {
+		if out, _ := r.engine.Reconcile(t.Context(), r.in); out.Done {
+			return
+		}
+	}
+	t.Error("it never ends")
+}
+
+// TestOneObjectInTwoGroups: an object that the API server has under two groups, and that a release moves from one to the
+// other, is one object, and no leftover.
+func TestOneObjectInTwoGroups(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	event := func(version, rest string) map[string]string {
+		return map[string]string{"a.yaml": configMap("a", "1"), "event.yaml": "apiVersion: " + version + "\nkind: Event\nmetadata: {name: subject}\n" +
+			"eventTime: 2026-01-02T03:04:05.000000Z\naction: Tried\nreason: Because\ntype: Normal\nreportingInstance: x\n" + rest}
+	}
+	about := fmt.Sprintf("{kind: ConfigMap, apiVersion: v1, namespace: %s, name: a}", r.namespace)
+	events := schema.GroupVersionKind{Version: "v1", Kind: "Event"}
+	r.in.Target = r.target("1.0.0", event("v1", "reportingComponent: example.com/x\ninvolvedObject: "+about+"\n"))
+	r.settle("it is installed", settled)
+	uid := r.get(events, "subject").GetUID()
+	r.in.Target = r.target("2.0.0", event("events.k8s.io/v1", "reportingController: example.com/x\nregarding: "+about+"\n"))
+	r.settle("it is upgraded", settled)
+	if live := r.get(events, "subject"); live == nil || live.GetUID() != uid || live.GetLabels()[engine.Label] == "" || len(r.members()) != 2 {
+		t.Errorf("was %s, is %v, members %v", uid, live, r.members())
+	}
+	r.in.Deleting, r.in.Target = true, nil
+	r.settle("it is gone", done)
+	if r.get(events, "subject") != nil {
+		t.Error("it is left")
 	}
 }
 

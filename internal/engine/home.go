@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,7 +36,7 @@ func (r *round) leaveHome(ctx context.Context) {
 
 // withoutRights says what helps where rights are missing for a deletion, and what becomes of it without them.
 func (r *round) withoutRights(err error) error {
-	if !r.in.Deleting || !errors.Is(err, cluster.ErrForbidden) {
+	if !r.isOutOfReach(err) {
 		return err
 	}
 	r.deprived = true
@@ -48,7 +47,7 @@ func (r *round) withoutRights(err error) error {
 	if left > 0 {
 		r.again(left)
 	}
-	const end = "what is left when they have been missing for spec.timeout, and for a minute at least, is let go of"
+	const end = "what is left once this has lasted for spec.timeout, and for a minute at least, is let go of"
 	if r.homeless {
 		return fmt.Errorf("%w; the installation's namespace is being deleted, and rights that were bound in it are gone: bind them outside of it, or remove the object by hand; %s", err, end)
 	}

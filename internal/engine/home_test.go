@@ -51,7 +51,8 @@ func (r *rig) grantIn(namespace string) {
 }
 
 // TestNamespaceGoesFirst: members in a namespace that is being deleted are its controller's to remove, whatever the
-// installation is still allowed; those outside are removed, or keep the installation with words that say what helps.
+// installation is still allowed; those outside are removed, or keep the installation with words that say what helps. One
+// that lets go of them anyway waits for the rights to do so for a while only.
 func TestNamespaceGoesFirst(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]modulesv1.DeletionMode{"Block": modulesv1.DeletionBlock, "Orphan": modulesv1.DeletionOrphan} {
@@ -75,16 +76,18 @@ func TestNamespaceGoesFirst(t *testing.T) {
 			check(t, env.Client.Delete(t.Context(), binding))
 
 			r.in.Deleting, r.in.Target = true, nil
+			eventually(t, "what is outside keeps it", func() bool {
+				_, err := r.engine.Reconcile(t.Context(), r.in)
+				return err != nil && failure.Of(err).Reason == modulesv1.ForbiddenReason &&
+					strings.Contains(err.Error(), outside+"/out") && strings.Contains(err.Error(), "is being deleted") &&
+					!strings.Contains(err.Error(), r.namespace+"/in")
+			})
 			if mode == modulesv1.DeletionBlock {
-				eventually(t, "what is outside keeps it", func() bool {
-					_, err := r.engine.Reconcile(t.Context(), r.in)
-					return err != nil && failure.Of(err).Reason == modulesv1.ForbiddenReason &&
-						strings.Contains(err.Error(), outside+"/out") && strings.Contains(err.Error(), "is being deleted") &&
-						!strings.Contains(err.Error(), r.namespace+"/in")
-				})
 				binding.SetResourceVersion("")
 				binding.SetUID("")
 				check(t, env.Client.Create(t.Context(), binding))
+			} else {
+				r.clock.SetTime(r.clock.Now().Add(modulesv1.DefaultTimeout))
 			}
 			r.settle("it is gone", done)
 			if r.get(configMaps, "in") == nil || r.inventory() != nil {

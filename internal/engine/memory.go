@@ -24,6 +24,8 @@ type memory struct {
 	unmade map[key]bool
 	// rights are those to count users' data, as far as they were asked for.
 	rights rights
+	// none are the kinds of users' data of which there are no objects, in a count that goes on.
+	none map[countedKind]bool
 	// gates are CRDs that were applied and not seen to work yet.
 	gates map[key]gate
 	// checked is what is known of members' health.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -36,6 +38,8 @@ func TestOrphanEndsWithoutRights(t *testing.T) {
 	r.in.Identity.ServiceAccount = "gone"
 	r.in.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
 	r.in.Deleting = true
+	r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "is let go of")
+	r.clock.SetTime(r.clock.Now().Add(modulesv1.DefaultTimeout))
 	var warnings []string
 	testenv.Eventually(t, "the installation is let go of", func(ctx context.Context) (bool, string) {
 		out, err := r.engine.Reconcile(ctx, r.in)
@@ -54,6 +58,49 @@ func TestOrphanEndsWithoutRights(t *testing.T) {
 	}
 	if left := r.get(configMaps, "a"); left == nil || left.GetLabels()[engine.Label] == "" || r.inventory() != nil {
 		t.Errorf("the object is %v, the inventory %v", left, r.inventory())
+	}
+}
+
+// Rights that are missing for a moment leave no labels on for good.
+func TestOrphanWaitsForRights(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.grant(rule{"", "configmaps", "*"})
+	r.in.Identity = cluster.Identity{Namespace: r.namespace, ServiceAccount: "deployer"}
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+	r.settle("installed", settled)
+	r.in.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
+	r.in.Deleting, r.in.Identity.ServiceAccount = true, "powerless"
+	r.fails(engine.StageDelete, modulesv1.ForbiddenReason, "may not get configmaps")
+	r.in.Identity.ServiceAccount = "deployer"
+	r.settle("it is let go of", done)
+	if left := r.get(configMaps, "a"); left == nil || len(left.GetLabels()) > 0 {
+		t.Errorf("it is left as %v", left)
+	}
+}
+
+// A kind whose CRD serves no version cannot be written, nor found to be gone.
+func TestOrphanEndsWithoutAKind(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	r.in.Target = m.target(r, "1.0.0")
+	r.in.Target.ManagedResources, r.in.Target.DefaultConfig = nil, nil
+	r.settle("installed", settled)
+	second := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`))
+	check(t, env.Client.Patch(t.Context(), r.get(crds, "things."+m.group), second))
+	r.in.Deleting, r.in.Spec.Deletion = true, &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
+	testenv.Eventually(t, "it says what becomes of it", func(ctx context.Context) (bool, string) {
+		out, err := r.engine.Reconcile(ctx, r.in)
+		if out.Done {
+			t.Fatal("it is over at once, and labels are left on")
+		}
+		return err != nil && strings.Contains(err.Error(), "is let go of"), fmt.Sprint(err)
+	})
+	r.clock.SetTime(r.clock.Now().Add(modulesv1.DefaultTimeout))
+	r.settle("it is over", done)
+	if crd := r.get(crds, "things."+m.group); crd == nil || crd.GetDeletionTimestamp() != nil || len(crd.GetLabels()) > 0 {
+		t.Errorf("the definition is %v", crd)
 	}
 }
 

@@ -30,6 +30,10 @@ type removal struct {
 	seen func(*modulesv1.Member) *watch.Meta
 	// unmade says that a member was never made, for certain.
 	unmade func(*modulesv1.Member) bool
+	// over says why nothing new is to be begun.
+	over func(context.Context) error
+	// kept are the uids of members that stay: the API server may have an object in more than one group.
+	kept map[string]bool
 	// heirs are who claims members, and bequeath hands one over.
 	heirs    heirs
 	bequeath func(context.Context, cluster.Ref, *metav1.PartialObjectMetadata) error
@@ -42,7 +46,7 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 	}
 	made := &removal{
 		owner: r.owner(), client: r.client, going: map[types.UID]*modulesv1.Member{}, unrecorded: map[key]*modulesv1.Member{},
-		seen: r.seen, unmade: r.memory.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
+		over: r.over, kept: map[string]bool{}, seen: r.seen, unmade: r.memory.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
 	}
 	if created := r.record.Data.DefaultConfigCreated; created != nil {
 		made.created = types.UID(created.UID)
@@ -50,6 +54,7 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 	for i := range r.record.Data.Members {
 		switch m := &r.record.Data.Members[i]; {
 		case !r.in.Deleting && !leftover(m):
+			made.kept[m.UID] = true
 		case m.UID == "":
 			made.unrecorded[keyOf(m)] = m
 		default:
@@ -85,6 +90,9 @@ func (r *removal) remove(ctx context.Context, m modulesv1.Member) removed {
 
 // once removes only what is provably this installation's, and only as it was last seen.
 func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
+	if m.UID != "" && r.kept[m.UID] {
+		return removed{member: m, fate: goes, over: true}
+	}
 	if done := r.unread(ctx, m); done != nil {
 		return *done
 	}
@@ -97,6 +105,9 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 	case errors.Is(err, cluster.ErrNoKind):
 		done.err = kindIsGone(ctx, r.client, kindOf(&m).GroupKind(), err)
 		done.fate, done.over = goes, done.err == nil
+		if done.err != nil && r.orphan {
+			done.err = err
+		}
 		return done
 	case err == nil:
 		done.fate, done.why, err = r.judge(ctx, r.known(&m, live), ref, live)
@@ -168,10 +179,10 @@ func (r *removal) judge(ctx context.Context, known facts, ref cluster.Ref, live 
 func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error) {
 	switch ref.GVK.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
-		found, err := r.client.Inhabitant(ctx, ref.Name)
+		found, err := r.client.Inhabitant(ctx, ref.Name, func() error { return r.over(ctx) })
 		switch {
-		case ctx.Err() != nil:
-			return "", ctx.Err()
+		case ctx.Err() != nil, errors.Is(err, errLate), errors.Is(err, cluster.ErrUnavailable):
+			return "", err
 		case err != nil:
 			return fmt.Sprintf("it cannot be found out what is in it: %v", err), nil
 		case found != nil:

@@ -49,7 +49,7 @@ func (r *round) settle(ctx context.Context, stage Stage, reason string, all []re
 			told.deleted = append(told.deleted, describe(ref))
 		}
 		switch {
-		case errors.Is(one.err, cluster.ErrForbidden) && r.mayLeaveLabels():
+		case r.isOutOfReach(one.err) && r.lapsed():
 			told.labelled, told.forbidden, r.deprived = append(told.labelled, describe(ref)), one.err, true
 			r.forget(keyOf(&one.member), letGo)
 		case one.err != nil:

@@ -6,43 +6,68 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
 )
 
+// listsAtOnce is how many collections of a namespace are listed at the same time.
+const listsAtOnce = 8
+
 // Inhabitant finds an object in the namespace that would be lost with it: one that Kubernetes did not put there itself,
 // and that does not go with another one. It is nil when there is none. Any error means that this is not known: a list
-// that is refused, an aggregated API that is down. What kinds there are is asked afresh, as the controller.
-func (c *Client) Inhabitant(ctx context.Context, namespace string) (*Ref, error) {
+// that is refused, an aggregated API that is down; ErrUnavailable, or that of over, which is asked before each list, says
+// that asking again may help. What kinds there are is asked afresh, as the controller.
+func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() error) (*Ref, error) {
 	places, err := c.places()
 	if err != nil {
 		return nil, err
 	}
+	var found atomic.Pointer[Ref]
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listsAtOnce)
 	for _, place := range places {
-		var found *Ref
-		err := c.each(ctx, c.metadata.Resource(place.GroupVersionResource).Namespace(namespace), "", func(item *metav1.PartialObjectMetadata) bool {
-			if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
-				found = &Ref{GVK: place.GroupVersion().WithKind(place.kind), Namespace: namespace, Name: item.Name, UID: item.UID}
+		group.Go(func() error {
+			if found.Load() != nil {
+				return nil
 			}
-			return found == nil
+			if err := over(); err != nil {
+				return err
+			}
+			one, err := c.inhabitant(ctx, place, namespace)
+			if one != nil {
+				found.Store(one)
+			}
+			return err
 		})
-		if err != nil {
-			kind := place.GroupVersion().WithKind(place.kind)
-			if err = c.explain("list", Ref{GVK: kind, Namespace: namespace}, err); errors.Is(err, ErrNoKind) {
-				// It went between the two questions.
-				err = c.confirmDeleted(ctx, kind.GroupKind())
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if found != nil {
-			return found, nil
-		}
 	}
-	return nil, nil
+	err = group.Wait()
+	if one := found.Load(); one != nil {
+		return one, nil
+	}
+	return nil, err
+}
+
+// inhabitant finds one in one collection.
+func (c *Client) inhabitant(ctx context.Context, place place, namespace string) (found *Ref, err error) {
+	kind := place.GroupVersion().WithKind(place.kind)
+	err = c.each(ctx, c.metadata.Resource(place.GroupVersionResource).Namespace(namespace), "", func(item *metav1.PartialObjectMetadata) bool {
+		if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
+			found = &Ref{GVK: kind, Namespace: namespace, Name: item.Name, UID: item.UID}
+		}
+		return found == nil
+	})
+	if err == nil {
+		return found, nil
+	}
+	if err = c.explain("list", Ref{GVK: kind, Namespace: namespace}, err); errors.Is(err, ErrNoKind) {
+		// It went between the two questions.
+		err = c.confirmDeleted(ctx, kind.GroupKind())
+	}
+	return found, err
 }
 
 // place is a collection of a namespace that objects can be in, in the version that the API server prefers.
@@ -68,7 +93,8 @@ func (c *Client) places() ([]place, error) {
 		for _, version := range versions {
 			resources, served := group.VersionedResources[version.Version]
 			if !served {
-				return nil, fmt.Errorf("%w: the server of %s does not answer", ErrUnavailable, version.GroupVersion)
+				// It may be gone for good, and nobody else would know what it had.
+				return nil, fmt.Errorf("the server of %s does not answer", version.GroupVersion)
 			}
 			for _, resource := range resources {
 				if !resource.Namespaced || known[resource.Name] || strings.Contains(resource.Name, "/") ||

@@ -177,7 +177,7 @@ func TestInstancesBehindAServerThatIsDownAreUnknown(t *testing.T) {
 	})
 	empty := env.NewNamespace(t)
 	testenv.Eventually(t, "what is in a namespace is not known either", func(ctx context.Context) (bool, string) {
-		found, err := subject.Inhabitant(ctx, empty)
+		found, err := subject.Inhabitant(ctx, empty, func() error { return nil })
 		return found == nil && errors.Is(err, cluster.ErrUnavailable), fmt.Sprint(found, err)
 	})
 }
