@@ -141,8 +141,12 @@ func (r *round) create(
 func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
 	for i := range union {
-		if !made.keys[keyOf(&union[i])] {
-			union[i].Claimed, union[i].State = false, modulesv1.MemberDeleting
+		if m := &union[i]; !made.keys[keyOf(m)] {
+			if m.Claimed {
+				// What was never had is not counted among what goes.
+				m.UID = ""
+			}
+			m.Claimed, m.State = false, modulesv1.MemberDeleting
 		}
 		// What only saves work must not keep a release from fitting in.
 		union[i].HealthyAt = ""

@@ -362,6 +362,30 @@ func TestClaimThatIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestClaimedIsNotCounted: what was claimed and never had is not among what goes, once it is not wanted any more: neither
+// in a plan, nor in what prune.maxPercent allows.
+func TestClaimedIsNotCounted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("x", "1", "y", "1", "z", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	few := int32(50)
+	s.in.Spec.Prune = &modulesv1.PrunePolicy{MaxPercent: &few}
+	before := s.target("1.0.0", configMapFiles("v", "1"))
+	s.in.Target = before
+	s.settle("it is installed", settled)
+	s.in.Target = s.target("2.0.0", configMapFiles("v", "1", "x", "1", "y", "1", "z", "1"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	s.in.Target = before
+	plan, err := s.engine.Plan(t.Context(), s.in)
+	check(t, err)
+	if plan.Delete > 0 {
+		t.Errorf("plan: %+v", plan)
+	}
+	s.settle("it is taken back", settled)
+}
+
 // TestClaimNeedsTheRight: an installation whose account may not write the object has no claim to it.
 func TestClaimNeedsTheRight(t *testing.T) {
 	t.Parallel()

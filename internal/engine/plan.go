@@ -83,7 +83,7 @@ func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedO
 		stays = func(k key) bool { return made.keys[k] }
 	}
 	for k, m := range known {
-		if stays(k) || !r.in.Spec.PruneEnabled() {
+		if stays(k) || m.Claimed || !r.in.Spec.PruneEnabled() {
 			continue
 		}
 		switch what, err := r.foreseen(ctx, m); {
