@@ -248,6 +248,7 @@ type rig struct {
 	// healthCost is what expressions may cost in a round; 0 means the default.
 	healthCost uint64
 	// These are options of the engine.
+	builder     *build.Builder
 	renderBytes int64
 	patience    time.Duration
 	// onCall hears of every request for a member, before it is sent.
@@ -265,7 +266,7 @@ func newRig(t *testing.T) *rig {
 	inventories, err := client.New(config, client.Options{Scheme: scheme})
 	check(t, err)
 	r := &rig{
-		t: t, namespace: env.NewNamespace(t), client: inventories, depot: newDepot(t),
+		t: t, namespace: env.NewNamespace(t), client: inventories, depot: newDepot(t), builder: build.New(build.Options{}),
 		clock: clocktesting.NewFakePassiveClock(time.Now()),
 	}
 	r.in = engine.Installation{Name: "redis", Namespace: r.namespace, UID: "uid-of-redis-in-" + r.namespace}
@@ -277,7 +278,7 @@ func newRig(t *testing.T) *rig {
 // sibling is another installation in the same namespace, with an engine of its own.
 func (r *rig) sibling(name string) *rig {
 	r.t.Helper()
-	s := &rig{t: r.t, namespace: r.namespace, client: r.client, depot: r.depot, clock: r.clock}
+	s := &rig{t: r.t, namespace: r.namespace, client: r.client, depot: r.depot, builder: r.builder, clock: r.clock}
 	s.in = engine.Installation{Name: name, Namespace: r.namespace, UID: "uid-of-" + name + "-in-" + r.namespace}
 	s.start(nil)
 	r.t.Cleanup(func() { s.halt() })
@@ -327,7 +328,7 @@ func (r *rig) start(m *mortal) {
 		kept = r.memory
 	}
 	r.engine, err = engine.New(engine.Parts{
-		Connector: connector, Watcher: watcher, Cache: cache, Builder: build.New(build.Options{}), Records: kept,
+		Connector: connector, Watcher: watcher, Cache: cache, Builder: r.builder, Records: kept,
 	}, engine.Options{
 		Clock: r.clock, Observer: r, HealthCost: r.healthCost, RenderBytes: r.renderBytes, RenderPatience: r.patience,
 	})

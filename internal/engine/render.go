@@ -193,6 +193,7 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 	if err != nil {
 		return nil, err
 	}
+	r.held = append(r.held, share) // Whatever becomes of the round, a panic too.
 	defer func() {
 		if err != nil {
 			share.Release()
@@ -213,7 +214,7 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 		return nil, err
 	}
 	made.unused = built.Unused
-	r.held, r.weight = append(r.held, share), r.weight+weight
+	r.weight += weight
 	return made, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -61,5 +62,26 @@ func TestRendersWaitForTheirTurn(t *testing.T) {
 	group.Wait()
 	if out, err := r.engine.Reconcile(t.Context(), installed); err != nil || out.Applied != 1 {
 		t.Errorf("its turn does not come: %+v, %v", out, err)
+	}
+}
+
+// A bug that one release brings to light keeps no other from being rendered.
+func TestARenderThatPanicsGivesItsRoomBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.renderBytes, r.patience, r.builder = 1, time.Millisecond, &build.Builder{} // It has no program to run.
+	r.start(nil)
+	r.in.Target = r.target("1.0.0", map[string]string{"kustomization.yaml": "resources: [missing.yaml]\n"})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("a builder without a program has built")
+			}
+		}()
+		_, _ = r.engine.Reconcile(t.Context(), r.in)
+	}()
+	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+	if out, err := r.engine.Reconcile(t.Context(), r.in); err != nil || out.Applied != 1 {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
