@@ -73,6 +73,9 @@ func (p *Pool) Take(ctx context.Context, wish Wish) (*Share, error) {
 	if share == nil {
 		return nil, ErrFull
 	}
+	if share.Granted() {
+		return share, nil // However little patience is left: nobody was waited for.
+	}
 	select {
 	case <-share.granted:
 		return share, nil

@@ -171,6 +171,14 @@ func TestWhoHasTheNextTurn(t *testing.T) {
 func TestTakingEnds(t *testing.T) {
 	t.Parallel()
 	pool := fair.New(1, 1)
+	late, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for range 20 {
+		free, err := pool.Take(late, fair.Wish{Namespace: "a"})
+		if free.Release(); err != nil {
+			t.Fatalf("nobody has anything, and %v", err)
+		}
+	}
 	first, err := pool.Take(t.Context(), fair.Wish{Namespace: "a"})
 	if err != nil {
 		t.Fatal(err)
