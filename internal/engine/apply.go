@@ -89,7 +89,7 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 			r.progress(one)
 		}
 		if len(failed) > 0 || shut {
-			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...))
+			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...)) //nolint:contextcheck // Watches outlive the round that asks for them.
 			return false, cmp.Or(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.overdue())
 		}
 		todo = todo[end:]

@@ -152,7 +152,7 @@ func (r *round) noteClaims(refused []result) {
 	for _, one := range refused {
 		if m := known[one.object.key]; one.claim != nil && m != nil && !r.isClaimed(m, one.claim) {
 			r.memory.progress[one.object.key] = progress{claim: one.claim}
-			r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+			r.watch()
 		}
 	}
 }

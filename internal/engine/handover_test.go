@@ -211,8 +211,8 @@ func TestLongNames(t *testing.T) {
 }
 
 // earlyAndLate are two objects, one of which is applied a stage later.
-func earlyAndLate(more ...string) map[string]string {
-	files := configMapFiles(append([]string{"early", "1"}, more...)...)
+func earlyAndLate() map[string]string {
+	files := configMapFiles("early", "1")
 	files["late.yaml"] = "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: late}\ntemplate: {spec: {containers: [{name: c, image: i}]}}\n"
 	return files
 }

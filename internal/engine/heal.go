@@ -67,12 +67,12 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	var failed []memberError
 	news := map[key]progress{}
 	for _, one := range r.applyAll(ctx, todo) {
-		k, ref := one.object.key, refOfObject(one.object.Unstructured)
+		k := one.object.key
 		if !errors.Is(one.err, errLate) {
 			delete(r.memory.verifying, k)
 		}
 		if one.err != nil {
-			failed = append(failed, memberError{ref, one.err})
+			failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
 		}
 		m := before[k]
 		if m != nil && one.claim != nil && !r.isClaimed(m, one.claim) {
@@ -85,21 +85,9 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		if changed {
 			news[k] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
 		}
-		if one.left {
-			continue
-		}
 		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
-		if !drift && !changed && len(one.notes) == 0 {
-			continue
-		}
-		r.out.Healed++
-		verb := "restored"
-		if one.applied.Created {
-			verb = "created again"
-		}
-		r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(ref))
-		if wait := r.memory.fights.heal(k, strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
-			r.contested(m, wait)
+		if !one.left && (drift || changed || len(one.notes) > 0) {
+			r.healed(m, one)
 		}
 	}
 	r.out.Notes = fewer(r.out.Notes)
@@ -108,6 +96,19 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 		err = errors.Join(err, r.store(ctx, func(record *modulesv1.Inventory) { fold(record, news) }))
 	}
 	return err
+}
+
+// healed tells of a member that was brought back to what it was.
+func (r *round) healed(m *modulesv1.Member, one result) {
+	r.out.Healed++
+	verb := "restored"
+	if one.applied.Created {
+		verb = "created again"
+	}
+	r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(refOf(m)))
+	if wait := r.memory.fights.heal(one.object.key, strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
+		r.contested(m, wait)
+	}
 }
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -101,21 +102,23 @@ func (r *round) run(ctx context.Context) error {
 			}
 			return late(StageApply)
 		}
-		r.did[next.name] = true
-		began := r.engine.clock.Now()
-		more, err := next.do(ctx)
-		if observer := r.engine.options.Observer; observer != nil {
-			observer.Did(next.name, r.engine.clock.Now().Sub(began), err)
-		}
-		if err != nil {
-			return err
-		}
-		if !more {
-			return r.held
+		if more, err := r.do(ctx, next); err != nil || !more {
+			return cmp.Or(err, r.held)
 		}
 	}
 	r.again(time.Second)
 	return r.held
+}
+
+// do does an action, and says whether there may be more to do.
+func (r *round) do(ctx context.Context, next action) (more bool, err error) {
+	r.did[next.name] = true
+	began := r.engine.clock.Now()
+	more, err = next.do(ctx)
+	if observer := r.engine.options.Observer; observer != nil {
+		observer.Did(next.name, r.engine.clock.Now().Sub(began), err)
+	}
+	return more, err
 }
 
 // open loads the record and gets the client.

@@ -64,7 +64,7 @@ func TestResolutionExamplesHold(t *testing.T) {
 func answers(decision catalog.Decision, answer string) bool {
 	words := strings.FieldsFunc(answer, func(r rune) bool { return strings.ContainsRune(" ,;:`", r) })
 	if decision.Hold != nil {
-		return len(words) > 1 && words[0] == "held" && words[1] == string(decision.Hold.Reason)
+		return len(words) > 1 && words[0] == "held" && words[1] == decision.Hold.Reason
 	}
 	return len(words) > 0 && (words[0] == decision.Target.Version || words[0] == decision.Target.Template)
 }
