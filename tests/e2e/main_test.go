@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -28,6 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	// The tests wait for other processes most of the time. What the command line says counts more.
+	_ = flag.Set("test.parallel", "4")
 	dir, err := os.MkdirTemp("", "sluice-e2e-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
