@@ -65,7 +65,11 @@ func recorded(inventory *modulesv1.Inventory) []string {
 		return found
 	}
 	for _, m := range inventory.Data.Members {
-		found = append(found, m.Kind+"/"+m.Name+string(m.State))
+		name := m.Kind + "/" + m.Name
+		if m.State == modulesv1.MemberPending {
+			name += " is pending"
+		}
+		found = append(found, name)
 	}
 	slices.Sort(found)
 	return found
