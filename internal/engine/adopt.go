@@ -25,7 +25,7 @@ func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made 
 		case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind):
 		case err != nil:
 			failed = append(failed, memberError{refOf(m), err})
-		case r.owns(live, m) && cluster.MadeBy(live, r.manager()):
+		case r.owns(live, m) && cluster.MadeBy(live, r.manager):
 			m.UID = string(live.UID)
 		}
 	}

@@ -37,9 +37,9 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	if len(r.watcher.Problems(r.key())) > 0 {
+	if len(r.watcher.Problems(r.key)) > 0 {
 		// A kind may have come with what was just applied.
-		r.watcher.Retry(r.key())
+		r.watcher.Retry(r.key)
 	}
 	return true, nil
 }
@@ -144,7 +144,7 @@ func (r *round) applyAll(ctx context.Context, objects []object) []result {
 
 func (r *round) taker() *taker {
 	return &taker{
-		client: r.client, records: r.engine.parts.Records, label: r.id(), manager: r.manager(), policy: r.in.Spec.GetAdopt(),
+		client: r.client, records: r.engine.parts.Records, label: r.id, manager: r.manager, policy: r.in.Spec.GetAdopt(),
 		watched: r.state, recreate: r.recreate,
 	}
 }

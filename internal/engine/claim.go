@@ -81,8 +81,8 @@ func (r *round) putOff(err error) (bool, error) {
 	return true, nil
 }
 
-// fits says why an Inventory cannot hold the members beside what is known of their health. It has to hold them also once all is known of them: whoever
-// finds out only then has applied objects, and nowhere to write that down.
+// fits says why an Inventory cannot hold the members beside what is known of their health. It has to hold them also once
+// all is known of them: whoever finds out only then has applied objects, and nowhere to write that down.
 func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error {
 	const remedy = "split the module into several, or let what is no longer needed be pruned first"
 	if len(members) > modulesv1.MaxMembers {

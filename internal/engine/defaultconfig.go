@@ -89,7 +89,7 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 		}
 	}
 	ref := refOfObject(o)
-	made, err := r.client.Create(ctx, o, r.manager())
+	made, err := r.client.Create(ctx, o, r.manager)
 	switch {
 	case err == nil:
 		return true, r.decideDefaultConfig(ctx, intended, made.UID)

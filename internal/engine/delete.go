@@ -172,6 +172,6 @@ func (r *round) forgetRecord(ctx context.Context) (bool, error) {
 // done ends it: nothing is remembered of the installation any more.
 func (r *round) done(context.Context) (bool, error) {
 	r.out.Done = true
-	r.engine.Forget(r.key()) //nolint:contextcheck // Nothing is asked of the API server.
+	r.engine.Forget(r.key) //nolint:contextcheck // Nothing is asked of the API server.
 	return false, nil
 }

@@ -214,14 +214,7 @@ func TestVolumesStay(t *testing.T) {
 			check(t, phase(r.get(claims, "subject"), "Bound"))
 			check(t, phase(r.get(schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, volume), "Bound"))
 			r.settle("it is installed", settled)
-			var out engine.Outcome
-			if how == "Pruned" {
-				r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
-				out = r.settle("it is upgraded", settled)
-			} else {
-				r.in.Deleting, r.in.Target = true, nil
-				out = r.settle("it is gone", done)
-			}
+			out := r.givesUp(how)
 			for gvk, name := range map[schema.GroupVersionKind]string{claims: "subject", {Version: "v1", Kind: "PersistentVolume"}: volume} {
 				left := r.get(gvk, name)
 				if left == nil || left.GetDeletionTimestamp() != nil || len(left.GetLabels()) > 0 || !noted(out, modulesv1.OrphanedReason, name) {
@@ -230,6 +223,17 @@ func TestVolumesStay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// givesUp prunes all but the ConfigMap a, or uninstalls.
+func (r *rig) givesUp(how string) engine.Outcome {
+	r.t.Helper()
+	if how == "Pruned" {
+		r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
+		return r.settle("it is upgraded", settled)
+	}
+	r.in.Deleting, r.in.Target = true, nil
+	return r.settle("it is gone", done)
 }
 
 // TestStatefulSetsWhoseClaimsGoAlongStay: volumes are data, so that a StatefulSet that takes its claims along is let go of,
@@ -249,14 +253,7 @@ func TestStatefulSetsWhoseClaimsGoAlongStay(t *testing.T) {
 				check(t, env.Client.Status().Patch(t.Context(), r.get(statefulSets, "subject"), status))
 				r.settle("it is installed", settled)
 				r.synced()
-				var out engine.Outcome
-				if how == "Pruned" {
-					r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
-					out = r.settle("it is upgraded", settled)
-				} else {
-					r.in.Deleting, r.in.Target = true, nil
-					out = r.settle("it is gone", done)
-				}
+				out := r.givesUp(how)
 				left := r.get(statefulSets, "subject")
 				if whenDeleted == "Retain" {
 					if left != nil && left.GetDeletionTimestamp() == nil {

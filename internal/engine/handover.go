@@ -190,7 +190,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	if r.heirs != nil {
 		return nil
 	}
-	claiming, err := r.engine.parts.Records.List(ctx, "", claimLabel(r.id()))
+	claiming, err := r.engine.parts.Records.List(ctx, "", claimLabel(r.id))
 	if err != nil {
 		return fmt.Errorf("find out who claims what is to be removed: %w", err)
 	}
@@ -214,7 +214,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
 	to := r.heirs[live.UID]
 	manager := Manager(to.Data.InstallationUID)
-	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == r.manager() })
+	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == r.manager })
 	if entries == nil {
 		entries = live.ManagedFields
 	}

@@ -104,7 +104,7 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 	}
 	for at, members := range groups {
 		if len(members) >= many && j.over() == nil {
-			_ = j.client.Objects(ctx, at.gvk, at.namespace, Label+"="+j.id(), func(live *unstructured.Unstructured) { // See above.
+			_ = j.client.Objects(ctx, at.gvk, at.namespace, Label+"="+j.id, func(live *unstructured.Unstructured) { // See above.
 				if m := members[live.GetName()]; m != nil && j.over() == nil {
 					found = append(found, j.judged(m, live))
 					delete(members, live.GetName())

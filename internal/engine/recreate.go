@@ -13,9 +13,9 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
-// recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may hold data, and whatever
-// is not provably this installation's, is not deleted: the answer stays, with the reason. What somebody else makes in
-// its place meanwhile is not forced.
+// recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may
+// hold data, and whatever is not provably this installation's, is not deleted: the answer stays, with the reason. What
+// somebody else makes in its place meanwhile is not forced.
 func (r *round) recreate(
 	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
 ) (cluster.Applied, error) {

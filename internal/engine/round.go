@@ -67,7 +67,7 @@ func (e *Engine) round(in Installation) (made *round, end func()) {
 	made = &round{
 		sight: sight{
 			watcher: e.parts.Watcher, identity: in.Identity,
-			name: in.Key(), label: InstallationID(in.Name, in.Namespace), fields: Manager(in.UID),
+			key: in.Key(), id: InstallationID(in.Name, in.Namespace), manager: Manager(in.UID),
 		},
 		engine: e, in: in, memory: mem, renders: &rendering{renders: e.renders, in: in},
 		until: e.clock.Now().Add(budget), did: map[string]bool{},
@@ -224,5 +224,5 @@ func (r *round) unused() []string {
 }
 
 func (r *round) owner() owner {
-	return owner{r.label, r.fields, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}
+	return owner{r.id, r.manager, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}
 }

@@ -56,7 +56,7 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 		}
 		ref, live, err := find(ctx, r.client, refOf(m))
 		if err == nil && r.owner().owns(live, m) {
-			err = r.client.Release(ctx, ref, live, r.manager(), ours())
+			err = r.client.Release(ctx, ref, live, r.manager, ours())
 		}
 		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
 			failed = append(failed, memberError{ref, err})

@@ -15,17 +15,13 @@ import (
 type sight struct {
 	watcher  *watch.Watcher
 	identity cluster.Identity
-	// name, label and fields are the installation's key, InstallationID and Manager.
-	name, label, fields string
+	// key, id and manager are the installation's Key, InstallationID and Manager.
+	key, id, manager string
 }
-
-func (s sight) key() string     { return s.name }
-func (s sight) id() string      { return s.label }
-func (s sight) manager() string { return s.fields }
 
 // state is what the watch knows of a member.
 func (s sight) state(m *modulesv1.Member) (found *watch.Meta, known bool) {
-	return s.watcher.State(s.name, watched(refOf(m)))
+	return s.watcher.State(s.key, watched(refOf(m)))
 }
 
 // seen is what the watch has of a member that carries this installation's label; nil when it has nothing.
@@ -33,7 +29,7 @@ func (s sight) seen(m *modulesv1.Member) *watch.Meta {
 	if m == nil {
 		return nil
 	}
-	if meta, _ := s.state(m); meta != nil && meta.PartOf == s.label {
+	if meta, _ := s.state(m); meta != nil && meta.PartOf == s.id {
 		return meta
 	}
 	return nil
@@ -48,7 +44,7 @@ func (s sight) hasDrifted(m *modulesv1.Member, meta *watch.Meta) bool {
 		// It goes whatever is applied to it. Its end is another event.
 		return false
 	}
-	return string(meta.UID) != m.UID || meta.PartOf != s.label || meta.Fingerprint(s.fields) != m.Fingerprint
+	return string(meta.UID) != m.UID || meta.PartOf != s.id || meta.Fingerprint(s.manager) != m.Fingerprint
 }
 
 // ended says that a member is a Job that ended well, and that its ttlSecondsAfterFinished has removed, or will. That it
@@ -60,7 +56,7 @@ func (s sight) ended(m *modulesv1.Member) bool {
 	if meta := s.seen(m); meta != nil {
 		return meta.Ended && string(meta.UID) == m.UID
 	}
-	return m.Ended || s.watcher.Ended(s.name, watched(refOf(m)))
+	return m.Ended || s.watcher.Ended(s.key, watched(refOf(m)))
 }
 
 // gone says that a member is a Job that has ended, and is gone, or not known to be there still.
@@ -68,7 +64,7 @@ func (s sight) gone(m *modulesv1.Member) bool { return s.seen(m) == nil && s.end
 
 // blind are the members whose watch cannot be opened. Those whose watch is only not ready yet are not among them.
 func (s sight) blind(members []modulesv1.Member) map[key]bool {
-	problems := s.watcher.Problems(s.name)
+	problems := s.watcher.Problems(s.key)
 	if len(problems) == 0 {
 		return nil
 	}
@@ -88,7 +84,7 @@ func (s sight) blind(members []modulesv1.Member) map[key]bool {
 // unwatched tells why members cannot be watched.
 func (s sight) unwatched() []Problem {
 	var told []Problem
-	for _, problem := range s.watcher.Problems(s.name) {
+	for _, problem := range s.watcher.Problems(s.key) {
 		told = append(told, Problem{Ref: cluster.Ref{GVK: problem.Subject.GVK, Namespace: problem.Subject.Namespace}, Message: problem.Message})
 	}
 	return told
@@ -100,7 +96,7 @@ func (s sight) watch(members []modulesv1.Member) {
 	for i := range members {
 		set[s.subject(&members[i])] = true
 	}
-	s.watcher.Want(s.name, s.fields, slices.SortedFunc(maps.Keys(set), watch.Subject.Compare))
+	s.watcher.Want(s.key, s.manager, slices.SortedFunc(maps.Keys(set), watch.Subject.Compare))
 }
 
 // subject is what has to be watched for a member.
@@ -110,8 +106,8 @@ func (s sight) subject(m *modulesv1.Member) watch.Subject {
 
 // wrote tells the watcher what the API server answered, so that the event of the write is no news.
 func (s sight) wrote(o object, applied cluster.Applied) {
-	s.watcher.Wrote(s.name, watched(refOfObject(o.Unstructured)), watch.Written{
+	s.watcher.Wrote(s.key, watched(refOfObject(o.Unstructured)), watch.Written{
 		UID: applied.UID, ResourceVersion: applied.ResourceVersion, Generation: applied.Generation,
-		Manager: s.fields, Fingerprint: applied.Fingerprint, Kept: applied.Kept,
+		Manager: s.manager, Fingerprint: applied.Fingerprint, Kept: applied.Kept,
 	})
 }
