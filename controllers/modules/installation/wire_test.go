@@ -54,14 +54,23 @@ type wire struct {
 	requests []request
 }
 
-type request struct{ as, verb, path string }
+type request struct {
+	as, verb, path string
+	// refused says that what it asked for was not done, as when another write came first.
+	refused bool
+}
 
 func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		w.mu.Lock()
+		at := len(w.requests)
 		w.requests = append(w.requests, request{as: r.Header.Get("Impersonate-User"), verb: r.Method, path: r.URL.Path})
 		w.mu.Unlock()
-		return next.RoundTrip(r)
+		answer, err := next.RoundTrip(r)
+		w.mu.Lock()
+		w.requests[at].refused = err != nil || answer.StatusCode >= http.StatusBadRequest
+		w.mu.Unlock()
+		return answer, err
 	})
 }
 
