@@ -23,11 +23,10 @@ import (
 func (c *Cache) Acquire(ctx context.Context, a Artifact) (*Lease, error) {
 	revision := a.Revision
 	a.Revision = "" // The name makes no other artifact.
-	want, err := parseDigest(a.Digest)
-	if err != nil {
+	if err := checkDigest(a.Digest); err != nil {
 		return nil, explain(a, revision, 0, err)
 	}
-	found, shared := c.join(a, want) //nolint:contextcheck // A flight belongs to all who wait for it.
+	found, shared := c.join(a) //nolint:contextcheck // A flight belongs to all who wait for it.
 	if shared != nil {
 		found = c.await(ctx, shared)
 	} else if found.entry != nil {
@@ -53,7 +52,7 @@ type found struct {
 }
 
 // join finds the artifact, or the flight that brings it, which it starts if there is none and its time has come.
-func (c *Cache) join(a Artifact, want sum) (found, *flight) {
+func (c *Cache) join(a Artifact) (found, *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -75,7 +74,7 @@ func (c *Cache) join(a Artifact, want sum) (found, *flight) {
 	if wait := missing.until.Sub(now); missing.err != nil && wait > 0 {
 		return found{err: missing.err, after: wait}, nil
 	}
-	started := newFlight(a, want, now, missing.err)
+	started := newFlight(a, now, missing.err)
 	c.flights[a] = started
 	go c.fly(started)
 	return found{}, started

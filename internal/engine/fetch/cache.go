@@ -1,27 +1,28 @@
 package fetch
 
 import (
-	"container/list"
 	"io/fs"
+	"math"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/transport"
 )
 
 // Cache holds unpacked artifacts by digest. It is safe for concurrent use.
 type Cache struct {
-	clients Clients
+	clients *transport.Factory
 	options Options
 	slots   *fair.Pool // for the downloads that run
 
 	mu      sync.Mutex
 	closed  bool
-	entries map[string]*entry // by digest
-	idle    *list.List        // of *entry that nobody leases, most recently used first
-	bytes   int64             // weight of all entries
+	entries map[string]*entry              // by digest
+	idle    *simplelru.LRU[string, *entry] // those of them that nobody leases
+	bytes   int64                          // weight of all entries
 	flights map[Artifact]*flight
 	absent  *simplelru.LRU[Artifact, absence]
 }
@@ -33,19 +34,19 @@ type entry struct {
 	err    error // instead of the tree
 	weight int64
 	leases int
-	place  *list.Element // in idle, when leases is zero
 }
 
 // New returns an empty cache.
-func New(clients Clients, options Options) *Cache {
+func New(clients *transport.Factory, options Options) *Cache {
 	options = options.withDefaults()
 	absent, _ := simplelru.NewLRU[Artifact, absence](maxAbsences, nil) // Only a size of zero is an error.
+	idle, _ := simplelru.NewLRU[string, *entry](math.MaxInt, nil)
 	return &Cache{
 		clients: clients,
 		options: options,
 		slots:   fair.New(int64(options.Parallel), 0),
 		entries: map[string]*entry{},
-		idle:    list.New(),
+		idle:    idle,
 		flights: map[Artifact]*flight{},
 		absent:  absent,
 	}
@@ -79,22 +80,16 @@ func (c *Cache) keep(got *entry, leases int) *entry {
 	if there.err != nil {
 		leases = 0
 	}
-	if there.place != nil && leases > 0 {
-		c.idle.Remove(there.place)
-		there.place = nil
-	}
-	there.leases += leases
-	if there.leases == 0 && there.place == nil {
+	if there.leases += leases; there.leases == 0 {
 		c.rest(there)
+	} else {
+		c.idle.Remove(there.digest)
 	}
 	return there
 }
 
 func (c *Cache) use(e *entry) {
-	if e.place != nil {
-		c.idle.Remove(e.place)
-		e.place = nil
-	}
+	c.idle.Remove(e.digest)
 	e.leases++
 }
 
@@ -110,18 +105,15 @@ func (c *Cache) rest(e *entry) {
 		c.forget(e)
 		return
 	}
-	e.place = c.idle.PushFront(e)
+	c.idle.Add(e.digest, e)
 	for c.idle.Len() > 0 && (c.bytes > c.options.MaxBytes || len(c.entries) > c.options.MaxCount) {
-		oldest, _ := c.idle.Back().Value.(*entry) // The list holds nothing else.
+		_, oldest, _ := c.idle.GetOldest()
 		c.forget(oldest)
 	}
 }
 
 func (c *Cache) forget(e *entry) {
-	if e.place != nil {
-		c.idle.Remove(e.place)
-		e.place = nil
-	}
+	c.idle.Remove(e.digest)
 	if c.entries[e.digest] == e {
 		delete(c.entries, e.digest)
 		c.bytes -= e.weight
@@ -143,8 +135,7 @@ func (c *Cache) Close() {
 	for _, f := range c.flights {
 		f.cancel()
 	}
-	for c.idle.Len() > 0 {
-		oldest, _ := c.idle.Back().Value.(*entry) // The list holds nothing else.
-		c.forget(oldest)
+	for _, resting := range c.idle.Values() {
+		c.forget(resting)
 	}
 }

@@ -2,16 +2,15 @@ package fetch
 
 import (
 	"context"
-	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/credential"
@@ -20,7 +19,7 @@ import (
 
 // download asks once. It gives the number of bytes of the body that were read, whatever else happened. Begin is called
 // once the server has given its answer, and before the body is read; its error ends the download.
-func (c *Cache) download(ctx context.Context, a Artifact, want sum, begin func() error) (*archive.Tree, int64, error) {
+func (c *Cache) download(ctx context.Context, a Artifact, begin func() error) (*archive.Tree, int64, error) {
 	from, err := url.Parse(a.URL)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
@@ -54,18 +53,18 @@ func (c *Cache) download(ctx context.Context, a Artifact, want sum, begin func()
 	if err := begin(); err != nil {
 		return nil, 0, err
 	}
-	body := &verified{src: stream, hash: want.make(), left: limit}
-	tree, err := c.unpack(ctx, a, want, body, limit)
+	body := &verified{src: stream, sum: digest.Digest(a.Digest).Algorithm().Digester(), left: limit}
+	tree, err := c.unpack(ctx, a, body, limit)
 	return tree, body.count, err
 }
 
 // unpack reads the whole body, so that the digest has the last word even on an archive that is damaged.
-func (c *Cache) unpack(ctx context.Context, a Artifact, want sum, body *verified, limit int64) (*archive.Tree, error) {
+func (c *Cache) unpack(ctx context.Context, a Artifact, body *verified, limit int64) (*archive.Tree, error) {
 	tree, err := archive.Open(ctx, body, c.options.Dir, c.options.Limits)
 	if isVerdict(err) && body.err == nil {
 		_, _ = io.Copy(io.Discard, body) // Its error is in body.err.
 	}
-	switch got := hex.EncodeToString(body.hash.Sum(nil)); {
+	switch got := body.sum.Digest(); {
 	case errors.Is(body.err, errMore):
 		err = tooLarge(a, limit)
 	case body.err != nil && !errors.Is(body.err, io.EOF):
@@ -73,8 +72,8 @@ func (c *Cache) unpack(ctx context.Context, a Artifact, want sum, body *verified
 	case err != nil && !isVerdict(err):
 		// Our own disk, or the context.
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case subtle.ConstantTimeCompare([]byte(got), []byte(want.hex)) == 0:
-		err = fmt.Errorf("%w %s: got %s; look at the source's status and at what serves its artifacts", ErrDigest, a.Digest, got)
+	case got.String() != a.Digest:
+		err = fmt.Errorf("%w %s: got %s; look at the source's status and at what serves its artifacts", ErrDigest, a.Digest, got.Encoded())
 	}
 	if err != nil && tree != nil {
 		(&entry{tree: tree}).drop()
@@ -123,7 +122,7 @@ var errMore = errors.New("body is longer than its limit")
 // verified hashes and counts what is read from a body, and ends it at a limit.
 type verified struct {
 	src   io.Reader
-	hash  hash.Hash
+	sum   digest.Digester
 	left  int64
 	count int64
 	err   error // what ended the body
@@ -143,7 +142,7 @@ func (v *verified) Read(p []byte) (int, error) {
 		n, err = int(v.left), errMore
 	}
 	v.left -= int64(n)
-	v.hash.Write(p[:n])
+	v.sum.Hash().Write(p[:n])
 	v.err = err
 	return n, err
 }

@@ -4,18 +4,14 @@
 package fetch
 
 import (
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
+	_ "crypto/sha256" // The algorithms that a digest may have.
+	_ "crypto/sha512"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/archive"
@@ -129,39 +125,16 @@ func (blind) Hit()                    {}
 func (blind) Downloaded(int64, error) {}
 func (blind) Held(int, int64)         {}
 
-// Clients gives the HTTP client for an origin, and watches over bodies. A transport.Factory is one.
-type Clients interface {
-	HTTP(origin *url.URL, identity credential.TLS, proxy credential.Proxy) (*http.Client, error)
-	Body(body io.ReadCloser) io.ReadCloser
-}
-
-var _ Clients = (*transport.Factory)(nil)
-
-// sum is a parsed digest.
-type sum struct {
-	make func() hash.Hash
-	hex  string
-}
-
-func parseDigest(digest string) (sum, error) {
-	algorithm, text, _ := strings.Cut(digest, ":")
-	var made sum
-	switch algorithm {
-	case "sha256":
-		made.make = sha256.New
-	case "sha384":
-		made.make = sha512.New384
-	case "sha512":
-		made.make = sha512.New
-	default:
-		return sum{}, fmt.Errorf("%w: digest %s is none of sha256, sha384 and sha512", ErrArtifact, transport.PrintableQuoted(digest))
+// checkDigest says what is wrong with a digest.
+func checkDigest(text string) error {
+	algorithm, _, _ := strings.Cut(text, ":")
+	switch {
+	case !digest.Algorithm(algorithm).Available():
+		return fmt.Errorf("%w: digest %s is none of sha256, sha384 and sha512", ErrArtifact, transport.PrintableQuoted(text))
+	case digest.Digest(text).Validate() != nil:
+		return fmt.Errorf("%w: digest %s is not whole", ErrArtifact, transport.PrintableQuoted(text))
 	}
-	raw, err := hex.DecodeString(text)
-	if err != nil || len(raw) != made.make().Size() || text != strings.ToLower(text) {
-		return sum{}, fmt.Errorf("%w: digest %s is not whole", ErrArtifact, transport.PrintableQuoted(digest))
-	}
-	made.hex = text
-	return made, nil
+	return nil
 }
 
 // explain gives an error of a download its reason, and says what is to be done. An artifact that is not available is

@@ -13,7 +13,6 @@ import (
 // flight is the one attempt to download an artifact that is under way, for all who wait for it.
 type flight struct {
 	artifact Artifact
-	want     sum
 	began    time.Time
 	before   error           // why the last attempt failed, if there was one
 	ctx      context.Context //nolint:containedctx // The flight outlives the call that started it.
@@ -28,10 +27,10 @@ type flight struct {
 }
 
 // newFlight belongs to nobody's context: those who wait come and go.
-func newFlight(a Artifact, want sum, now time.Time, before error) *flight {
+func newFlight(a Artifact, now time.Time, before error) *flight {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &flight{
-		artifact: a, want: want, began: now, before: before, ctx: ctx, cancel: cancel,
+		artifact: a, began: now, before: before, ctx: ctx, cancel: cancel,
 		answered: make(chan struct{}), done: make(chan struct{}), waiting: 1,
 	}
 }
@@ -61,7 +60,7 @@ func (c *Cache) attempt(f *flight) (*entry, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, c.options.Attempt)
 	defer cancel()
 	var slot *fair.Share
-	tree, count, err := c.download(ctx, f.artifact, f.want, func() (err error) {
+	tree, count, err := c.download(ctx, f.artifact, func() (err error) {
 		close(f.answered)
 		if slot, err = c.slots.Take(ctx, fair.Wish{Namespace: f.artifact.Namespace}); err != nil {
 			return fmt.Errorf("%w: too many others are downloaded: %w", ErrUnavailable, err)
