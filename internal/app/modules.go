@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	controllers "sluice.dev/sluice/controllers/modules"
@@ -64,10 +63,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 	}
 	woken := wakes.New()
 	watcher, err := watch.New(watch.Options{
-		Connect: func(id watch.Identity) (metadata.Interface, watch.Mapper, error) {
-			return connector.Connect(cluster.Identity(id))
-		},
-		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,
+		Connect: connector.Connect, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix,
 		Notify: woken.Notify,
 		Log:    ctrl.Log.WithName("watch"),
 	})

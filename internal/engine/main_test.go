@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -313,10 +312,7 @@ func (r *rig) start(m *mortal) {
 	}})
 	check(r.t, err)
 	watcher, err := watch.New(watch.Options{
-		Connect: func(id watch.Identity) (metadata.Interface, watch.Mapper, error) {
-			return connector.Connect(cluster.Identity(id))
-		},
-		Label: engine.Label, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix, Fingerprint: cluster.Fingerprint, KeptBy: cluster.KeptBy, Ignored: cluster.Ignored,
+		Connect: connector.Connect, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix,
 	})
 	check(r.t, err)
 	factory := transport.New(transport.Options{})
@@ -408,7 +404,7 @@ func (r *rig) synced() {
 	r.t.Helper()
 	testenv.Eventually(r.t, "the watches are warm", func(context.Context) (bool, string) {
 		for _, m := range r.inventory().Data.Members {
-			ref := watch.Ref{GVK: schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}, Namespace: m.Namespace, Name: m.Name}
+			ref := cluster.Ref{GVK: schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}, Namespace: m.Namespace, Name: m.Name}
 			meta, known := r.watcher.State(r.in.Key(), ref)
 			if !known || meta == nil || meta.Fingerprint(engine.Manager(r.in.UID)) != m.Fingerprint {
 				return false, m.Name

@@ -9,7 +9,6 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // key is what makes a member the same one: its version is not part of it.
@@ -32,10 +31,6 @@ func refOf(m *modulesv1.Member) cluster.Ref {
 
 func refOfObject(o *unstructured.Unstructured) cluster.Ref {
 	return cluster.Ref{GVK: o.GroupVersionKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func watched(ref cluster.Ref) watch.Ref {
-	return watch.Ref{GVK: ref.GVK, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 }
 
 // wanted says that the member is one of the release that was applied last, and was applied.

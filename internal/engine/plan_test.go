@@ -9,7 +9,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
-	"sluice.dev/sluice/internal/engine/watch"
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 // TestPlanNamesOnlyWhatGoes: what a release drops and is let go of, because it is data, was there before, or is kept by
@@ -25,7 +25,7 @@ func TestPlanNamesOnlyWhatGoes(t *testing.T) {
 	check(t, env.Client.Patch(t.Context(), r.get(configMaps, "kept"),
 		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"modules.sluice.dev/prune":"disabled"}}}`))))
 	r.settle("the watch has seen which is kept", func(engine.Outcome) bool {
-		meta, _ := r.watcher.State(r.in.Key(), watch.Ref{GVK: configMaps, Namespace: r.namespace, Name: "kept"})
+		meta, _ := r.watcher.State(r.in.Key(), cluster.Ref{GVK: configMaps, Namespace: r.namespace, Name: "kept"})
 		return meta != nil && meta.Kept
 	})
 

@@ -21,7 +21,7 @@ type sight struct {
 
 // state is what the watch knows of a member.
 func (s sight) state(m *modulesv1.Member) (found *watch.Meta, known bool) {
-	return s.watcher.State(s.key, watched(refOf(m)))
+	return s.watcher.State(s.key, refOf(m))
 }
 
 // seen is what the watch has of a member that carries this installation's label; nil when it has nothing.
@@ -56,7 +56,7 @@ func (s sight) ended(m *modulesv1.Member) bool {
 	if meta := s.seen(m); meta != nil {
 		return meta.Ended && string(meta.UID) == m.UID
 	}
-	return m.Ended || s.watcher.Ended(s.key, watched(refOf(m)))
+	return m.Ended || s.watcher.Ended(s.key, refOf(m))
 }
 
 // gone says that a member is a Job that has ended, and is gone, or not known to be there still.
@@ -101,13 +101,10 @@ func (s sight) watch(members []modulesv1.Member) {
 
 // subject is what has to be watched for a member.
 func (s sight) subject(m *modulesv1.Member) watch.Subject {
-	return watch.Subject{Identity: watch.Identity(s.identity), GVK: kindOf(m), Namespace: m.Namespace}
+	return watch.Subject{Identity: s.identity, GVK: kindOf(m), Namespace: m.Namespace}
 }
 
 // wrote tells the watcher what the API server answered, so that the event of the write is no news.
 func (s sight) wrote(o object, applied cluster.Applied) {
-	s.watcher.Wrote(s.key, watched(refOfObject(o.Unstructured)), watch.Written{
-		UID: applied.UID, ResourceVersion: applied.ResourceVersion, Generation: applied.Generation,
-		Manager: s.manager, Fingerprint: applied.Fingerprint, Kept: applied.Kept,
-	})
+	s.watcher.Wrote(s.key, refOfObject(o.Unstructured), s.manager, applied)
 }

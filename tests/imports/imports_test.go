@@ -124,7 +124,7 @@ func TestRuleObjects(t *testing.T) {
 		},
 		"parts of the engine": {
 			reason: "The engine puts its parts together; they do not know each other.",
-			folder: "internal/engine/watch", imported: "sluice.dev/sluice/internal/engine/cluster", want: "siblings never import each other",
+			folder: "internal/engine/health", imported: "sluice.dev/sluice/internal/engine/cluster", want: "siblings never import each other",
 		},
 		"what to delete": {
 			reason: "Every store asks what to delete.",

@@ -42,12 +42,13 @@ func layers() []layer {
 			"k8s.io/apimachinery", "sigs.k8s.io/kustomize/api", "github.com/fluxcd/pkg/envsubst",
 		}},
 		{level: 2, packages: []string{"internal/engine/health"}, kubernetes: []string{"k8s.io/apimachinery"}},
-		{level: 2, packages: []string{"internal/engine/cluster", "internal/engine/watch"}, kubernetes: []string{
+		{level: 2, packages: []string{"internal/engine/cluster"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 			"sigs.k8s.io/structured-merge-diff",
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog"}},
-		{level: 3, packages: []string{"internal/engine"}, kubernetes: []string{
+		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
+		{level: 4, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 		}},
 		{level: 4, packages: []string{"internal/status", "internal/event"}, kubernetes: []string{

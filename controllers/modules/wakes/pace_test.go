@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 )
 
@@ -131,7 +132,7 @@ func TestOnlyWhatCountsWakes(t *testing.T) {
 			t.Parallel()
 			wakes := New()
 			wakes.Judge(key, tc.expressions...)
-			wakes.Notify("a/b", watch.Ref{GVK: tc.kind}, tc.event)
+			wakes.Notify("a/b", cluster.Ref{GVK: tc.kind}, tc.event)
 			if _, woken := wakes.early[key]; woken != tc.want {
 				t.Errorf("%s: woken %t", tc.reason, woken)
 			}

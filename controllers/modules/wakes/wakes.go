@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/health"
 	"sluice.dev/sluice/internal/engine/watch"
 )
@@ -90,7 +91,7 @@ func (w *Wakes) rest(key types.NamespacedName, p *pace) {
 }
 
 // Notify hears from the engine's watcher what became of an object of an installation, which it names namespace/name.
-func (w *Wakes) Notify(owner string, ref watch.Ref, event watch.Event) {
+func (w *Wakes) Notify(owner string, ref cluster.Ref, event watch.Event) {
 	key, ok := parseOwner(owner)
 	if !ok || event == watch.Touched && !w.judges(key, ref.GVK) {
 		return

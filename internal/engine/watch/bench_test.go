@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/tests/testenv"
 )
@@ -41,7 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 		watcher, tap, _ := newWatcher(b, nil)
 		for _, namespace := range namespaces {
 			watcher.Want(namespace, manager, []watch.Subject{{
-				Identity: watch.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace,
+				Identity: cluster.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace,
 			}})
 		}
 		for _, namespace := range namespaces {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/tests/testenv"
 )
@@ -34,7 +35,7 @@ func TestForbiddenIsAProblemUntilTheRightIsGranted(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Clock = clock })
-	subject := watch.Subject{Identity: watch.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace}
+	subject := watch.Subject{Identity: cluster.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace}
 	watcher.Want("one", manager, []watch.Subject{subject})
 	ears.until(t, "one lost ConfigMap")
 	got := problem(t, watcher, watch.Forbidden)

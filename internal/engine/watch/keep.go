@@ -1,5 +1,7 @@
 package watch
 
+import "sluice.dev/sluice/internal/engine/cluster"
+
 // join adds an owner. It is known at once what the owner has, unless objects were seen and not kept, which may be its own,
 // or its own were kept for another manager.
 func (s *subjectWatch) join(value string, owner reader) {
@@ -11,13 +13,18 @@ func (s *subjectWatch) join(value string, owner reader) {
 	}
 	s.owners[value] = owner
 	if (already || s.missed) && s.synced {
-		s.waiting[value] = struct{}{}
-		select {
-		case s.again <- struct{}{}:
-		default:
-		}
+		s.waiting.Insert(value)
+		signal(s.again)
 	}
 	s.recount()
+}
+
+// signal is never waited for: one that was not taken yet says the same.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
 
 // leave removes an owner, closes the watch if that was the last one, and says whether it did.
@@ -25,7 +32,7 @@ func (s *subjectWatch) leave(value string) (closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.owners, value)
-	delete(s.waiting, value)
+	s.waiting.Delete(value)
 	if len(s.owners) > 0 {
 		s.recount()
 		return false
@@ -97,10 +104,10 @@ func (s *subjectWatch) remove(name string) []notice {
 // notices tell the object's owner, unless that waits to hear of the whole subject.
 func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice {
 	owner, wants := s.owners[object.PartOf]
-	if _, waits := s.waiting[object.PartOf]; !wants || waits {
+	if !wants || s.waiting.Has(object.PartOf) {
 		return nil
 	}
-	return []notice{{owner.name, Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
+	return []notice{{owner.name, cluster.Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
 }
 
 // keep remembers the object, unless it is spare and there are too many of these, or too many managers of it.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/tests/testenv"
 )
@@ -36,7 +37,7 @@ var env *testenv.Env
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
 
 const (
-	label   = "applyset.kubernetes.io/part-of"
+	label   = cluster.PartOf
 	manager = "sluice-0123456789abcdef"
 )
 
@@ -168,7 +169,7 @@ func name(event watch.Event) string {
 	}[event]
 }
 
-func (h *heard) notify(owner string, ref watch.Ref, event watch.Event) {
+func (h *heard) notify(owner string, ref cluster.Ref, event watch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", owner, name(event), ref.GVK.Kind, ref.Name)))
@@ -214,7 +215,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 	}
 	ears := &heard{}
 	options := watch.Options{
-		Connect: func(identity watch.Identity) (metadata.Interface, watch.Mapper, error) {
+		Connect: func(identity cluster.Identity) (metadata.Interface, cluster.Mapper, error) {
 			as := *shared
 			if identity.ServiceAccount != "" {
 				as.Transport = impersonating{shared.Transport, identity}
@@ -222,8 +223,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 			reader, err := metadata.NewForConfigAndClient(config, &as)
 			return reader, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), err
 		},
-		Label: label, ManagerPrefix: "sluice-", Fingerprint: fingerprint, Notify: ears.notify,
-		KeptBy: func(metav1.Object) string { return "" },
+		ManagerPrefix: "sluice-", Fingerprint: fingerprint, Notify: ears.notify,
 	}
 	if change != nil {
 		change(&options)
@@ -239,7 +239,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 // impersonating asks as a ServiceAccount.
 type impersonating struct {
 	next http.RoundTripper
-	as   watch.Identity
+	as   cluster.Identity
 }
 
 func (i impersonating) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -276,12 +276,12 @@ func data(value string) map[string]any {
 	return map[string]any{"data": map[string]any{"key": value}}
 }
 
-func ref(gvk schema.GroupVersionKind, namespace, name string) watch.Ref {
-	return watch.Ref{GVK: gvk, Namespace: namespace, Name: name}
+func ref(gvk schema.GroupVersionKind, namespace, name string) cluster.Ref {
+	return cluster.Ref{GVK: gvk, Namespace: namespace, Name: name}
 }
 
 // known waits until the watcher knows the object's subject.
-func known(tb testing.TB, watcher *watch.Watcher, owner string, ref watch.Ref) *watch.Meta {
+func known(tb testing.TB, watcher *watch.Watcher, owner string, ref cluster.Ref) *watch.Meta {
 	tb.Helper()
 	for deadline := time.After(4 * time.Minute); ; {
 		if found, known := watcher.State(owner, ref); known {

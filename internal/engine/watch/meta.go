@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 // maxManagers is how many managers of an object are kept whose owner is not here.
@@ -56,9 +58,8 @@ func (m *Meta) Fingerprint(manager string) string {
 func (w *Watcher) remember(object *metav1.PartialObjectMetadata, manager string) *Meta {
 	remembered := &Meta{
 		UID: object.UID, ResourceVersion: object.ResourceVersion, Generation: object.Generation,
-		PartOf: object.Labels[w.options.Label], Deleting: object.DeletionTimestamp != nil,
-		Kept:    w.options.KeptBy(object) != "",
-		Ignored: w.options.Ignored != nil && w.options.Ignored(object), Ended: ended(object.ManagedFields),
+		PartOf: object.Labels[cluster.PartOf], Deleting: object.DeletionTimestamp != nil,
+		Kept: cluster.KeptBy(object) != "", Ignored: cluster.Ignored(object), Ended: ended(object.ManagedFields),
 	}
 	own := w.own(object.ManagedFields, manager)
 	if len(own) > maxManagers {

@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 const mine = "sluice-1"
@@ -15,9 +17,9 @@ const mine = "sluice-1"
 // remembering is a Watcher that reads objects and has no API server.
 func remembering(t *testing.T) *Watcher {
 	t.Helper()
-	options := Options{Label: "part-of", ManagerPrefix: "sluice-", Fingerprint: func(object metav1.Object, manager string) string {
+	options := Options{ManagerPrefix: "sluice-", Fingerprint: func(object metav1.Object, manager string) string {
 		return string(object.GetUID()) + manager
-	}, KeptBy: func(object metav1.Object) string { return object.GetAnnotations()["keep"] }}
+	}}
 	options.setDefaults()
 	return &Watcher{options: options, root: t.Context(), owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{}}
 }
@@ -29,7 +31,7 @@ func entry(manager, version, subresource string, operation metav1.ManagedFieldsO
 
 func partial(version string, entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", UID: "uid", ResourceVersion: version, Labels: map[string]string{"part-of": "one"}, ManagedFields: entries,
+		Name: "a", UID: "uid", ResourceVersion: version, Labels: map[string]string{cluster.PartOf: "one"}, ManagedFields: entries,
 	}}
 }
 
@@ -119,14 +121,14 @@ func TestAnswerThatChangesNothingIsRemembered(t *testing.T) {
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
 	watch.join("one", reader{"one", mine})
 	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
-	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
+	ref := cluster.Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
 	watch.commit(map[string]*Meta{"a": {UID: "uid", ResourceVersion: "5", PartOf: "one", Deleting: true}}, "5")
 
-	watcher.Wrote("one", ref, Written{UID: "other", ResourceVersion: "5", Manager: mine, Fingerprint: "print"})
+	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "other", ResourceVersion: "5", Fingerprint: "print"})
 	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "" {
 		t.Error("an answer about another object says nothing")
 	}
-	watcher.Wrote("one", ref, Written{UID: "uid", ResourceVersion: "5", Manager: mine, Fingerprint: "print"})
+	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "uid", ResourceVersion: "5", Fingerprint: "print", Deleting: true})
 	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "print" || !found.Deleting {
 		t.Errorf("the answer says what the API server keeps, got %+v", found)
 	}
@@ -139,10 +141,10 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 	watch.join("one", reader{"one", mine})
 	watch.commit(nil, "5")
 	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
-	ref := Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
+	ref := cluster.Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
 	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply)
 
-	watcher.Wrote("one", ref, Written{UID: "uid", ResourceVersion: "10", Manager: mine, Fingerprint: "uid" + mine})
+	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "uid", ResourceVersion: "10", Fingerprint: "uid" + mine})
 	steps := []struct {
 		reason string
 		object *metav1.PartialObjectMetadata
@@ -164,7 +166,7 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 		}
 	}
 	// A list of an older version than our write knows nothing of it.
-	watcher.Wrote("one", Ref{GVK: ref.GVK, Namespace: "ns", Name: "b"}, Written{UID: "b", ResourceVersion: "20", Manager: mine})
+	watcher.Wrote("one", cluster.Ref{GVK: ref.GVK, Namespace: "ns", Name: "b"}, mine, cluster.Applied{UID: "b", ResourceVersion: "20"})
 	if got := watch.commit(nil, "19"); len(got) != 1 || got[0].event != Deleted || got[0].ref.Name != "a" {
 		t.Errorf("want a deleted and b kept, got %v", got)
 	}

@@ -86,14 +86,6 @@ func problemOf(subject Subject, err error) *Problem {
 	return problem
 }
 
-// String is the name under which RBAC knows the identity.
-func (i Identity) String() string {
-	if i == (Identity{}) {
-		return "the controller's own account"
-	}
-	return "system:serviceaccount:" + i.Namespace + ":" + i.ServiceAccount
-}
-
 // delay is how long to wait after so many failures in a row.
 func (r Reason) delay(failures int) time.Duration {
 	first, most := 500*time.Millisecond, 30*time.Second

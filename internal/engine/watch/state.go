@@ -7,6 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 // subjectWatch is one watch and what it has seen.
@@ -27,7 +30,7 @@ type subjectWatch struct {
 	// owners are those that want the subject, by the value of their label; waiting are those of them that need another
 	// list first.
 	owners  map[string]reader
-	waiting map[string]struct{}
+	waiting sets.Set[string]
 	objects map[string]*Meta
 	// ended are Jobs that ended well, and went when their time to live was over.
 	ended map[string]types.UID
@@ -42,7 +45,7 @@ type reader struct{ name, manager string }
 // notice is a call of Options.Notify.
 type notice struct {
 	owner string
-	ref   Ref
+	ref   cluster.Ref
 	event Event
 }
 
@@ -50,7 +53,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 	return &subjectWatch{
 		watcher: watcher, subject: subject, paged: true,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		owners: map[string]reader{}, waiting: map[string]struct{}{},
+		owners: map[string]reader{}, waiting: sets.New[string](),
 		objects: map[string]*Meta{}, ended: map[string]types.UID{},
 	}
 }
@@ -58,7 +61,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 // State is what is known of an object that the owner wants watched, without a request. It is not known until the
 // subject has been listed, nor while it cannot be watched. nil, true says that no object of that name is there, or that
 // it does not carry the owner's label.
-func (w *Watcher) State(owner string, ref Ref) (found *Meta, known bool) {
+func (w *Watcher) State(owner string, ref cluster.Ref) (found *Meta, known bool) {
 	members, value := w.find(owner, ref)
 	if members == nil {
 		return nil, false
@@ -67,7 +70,7 @@ func (w *Watcher) State(owner string, ref Ref) (found *Meta, known bool) {
 }
 
 // Ended says that the object of the reference's UID was a Job that ended well, had a time to live, and is gone since.
-func (w *Watcher) Ended(owner string, ref Ref) bool {
+func (w *Watcher) Ended(owner string, ref cluster.Ref) bool {
 	members, _ := w.find(owner, ref)
 	if members == nil {
 		return false
@@ -78,7 +81,7 @@ func (w *Watcher) Ended(owner string, ref Ref) bool {
 }
 
 // find gives the watch that sees the object for the owner, if there is one.
-func (w *Watcher) find(name string, ref Ref) (members *subjectWatch, value string) {
+func (w *Watcher) find(name string, ref cluster.Ref) (members *subjectWatch, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	owner := w.owners[name]
@@ -91,7 +94,7 @@ func (w *Watcher) find(name string, ref Ref) (members *subjectWatch, value strin
 func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, waits := s.waiting[value]; !s.synced || waits {
+	if !s.synced || s.waiting.Has(value) {
 		return nil, false
 	}
 	found = s.objects[name]
@@ -101,19 +104,9 @@ func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
 	return found, true
 }
 
-// Written is what the API server answered to a write.
-type Written struct {
-	UID             types.UID
-	ResourceVersion string
-	Generation      int64
-	Deleting, Kept  bool
-	// Manager wrote, and Fingerprint is of its fields afterwards.
-	Manager, Fingerprint string
-}
-
-// Wrote remembers the answer to a write of a member, so that State does not lag behind it, and the event of the write
-// itself wakes nobody. It does nothing when something newer is known, or nothing at all.
-func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
+// Wrote remembers the answer to the manager's write of a member, so that State does not lag behind it, and the event of
+// the write itself wakes nobody. It does nothing when something newer is known, or nothing at all.
+func (w *Watcher) Wrote(owner string, ref cluster.Ref, manager string, written cluster.Applied) {
 	members, value := w.find(owner, ref)
 	if members == nil {
 		return
@@ -127,10 +120,9 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 	now := &Meta{
 		UID: written.UID, ResourceVersion: written.ResourceVersion, Generation: written.Generation,
 		PartOf: value, Deleting: written.Deleting, Kept: written.Kept,
-		prints: []imprint{{manager: unique.Make(written.Manager), value: written.Fingerprint}},
+		prints: []imprint{{manager: unique.Make(manager), value: written.Fingerprint}},
 	}
 	if old != nil && old.UID == now.UID {
-		now.Deleting = now.Deleting || old.Deleting && unchanged(old, written)
 		now.Ignored, now.Ended = old.Ignored, old.Ended
 		for _, one := range old.prints {
 			if one.manager != now.prints[0].manager {
@@ -142,13 +134,13 @@ func (w *Watcher) Wrote(owner string, ref Ref, written Written) {
 }
 
 // unchanged says that the write changed nothing of what is known. The answer to it can say more all the same.
-func unchanged(known *Meta, written Written) bool {
+func unchanged(known *Meta, written cluster.Applied) bool {
 	return known.UID == written.UID && known.ResourceVersion == written.ResourceVersion
 }
 
 // managerOf is the field manager of the object's owner, if that is here.
 func (s *subjectWatch) managerOf(object *metav1.PartialObjectMetadata) string {
-	return s.owners[object.Labels[s.watcher.options.Label]].manager
+	return s.owners[object.Labels[cluster.PartOf]].manager
 }
 
 // remember keeps of an object in a list what is worth keeping.
@@ -183,7 +175,7 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 	}
 	fresh := s.waiting
 	if !s.synced {
-		fresh = s.everyone()
+		fresh = sets.KeySet(s.owners)
 	}
 	s.missed, s.waiting = false, fresh
 	var notices []notice
@@ -197,17 +189,8 @@ func (s *subjectWatch) commit(listed map[string]*Meta, version string) []notice 
 			notices = append(notices, s.replace(name, now)...)
 		}
 	}
-	s.synced, s.problem, s.waiting = true, nil, map[string]struct{}{}
+	s.synced, s.problem, s.waiting = true, nil, sets.New[string]()
 	return append(notices, s.announce(Synced, fresh)...)
-}
-
-// everyone are all owners.
-func (s *subjectWatch) everyone() map[string]struct{} {
-	values := make(map[string]struct{}, len(s.owners))
-	for value := range s.owners {
-		values[value] = struct{}{}
-	}
-	return values
 }
 
 // fail takes an error that leaves the subject unknown, or as it was seen last if the API server is merely away.
@@ -227,7 +210,7 @@ func (s *subjectWatch) fail(err error) {
 	}
 	var notices []notice
 	if news {
-		notices = s.announce(Lost, s.everyone())
+		notices = s.announce(Lost, sets.KeySet(s.owners))
 	}
 	s.mu.Unlock()
 	if news {
@@ -237,9 +220,9 @@ func (s *subjectWatch) fail(err error) {
 	s.tell(notices)
 }
 
-func (s *subjectWatch) announce(event Event, values map[string]struct{}) []notice {
+func (s *subjectWatch) announce(event Event, values sets.Set[string]) []notice {
 	notices := make([]notice, 0, len(values))
-	ref := Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace}
+	ref := cluster.Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace}
 	for value := range values {
 		if owner, wants := s.owners[value]; wants {
 			notices = append(notices, notice{owner.name, ref, event})
@@ -262,10 +245,4 @@ func (s *subjectWatch) trouble() *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.problem
-}
-
-func (s *subjectWatch) count() (objects int, failing bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.objects), s.problem != nil
 }

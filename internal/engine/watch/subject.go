@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
+
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 const (
@@ -169,7 +171,7 @@ func (s *subjectWatch) begin(ctx context.Context, resource metadata.ResourceInte
 func (s *subjectWatch) list(ctx context.Context, resource metadata.ResourceInterface) (map[string]*Meta, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	objects, selection := map[string]*Meta{}, metav1.ListOptions{LabelSelector: s.watcher.options.Label}
+	objects, selection := map[string]*Meta{}, metav1.ListOptions{LabelSelector: cluster.PartOf}
 	if s.paged {
 		selection.Limit = page
 	}
@@ -192,7 +194,7 @@ func (s *subjectWatch) list(ctx context.Context, resource metadata.ResourceInter
 // watch opens a stream of changes after the cursor.
 func (s *subjectWatch) watch(ctx context.Context, resource metadata.ResourceInterface, cursor string) (apiwatch.Interface, error) {
 	selection := metav1.ListOptions{
-		LabelSelector: s.watcher.options.Label, ResourceVersion: cursor, AllowWatchBookmarks: true,
+		LabelSelector: cluster.PartOf, ResourceVersion: cursor, AllowWatchBookmarks: true,
 		// The API server ends the watch then; the deadline here is for one that does not.
 		TimeoutSeconds: new(int64(renew.Seconds())),
 	}

@@ -12,20 +12,17 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
-)
 
-// Identity is the ServiceAccount that a watch reads as; the zero value is the program's own identity.
-type Identity struct{ Namespace, ServiceAccount string }
+	"sluice.dev/sluice/internal/engine/cluster"
+)
 
 // Subject is what one watch sees. Owners that want the same subject share the watch.
 type Subject struct {
-	Identity Identity
+	Identity cluster.Identity
 	GVK      schema.GroupVersionKind
 	// Namespace is empty for kinds that live in none, and for those only.
 	Namespace string
@@ -39,13 +36,6 @@ func (s Subject) Compare(other Subject) int {
 		cmp.Compare(s.Identity.Namespace, other.Identity.Namespace),
 		cmp.Compare(s.Identity.ServiceAccount, other.Identity.ServiceAccount),
 	)
-}
-
-// Ref names an object. UID is filled in by what comes from here and is not read by State and Wrote.
-type Ref struct {
-	GVK             schema.GroupVersionKind
-	Namespace, Name string
-	UID             types.UID
 }
 
 // Event says what became of an object.
@@ -66,31 +56,20 @@ const (
 	Lost
 )
 
-// Mapper tells the resource of a kind, and its scope.
-type Mapper interface {
-	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
-}
-
 // Options configure a Watcher.
 type Options struct {
 	// Connect opens the API server for an identity. It is asked again at each attempt and should keep what it makes.
 	// Required.
-	Connect func(Identity) (metadata.Interface, Mapper, error)
-	// Label is the label by which members are found; its value names one owner. Required.
-	Label string
-	// LabelValue is the value of the label for an owner; nil means the owner's own name.
+	Connect func(cluster.Identity) (metadata.Interface, cluster.Mapper, error)
+	// LabelValue is the value of the label cluster.PartOf for an owner; nil means the owner's own name.
 	LabelValue func(owner string) string
 	// ManagerPrefix begins the names of the owners' field managers. Required.
 	ManagerPrefix string
-	// Fingerprint is a hash of what the API server keeps of a manager's fields; "" when it keeps none. Required.
+	// Fingerprint is a hash of what the API server keeps of a manager's fields; nil means cluster.Fingerprint.
 	Fingerprint func(object metav1.Object, manager string) string
-	// KeptBy says how somebody keeps an object from being deleted; "" when nobody does. Required.
-	KeptBy func(object metav1.Object) string
-	// Ignored says that an object is to be left as it is. nil means that none is.
-	Ignored func(object metav1.Object) bool
 	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
 	// nor call Close. nil means that nobody listens.
-	Notify func(owner string, ref Ref, event Event)
+	Notify func(owner string, ref cluster.Ref, event Event)
 	// Clock times retries; nil means the real one.
 	Clock clock.Clock
 	// Log hears of watches that cannot be opened. The zero value is silent.
@@ -130,8 +109,8 @@ type owner struct {
 
 // New makes a Watcher that watches nothing yet. Close ends it.
 func New(options Options) (*Watcher, error) {
-	if options.Connect == nil || options.Fingerprint == nil || options.KeptBy == nil || options.Label == "" || options.ManagerPrefix == "" {
-		return nil, errors.New("watch: Connect, Fingerprint, KeptBy, Label and ManagerPrefix are required")
+	if options.Connect == nil || options.ManagerPrefix == "" {
+		return nil, errors.New("watch: Connect and ManagerPrefix are required")
 	}
 	options.setDefaults()
 	root, stop := context.WithCancel(context.Background())
@@ -146,8 +125,11 @@ func (o *Options) setDefaults() {
 	if o.LabelValue == nil {
 		o.LabelValue = func(owner string) string { return owner }
 	}
+	if o.Fingerprint == nil {
+		o.Fingerprint = cluster.Fingerprint
+	}
 	if o.Notify == nil {
-		o.Notify = func(string, Ref, Event) {}
+		o.Notify = func(string, cluster.Ref, Event) {}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -209,9 +191,7 @@ func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
 		watch = newSubjectWatch(w, subject)
 		ctx, watch.cancel = context.WithCancel(w.root)
 		w.watches[subject] = watch
-		watch.join(value, by)
-		w.done.Go(func() { watch.run(ctx) })
-		return watch
+		defer w.done.Go(func() { watch.run(ctx) }) // Once the owner has joined.
 	}
 	watch.join(value, by)
 	return watch
@@ -222,10 +202,7 @@ func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
 func (w *Watcher) Retry(owner string) {
 	watches, _ := w.wants(owner)
 	for _, watch := range watches {
-		select {
-		case watch.wake <- struct{}{}:
-		default:
-		}
+		signal(watch.wake)
 	}
 }
 
@@ -238,28 +215,4 @@ func (w *Watcher) wants(name string) (watches []*subjectWatch, beyond []Subject)
 		return nil, nil
 	}
 	return slices.Collect(maps.Values(owner.watches)), owner.beyond
-}
-
-// Stats count what is held.
-type Stats struct {
-	// Watches are the open ones, Failing those of them that have a problem.
-	Watches, Failing int
-	// Objects are remembered in all.
-	Objects int
-}
-
-// Stats counts what is held now.
-func (w *Watcher) Stats() Stats {
-	w.mu.Lock()
-	watches := slices.Collect(maps.Values(w.watches))
-	w.mu.Unlock()
-	stats := Stats{Watches: len(watches)}
-	for _, watch := range watches {
-		objects, failing := watch.count()
-		stats.Objects += objects
-		if failing {
-			stats.Failing++
-		}
-	}
-	return stats
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/tests/testenv"
 )
@@ -83,17 +84,16 @@ func TestOwnWritesAreKnownAtOnce(t *testing.T) {
 	object := ref(configMaps, namespace, "a")
 	for _, value := range []string{"1", "2"} {
 		now := apply(t, member(configMaps, namespace, "a", "one", data(value)), manager)
-		watcher.Wrote("one", object, watch.Written{
+		watcher.Wrote("one", object, manager, cluster.Applied{
 			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Generation: now.GetGeneration(),
-			Manager: manager, Fingerprint: fingerprint(now, manager),
+			Fingerprint: fingerprint(now, manager),
 		})
 		found, known := watcher.State("one", object)
 		if !known || found == nil || found.ResourceVersion != now.GetResourceVersion() || found.Fingerprint(manager) != fingerprint(now, manager) {
 			t.Errorf("State is not behind our own write, got %+v", found)
 		}
 	}
-	stale := watch.Written{ResourceVersion: "1", Manager: manager, Fingerprint: "stale"}
-	watcher.Wrote("one", object, stale)
+	watcher.Wrote("one", object, manager, cluster.Applied{ResourceVersion: "1", Fingerprint: "stale"})
 	if found, _ := watcher.State("one", object); found == nil || found.Fingerprint(manager) == "stale" {
 		t.Errorf("an older answer does not replace a newer one")
 	}
@@ -215,7 +215,7 @@ func TestOwnersHaveSoManySubjects(t *testing.T) {
 
 func TestOptionsAreComplete(t *testing.T) {
 	t.Parallel()
-	if watcher, err := watch.New(watch.Options{Label: label}); err == nil {
+	if watcher, err := watch.New(watch.Options{ManagerPrefix: "sluice-"}); err == nil {
 		t.Errorf("a Watcher needs a connection, got %v", watcher)
 	}
 }
