@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+
+	"sluice.dev/sluice/internal/tree"
 )
 
 // What the stream may hold beyond the bodies of files: some at its end, and some for each file and folder.
@@ -46,15 +50,17 @@ type dialect struct {
 }
 
 func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
-	spool, err := newSpool(dir)
+	bodies, err := newSpool(dir)
 	if err != nil {
 		return nil, fmt.Errorf("spool archive: %w", err)
 	}
 	r := &reader{
 		dialect: d,
 		root:    newFolder(root),
+		folders: map[*tree.Node]*folder{},
+		bodies:  spool{bodies},
 		limits:  limits.orDefault(),
-		out:     bufio.NewWriterSize(spool, bufferSize),
+		out:     bufio.NewWriterSize(bodies, bufferSize),
 		buffer:  make([]byte, bufferSize),
 	}
 	in := &source{ctx: ctx, src: src}
@@ -63,34 +69,44 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 		err = fmt.Errorf("read archive: %w", in.failure)
 	}
 	if err != nil {
-		return nil, errors.Join(err, spool.Close())
+		return nil, errors.Join(err, bodies.Close())
 	}
-	r.root.sort()
-	return &Tree{spool: spool, root: r.root}, nil
+	for n, f := range r.folders {
+		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
+	}
+	return &Tree{Tree: &tree.Tree{Root: r.root}, spool: r.bodies}, nil
 }
 
 // newSpool makes a file that has no name any more, so that a crash leaves nothing behind either.
 func newSpool(dir string) (*os.File, error) {
-	spool, err := os.CreateTemp(dir, "archive-*")
+	file, err := os.CreateTemp(dir, "archive-*")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(spool.Name()); err != nil {
-		return nil, errors.Join(err, spool.Close())
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	return spool, nil
+	return file, nil
 }
 
 type reader struct {
 	dialect
 
-	root   *node
-	limits Limits
-	out    *bufio.Writer
-	buffer []byte
-	stream *boundedReader
-	files  int
-	bytes  int64
+	root    *tree.Node
+	folders map[*tree.Node]*folder
+	bodies  spool
+	limits  Limits
+	out     *bufio.Writer
+	buffer  []byte
+	stream  *boundedReader
+	files   int
+	bytes   int64
+}
+
+// folder is what is collected about a folder.
+type folder struct {
+	byName   map[string]*tree.Node
+	declared bool // it has an entry of its own
 }
 
 func (r *reader) read(src io.Reader) error {

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+
+	"sluice.dev/sluice/internal/tree"
 )
 
 // Mount shows a part of another tree at a place in a tree.
 type Mount struct {
 	// Tree is where the part comes from.
-	Tree fs.FS
+	Tree *tree.Tree
 	// From is the folder or the single file to show; empty means the whole tree. A ".." leads no further than to
 	// the root of the tree.
 	From string
@@ -24,16 +27,15 @@ type Mount struct {
 // The rules are those of a rename, which Flux's source-controller uses for spec.include: the error is ErrMount when
 // From names nothing, and when To is the root, a folder that exists, or a path through something that is no folder.
 // A file that exists gives way to a file, and is an ErrMount for a folder. Links are nowhere followed.
-func Overlay(base fs.FS, mounts ...Mount) (fs.FS, error) {
-	tree := base
+func Overlay(base *tree.Tree, mounts ...Mount) (*tree.Tree, error) {
+	laid := *base
 	for _, m := range mounts {
-		laid, err := lay(tree, m)
-		if err != nil {
+		var err error
+		if laid.Root, err = m.lay(laid.Root); err != nil {
 			return nil, fmt.Errorf("mount %q at %q: %w", m.From, m.To, err)
 		}
-		tree = laid
 	}
-	return tree, nil
+	return &laid, nil
 }
 
 // confine makes a path relative to the root of a tree without leaving it.
@@ -44,57 +46,64 @@ func confine(name string) string {
 	return root
 }
 
-func lay(below fs.FS, m Mount) (*layer, error) {
+func (m Mount) lay(below *tree.Node) (*tree.Node, error) {
 	from, to := confine(m.From), confine(m.To)
 	if to == root || strings.ContainsRune(to, 0) {
 		return nil, fmt.Errorf("%w: the place is the root of the tree", ErrMount)
 	}
-	source, found, err := lookUp(m.Tree, from)
+	source, err := lookUp(m.Tree.Root, from)
 	if err != nil {
 		return nil, err
 	}
-	if !found || !source.IsDir() && !source.IsRegular() {
+	if source == nil || !source.Mode.IsDir() && !source.Mode.IsRegular() {
 		return nil, fmt.Errorf("%w: %q names no file or folder", ErrMount, from)
 	}
-	place, found, err := lookUp(below, to)
+	place, err := lookUp(below, to)
 	if err != nil {
 		return nil, err
 	}
-	if found && (!place.IsRegular() || source.IsDir()) {
+	if place != nil && (!place.Mode.IsRegular() || source.Mode.IsDir()) {
 		return nil, fmt.Errorf("%w: %q exists already", ErrMount, to)
 	}
-	return &layer{below: below, tree: m.Tree, from: from, to: to, folder: source.IsDir()}, nil
+	return graft(below, to, source), nil
 }
 
-// lookUp finds the type of a path by way of listings, since opening it could follow a link. A path through
-// something that is no folder is an ErrMount.
-func lookUp(tree fs.FS, name string) (fs.FileMode, bool, error) {
-	dir, kind := root, fs.ModeDir
+// lookUp finds what a path leads to, nil where there is nothing. A path through something that is no folder is an
+// ErrMount.
+func lookUp(n *tree.Node, name string) (*tree.Node, error) {
 	if name == root {
-		return kind, true, nil
+		return n, nil
 	}
+	dir := root
 	for part := range strings.SplitSeq(name, "/") {
-		if !kind.IsDir() {
-			return 0, false, fmt.Errorf("%w: %q is no folder", ErrMount, dir)
+		if !n.Mode.IsDir() {
+			return nil, fmt.Errorf("%w: %q is no folder", ErrMount, dir)
 		}
-		entries, err := fs.ReadDir(tree, dir)
-		if err != nil {
-			return 0, false, fmt.Errorf("list %q: %w", dir, err)
+		place, found := n.Find(part)
+		if !found {
+			return nil, nil
 		}
-		entry := findEntry(entries, part)
-		if entry == nil {
-			return 0, false, nil
-		}
-		dir, kind = join(dir, part), entry.Type()
+		n, dir = n.Children[place], join(dir, part)
 	}
-	return kind, true, nil
+	return n, nil
 }
 
-func findEntry(entries []fs.DirEntry, name string) fs.DirEntry {
-	for _, entry := range entries {
-		if entry.Name() == name {
-			return entry
-		}
+// graft copies the folder with the source at a path beneath it, and shares all else with the folder.
+func graft(into *tree.Node, at string, source *tree.Node) *tree.Node {
+	grown := *into
+	grown.Children = slices.Clone(into.Children)
+	name, rest, deeper := strings.Cut(at, "/")
+	place, found := into.Find(name)
+	if !found {
+		grown.Children = slices.Insert(grown.Children, place, newFolder(name))
 	}
-	return nil
+	next := *source
+	if deeper {
+		next = *graft(grown.Children[place], rest, source)
+	}
+	next.Name = name
+	grown.Children[place] = &next
+	return &grown
 }
+
+func newFolder(name string) *tree.Node { return &tree.Node{Name: name, Mode: fs.ModeDir | folderMode} }

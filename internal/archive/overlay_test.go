@@ -3,6 +3,7 @@ package archive_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/tree"
 )
 
 func base() fstest.MapFS {
@@ -36,6 +38,33 @@ func included() fstest.MapFS {
 		"out":          {Data: []byte("/etc"), Mode: fs.ModeSymlink},
 	}
 }
+
+// planted is a tree with the entries of another file system.
+func planted(tb testing.TB, files fs.FS) *tree.Tree {
+	tb.Helper()
+	nodes := map[string]*tree.Node{}
+	check(tb, fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		check(tb, err)
+		nodes[name] = &tree.Node{Name: entry.Name(), Mode: info.Mode(), Size: info.Size(), Source: content{files, name}}
+		if above := nodes[path.Dir(name)]; name != "." {
+			above.Children = append(above.Children, nodes[name])
+		}
+		return nil
+	}))
+	return &tree.Tree{Root: nodes["."]}
+}
+
+// content is that of a file.
+type content struct {
+	files fs.FS
+	name  string
+}
+
+func (c content) Open(*tree.Node) (io.ReadCloser, error) { return c.files.Open(c.name) }
 
 func TestOverlay(t *testing.T) {
 	t.Parallel()
@@ -100,9 +129,9 @@ func TestOverlay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for i := range tc.mounts {
-				tc.mounts[i].Tree = included()
+				tc.mounts[i].Tree = planted(t, included())
 			}
-			tree, err := archive.Overlay(base(), tc.mounts...)
+			tree, err := archive.Overlay(planted(t, base()), tc.mounts...)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("%s\nwant %v, got %v", tc.reason, tc.err, err)
 			}
@@ -124,14 +153,14 @@ func TestOverlay(t *testing.T) {
 }
 
 // contents are the regular files of a tree.
-func contents(tb testing.TB, tree fs.FS) map[string]string {
+func contents(tb testing.TB, files fs.FS) map[string]string {
 	tb.Helper()
 	got := map[string]string{}
-	check(tb, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+	check(tb, fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		body, err := fs.ReadFile(tree, name)
+		body, err := fs.ReadFile(files, name)
 		got[name] = string(body)
 		return err
 	}))
@@ -140,13 +169,14 @@ func contents(tb testing.TB, tree fs.FS) map[string]string {
 
 func TestOverlayIsAFileSystem(t *testing.T) {
 	t.Parallel()
-	below, above := base(), included()
-	delete(below, "link")
-	delete(above, "out")
-	tree, err := archive.Overlay(below,
+	files, others := base(), included()
+	delete(files, "link")
+	delete(others, "out")
+	above := planted(t, others)
+	tree, err := archive.Overlay(planted(t, files),
 		archive.Mount{Tree: above, To: "x/y"},
 		archive.Mount{Tree: above, From: "run.sh", To: "x/run"},
-		archive.Mount{Tree: open(t, mustPack(t, sample(), nil)), From: "deploy", To: "x/y/deep/deploy"},
+		archive.Mount{Tree: open(t, mustPack(t, sample(), nil)).Tree, From: "deploy", To: "x/y/deep/deploy"},
 		archive.Mount{Tree: above, From: "top", To: "apps/a"},
 	)
 	check(t, err)
@@ -171,7 +201,7 @@ func TestOverlayEqualsRename(t *testing.T) {
 		dropLinks(t, other)
 		from, to := somePath(random), somePath(random)
 
-		tree, err := archive.Overlay(os.DirFS(dir), archive.Mount{Tree: os.DirFS(other), From: from, To: to})
+		tree, err := archive.Overlay(planted(t, os.DirFS(dir)), archive.Mount{Tree: planted(t, os.DirFS(other)), From: from, To: to})
 		got := map[string]string{}
 		if err == nil {
 			got = contents(t, tree)

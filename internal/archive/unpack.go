@@ -6,6 +6,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"sluice.dev/sluice/internal/tree"
 )
 
 func (r *reader) entry(header *tar.Header, body io.Reader) error {
@@ -89,72 +91,66 @@ func (r *reader) name(header *tar.Header) (string, error) {
 
 // folder declares a folder, which may have been made up for an entry before.
 func (r *reader) folder(name string) error {
-	n := r.root
-	if name != root {
-		dir, base := path.Split(name)
-		above, err := r.parent(dir)
-		if err != nil {
-			return err
-		}
-		if n, err = r.subfolder(above, base); err != nil {
-			return err
-		}
+	n, err := r.reach(name)
+	if err != nil {
+		return err
 	}
-	if n.declared && !r.repeats {
+	f := r.inside(n)
+	if f.declared && !r.repeats {
 		return errTaken()
 	}
-	n.declared = true
+	f.declared = true
 	return nil
 }
 
 func (r *reader) file(name string, header *tar.Header) error {
 	dir, base := path.Split(name)
-	above, err := r.parent(dir)
+	above, err := r.reach(strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return err
 	}
-	if _, taken := above.byName[base]; taken || name == root {
+	if _, taken := r.inside(above).byName[base]; taken || name == root {
 		return errTaken()
 	}
 	mode := normalMode(header.FileInfo().Mode())
-	return r.add(above, &node{name: strings.Clone(base), mode: mode, offset: r.bytes, size: header.Size})
+	return r.add(above, &tree.Node{Name: strings.Clone(base), Mode: mode, Size: header.Size, Source: r.bodies, At: r.bytes})
 }
 
-// parent finds the folder that dir names, making it up where it is missing.
-func (r *reader) parent(dir string) (*node, error) {
+// reach finds a folder, making it up where it is missing.
+func (r *reader) reach(name string) (*tree.Node, error) {
 	n := r.root
-	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
-		if part == "" {
-			break
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == root {
+			break // It is the root itself.
 		}
-		var err error
-		if n, err = r.subfolder(n, part); err != nil {
-			return nil, err
+		known, ok := r.inside(n).byName[part]
+		if !ok {
+			// A part of a path would keep all of it in memory.
+			known = newFolder(strings.Clone(part))
+			if err := r.add(n, known); err != nil {
+				return nil, err
+			}
 		}
+		if !known.Mode.IsDir() {
+			return nil, errTaken()
+		}
+		n = known
 	}
 	return n, nil
 }
 
-func (r *reader) subfolder(above *node, name string) (*node, error) {
-	if known, ok := above.byName[name]; ok {
-		if !known.IsDir() {
-			return nil, errTaken()
-		}
-		return known, nil
+func (r *reader) inside(n *tree.Node) *folder {
+	if r.folders[n] == nil {
+		r.folders[n] = &folder{byName: map[string]*tree.Node{}}
 	}
-	// A part of a path would keep all of it in memory.
-	n := newFolder(strings.Clone(name))
-	return n, r.add(above, n)
+	return r.folders[n]
 }
 
-func (r *reader) add(above, n *node) error {
+func (r *reader) add(above, n *tree.Node) error {
 	if r.files++; r.files > r.limits.MaxFiles {
 		return fmt.Errorf("%w: more than %d files and folders", ErrLimit, r.limits.MaxFiles)
 	}
-	if above.byName == nil {
-		above.byName = map[string]*node{}
-	}
-	above.byName[n.name] = n
+	r.inside(above).byName[n.Name] = n
 	r.stream.left += slackEntry
 	return nil
 }

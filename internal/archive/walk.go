@@ -72,19 +72,6 @@ func isName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// isPath is fs.ValidPath for names that need not be UTF-8.
-func isPath(name string) bool {
-	if name == root {
-		return true
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if !isName(part) {
-			return false
-		}
-	}
-	return true
-}
-
 func join(dir, name string) string {
 	if dir == root {
 		return name

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"sluice.dev/sluice/internal/tree"
 )
 
 // Commit is a fetched commit with all its files. Close it when the files are no longer needed.
@@ -21,7 +23,8 @@ type Commit struct {
 	// BytesReceived is what the server sent for it, packets and all.
 	BytesReceived int64
 
-	tree   *treeFS
+	tree   *tree.Tree
+	pack   *pack
 	closed context.CancelCauseFunc
 }
 
@@ -35,12 +38,12 @@ func (c *Commit) Subject() string {
 // and are not followed by Open, a submodule is an empty directory, and there is no directory without any of these in
 // it or below. The whole tree has been checked: it holds no name that leaves its directory or means .git. It is safe
 // for concurrent use until Close.
-func (c *Commit) Tree() fs.FS { return c.tree }
+func (c *Commit) Tree() *tree.Tree { return c.tree }
 
 // Close frees what the commit takes in memory or on disk. Files that are open fail from then on.
 func (c *Commit) Close() error {
 	c.closed(fs.ErrClosed)
-	return c.tree.pack.Close()
+	return c.pack.Close()
 }
 
 // commitHeader is what is read from a commit object.

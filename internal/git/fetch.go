@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/tree"
 )
 
 // maxAnswerExtra is what an answer may hold beside the pack: progress, the framing, shallow commits.
@@ -188,14 +189,15 @@ func (c *Client) openCommit(ctx context.Context, s *spool, r request) (*Commit, 
 	if err != nil {
 		return nil, err
 	}
-	root, err := readTree(ctx, p, header.tree, treeLimits{depth: o.MaxTreeDepth, files: o.MaxFiles})
-	if err != nil {
-		return nil, err
-	}
 	// The files are read after this fetch, until the commit is closed.
 	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
+	root, err := readTree(ctx, blobs{reading, p}, header.tree, treeLimits{depth: o.MaxTreeDepth, files: o.MaxFiles})
+	if err != nil {
+		closed(err)
+		return nil, err
+	}
 	return &Commit{
-		Hash: r.hash.String(), Message: header.message, CommitterTime: header.committer, closed: closed,
-		tree: &treeFS{reading: reading, pack: p, root: root, time: header.committer},
+		Hash: r.hash.String(), Message: header.message, CommitterTime: header.committer,
+		tree: &tree.Tree{Root: root, Time: header.committer}, pack: p, closed: closed,
 	}, nil
 }

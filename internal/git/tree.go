@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/tree"
 )
 
 const (
@@ -22,40 +23,20 @@ const (
 	maxLinkBytes = 4096
 )
 
-// node is an entry of the tree, with everything but content.
-type node struct {
-	name     string
-	mode     fs.FileMode
-	size     int64
-	object   int32 // index in the pack; noBase for a directory
-	children []*node
-}
-
-// child finds an entry by name.
-func (n *node) child(name string) *node {
-	place, found := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int {
-		return strings.Compare(c.name, name)
-	})
-	if !found {
-		return nil
-	}
-	return n.children[place]
-}
-
 // treeLimits bound one tree; see Options.
 type treeLimits struct{ depth, files int }
 
 // planter reads a whole tree and refuses all of it if anything in it is unsafe.
 type planter struct {
-	pack   *pack
+	blobs  blobs
 	limits treeLimits
 	files  int
 }
 
 // readTree checks and returns the tree below the root object.
-func readTree(ctx context.Context, p *pack, root plumbing.Hash, limits treeLimits) (*node, error) {
-	planter := &planter{pack: p, limits: limits}
-	top := &node{name: ".", mode: fs.ModeDir | 0o755}
+func readTree(ctx context.Context, b blobs, root plumbing.Hash, limits treeLimits) (*tree.Node, error) {
+	planter := &planter{blobs: b, limits: limits}
+	top := &tree.Node{Name: tree.Root, Mode: fs.ModeDir | 0o755}
 	if err := planter.fill(ctx, top, root, "", 0); err != nil {
 		return nil, err
 	}
@@ -65,15 +46,15 @@ func readTree(ctx context.Context, p *pack, root plumbing.Hash, limits treeLimit
 // fill reads the entries of a directory and of all below it. git sorts directories as if their names ended in a
 // slash; here entries are in the plain order that fs.ReadDir promises. Directories in which there is nothing but
 // directories are left out, as a checkout does not make them.
-func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at string, depth int) error {
+func (p *planter) fill(ctx context.Context, dir *tree.Node, hash plumbing.Hash, at string, depth int) error {
 	if depth > p.limits.depth {
 		return limitErrorf("%s is nested deeper than %d directories", transport.PrintableQuoted(at), p.limits.depth)
 	}
-	content, err := p.pack.loadMeta(ctx, hash, plumbing.TreeObject)
+	content, err := p.blobs.pack.loadMeta(ctx, hash, plumbing.TreeObject)
 	if err != nil {
 		return describe(at, err)
 	}
-	subtrees := map[*node]plumbing.Hash{}
+	subtrees := map[*tree.Node]plumbing.Hash{}
 	err = parseTree(content, func(entry treeEntry) error {
 		child, err := p.admit(entry)
 		if err != nil {
@@ -82,16 +63,16 @@ func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at st
 		if entry.mode.IsDir() {
 			subtrees[child] = entry.hash
 		}
-		dir.children = append(dir.children, child)
+		dir.Children = append(dir.Children, child)
 		return nil
 	})
 	if err != nil {
 		return describe(at, err)
 	}
-	slices.SortFunc(dir.children, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-	for i, child := range dir.children {
-		inside := below(at, child.name)
-		if i > 0 && dir.children[i-1].name == child.name {
+	slices.SortFunc(dir.Children, tree.Compare)
+	for i, child := range dir.Children {
+		inside := below(at, child.Name)
+		if i > 0 && dir.Children[i-1].Name == child.Name {
 			return describe(inside, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
 		}
 		if subtree, ok := subtrees[child]; ok {
@@ -100,15 +81,15 @@ func (p *planter) fill(ctx context.Context, dir *node, hash plumbing.Hash, at st
 			}
 		}
 	}
-	dir.children = slices.DeleteFunc(dir.children, func(child *node) bool {
+	dir.Children = slices.DeleteFunc(dir.Children, func(child *tree.Node) bool {
 		_, isTree := subtrees[child]
-		return isTree && len(child.children) == 0
+		return isTree && len(child.Children) == 0
 	})
 	return nil
 }
 
 // admit checks one entry by itself.
-func (p *planter) admit(entry treeEntry) (*node, error) {
+func (p *planter) admit(entry treeEntry) (*tree.Node, error) {
 	if reason := unsafeName(entry.name); reason != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
 	}
@@ -118,20 +99,31 @@ func (p *planter) admit(entry treeEntry) (*node, error) {
 	if p.files++; p.files > p.limits.files {
 		return nil, limitErrorf("tree has more than %d entries", p.limits.files)
 	}
-	n := &node{name: entry.name, mode: entry.mode, object: noBase}
+	n := &tree.Node{Name: entry.name, Mode: entry.mode, Source: p.blobs}
 	if entry.mode&(fs.ModeDir|fs.ModeIrregular) != 0 {
-		n.mode = fs.ModeDir | 0o755 // Directories are read next; of a submodule a checkout has an empty folder.
+		n.Mode = fs.ModeDir | 0o755 // Directories are read next; of a submodule a checkout has an empty folder.
 		return n, nil
 	}
-	index, err := p.pack.find(entry.hash, plumbing.BlobObject)
+	index, err := p.blobs.pack.find(entry.hash, plumbing.BlobObject)
 	if err != nil {
 		return nil, err
 	}
-	n.object, n.size = index, p.pack.objects[index].size
-	if entry.mode&fs.ModeSymlink != 0 && n.size > maxLinkBytes {
-		return nil, fmt.Errorf("%w: link target has %d bytes", ErrUnsafeTree, n.size)
+	n.At, n.Size = int64(index), p.blobs.pack.objects[index].size
+	if entry.mode&fs.ModeSymlink != 0 && n.Size > maxLinkBytes {
+		return nil, fmt.Errorf("%w: link target has %d bytes", ErrUnsafeTree, n.Size)
 	}
 	return n, nil
+}
+
+// blobs are the contents of a commit's files.
+type blobs struct {
+	reading context.Context // ends when the commit is closed; opening a file of an fs.FS gives none
+	pack    *pack
+}
+
+// Open implements tree.Source.
+func (b blobs) Open(n *tree.Node) (io.ReadCloser, error) {
+	return b.pack.open(b.reading, int32(n.At)) //nolint:gosec // The number of objects is limited.
 }
 
 // below joins without cleaning: an unsafe name must show as it is.

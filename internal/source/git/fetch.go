@@ -66,7 +66,7 @@ func (s *session) mounts(ctx context.Context, closers *[]func() error) ([]archiv
 			}
 		}
 		*closers = append(*closers, tree.Close)
-		mounts = append(mounts, archive.Mount{Tree: tree, From: include.FromPath, To: include.GetToPath()})
+		mounts = append(mounts, archive.Mount{Tree: tree.Tree, From: include.FromPath, To: include.GetToPath()})
 	}
 	return mounts, nil
 }
