@@ -174,9 +174,3 @@ func (l *lookup) complain(defaultChannel string) string {
 	}
 	return cut(broken)
 }
-
-// Settle implements kernel.Kind.
-func (*pointers) Settle(context.Context, *modulesv1.Module, lookup) error { return nil }
-
-// Finalize implements kernel.Kind.
-func (*pointers) Finalize(context.Context, *modulesv1.Module) error { return nil }

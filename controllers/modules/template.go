@@ -1,7 +1,6 @@
 package modules
 
 import (
-	"context"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,9 +45,3 @@ func (*templates) Table() status.Table {
 		modulesv1.OfferedCondition, modulesv1.ArtifactVerifiedCondition, modulesv1.ConflictCondition, modulesv1.InUseCondition,
 	}}
 }
-
-// Settle implements kernel.Kind.
-func (*templates) Settle(context.Context, *modulesv1.ModuleTemplate, finding) error { return nil }
-
-// Finalize implements kernel.Kind: a template may go at any time.
-func (*templates) Finalize(context.Context, *modulesv1.ModuleTemplate) error { return nil }

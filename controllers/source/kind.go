@@ -55,7 +55,10 @@ type kind[O kernel.Object] struct {
 	told   func(obj O, artifact storage.Artifact, title string) string
 }
 
-var _ kernel.Kind[*sourcev1.GitRepository, source.Outcome] = (*kind[*sourcev1.GitRepository])(nil)
+var (
+	_ kernel.Kind[*sourcev1.GitRepository, source.Outcome]  = (*kind[*sourcev1.GitRepository])(nil)
+	_ kernel.Owner[*sourcev1.GitRepository, source.Outcome] = (*kind[*sourcev1.GitRepository])(nil)
+)
 
 // New implements kernel.Kind.
 func (k *kind[O]) New() O { return k.new() }
@@ -178,7 +181,7 @@ func artifactOf(stored storage.Artifact) event.Artifact {
 	}
 }
 
-// Settle implements kernel.Kind: once status names the new artifact, superseded ones may go.
+// Settle implements kernel.Owner: once status names the new artifact, superseded ones may go.
 func (k *kind[O]) Settle(ctx context.Context, obj O, _ source.Outcome) error {
 	removed, err := k.shared.Pipeline.Store.Collect(ctx, k.object(obj))
 	if err != nil {
@@ -190,7 +193,7 @@ func (k *kind[O]) Settle(ctx context.Context, obj O, _ source.Outcome) error {
 	return nil
 }
 
-// Finalize implements kernel.Kind.
+// Finalize implements kernel.Owner.
 func (k *kind[O]) Finalize(ctx context.Context, obj O) error {
 	return k.shared.Pipeline.Store.Delete(ctx, k.object(obj))
 }

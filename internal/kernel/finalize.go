@@ -21,8 +21,10 @@ func (k *Kernel[O, R]) finalize(ctx context.Context, req ctrl.Request, obj O) (c
 			return result, err
 		}
 	}
-	if err := k.Kind.Finalize(ctx, obj); err != nil {
-		return ctrl.Result{}, fmt.Errorf("finalize: %w", err)
+	if owner, ok := k.Kind.(Owner[O, R]); ok {
+		if err := owner.Finalize(ctx, obj); err != nil {
+			return ctrl.Result{}, fmt.Errorf("finalize: %w", err)
+		}
 	}
 	before := clone(obj)
 	controllerutil.RemoveFinalizer(obj, k.Finalizer)

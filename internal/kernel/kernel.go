@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,9 +72,13 @@ type Kind[O Object, R any] interface {
 	Report(obj O, result R, err error) Report
 	// Events returns what is worth telling about a run, once its status is written.
 	Events(before, after O, result R, err error) []event.Event
+}
+
+// Owner is a kind whose objects own something outside the API server.
+type Owner[O Object, R any] interface {
 	// Settle runs after the status was written; say, to collect what is no longer referenced.
 	Settle(ctx context.Context, obj O, result R) error
-	// Finalize removes what obj owns outside the API server. It may be called again after it succeeded.
+	// Finalize removes what obj owns. It may be called again after it succeeded.
 	Finalize(ctx context.Context, obj O) error
 }
 
@@ -112,19 +115,11 @@ type Durations interface {
 
 // Kernel reconciles the objects of one kind.
 type Kernel[O Object, R any] struct {
-	Kind   Kind[O, R]
-	Client client.Client
+	Shell
+
+	Kind Kind[O, R]
 	// Finalizer is put on every object before any work is done for it; empty, on none.
 	Finalizer string
-	// FieldOwner is the field manager of all writes.
-	FieldOwner string
-	// RequeueDependency is the delay after a failure.Wait that names none.
-	RequeueDependency time.Duration
-	// Jitter spreads the interval.
-	Jitter    func(time.Duration) time.Duration
-	Clock     clock.PassiveClock
-	Events    Emitter
-	Durations Durations
 	// Turns share the workers.
 	Turns *Turns
 	// Backoff is the rate limiter of the controller.

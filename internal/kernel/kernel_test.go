@@ -134,18 +134,20 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 		t.Fatal(err)
 	}
 	b.kernel = &kernel.Kernel[*sourcev1.GitRepository, string]{
-		Kind: b.kind,
+		Kind: b.kind, Finalizer: finalizer, Backoff: kernel.NewBackoff(time.Millisecond, time.Minute),
+		Turns: kernel.NewTurns(2, func(req ctrl.Request) { b.called = append(b.called, req) }),
+	}
+	b.kernel.Shell = kernel.Shell{
 		Client: interceptor.NewClient(counting, interceptor.Funcs{
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 				b.writes++
 				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 			},
 		}),
-		Finalizer: finalizer, FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
+		FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
 		Clock:  clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
-		Events: b.events, Durations: noDurations{}, Turns: kernel.NewTurns(2, func(req ctrl.Request) { b.called = append(b.called, req) }),
-		Backoff: kernel.NewBackoff(time.Millisecond, time.Minute),
+		Events: b.events, Durations: noDurations{},
 	}
 	obj := &sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.NewNamespace(t), Name: "subject"},

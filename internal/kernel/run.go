@@ -61,8 +61,10 @@ func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O
 		return k.afterWrite(ctx, req, err)
 	}
 	k.tell(k.Kind.Events(r.before, r.obj, r.result, r.err))
-	if err := k.Kind.Settle(ctx, r.obj, r.result); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cleaning up after the reconcile failed; it is repeated with the next one")
+	if owner, ok := k.Kind.(Owner[O, R]); ok {
+		if err := owner.Settle(ctx, r.obj, r.result); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cleaning up after the reconcile failed; it is repeated with the next one")
+		}
 	}
 	return k.comeBack(ctx, req, r.obj, report, r.err)
 }

@@ -15,7 +15,7 @@ type Shell struct {
 	Events Emitter
 	// FieldOwner is the field manager of all writes to our own kinds, and to what is made for them.
 	FieldOwner string
-	// RequeueDependency is the delay before something missing is looked for again, should no watch tell of it.
+	// RequeueDependency is the delay after a failure.Wait that names none, should no watch tell of what is missing.
 	RequeueDependency time.Duration
 	// Jitter spreads the intervals of the objects.
 	Jitter    func(time.Duration) time.Duration
@@ -27,19 +27,7 @@ type Shell struct {
 
 // New puts the shell round a kind. Each kind has a backoff of its own, as objects of two kinds share names.
 func New[O Object, R any](s Shell, kind Kind[O, R], finalizer string, backoff *Backoff) *Kernel[O, R] {
-	return &Kernel[O, R]{
-		Kind:              kind,
-		Client:            s.Client,
-		Finalizer:         finalizer,
-		FieldOwner:        s.FieldOwner,
-		RequeueDependency: s.RequeueDependency,
-		Jitter:            s.Jitter,
-		Clock:             s.Clock,
-		Events:            s.Events,
-		Durations:         s.Durations,
-		Turns:             NewTurns(s.Workers, backoff.again),
-		Backoff:           backoff,
-	}
+	return &Kernel[O, R]{Shell: s, Kind: kind, Finalizer: finalizer, Turns: NewTurns(s.Workers, backoff.again), Backoff: backoff}
 }
 
 // ControllerOptions are what all controllers run with. Objects are taken in the order in which they become due: the

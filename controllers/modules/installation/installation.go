@@ -101,6 +101,7 @@ func (m *memory) asMade(in engine.Installation, inventory *modulesv1.Inventory) 
 
 var (
 	_ kernel.Kind[*modulesv1.ModuleInstallation, round]       = (*installations)(nil)
+	_ kernel.Owner[*modulesv1.ModuleInstallation, round]      = (*installations)(nil)
 	_ kernel.Dismantler[*modulesv1.ModuleInstallation, round] = (*installations)(nil)
 	_ kernel.Doer[*modulesv1.ModuleInstallation, round]       = (*installations)(nil)
 	_ kernel.Forgetter                                        = (*installations)(nil)
@@ -166,7 +167,7 @@ func (*installations) Table() status.Table {
 	}, SuspendedReason: modulesv1.SuspendedReason}
 }
 
-// Finalize implements kernel.Kind: everything was dismantled.
+// Finalize implements kernel.Owner: everything was dismantled.
 func (k *installations) Finalize(_ context.Context, obj *modulesv1.ModuleInstallation) error {
 	k.Forget(client.ObjectKeyFromObject(obj)) //nolint:contextcheck // What it ends does not live in a round.
 	return nil

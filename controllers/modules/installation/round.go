@@ -250,7 +250,7 @@ func (k *installations) hold(r *round, reason, message string) {
 	r.pending = pending
 }
 
-// Settle implements kernel.Kind: it watches what the installation waits for, and only while it waits.
+// Settle implements kernel.Owner: it watches what the installation waits for, and only while it waits.
 func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation, r round) error {
 	k.lookouts.Set(client.ObjectKeyFromObject(obj), r.awaited) //nolint:contextcheck // The watches outlive the round.
 	return nil
