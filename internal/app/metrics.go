@@ -9,6 +9,7 @@ import (
 
 	fluxmetrics "github.com/fluxcd/pkg/runtime/metrics"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ import (
 // metrics are what the process measures of itself, beside what controller-runtime does. docs/operations.md lists them.
 type metrics struct {
 	flux     *fluxmetrics.Recorder
+	own      *prometheus.Registry
 	scheme   *runtime.Scheme
 	stages   *prometheus.HistogramVec
 	runs     *prometheus.CounterVec
@@ -42,65 +44,55 @@ type metrics struct {
 }
 
 func newMetrics(scheme *runtime.Scheme) *metrics {
+	own := prometheus.NewRegistry()
+	auto := promauto.With(own)
+	counter := func(name, help string) prometheus.Counter {
+		return auto.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return auto.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	durations := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		buckets := prometheus.ExponentialBucketsRange(0.001, 300, 12)
+		return auto.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	return &metrics{
-		flux:   fluxmetrics.NewRecorder(),
-		scheme: scheme,
-		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "sluice_source_stage_duration_seconds",
-			Help:    "Time spent in one stage of a source reconcile: resolve is the probe of upstream, archive includes storing.",
-			Buckets: prometheus.ExponentialBucketsRange(0.001, 300, 12),
-		}, []string{"kind", "stage"}),
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_source_runs_total",
-			Help: "Successful source reconciles by result: unchanged ones found everything in place.",
-		}, []string{"kind", "result"}),
-		artifact: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "sluice_artifact_size_bytes",
-			Help: "Size of the current artifact of an object.",
+		flux: fluxmetrics.NewRecorder(), own: own, scheme: scheme,
+
+		stages: durations("sluice_source_stage_duration_seconds",
+			"Time spent in one stage of a source reconcile: resolve is the probe of upstream, archive includes storing.", "kind", "stage"),
+		runs: counters("sluice_source_runs_total",
+			"Successful source reconciles by result: unchanged ones found everything in place.", "kind", "result"),
+		artifact: auto.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sluice_artifact_size_bytes", Help: "Size of the current artifact of an object.",
 		}, []string{"kind", "namespace", "name"}),
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_upstream_received_bytes_total",
-			Help: "Bytes received from upstreams.",
-		}, []string{"protocol"}),
-		stored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_storage_bytes", Help: "Bytes of all stored artifacts; shared ones count once."}),
-		files:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_storage_artifacts", Help: "Number of distinct stored artifacts."}),
-		damaged: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_storage_damaged_total", Help: "Stored artifacts that no longer matched their digest and were dropped."}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_artifact_requests_total",
-			Help: "Requests to the artifact server.",
-		}, []string{"method", "code"}),
-		sent: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_artifact_sent_bytes_total", Help: "Bytes of artifacts sent to consumers."}),
-		serving: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "sluice_artifact_request_duration_seconds",
-			Help:    "Time to answer a request to the artifact server.",
+		received: counters("sluice_upstream_received_bytes_total", "Bytes received from upstreams.", "protocol"),
+		stored:   gauge("sluice_storage_bytes", "Bytes of all stored artifacts; shared ones count once."),
+		files:    gauge("sluice_storage_artifacts", "Number of distinct stored artifacts."),
+		damaged:  counter("sluice_storage_damaged_total", "Stored artifacts that no longer matched their digest and were dropped."),
+		requests: counters("sluice_artifact_requests_total", "Requests to the artifact server.", "method", "code"),
+		sent:     counter("sluice_artifact_sent_bytes_total", "Bytes of artifacts sent to consumers."),
+		serving: auto.NewHistogram(prometheus.HistogramOpts{
+			Name: "sluice_artifact_request_duration_seconds", Help: "Time to answer a request to the artifact server.",
 			Buckets: prometheus.ExponentialBucketsRange(0.0005, 60, 10),
 		}),
-		actions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "sluice_installation_action_duration_seconds",
-			Help:    "Time spent in one action for a module installation, such as apply, heal or prune, by result.",
-			Buckets: prometheus.ExponentialBucketsRange(0.001, 300, 12),
-		}, []string{"action", "result"}),
-		renders: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_installation_renders_total", Help: "Releases that were rendered, rather than known from before.",
-		}, []string{"result"}),
-		downloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_artifact_downloads_total", Help: "Artifacts that installations asked for: cached ones were there already.",
-		}, []string{"result"}),
-		fetched: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_artifact_fetched_bytes_total", Help: "Bytes of artifacts downloaded for installations."}),
-		cached:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_artifact_cache_bytes", Help: "Bytes of unpacked artifacts kept for installations."}),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sluice_member_calls_total", Help: "Requests to the API server for the objects of installations.",
-		}, []string{"verb"}),
+
+		actions: durations("sluice_installation_action_duration_seconds",
+			"Time spent in one action for a module installation, such as apply, heal or prune, by result.", "action", "result"),
+		renders:   counters("sluice_installation_renders_total", "Releases that were rendered, rather than known from before.", "result"),
+		downloads: counters("sluice_artifact_downloads_total", "Artifacts that installations asked for: cached ones were there already.", "result"),
+		fetched:   counter("sluice_artifact_fetched_bytes_total", "Bytes of artifacts downloaded for installations."),
+		cached:    gauge("sluice_artifact_cache_bytes", "Bytes of unpacked artifacts kept for installations."),
+		calls:     counters("sluice_member_calls_total", "Requests to the API server for the objects of installations.", "verb"),
 	}
 }
 
 // register adds all metrics to the registry, and those of the other collectors.
 func (m *metrics) register(registry prometheus.Registerer, others ...prometheus.Collector) error {
-	own := []prometheus.Collector{
-		m.stages, m.runs, m.artifact, m.received, m.stored, m.files, m.damaged, m.requests, m.sent, m.serving,
-		m.actions, m.renders, m.downloads, m.fetched, m.cached, m.calls,
-	}
-	for _, collector := range slices.Concat(own, m.flux.Collectors(), others) {
+	for _, collector := range slices.Concat(m.flux.Collectors(), others, []prometheus.Collector{m.own}) {
 		if err := registry.Register(collector); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 // Recorder is what the sink needs of client-go's event recorder.
@@ -40,51 +44,53 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	orDefault(&o.QueueSize, 1024)
-	orDefault(&o.QueueBytes, 16<<20)
-	orDefault(&o.DrainTimeout, 5*time.Second)
-	orDefault(&o.Attempts, 5)
-	orDefault(&o.AttemptTimeout, 5*time.Second)
-	orDefault(&o.PostTimeout, 30*time.Second)
-	orDefault(&o.RetryWait, time.Second)
+	o.QueueSize = cmp.Or(o.QueueSize, 1024)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Second)
+	o.Attempts = cmp.Or(o.Attempts, 5)
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, 5*time.Second)
+	o.PostTimeout = cmp.Or(o.PostTimeout, 30*time.Second)
+	o.RetryWait = cmp.Or(o.RetryWait, time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return o
 }
 
-func orDefault[T int | time.Duration](value *T, fallback T) {
-	if *value <= 0 {
-		*value = fallback
-	}
-}
-
 // postWorkers are the posts under way at once. They are of different objects, so that one that hangs holds up neither
 // the order of another's events nor their delivery.
 const postWorkers = 4
 
-// Sink delivers events in the background. It is a prometheus.Collector.
+// Sink delivers events in the background. It collects what it counts of them.
 type Sink struct {
+	prometheus.Collector
+	counters
+
 	options  Options
 	receiver *receiver // nil without an address
 	queues   map[string]*queue
-	counters counters
 }
 
 // New makes a sink. Events may be emitted at once; they wait until Run delivers them. The error is about the address.
 func New(o Options) (*Sink, error) {
-	s := &Sink{options: o.withDefaults(), queues: make(map[string]*queue), counters: newCounters()}
+	measured := newCounters()
+	s := &Sink{Collector: measured.registry, counters: measured, options: o.withDefaults(), queues: make(map[string]*queue)}
 	if o.Recorder != nil {
-		s.queues[readerKubernetes] = newQueue(s.options.QueueSize, s.options.QueueBytes)
+		s.listen(readerKubernetes)
 	}
 	if o.EventsAddr != "" {
 		var err error
 		if s.receiver, err = newReceiver(s.options); err != nil {
 			return nil, err
 		}
-		s.queues[readerReceiver] = newQueue(s.options.QueueSize, s.options.QueueBytes)
+		s.listen(readerReceiver)
 	}
 	return s, nil
+}
+
+func (s *Sink) listen(reader string) {
+	s.queues[reader] = newQueue(s.options.QueueSize, s.options.QueueBytes)
+	s.watch(reader, s.queues[reader])
 }
 
 // Emit queues an event and returns at once; it cannot fail. When a reader's queue is full, the oldest events in it
@@ -92,7 +98,7 @@ func New(o Options) (*Sink, error) {
 // with that.
 func (s *Sink) Emit(e Event) {
 	e.Message = clean(e.Message)
-	s.counters.emitted.WithLabelValues(string(e.Type)).Inc()
+	s.emitted.WithLabelValues(string(e.Type)).Inc()
 	now := s.options.Clock.Now()
 	for reader, q := range s.queues {
 		if e.Trace && reader == readerReceiver {
@@ -104,9 +110,9 @@ func (s *Sink) Emit(e Event) {
 
 func (s *Sink) count(reader string, f fate) {
 	if f.merged {
-		s.counters.merged.WithLabelValues(reader).Inc()
+		s.merged.WithLabelValues(reader).Inc()
 	}
-	s.counters.dropped.WithLabelValues(reader).Add(float64(f.dropped))
+	s.dropped.WithLabelValues(reader).Add(float64(f.dropped))
 	if f.overflow {
 		s.options.Logger.Info("events are dropped: the reader is slower than the news", "reader", reader)
 	}
@@ -144,7 +150,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	case <-delivered:
 	case <-deadline.C():
 		for reader, q := range s.queues {
-			s.counters.dropped.WithLabelValues(reader).Add(float64(q.discard()))
+			s.dropped.WithLabelValues(reader).Add(float64(q.discard()))
 		}
 		// A recorder that hangs cannot be broken off, so it is not waited for.
 		stopPosting()
@@ -167,7 +173,7 @@ func work(q *queue, deliver func(queued)) {
 func (s *Sink) record(item queued) {
 	// The recorder keeps the map, which the receiver's worker may be reading.
 	s.options.Recorder.AnnotatedEventf(&item.Object, maps.Clone(item.Metadata), string(item.Type), item.Reason, "%s",
-		cut(item.Message, maxKubernetesMessage))
+		printable.Cut(item.Message, maxKubernetesMessage))
 }
 
 // errTooSlow ends a post that used up the time one event is given.
@@ -183,10 +189,10 @@ func (s *Sink) post(ctx context.Context, item queued) {
 
 	answer, err := s.receiver.post(ctx, item)
 	if err != nil {
-		s.counters.postErrors.Inc()
+		s.postErrors.Inc()
 		s.options.Logger.Error(err, "event not posted", "kind", item.Object.Kind,
 			"namespace", item.Object.Namespace, "name", item.Object.Name, "reason", item.Reason)
 		return
 	}
-	s.counters.posted.WithLabelValues(answer).Inc()
+	s.posted.WithLabelValues(answer).Inc()
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/printable"
 )
 
 const (
@@ -15,8 +16,6 @@ const (
 	// maxReceiverMessage is the longest message in event.toolkit.fluxcd.io/v1beta1; counted here in bytes, which is
 	// never more than the characters the schema counts.
 	maxReceiverMessage = 39000
-
-	ellipsis = "…"
 )
 
 // clean makes a message safe to print and to pass on: texts from outside (servers' answers, commit subjects) end up in
@@ -24,7 +23,7 @@ const (
 // reading direction are written as escapes, and so are bytes that are not UTF-8. URLs lose what may be secret in them;
 // no secret should get this far.
 func clean(message string) string {
-	message = strings.TrimSpace(cut(message, maxReceiverMessage))
+	message = strings.TrimSpace(printable.Cut(message, maxReceiverMessage))
 	message = credential.Redact(message)
 	if strings.IndexFunc(message, unprintable) < 0 && utf8.ValidString(message) {
 		return message
@@ -40,21 +39,9 @@ func clean(message string) string {
 		}
 		message = message[size:]
 	}
-	return cut(b.String(), maxReceiverMessage)
+	return printable.Cut(b.String(), maxReceiverMessage)
 }
 
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
-}
-
-// cut shortens text to at most limit bytes, between two characters, and shows that it did.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
 }

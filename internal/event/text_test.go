@@ -39,20 +39,6 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestCutEndsBetweenCharacters(t *testing.T) {
-	t.Parallel()
-	text := strings.Repeat("ä", 600)
-	for limit := 1000; limit < 1010; limit++ {
-		got := cut(text, limit)
-		if len(got) > limit || len(got) < limit-2 || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
-			t.Errorf("cut to %d: got %d bytes ending in %q", limit, len(got), got[len(got)-6:])
-		}
-	}
-	if got := cut("short", 5); got != "short" {
-		t.Errorf("text that fits was changed to %q", got)
-	}
-}
-
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\x1b[31m", "https://a:b@c", "\xff\xfe", strings.Repeat("\x00", 20000)} {
 		f.Add(seed)
