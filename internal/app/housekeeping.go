@@ -2,13 +2,11 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +33,6 @@ type housekeeping struct {
 	reader, cached client.Reader
 	scrub          time.Duration
 	metrics        *metrics
-	clock          clock.WithTicker
 	log            logr.Logger
 	// gone holds when an object that has artifacts was first seen to be gone.
 	gone map[storage.Object]time.Time
@@ -44,13 +41,13 @@ type housekeeping struct {
 }
 
 func newHousekeeping(mgr ctrl.Manager, options Options, store *local.Store, m *metrics, log logr.Logger) (*housekeeping, error) {
-	selector, err := labels.Parse(options.WatchLabelSelector)
+	selector, err := options.selector()
 	if err != nil {
-		return nil, fmt.Errorf("--watch-label-selector: %w", err)
+		return nil, err
 	}
 	return &housekeeping{
 		store: store, reader: mgr.GetAPIReader(), cached: mgr.GetClient(), scrub: options.ScrubInterval, metrics: m,
-		clock: clock.RealClock{}, log: log, selector: selector, gone: map[storage.Object]time.Time{},
+		log: log, selector: selector, gone: map[storage.Object]time.Time{},
 	}, nil
 }
 
@@ -58,22 +55,18 @@ func newHousekeeping(mgr ctrl.Manager, options Options, store *local.Store, m *m
 func (h *housekeeping) Start(ctx context.Context) error {
 	h.sweep(ctx)
 	h.measure(ctx)
-	sweep, usage := h.clock.NewTicker(sweepInterval), h.clock.NewTicker(usageInterval)
-	defer sweep.Stop()
-	defer usage.Stop()
+	sweep, usage := time.Tick(sweepInterval), time.Tick(usageInterval)
 	var scrub <-chan time.Time
 	if h.scrub > 0 {
-		ticker := h.clock.NewTicker(h.scrub)
-		defer ticker.Stop()
-		scrub = ticker.C()
+		scrub = time.Tick(h.scrub)
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-sweep.C():
+		case <-sweep:
 			h.sweep(ctx)
-		case <-usage.C():
+		case <-usage:
 			h.measure(ctx)
 		case <-scrub:
 			h.check(ctx)
@@ -91,10 +84,10 @@ func (h *housekeeping) sweep(ctx context.Context) {
 		}
 		since, known := h.gone[object]
 		if !known {
-			since = h.clock.Now()
+			since = time.Now()
 		}
 		gone[object] = since
-		return h.clock.Since(since) < orphanGrace
+		return time.Since(since) < orphanGrace
 	}
 	removed, err := h.store.SweepOrphans(ctx, alive, 0)
 	h.gone = gone
@@ -123,8 +116,8 @@ func (h *housekeeping) exists(ctx context.Context, object storage.Object, uid st
 
 // kindOf finds the kind of an object that has artifacts. One that no controller here has left may belong to a newer
 // version of the program.
-func kindOf(object storage.Object) (controllers.Known, bool) {
-	for _, kind := range controllers.Kinds() {
+func kindOf(object storage.Object) (kind controllers.Known, known bool) {
+	for _, kind = range controllers.Kinds() {
 		if kind.Dir == object.Kind {
 			return kind, true
 		}

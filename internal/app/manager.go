@@ -6,7 +6,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,14 +27,10 @@ const controllerName = "source-controller"
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register Kubernetes types: %w", err)
-	}
-	if err := sourcev1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register source types: %w", err)
-	}
-	if err := modulesv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register module types: %w", err)
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
 	}
 	return scheme, nil
 }
@@ -59,9 +54,9 @@ func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	selector, err := labels.Parse(options.WatchLabelSelector)
+	selector, err := options.selector()
 	if err != nil {
-		return nil, fmt.Errorf("--watch-label-selector: %w", err)
+		return nil, err
 	}
 	watched := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
 	for _, kind := range controllers.Kinds() {

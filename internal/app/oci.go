@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -63,7 +64,7 @@ func newCredentials(reader client.Client, options Options) auth.Secrets {
 	return auth.New(reader, auth.Options{
 		ObjectLevelWorkloadIdentity: options.enabled(gateObjectLevelWorkloadIdentity),
 		Tokens:                      reader,
-		MaxTokens:                   options.tokenCacheSize(),
+		MaxTokens:                   cmp.Or(options.TokenCacheSize, -1), // There, zero is the default and less keeps nothing.
 		MaxTokenDuration:            options.TokenCacheDuration,
 	})
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"sluice.dev/sluice/controllers/source"
 )
@@ -186,12 +188,13 @@ var gates = []string{gateObjectLevelWorkloadIdentity} //nolint:gochecknoglobals 
 
 func (o *Options) enabled(gate string) bool { return o.FeatureGates[gate] == "true" }
 
-// tokenCacheSize is the flag as the cache spells it: there, zero is the default and less keeps nothing.
-func (o *Options) tokenCacheSize() int {
-	if o.TokenCacheSize == 0 {
-		return -1
+// selector is what --watch-label-selector selects.
+func (o *Options) selector() (labels.Selector, error) {
+	selector, err := labels.Parse(o.WatchLabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("--watch-label-selector: %w", err)
 	}
-	return o.TokenCacheSize
+	return selector, nil
 }
 
 // denied are the address ranges of --egress-deny.
@@ -208,12 +211,7 @@ func (o *Options) denied() ([]netip.Prefix, error) {
 }
 
 // retentionTTL is the flag as the retention policy spells it: there, zero is the default and less keeps nothing.
-func (o *Options) retentionTTL() time.Duration {
-	if o.RetentionTTL == 0 {
-		return -1
-	}
-	return o.RetentionTTL
-}
+func (o *Options) retentionTTL() time.Duration { return cmp.Or(o.RetentionTTL, -1) }
 
 // advertised is where consumers reach the artifact server: the flag, or what --storage-addr says, with this host's
 // name where that names no host.

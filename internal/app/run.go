@@ -41,7 +41,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	var closers closers
+	var stops []func() error
 	for _, plane := range []struct {
 		name  string
 		setup func(context.Context, ctrl.Manager, Options, parts) (func() error, error)
@@ -53,7 +53,7 @@ func Run(ctx context.Context, options Options) error {
 		if err != nil {
 			return err
 		}
-		closers = append(closers, stop)
+		stops = append(stops, stop)
 	}
 	if err := measured.register(ctrlmetrics.Registry, sink); err != nil {
 		return err
@@ -65,15 +65,9 @@ func Run(ctx context.Context, options Options) error {
 		// Reconciles may still be running, when the lease was lost. Exiting ends them; until then they keep the store.
 		return fmt.Errorf("run the manager: %w", err)
 	}
-	return closers.close()
-}
-
-// closers give up what the planes hold, once nothing runs any more.
-type closers []func() error
-
-func (c closers) close() error {
+	// Once nothing runs any more, the planes give up what they hold.
 	var errs []error
-	for _, stop := range c {
+	for _, stop := range stops {
 		errs = append(errs, stop())
 	}
 	return errors.Join(errs...)
@@ -121,12 +115,7 @@ func setupSourcePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 	if err := mgr.AddReadyzCheck("artifact-server", server.ready); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	return func() error {
-		if err := store.Close(); err != nil {
-			return fmt.Errorf("close the storage: %w", err)
-		}
-		return nil
-	}, nil
+	return store.Close, nil
 }
 
 // startWith runs the manager, and the sink for as long as the manager's reconciles can emit events, and then until the

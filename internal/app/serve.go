@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log" //nolint:depguard // net/http reports through it; what it says goes on to the structured log.
+	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -79,7 +79,7 @@ func (s *artifactServer) Start(ctx context.Context) error {
 	s.serving.Store(true)
 	defer s.serving.Store(false)
 	httpServer := server.NewServer(s.address, s.handler, s.options)
-	httpServer.ErrorLog = log.New(logWriter{s.log}, "", 0)
+	httpServer.ErrorLog = slog.NewLogLogger(logr.ToSlogHandler(s.log), slog.Level(-1))
 	return server.Serve(ctx, httpServer, s.listener, s.options)
 }
 
@@ -89,13 +89,4 @@ func (s *artifactServer) ready(*http.Request) error {
 		return errors.New("artifacts are not being served")
 	}
 	return nil
-}
-
-// logWriter passes what net/http logs to the structured log.
-type logWriter struct{ log logr.Logger }
-
-// Write implements io.Writer.
-func (w logWriter) Write(line []byte) (int, error) {
-	w.log.V(1).Info("http server", "says", string(line))
-	return len(line), nil
 }

@@ -11,7 +11,6 @@ import (
 
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/archive"
-	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
@@ -48,23 +47,11 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err != nil {
 		return err
 	}
-	credentials := newCredentials(mgr.GetClient(), options)
-	if err := setupGit(ctx, mgr, options, p, connections, credentials, limits); err != nil {
-		return fmt.Errorf("set up the GitRepository controller: %w", err)
-	}
-	if err := setupOCI(mgr, options, p, connections, credentials, limits); err != nil {
-		return fmt.Errorf("set up the OCIRepository controller: %w", err)
-	}
-	return nil
-}
-
-func setupGit(
-	ctx context.Context, mgr ctrl.Manager, options Options, p parts, connections *transport.Factory, credentials auth.Secrets, limits archive.Limits,
-) error {
-	shared, err := newShared(mgr, options, p, limits)
+	address, err := options.advertised()
 	if err != nil {
 		return err
 	}
+	credentials := newCredentials(mgr.GetClient(), options)
 	upstream, err := newGitClient(connections, options, p.metrics)
 	if err != nil {
 		return err
@@ -78,21 +65,19 @@ func setupGit(
 	if err != nil {
 		return err
 	}
-	return controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake[controllers.GitRepositoryDir])
-}
-
-func setupOCI(
-	mgr ctrl.Manager, options Options, p parts, connections *transport.Factory, credentials auth.Secrets, limits archive.Limits,
-) error {
-	shared, err := newShared(mgr, options, p, limits)
+	shared := newShared(mgr, options, p, address, limits)
+	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
+		return fmt.Errorf("set up the GitRepository controller: %w", err)
+	}
+	images, err := newOCIOpener(connections, credentials, options, limits, p.metrics)
 	if err != nil {
 		return err
 	}
-	opener, err := newOCIOpener(connections, credentials, options, limits, p.metrics)
-	if err != nil {
-		return err
+	shared = newShared(mgr, options, p, address, limits)
+	if err := controllers.SetupOCIRepository(mgr, shared, images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
+		return fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}
-	return controllers.SetupOCIRepository(mgr, shared, opener, p.rebuild.wake[controllers.OCIRepositoryDir])
+	return nil
 }
 
 // newTransport makes what all connections to upstreams go through.
@@ -130,11 +115,7 @@ func newGitClient(connections *transport.Factory, options Options, m *metrics) (
 }
 
 // newShared makes what the controllers of a kind work with. Each kind has its own slots and its own delays.
-func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits) (controllers.Shared, error) {
-	address, err := options.advertised()
-	if err != nil {
-		return controllers.Shared{}, err
-	}
+func newShared(mgr ctrl.Manager, options Options, p parts, address controllers.Address, limits archive.Limits) controllers.Shared {
 	return controllers.Shared{
 		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
 		Pipeline: &source.Pipeline{
@@ -143,7 +124,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits
 		},
 		Address: address,
 		Backoff: options.backoff(),
-	}, nil
+	}
 }
 
 // newShell makes what the controllers of all kinds work with. Each kind looks at so many objects for each that is fetched.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Validate tells what is wrong with the options, all of it at once, naming the flags.
@@ -73,11 +72,9 @@ func (o *Options) validateWork() error {
 	for _, host := range o.OCITokenHosts {
 		p.refuse(host == "" || strings.ContainsAny(host, "/@* "), "--oci-token-hosts: %q is no host name", host)
 	}
-	_, err := labels.Parse(o.WatchLabelSelector)
-	p.refuse(err != nil, "--watch-label-selector: %w", err)
-	_, err = o.denied()
-	p.refuse(err != nil, "%w", err)
-	return errors.Join(p...)
+	_, selectorErr := o.selector()
+	_, deniedErr := o.denied()
+	return errors.Join(append(p, selectorErr, deniedErr)...)
 }
 
 func (o *Options) validateProcess() error {
@@ -95,7 +92,7 @@ func (o *Options) validateProcess() error {
 }
 
 func (l *Limits) validate() error {
-	var errs []error
+	var p problems
 	for name, value := range map[string]int64{
 		"git-max-pack-bytes": l.GitPackBytes, "git-max-object-bytes": l.GitObjectBytes, "git-max-unpacked-bytes": l.GitUnpackedBytes,
 		"git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
@@ -106,9 +103,7 @@ func (l *Limits) validate() error {
 		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
 		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),
 	} {
-		if value < 1 {
-			errs = append(errs, fmt.Errorf("--%s: must be at least 1, not %d", name, value))
-		}
+		p.refuse(value < 1, "--%s: must be at least 1, not %d", name, value)
 	}
-	return errors.Join(errs...)
+	return errors.Join(p...)
 }
