@@ -16,9 +16,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
-// fewestGivingPoints is at how many points the program has to be killed while it gives objects up.
-const fewestGivingPoints = 24
-
 // giving is a killing of a program that prunes, hands over and lets go.
 type giving struct {
 	*moduleKilling
@@ -68,7 +65,8 @@ func TestModuleKilledWhileItGivesUpObjects(t *testing.T) {
 	k.names = []string{"one", "two"}
 	k.release("3.0.0", givenFiles())
 	const shared, extras = "shared", "extra-.*"
-	for k.struck < fewestGivingPoints && k.tried < 4*fewestGivingPoints {
+	fewest := fewestPoints(8, 24)
+	for k.struck < fewest && k.tried < 4*fewest {
 		k.install("one", byVersion("3.0.0"), without())
 		k.install("two", byVersion("3.0.0"), without(shared))
 		k.become("one", append(givenMembers("one", true), "ConfigMap/shared")...)
@@ -99,8 +97,8 @@ func TestModuleKilledWhileItGivesUpObjects(t *testing.T) {
 		k.same("let go", "settings-one", "settings-two", "shared")
 		k.bare("settings-one", "settings-two", "shared")
 	}
-	if t.Logf("killed at %d points", k.struck); k.struck < fewestGivingPoints {
-		t.Errorf("killed at %d points, want at least %d", k.struck, fewestGivingPoints)
+	if t.Logf("killed at %d points", k.struck); k.struck < fewest {
+		t.Errorf("killed at %d points, want at least %d", k.struck, fewest)
 	}
 }
 
