@@ -62,13 +62,11 @@ func (b *stagedBodies) expire(now time.Time) {
 func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	defer s.digests.lock(staged.Digest)()
 	blob := blobPath(staged.Digest)
-	have, err := s.openIntact(blob, storage.Artifact{Digest: staged.Digest, Size: staged.Size})
-	if have != nil {
-		defer have.Close()
+	have, err := s.holds(blob, storage.Artifact{Digest: staged.Digest, Size: staged.Size})
+	if err != nil {
+		return err
 	}
-	switch {
-	case err == nil:
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
+	if !have {
 		// The digest guard is held, so the new file gets its name before anyone can look at it.
 		if err := s.disk.place(tmp, blob); err != nil {
 			return errors.Join(err, s.disk.remove(blob)) // It may have its name already.
@@ -76,8 +74,6 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 		if err := s.trust(blob, staged.Digest); err != nil {
 			return errors.Join(err, s.disk.remove(blob))
 		}
-	default:
-		return err
 	}
 	s.staged.add(staged.Digest, s.options.Now())
 	return nil

@@ -30,7 +30,7 @@ func (s *Store) beginWriting() error {
 			return fmt.Errorf("lock storage: %w", err)
 		}
 		if inPlace {
-			return s.repair()
+			return s.prepare()
 		}
 		// A lock on a file that has lost its name keeps nobody out.
 		if err := s.lock.drop(); err != nil {
@@ -41,8 +41,13 @@ func (s *Store) beginWriting() error {
 	if err != nil {
 		return fmt.Errorf("lock storage: %w", err)
 	}
-	if err := s.prepare(); err != nil {
-		return errors.Join(fmt.Errorf("prepare storage: %w", err), file.Close())
+	// Whatever lies in tmp was left by a process that is gone.
+	err = s.prepare()
+	if err == nil {
+		err = s.disk.sweepTmp()
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
 	}
 	s.lock.file = file
 	return nil
@@ -82,30 +87,16 @@ func (s *Store) lockInPlace() (bool, error) {
 	return os.SameFile(held, named), nil
 }
 
-// prepare runs with the lock just taken: whatever lies in tmp was left by a process that is gone.
+// prepare makes those of the storage's own folders that are not there, or not any more.
 func (s *Store) prepare() error {
-	for _, dir := range s.ownFolders() {
-		if err := s.disk.mkdirAll(dir); err != nil {
-			return err
-		}
-	}
-	return s.disk.sweepTmp()
-}
-
-// repair makes those of the storage's own folders again that are gone although the lock is not.
-func (s *Store) repair() error {
-	for _, dir := range s.ownFolders() {
+	for _, dir := range []string{tmpDir, path.Join(blobsDir, s.options.Algorithm.String()), recordsDir} {
 		if _, err := s.disk.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 			if err := s.disk.mkdirAll(dir); err != nil {
-				return fmt.Errorf("repair storage: %w", err)
+				return fmt.Errorf("prepare storage: %w", err)
 			}
 		}
 	}
 	return nil
-}
-
-func (s *Store) ownFolders() []string {
-	return []string{tmpDir, path.Join(blobsDir, s.options.Algorithm.String()), recordsDir}
 }
 
 // isWriter tells whether this store has the lock. A mere reader removes nothing.

@@ -74,19 +74,15 @@ func (s *Store) expose(artifact storage.Artifact) error {
 	if err := s.disk.mkdirAll(dir); err != nil {
 		return err
 	}
-	have, err := s.openIntact(artifact.Path, artifact)
-	if have != nil {
-		defer have.Close()
-	}
-	switch {
-	case err == nil:
-		// It may be there since a crash that came before the folder was durable.
-		return s.disk.syncDir(dir)
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
-		return s.linkBlob(artifact)
-	default:
+	have, err := s.holds(artifact.Path, artifact)
+	if err != nil {
 		return err
 	}
+	if have {
+		// It may be there since a crash that came before the folder was durable.
+		return s.disk.syncDir(dir)
+	}
+	return s.linkBlob(artifact)
 }
 
 func (s *Store) linkBlob(artifact storage.Artifact) error {

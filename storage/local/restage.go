@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -19,33 +18,24 @@ func (s *Store) Restage(ctx context.Context, object storage.Object) (storage.Sta
 		return storage.Staged{}, fmt.Errorf("restage: %w", err)
 	}
 	staged := storage.Staged{Digest: record.Current.Digest, Size: record.Current.Size}
-	kept, err := s.keep(staged)
-	if kept || err != nil {
-		return staged, err
+	kept, err := s.keep(record.Current)
+	if err == nil && !kept {
+		staged, err = s.copyOut(ctx, record.Current)
 	}
-	again, err := s.copyOut(ctx, record.Current)
 	if err != nil {
-		return storage.Staged{}, fmt.Errorf("restage %s: %w", staged.Digest, err)
+		return storage.Staged{}, fmt.Errorf("restage %s: %w", record.Current.Digest, err)
 	}
-	return again, nil
+	return staged, nil
 }
 
 // keep claims the body's blob if it is still there.
-func (s *Store) keep(staged storage.Staged) (bool, error) {
-	defer s.digests.lock(staged.Digest)()
-	blob, err := s.openIntact(blobPath(staged.Digest), storage.Artifact{Digest: staged.Digest, Size: staged.Size})
-	if blob != nil {
-		defer blob.Close()
+func (s *Store) keep(artifact storage.Artifact) (bool, error) {
+	defer s.digests.lock(artifact.Digest)()
+	kept, err := s.holds(blobPath(artifact.Digest), artifact)
+	if kept {
+		s.staged.add(artifact.Digest, s.options.Now())
 	}
-	switch {
-	case err == nil:
-		s.staged.add(staged.Digest, s.options.Now())
-		return true, nil
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
-		return false, nil
-	default:
-		return false, fmt.Errorf("restage %s: %w", staged.Digest, err)
-	}
+	return kept, err
 }
 
 // copyOut stages a copy of a published body.

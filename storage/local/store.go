@@ -75,7 +75,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open storage: %w", err)
 	}
-	return &Store{options: options, disk: newDisk(root)}, nil
+	return &Store{options: options, disk: newDisk(root), verdicts: newVerdicts()}, nil
 }
 
 // Algorithm implements storage.Writer.

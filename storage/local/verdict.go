@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
 )
 
-// maxVerdicts bounds the memory of the verdicts to a few megabytes. A forgotten file is merely hashed again.
+// maxVerdicts bounds the memory of the verdicts to some ten megabytes. A forgotten file is merely hashed again.
 const maxVerdicts = 1 << 16
 
 // identity tells a file's bytes from what they were: whoever writes to a file changes its mtime or ctime.
@@ -74,9 +74,11 @@ const (
 )
 
 // verdicts remembers which files have been hashed, and how that ended.
-type verdicts struct {
-	mu    sync.Mutex
-	files map[inode]entry
+type verdicts struct{ files *lru.Cache[inode, entry] }
+
+func newVerdicts() verdicts {
+	files, _ := lru.New[inode, entry](maxVerdicts) // It fails for a size below one alone.
+	return verdicts{files}
 }
 
 type inode struct{ dev, ino uint64 }
@@ -87,26 +89,13 @@ type entry struct {
 	verdict  verdict
 }
 
-func (v *verdicts) of(id identity, d digest.Digest) verdict {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if known, ok := v.files[inode{id.dev, id.ino}]; ok && known.identity == id && known.digest == d {
+func (v verdicts) of(id identity, d digest.Digest) verdict {
+	if known, ok := v.files.Get(inode{id.dev, id.ino}); ok && known.identity == id && known.digest == d {
 		return known.verdict
 	}
 	return unknown
 }
 
-func (v *verdicts) remember(id identity, d digest.Digest, is verdict) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.files == nil {
-		v.files = make(map[inode]entry)
-	}
-	if len(v.files) >= maxVerdicts {
-		for victim := range v.files {
-			delete(v.files, victim)
-			break
-		}
-	}
-	v.files[inode{id.dev, id.ino}] = entry{identity: id, digest: d, verdict: is}
+func (v verdicts) remember(id identity, d digest.Digest, is verdict) {
+	v.files.Add(inode{id.dev, id.ino}, entry{identity: id, digest: d, verdict: is})
 }

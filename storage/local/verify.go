@@ -40,6 +40,18 @@ func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, er
 	}
 }
 
+// holds tells whether a file has exactly the artifact's bytes.
+func (s *Store) holds(name string, artifact storage.Artifact) (bool, error) {
+	file, err := s.openIntact(name, artifact)
+	if file != nil {
+		defer file.Close()
+	}
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // judgeUnread remembers the file that cannot be read as damaged: storage.ErrNotFound when that was known.
 func (s *Store) judgeUnread(name string, artifact storage.Artifact, reason error) error {
 	id, _, err := s.disk.identify(name)

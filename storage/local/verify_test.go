@@ -195,12 +195,12 @@ func TestADamagedStagedBodyIsNotPublished(t *testing.T) {
 
 func TestVerdictsAreBounded(t *testing.T) {
 	t.Parallel()
-	var known verdicts
+	known := newVerdicts()
 	for i := range uint64(maxVerdicts + 100) {
 		known.remember(identity{ino: i}, "sha256:0", intact)
 	}
-	if len(known.files) != maxVerdicts {
-		t.Errorf("want %d verdicts, got %d", maxVerdicts, len(known.files))
+	if known.files.Len() != maxVerdicts {
+		t.Errorf("want %d verdicts, got %d", maxVerdicts, known.files.Len())
 	}
 }
 
