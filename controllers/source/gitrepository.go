@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/status"
 	"sluice.dev/sluice/storage"
@@ -56,14 +55,13 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 		opener: opener,
 		fields: func(obj *sourcev1.GitRepository) fields {
 			return fields{
-				suspend:            obj.Spec.Suspend,
-				unreadable:         obj.UnreadableStatus,
-				interval:           obj.GetRequeueAfter(),
-				timeout:            obj.Spec.GetTimeout(),
-				observedGeneration: &obj.Status.ObservedGeneration,
-				lastHandled:        &obj.Status.LastHandledReconcileAt,
-				checksum:           &obj.Status.ContentConfigChecksum,
-				artifact:           &obj.Status.Artifact,
+				View: kernel.View{
+					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(),
+					ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+				},
+				timeout:  obj.Spec.GetTimeout(),
+				checksum: &obj.Status.ContentConfigChecksum,
+				artifact: &obj.Status.Artifact,
 			}
 		},
 		observe: func(obj *sourcev1.GitRepository, outcome source.Outcome) {
@@ -91,14 +89,9 @@ func SetupGitRepository(
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &sourcev1.GitRepository{}, includesIndex, indexIncludes); err != nil {
 		return fmt.Errorf("index includes: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named(GitRepositoryDir).
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+	return shared.controller(mgr, GitRepositoryDir, &sourcev1.GitRepository{}, rebuild).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
 			builder.WithPredicates(artifactChanged())).
-		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(shared.ControllerOptions(shared.Backoff)).
 		Complete(NewGitRepositoryReconciler(shared, opener))
 }
 
@@ -134,8 +127,6 @@ func including(reader client.Reader) handler.MapFunc {
 // artifactChanged lets pass what the objects that include this one have to know.
 func artifactChanged() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return true },
-		DeleteFunc: func(event.DeleteEvent) bool { return true },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*sourcev1.GitRepository)
 			if !ok {

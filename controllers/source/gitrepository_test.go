@@ -109,12 +109,9 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener, err := gitsource.NewOpener(gitsource.Options{
+	opener := gitsource.NewOpener(gitsource.Options{
 		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: t.TempDir(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p.reconciler = controllers.NewGitRepositoryReconciler(controllers.Shared{
 		Shell: kernel.Shell{
 			Client:            counting,

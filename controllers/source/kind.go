@@ -26,13 +26,11 @@ const Finalizer = "finalizers.fluxcd.io"
 
 // fields are the fields that every source kind has, each in its own place of the object.
 type fields struct {
-	suspend            bool
-	unreadable         bool // the status, as it came from the API server
-	interval, timeout  time.Duration
-	observedGeneration *int64
-	lastHandled        *string
-	checksum           *string
-	artifact           **meta.Artifact
+	kernel.View
+
+	timeout  time.Duration
+	checksum *string
+	artifact **meta.Artifact
 	// latest is where a kind that has such a field shows the address of whatever artifact is current; else nil.
 	latest *string
 }
@@ -67,16 +65,7 @@ func (k *kind[O]) New() O { return k.new() }
 func (k *kind[O]) Table() status.Table { return k.table }
 
 // View implements kernel.Kind.
-func (k *kind[O]) View(obj O) kernel.View {
-	f := k.fields(obj)
-	return kernel.View{
-		Suspended:              f.suspend,
-		Unreadable:             f.unreadable,
-		Interval:               f.interval,
-		ObservedGeneration:     f.observedGeneration,
-		LastHandledReconcileAt: f.lastHandled,
-	}
-}
+func (k *kind[O]) View(obj O) kernel.View { return k.fields(obj).View }
 
 // Work implements kernel.Kind: it sends the object through the pipeline.
 func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (source.Outcome, error) {
@@ -157,7 +146,7 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	current := outcome.Record.Current
 	was := *k.fields(before).artifact
 	switch {
-	case k.fields(before).unreadable && !outcome.Changed:
+	case k.fields(before).Unreadable && !outcome.Changed:
 		// Nobody can tell what status said before; what is stored is as it was.
 		return nil
 	case was == nil || digestOf(was) != current.Digest:

@@ -3,17 +3,13 @@ package source
 import (
 	"fmt"
 
-	"github.com/fluxcd/pkg/runtime/predicates"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/status"
 	"sluice.dev/sluice/storage"
@@ -48,15 +44,14 @@ func NewOCIRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.OC
 		opener: opener,
 		fields: func(obj *sourcev1.OCIRepository) fields {
 			return fields{
-				suspend:            obj.Spec.Suspend,
-				unreadable:         obj.UnreadableStatus,
-				interval:           obj.GetRequeueAfter(),
-				timeout:            obj.Spec.GetTimeout(),
-				observedGeneration: &obj.Status.ObservedGeneration,
-				lastHandled:        &obj.Status.LastHandledReconcileAt,
-				checksum:           &obj.Status.ContentConfigChecksum,
-				artifact:           &obj.Status.Artifact,
-				latest:             &obj.Status.URL,
+				View: kernel.View{
+					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(),
+					ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+				},
+				timeout:  obj.Spec.GetTimeout(),
+				checksum: &obj.Status.ContentConfigChecksum,
+				artifact: &obj.Status.Artifact,
+				latest:   &obj.Status.URL,
 			}
 		},
 		observe: func(obj *sourcev1.OCIRepository, _ source.Outcome) {
@@ -83,11 +78,6 @@ func toldOCI(obj *sourcev1.OCIRepository, artifact storage.Artifact, _ string) s
 func SetupOCIRepository(
 	mgr ctrl.Manager, shared Shared, opener source.Opener[*sourcev1.OCIRepository], rebuild <-chan event.GenericEvent,
 ) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named(OCIRepositoryDir).
-		For(&sourcev1.OCIRepository{}, builder.WithPredicates(
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
-		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(shared.ControllerOptions(shared.Backoff)).
+	return shared.controller(mgr, OCIRepositoryDir, &sourcev1.OCIRepository{}, rebuild).
 		Complete(NewOCIRepositoryReconciler(shared, opener))
 }

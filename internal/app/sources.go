@@ -56,15 +56,12 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err != nil {
 		return err
 	}
-	opener, err := gitsource.NewOpener(gitsource.Options{
+	opener := gitsource.NewOpener(gitsource.Options{
 		Client:      upstream,
 		Credentials: credentials,
 		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
 		Limits:      limits,
 	})
-	if err != nil {
-		return err
-	}
 	shared := newShared(mgr, options, p, address, limits)
 	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the GitRepository controller: %w", err)

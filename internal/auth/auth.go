@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
 )
 
@@ -65,7 +66,7 @@ func (s Secrets) Git(ctx context.Context, namespace, secretName, rawURL string) 
 	if secretName == "" {
 		return fromURL(scheme, user)
 	}
-	secret, err := s.read(ctx, namespace, secretName, fieldSecret)
+	secret, err := s.read(ctx, namespace, secretName, fieldSecret, sourcev1.AuthenticationFailedReason)
 	if err != nil {
 		return credential.Git{}, err
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +51,9 @@ type loginRequest struct {
 }
 
 func newClouds(options Options) *clouds {
-	if options.MaxTokens == 0 {
-		options.MaxTokens = 100
-	}
-	if options.MaxTokenDuration == 0 {
-		options.MaxTokenDuration = time.Hour
-	}
-	if options.LoginTimeout == 0 {
-		options.LoginTimeout = 30 * time.Second
-	}
+	options.MaxTokens = cmp.Or(options.MaxTokens, 100)
+	options.MaxTokenDuration = cmp.Or(options.MaxTokenDuration, time.Hour)
+	options.LoginTimeout = cmp.Or(options.LoginTimeout, 30*time.Second)
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
@@ -20,9 +18,7 @@ const (
 // spec.verify.secretRef; errors name it, with reason VerificationError. A Secret without keys, of more than 1 MiB, or
 // with a value of more than 512 KiB is refused, and tried again like a missing one.
 func (s Secrets) Data(ctx context.Context, namespace, secretName, field string) (map[string][]byte, error) {
-	found, err := s.fill(ctx,
-		secret{name: namespace + "/" + secretName, field: field, reason: sourcev1.VerificationErrorReason},
-		client.ObjectKey{Namespace: namespace, Name: secretName})
+	found, err := s.read(ctx, namespace, secretName, field, sourcev1.VerificationErrorReason)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
 )
 
@@ -24,7 +25,7 @@ func (s Secrets) proxy(ctx context.Context, namespace, name string) (credential.
 	if name == "" {
 		return credential.Proxy{}, nil
 	}
-	found, err := s.read(ctx, namespace, name, fieldProxy)
+	found, err := s.read(ctx, namespace, name, fieldProxy, sourcev1.AuthenticationFailedReason)
 	if err != nil {
 		return credential.Proxy{}, err
 	}

@@ -75,7 +75,7 @@ func (s Secrets) certificate(ctx context.Context, r RegistryRequest) (credential
 	if r.CertSecretName == "" {
 		return credential.TLS{SkipVerify: r.Insecure}, nil
 	}
-	found, err := s.read(ctx, r.Namespace, r.CertSecretName, fieldCert)
+	found, err := s.read(ctx, r.Namespace, r.CertSecretName, fieldCert, sourcev1.AuthenticationFailedReason)
 	if err != nil {
 		return credential.TLS{}, err
 	}
@@ -90,7 +90,7 @@ func (s Secrets) certificate(ctx context.Context, r RegistryRequest) (credential
 func (s Secrets) pullSecrets(ctx context.Context, r RegistryRequest, account *corev1.ServiceAccount) ([]secret, error) {
 	var all []secret
 	if r.SecretName != "" {
-		found, err := s.read(ctx, r.Namespace, r.SecretName, fieldSecret)
+		found, err := s.read(ctx, r.Namespace, r.SecretName, fieldSecret, sourcev1.AuthenticationFailedReason)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (s Secrets) pullSecrets(ctx context.Context, r RegistryRequest, account *co
 	}
 	field := fmt.Sprintf("imagePullSecrets of service account '%s/%s'", account.Namespace, account.Name)
 	for _, reference := range account.ImagePullSecrets {
-		found, err := s.read(ctx, r.Namespace, reference.Name, field)
+		found, err := s.read(ctx, r.Namespace, reference.Name, field, sourcev1.AuthenticationFailedReason)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -53,25 +52,21 @@ const (
 type secret struct {
 	name   string // namespace/name
 	field  string // of the object, that names it
-	reason string // of its errors; empty means AuthenticationFailed
+	reason string // of its errors
 	data   map[string][]byte
 }
 
-// read reads the Secret that the object's field names.
-func (s Secrets) read(ctx context.Context, namespace, name, field string) (secret, error) {
-	return s.fill(ctx, secret{name: namespace + "/" + name, field: field}, client.ObjectKey{Namespace: namespace, Name: name})
-}
-
-func (s Secrets) fill(ctx context.Context, found secret, key client.ObjectKey) (secret, error) {
+// read reads the Secret that the object's field names. The reason is that of errors about it.
+func (s Secrets) read(ctx context.Context, namespace, name, field, reason string) (secret, error) {
+	found := secret{name: namespace + "/" + name, field: field, reason: reason}
 	var object corev1.Secret
-	err := s.reader.Get(ctx, key, &object)
+	err := s.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object)
 	if apierrors.IsNotFound(err) {
 		return secret{}, found.errorf("not found; create it, or name another one in %s", found.field)
 	}
 	if err != nil {
 		// An outage of the API server must not push the object's own retries out.
-		return secret{}, failure.Wait(found.cause(), 0,
-			fmt.Errorf("read secret '%s': %w", found.name, err))
+		return secret{}, failure.Wait(reason, 0, fmt.Errorf("read secret '%s': %w", found.name, err))
 	}
 	found.data = object.Data
 	return found, nil
@@ -123,7 +118,5 @@ func (s secret) bad(key, problem, remedy string) error {
 
 // errorf finishes the sentence that begins with the Secret.
 func (s secret) errorf(format string, args ...any) error {
-	return failure.Retry(s.cause(), fmt.Errorf("secret '%s' %s", s.name, fmt.Sprintf(format, args...)))
+	return failure.Retry(s.reason, fmt.Errorf("secret '%s' %s", s.name, fmt.Sprintf(format, args...)))
 }
-
-func (s secret) cause() string { return cmp.Or(s.reason, sourcev1.AuthenticationFailedReason) }

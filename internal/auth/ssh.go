@@ -32,16 +32,25 @@ func sshCredential(s secret, user *url.Userinfo) (credential.Git, error) {
 	if err := checkKnownHosts(s, hosts); err != nil {
 		return credential.Git{}, err
 	}
-	identity, passphrase, err := sshIdentity(s)
+	identity, err := s.take(keyIdentity, maxPrivateKey)
 	if err != nil {
 		return credential.Git{}, err
 	}
-	return credential.Git{SSH: &credential.SSH{
-		User:       login,
-		PrivateKey: credential.NewSecret(identity),
-		Passphrase: credential.NewSecret(passphrase),
-		KnownHosts: hosts,
-	}}, nil
+	passphrase, err := s.take(keyPassword, maxPassword)
+	if err != nil {
+		return credential.Git{}, err
+	}
+	made := &credential.SSH{
+		User: login, PrivateKey: credential.NewSecret(identity), Passphrase: credential.NewSecret(passphrase), KnownHosts: hosts,
+	}
+	_, encrypted, err := made.Signer()
+	if err != nil {
+		return credential.Git{}, s.errorf("%s", err)
+	}
+	if !encrypted {
+		made.Passphrase = credential.Secret{} // A left-over one is harmless.
+	}
+	return credential.Git{SSH: made}, nil
 }
 
 func sshUser(s secret, user *url.Userinfo) (string, error) {
@@ -53,23 +62,6 @@ func sshUser(s secret, user *url.Userinfo) (string, error) {
 		return name, err
 	}
 	return defaultUser, nil
-}
-
-// sshIdentity returns the private key, and the passphrase only where the key needs it: a left-over one is harmless.
-func sshIdentity(s secret) (identity, passphrase []byte, err error) {
-	identity, err = s.take(keyIdentity, maxPrivateKey)
-	if err != nil {
-		return nil, nil, err
-	}
-	passphrase, err = s.take(keyPassword, maxPassword)
-	if err != nil {
-		return nil, nil, err
-	}
-	encrypted, err := checkPrivateKey(s, identity, passphrase)
-	if !encrypted {
-		passphrase = nil
-	}
-	return identity, passphrase, err
 }
 
 // errNoSSHSecret stalls: an ssh URL cannot be used before spec names a Secret.

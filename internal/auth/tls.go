@@ -2,13 +2,11 @@ package auth
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
 
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
 )
-
-const blockCertificate = "CERTIFICATE"
 
 // tlsCredential takes the authority and the client certificate, checked as far as bytes alone allow.
 func tlsCredential(s secret) (credential.TLS, error) {
@@ -46,7 +44,7 @@ func authority(s secret) ([]byte, error) {
 	if err != nil || len(ca) == 0 {
 		return nil, err
 	}
-	if !certificates(ca) {
+	if _, err := transport.Certificates(ca); err != nil {
 		return nil, s.bad(key, "is not a list of PEM certificates", "store the authority's certificates in PEM")
 	}
 	return ca, nil
@@ -54,7 +52,7 @@ func authority(s secret) ([]byte, error) {
 
 // checkPair does not pass on the parser's error, which may quote what it found in the place of a key.
 func checkPair(s secret, certificate, key []byte) error {
-	if !certificates(certificate) {
+	if _, err := transport.Certificates(certificate); err != nil {
 		return s.bad(keyCertificate, "is not a PEM certificate", "store the client's certificate in PEM, leaf first")
 	}
 	if block, _ := pem.Decode(key); block == nil {
@@ -65,22 +63,4 @@ func checkPair(s secret, certificate, key []byte) error {
 			"store the two that belong together, the key without a passphrase")
 	}
 	return nil
-}
-
-// certificates tells whether the text has at least one PEM block and every block is a certificate.
-func certificates(text []byte) bool {
-	found := false
-	for {
-		var block *pem.Block
-		if block, text = pem.Decode(text); block == nil {
-			return found
-		}
-		if block.Type != blockCertificate {
-			return false
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return false
-		}
-		found = true
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 
@@ -95,10 +94,7 @@ func New(options Options) (*Client, error) {
 		return nil, errors.New("git client needs a transport")
 	}
 	options = options.withDefaults()
-	adverts, err := lru.New[string, *advert](maxAdverts)
-	if err != nil {
-		return nil, fmt.Errorf("make the cache of advertisements: %w", err)
-	}
+	adverts, _ := lru.New[string, *advert](maxAdverts) // It fails for a size below one alone.
 	return &Client{options: options, adverts: adverts, room: newRoom(options.MaxObjectBytes / deltaShare)}, nil
 }
 

@@ -81,6 +81,7 @@ func indexPack(ctx context.Context, s *spool, limits packLimits, room room, dir 
 		children: map[int32][]int32{},
 		waiting:  map[plumbing.Hash][]int32{},
 	}
+	x.bases.MaxSize = maxKeptBases
 	x.work.Store(workShare * limits.unpacked)
 	if err := x.scan(ctx, count); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"sync"
@@ -37,7 +38,7 @@ func (o *opened) keep(index int32, content []byte, dir string) (io.ReadCloser, e
 	if len(content) > largeObject {
 		if err := s.spill(dir); err != nil {
 			_ = s.Close() // What matters is why it cannot be kept.
-			return nil, err
+			return nil, fmt.Errorf("keep pack: %w", err)
 		}
 	}
 	o.mu.Lock()

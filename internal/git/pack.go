@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 )
 
 // packLimits bound one pack; see Options.
@@ -26,6 +27,9 @@ const (
 	workShare = 4
 	// stepWork is what each delta costs beside its bytes.
 	stepWork = 1 << 10
+	// maxKeptBases bounds the bases that one pack keeps, maxKeptBase each of them.
+	maxKeptBases = 16 << 20
+	maxKeptBase  = 4 << 20
 )
 
 // noBase stands for "not a delta" and for "no such object".
@@ -48,7 +52,7 @@ type pack struct {
 	spool   *spool
 	objects []packed
 	byHash  map[plumbing.Hash]int32
-	bases   baseCache
+	bases   cache.BufferLRU
 	opened  opened
 	room    room
 	dir     string // takes large objects while they are open
@@ -120,11 +124,11 @@ func (p *pack) frames(index int32) int64 {
 // assemble puts an object together, from the nearest base that is kept. The caller has seen to it that there is room.
 func (p *pack) assemble(ctx context.Context, index int32) ([]byte, error) {
 	var chain []int32
-	content, found := p.bases.find(index)
+	content, found := p.bases.Get(int64(index))
 	for !found && p.objects[index].base != noBase {
 		chain = append(chain, index)
 		index = p.objects[index].base
-		content, found = p.bases.find(index)
+		content, found = p.bases.Get(int64(index))
 	}
 	var err error
 	if !found {
@@ -161,8 +165,8 @@ func (p *pack) spend(ctx context.Context, bytes int64) error {
 
 // keep remembers bases: the files of a directory are mostly deltas on each other.
 func (p *pack) keep(index int32, content []byte) {
-	if p.objects[index].based {
-		p.bases.keep(index, content)
+	if p.objects[index].based && len(content) <= maxKeptBase {
+		p.bases.Put(int64(index), content)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/internal/transport"
@@ -45,9 +46,9 @@ func (r *packetReader) next() (packetKind, []byte, error) {
 		}
 		return 0, nil, truncated(err)
 	}
-	length, ok := packetLength(digits)
+	length, err := strconv.ParseUint(string(digits[:]), 16, 16)
 	switch {
-	case !ok || length == 3 || length > maxPacket:
+	case err != nil || length == 3 || length > maxPacket:
 		return 0, nil, unexpected(protocolErrorf("no packet length: %s",
 			transport.PrintableQuoted(string(digits[:]))))
 	case length == 0:
@@ -57,7 +58,7 @@ func (r *packetReader) next() (packetKind, []byte, error) {
 	case length == 2:
 		return endPacket, nil, nil
 	}
-	if length -= 4; length > len(r.buffer) {
+	if length -= 4; length > uint64(len(r.buffer)) {
 		r.buffer = make([]byte, length)
 	}
 	payload := r.buffer[:length]
@@ -78,23 +79,6 @@ func (r *packetReader) line() (packetKind, string, error) {
 		return 0, "", unexpected(&remoteError{message: message})
 	}
 	return dataPacket, text, nil
-}
-
-func packetLength(digits [4]byte) (int, bool) {
-	length := 0
-	for _, digit := range digits {
-		switch {
-		case digit >= '0' && digit <= '9':
-			length = length<<4 | int(digit-'0')
-		case digit >= 'a' && digit <= 'f':
-			length = length<<4 | int(digit-'a'+10)
-		case digit >= 'A' && digit <= 'F':
-			length = length<<4 | int(digit-'A'+10)
-		default:
-			return 0, false
-		}
-	}
-	return length, true
 }
 
 // truncated names an end in the middle; other errors of the connection stay what they are.

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"encoding/hex"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -21,13 +20,10 @@ func parseHash(text string) (plumbing.Hash, error) {
 	if len(text) == sha256Digits {
 		return hash, protocolErrorf("repositories with SHA-256 object ids are not supported")
 	}
-	if len(text) != 2*len(hash) || strings.ToLower(text) != text {
+	if len(text) != 2*len(hash) || strings.ToLower(text) != text || !plumbing.IsHash(text) {
 		return hash, protocolErrorf("no object id: %s", transport.PrintableQuoted(text))
 	}
-	if _, err := hex.Decode(hash[:], []byte(text)); err != nil {
-		return hash, protocolErrorf("no object id: %s", transport.PrintableQuoted(text))
-	}
-	return hash, nil
+	return plumbing.NewHash(text), nil
 }
 
 // validRefName keeps the rules of git-check-ref-format(1), and wants HEAD or something under refs/.

@@ -24,18 +24,21 @@ type spool struct {
 }
 
 // fillSpool reads the whole pack, at most limit bytes of it.
-func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (*spool, error) {
-	s := &spool{}
+func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *spool, err error) {
+	s = &spool{}
+	defer func() {
+		if err != nil {
+			_ = s.Close() // What matters is why the pack is of no use.
+		}
+	}()
 	buffer := make([]byte, maxPacket)
 	for {
 		n, err := in.Read(buffer)
 		if s.size+int64(n) > limit {
-			s.Close()
-			return nil, limitErrorf("pack is larger than %d bytes", limit)
+			return s, limitErrorf("pack is larger than %d bytes", limit)
 		}
-		if writeErr := s.write(buffer[:n], dir); writeErr != nil {
-			s.Close()
-			return nil, writeErr
+		if err := s.write(buffer[:n], dir); err != nil {
+			return s, fmt.Errorf("keep pack: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
 			return s, nil
@@ -44,8 +47,7 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (*spo
 			err = ctx.Err()
 		}
 		if err != nil {
-			s.Close()
-			return nil, err
+			return s, err
 		}
 	}
 }
@@ -61,24 +63,22 @@ func (s *spool) write(p []byte, dir string) error {
 			return err
 		}
 	}
-	if _, err := s.file.Write(p); err != nil {
-		return fmt.Errorf("keep pack: %w", err)
-	}
-	return nil
+	_, err := s.file.Write(p)
+	return err
 }
 
 // spill moves the pack from memory to a file, which is unlinked at once where the system allows that.
 func (s *spool) spill(dir string) error {
 	file, err := os.CreateTemp(dir, "sluice-pack-*")
 	if err != nil {
-		return fmt.Errorf("keep pack: %w", err)
+		return err
 	}
 	s.file = file
 	if err := os.Remove(file.Name()); err != nil {
-		return fmt.Errorf("keep pack: %w", err)
+		return err
 	}
 	if _, err := file.Write(s.memory); err != nil {
-		return fmt.Errorf("keep pack: %w", err)
+		return err
 	}
 	s.memory = nil
 	return nil

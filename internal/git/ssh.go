@@ -68,27 +68,22 @@ func (c *Client) sshConfig(to endpoint, as *credential.SSH) (*ssh.ClientConfig, 
 	if as == nil {
 		return nil, "", fmt.Errorf("%w: an ssh url needs a private key (identity) and known_hosts", ErrCredential)
 	}
-	signer, err := parseSigner(as)
+	signer, _, err := as.Signer()
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("%w: it %w", ErrCredential, err)
 	}
 	hosts, err := parseKnownHosts(as.KnownHosts)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: known_hosts: %w", ErrCredential, err)
 	}
-	port := to.url.Port()
-	port = cmp.Or(port, sshPort)
-	address := net.JoinHostPort(to.url.Hostname(), port)
+	address := net.JoinHostPort(to.url.Hostname(), cmp.Or(to.url.Port(), sshPort))
 	algorithms := hosts.algorithms(hostName(address), c.hostKeyAlgorithms())
 	if len(algorithms) == 0 {
 		return nil, "", fmt.Errorf("%w: known_hosts has no usable entry for %s", ErrHostKey, hostName(address))
 	}
-	user := to.username
-	user = cmp.Or(user, as.User)
-	user = cmp.Or(user, sshUser)
 	return &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: c.options.KexAlgorithms},
-		User:              user,
+		User:              cmp.Or(to.username, as.User, sshUser),
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyCallback:   hosts.callback(),
 		HostKeyAlgorithms: algorithms,

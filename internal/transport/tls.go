@@ -49,27 +49,34 @@ func trust(bundle []byte) (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	added := 0
-	for rest := bundle; ; {
+	certificates, err := Certificates(bundle)
+	for _, certificate := range certificates {
+		pool.AddCert(certificate)
+	}
+	return pool, err
+}
+
+// Certificates reads a list of PEM certificates, which has one at least and nothing else.
+func Certificates(bundle []byte) (all []*x509.Certificate, err error) {
+	for {
 		var block *pem.Block
-		block, rest = pem.Decode(rest)
+		block, bundle = pem.Decode(bundle)
 		if block == nil {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("PEM block %d is %s, not a certificate", added+1, PrintableQuoted(block.Type))
+			return nil, fmt.Errorf("PEM block %d is %s, not a certificate", len(all)+1, PrintableQuoted(block.Type))
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("PEM block %d: %w", added+1, err)
+			return nil, fmt.Errorf("PEM block %d: %w", len(all)+1, err)
 		}
-		pool.AddCert(certificate)
-		added++
+		all = append(all, certificate)
 	}
-	if added == 0 {
+	if len(all) == 0 {
 		return nil, errors.New("holds no PEM certificate")
 	}
-	return pool, nil
+	return all, nil
 }
 
 func keyPair(c credential.TLS) (tls.Certificate, error) {

@@ -27,10 +27,7 @@ func opener(j job, object metav1.ObjectMeta) (func(context.Context) (source.Sess
 		if err != nil {
 			return nil, err
 		}
-		opener, err := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: alone{}})
-		if err != nil {
-			return nil, err
-		}
+		opener := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: alone{}})
 		followed := &sourcev1.GitRepository{
 			ObjectMeta: object,
 			Spec:       sourcev1.GitRepositorySpec{URL: j.url, Reference: &sourcev1.GitRepositoryRef{Branch: "main"}},

@@ -47,10 +47,7 @@ func newOpener(t *testing.T) *gitsource.Opener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener, err := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: nothing{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opener := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: nothing{}})
 	return opener
 }
 

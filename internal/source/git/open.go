@@ -55,12 +55,9 @@ type Opener struct {
 }
 
 // NewOpener returns an Opener.
-func NewOpener(options Options) (*Opener, error) {
-	times, err := lru.New[string, time.Time](commitTimes)
-	if err != nil {
-		return nil, fmt.Errorf("make commit time cache: %w", err)
-	}
-	return &Opener{Options: options, times: times}, nil
+func NewOpener(options Options) *Opener {
+	times, _ := lru.New[string, time.Time](commitTimes) // It fails for a size below one alone.
+	return &Opener{Options: options, times: times}
 }
 
 // Open checks the spec and looks up the includes. Credentials are read when upstream has to be asked.
