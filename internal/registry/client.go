@@ -7,8 +7,8 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -71,26 +71,18 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	defaultTo(&o.MaxManifestBytes, 4<<20)
-	defaultTo(&o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes)
-	o.MaxHeldBytes = max(o.MaxHeldBytes, documentsHeld*o.MaxManifestBytes)
-	defaultTo(&o.MaxBlobBytes, 1<<30)
-	defaultTo(&o.MaxTags, 100_000)
-	defaultTo(&o.MaxTagListBytes, 32<<20)
-	defaultTo(&o.MaxReferrers, 50)
-	defaultTo(&o.UserAgent, "sluice")
+	o.MaxManifestBytes = cmp.Or(o.MaxManifestBytes, 4<<20)
+	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), documentsHeld*o.MaxManifestBytes)
+	o.MaxBlobBytes = cmp.Or(o.MaxBlobBytes, 1<<30)
+	o.MaxTags = cmp.Or(o.MaxTags, 100_000)
+	o.MaxTagListBytes = cmp.Or(o.MaxTagListBytes, 32<<20)
+	o.MaxReferrers = cmp.Or(o.MaxReferrers, 50)
+	o.UserAgent = cmp.Or(o.UserAgent, "sluice")
 	if o.Observe == nil {
 		o.Observe = func(int64) {}
 	}
 	o.RealmHosts = slices.Clone(o.RealmHosts)
 	return o
-}
-
-func defaultTo[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Client talks to registries. Connections, tokens and lists are shared by equal credentials at the same registry, and
@@ -112,18 +104,10 @@ func New(options Options) (*Client, error) {
 		options.MaxTagListBytes < 0 || options.MaxHeldBytes < 0 || options.MaxReferrers < 0 {
 		return nil, errors.New("registry client has a negative limit")
 	}
-	sessions, err := lru.New[string, *session](maxSessions)
-	if err != nil {
-		return nil, fmt.Errorf("keep sessions: %w", err)
-	}
-	schemes, err := lru.New[string, string](maxSessions)
-	if err != nil {
-		return nil, fmt.Errorf("keep schemes: %w", err)
-	}
-	lists, err := lru.New[string, tagList](maxTagLists)
-	if err != nil {
-		return nil, fmt.Errorf("keep lists of tags: %w", err)
-	}
+	// These fail for a size below one alone.
+	sessions, _ := lru.New[string, *session](maxSessions)
+	schemes, _ := lru.New[string, string](maxSessions)
+	lists, _ := lru.New[string, tagList](maxTagLists)
 	options = options.withDefaults()
 	return &Client{
 		options: options, sessions: sessions, schemes: schemes, lists: lists, held: fair.New(options.MaxHeldBytes, 0),

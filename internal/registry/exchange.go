@@ -50,11 +50,20 @@ func (c *Client) begin(r Repository) (*exchange, error) {
 	return e, nil
 }
 
-// end gives back what nobody else does.
-func (e *exchange) end() {
+// call gets one thing of the repository. Errors say what it was for, and what they are about behind the repository's name.
+func call[T any](ctx context.Context, c *Client, r Repository, verb, what string, get func(*exchange) (T, error)) (found T, err error) {
+	e, err := c.begin(r)
 	if e.own {
-		e.allowance.Release()
+		defer e.allowance.Release()
 	}
+	if err == nil {
+		found, err = get(e)
+	}
+	if err != nil {
+		var none T
+		return none, e.conclude(ctx, verb, what, err)
+	}
+	return found, nil
 }
 
 // ask is one request to the repository.

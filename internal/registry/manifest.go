@@ -27,19 +27,12 @@ type Document struct {
 // Manifest returns the manifest or index with the digest. ErrDigest when the registry sends other bytes, ErrTooLarge
 // when there are too many, ErrManifest when they are not an unambiguous document of a known type.
 func (c *Client) Manifest(ctx context.Context, r Repository, d digest.Digest) (Document, error) {
-	e, err := c.begin(r)
-	defer e.end()
-	if err != nil {
-		return Document{}, e.conclude(ctx, "get manifest", "", err)
-	}
-	if err := checkDigest(d); err != nil {
-		return Document{}, e.conclude(ctx, "get manifest", "", manifestErrorf("%w", err))
-	}
-	document, err := e.document(ctx, d.String(), d)
-	if err != nil {
-		return Document{}, e.conclude(ctx, "get manifest", "@"+d.String(), err)
-	}
-	return document, nil
+	return call(ctx, c, r, "get manifest", "@"+d.String(), func(e *exchange) (Document, error) {
+		if err := checkDigest(d); err != nil {
+			return Document{}, manifestErrorf("%w", err)
+		}
+		return e.document(ctx, d.String(), d)
+	})
 }
 
 // document gets what stands under the reference. Its digest has to be the wanted one, or the one that the registry

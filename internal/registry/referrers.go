@@ -31,29 +31,16 @@ var errNoReferrers = errors.New("registry has no referrers api")
 func (c *Client) Referrers(
 	ctx context.Context, r Repository, subject digest.Digest, artifactType string,
 ) ([]ocispec.Descriptor, error) {
-	e, err := c.begin(r)
-	defer e.end()
-	if err != nil {
-		return nil, e.conclude(ctx, "list referrers of", "", err)
-	}
-	if err := checkDigest(subject); err != nil {
-		return nil, e.conclude(ctx, "list referrers of", "", manifestErrorf("%w", err))
-	}
-	found, err := e.referrers(ctx, subject, artifactType)
-	if err != nil {
-		return nil, e.conclude(ctx, "list referrers of", "@"+subject.String(), err)
-	}
-	return found, nil
-}
-
-func (e *exchange) referrers(
-	ctx context.Context, subject digest.Digest, artifactType string,
-) ([]ocispec.Descriptor, error) {
-	all, err := e.listReferrers(ctx, subject, artifactType)
-	if errors.Is(err, errNoReferrers) {
-		return e.taggedReferrers(ctx, subject, artifactType)
-	}
-	return all, err
+	return call(ctx, c, r, "list referrers of", "@"+subject.String(), func(e *exchange) ([]ocispec.Descriptor, error) {
+		if err := checkDigest(subject); err != nil {
+			return nil, manifestErrorf("%w", err)
+		}
+		all, err := e.listReferrers(ctx, subject, artifactType)
+		if errors.Is(err, errNoReferrers) {
+			return e.taggedReferrers(ctx, subject, artifactType)
+		}
+		return all, err
+	})
 }
 
 func (e *exchange) listReferrers(

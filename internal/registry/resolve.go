@@ -20,20 +20,13 @@ const (
 //
 // ErrURL when reference is neither tag nor digest, ErrManifest when the registry names an unusable digest.
 func (c *Client) Resolve(ctx context.Context, r Repository, reference string) (ocispec.Descriptor, error) {
-	e, err := c.begin(r)
-	defer e.end()
-	if err != nil {
-		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", "", err)
-	}
-	wanted, shown, err := parseReference(reference)
-	if err != nil {
-		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", "", err)
-	}
-	found, err := e.resolve(ctx, reference, wanted)
-	if err != nil {
-		return ocispec.Descriptor{}, e.conclude(ctx, "resolve", shown, err)
-	}
-	return found, nil
+	wanted, shown, invalid := parseReference(reference)
+	return call(ctx, c, r, "resolve", shown, func(e *exchange) (ocispec.Descriptor, error) {
+		if invalid != nil {
+			return ocispec.Descriptor{}, invalid
+		}
+		return e.resolve(ctx, reference, wanted)
+	})
 }
 
 // parseReference tells a digest from a tag, and says how errors append it to the repository.

@@ -48,10 +48,6 @@ func (c *Client) newSession(key string, origin *url.URL, r Repository) (*session
 	if err != nil {
 		return nil, err
 	}
-	kept, err := newTokens()
-	if err != nil {
-		return nil, err
-	}
 	gate := &gate{
 		origin:    origin,
 		registry:  client.Transport,
@@ -70,7 +66,7 @@ func (c *Client) newSession(key string, origin *url.URL, r Repository) (*session
 			RefreshToken: r.Credential.IdentityToken.Reveal(),
 			AccessToken:  r.Credential.RegistryToken.Reveal(),
 		}),
-		Cache:    kept,
+		Cache:    newTokens(),
 		ClientID: clientID,
 	}}, nil
 }

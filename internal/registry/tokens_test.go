@@ -29,7 +29,7 @@ func TestWaitersOutliveTheOneTheyWaitFor(t *testing.T) {
 		"the first is answered": {nil, nil, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			kept := need(newTokens())(t)
+			kept := newTokens()
 			release, fetches := make(chan struct{}), 0
 			go func() {
 				_, _ = kept.Set(asAttempt(t.Context()), "", auth.SchemeBearer, "scope", func(context.Context) (string, error) {
@@ -63,7 +63,7 @@ func TestWaitersOutliveTheOneTheyWaitFor(t *testing.T) {
 func TestAWaiterCanGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := need(newTokens())(t)
+		kept := newTokens()
 		release := make(chan struct{})
 		go func() {
 			_, _ = kept.Set(asAttempt(t.Context()), "", auth.SchemeBearer, "scope", func(context.Context) (string, error) {
@@ -83,7 +83,7 @@ func TestAWaiterCanGiveUp(t *testing.T) {
 
 func TestTokensAreBounded(t *testing.T) {
 	t.Parallel()
-	kept := need(newTokens())(t)
+	kept := newTokens()
 	set := func(scheme auth.Scheme, scope, token string) error {
 		_, err := kept.Set(asAttempt(t.Context()), "", scheme, scope, func(context.Context) (string, error) { return token, nil })
 		return err
