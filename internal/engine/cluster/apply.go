@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"strconv"
@@ -20,7 +19,7 @@ type ApplyOptions struct {
 	Manager string
 	// Force takes over fields that other managers hold; otherwise they are a *ConflictError.
 	Force bool
-	// Only is the one life and version of the object that may be written; any other is a *ChangedError, and so is none at
+	// Only is the one life and version of the object that may be written; any other is ErrChanged, and so is none at
 	// all where a UID is given. Zero means whatever is there.
 	Only Version
 	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
@@ -62,13 +61,13 @@ type Applied struct {
 // namespaces has to name one, any other must not; see Namespaced. A uid in the object pins it to that life of the name.
 func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, options ApplyOptions) (Applied, error) {
 	ref := refOf(object)
-	segments, body, err := c.prepare("apply", pinned(object, options.Only), options.Manager)
+	segments, err := c.managed("apply", ref, options.Manager)
 	if err != nil {
 		return Applied{}, err
 	}
-	request := c.rest.Patch(types.ApplyPatchType).AbsPath(segments...).Body(body).
+	request := c.rest.Patch(types.ApplyPatchType).AbsPath(segments...).
 		Param("fieldManager", options.Manager).Param("force", strconv.FormatBool(options.Force))
-	answer, status, err := c.send(ctx, "apply", ref, request)
+	answer, status, err := c.send(ctx, "apply", ref, request, pinned(object, options.Only).Object)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -84,13 +83,13 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 // fingerprint: only what is applied has one.
 func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, manager string) (Applied, error) {
 	ref := refOf(object)
-	segments, body, err := c.prepare("create", object, manager)
+	segments, err := c.managed("create", ref, manager)
 	if err != nil {
 		return Applied{}, err
 	}
-	request := c.rest.Post().AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).
+	request := c.rest.Post().AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).
 		Param("fieldManager", manager)
-	answer, _, err := c.send(ctx, "create", ref, request)
+	answer, _, err := c.send(ctx, "create", ref, request, object.Object)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -112,21 +111,12 @@ func pinned(object *unstructured.Unstructured, only Version) *unstructured.Unstr
 	return copied
 }
 
-// prepare finds where the object belongs, and encodes it.
-func (c *Client) prepare(verb string, object *unstructured.Unstructured, manager string) ([]string, []byte, error) {
-	ref := refOf(object)
-	segments, err := c.segments(verb, ref)
-	if err != nil {
-		return nil, nil, err
-	}
+// managed are the segments of an object that a manager writes.
+func (c *Client) managed(verb string, ref Ref, manager string) ([]string, error) {
 	if manager == "" {
-		return nil, nil, c.invalid(verb, ref, "no field manager is given")
+		return nil, c.invalid(verb, ref, "no field manager is given")
 	}
-	body, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, nil, c.invalid(verb, ref, err.Error())
-	}
-	return segments, body, nil
+	return c.segments(verb, ref)
 }
 
 func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {

@@ -51,7 +51,7 @@ func (c *Client) Namespaced(gvk schema.GroupVersionKind) (bool, error) {
 func (c *Client) Preferred(ref Ref) (Ref, error) {
 	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind())
 	if meta.IsNoMatchError(err) {
-		return ref, &AnswerError{Reason: ErrNoKind, Verb: "look up", Ref: ref, Identity: c.identity, Detail: "the API server does not serve it"}
+		return ref, c.answer(ErrNoKind, "look up", ref, "the API server does not serve it", nil)
 	}
 	if err != nil {
 		return ref, c.explain("look up", ref, err)
@@ -64,7 +64,7 @@ func (c *Client) mapping(verb string, ref Ref) (*meta.RESTMapping, error) {
 	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
 	if meta.IsNoMatchError(err) {
 		detail := fmt.Sprintf("the API server does not serve %s in version %s, or not yet", ref.GVK.GroupKind(), ref.GVK.Version)
-		return nil, &AnswerError{Reason: ErrNoKind, Verb: verb, Ref: ref, Identity: c.identity, Detail: detail}
+		return nil, c.answer(ErrNoKind, verb, ref, detail, nil)
 	}
 	if err != nil {
 		return nil, c.explain(verb, ref, err)
@@ -110,22 +110,29 @@ func groupSegments(version schema.GroupVersion) []string {
 }
 
 func (c *Client) invalid(verb string, ref Ref, detail string) error {
-	return &AnswerError{Reason: ErrInvalid, Verb: verb, Ref: ref, Identity: c.identity, Detail: detail}
+	return c.answer(ErrInvalid, verb, ref, detail, nil)
 }
 
 // send sends a request for one object and reads the metadata that it is answered with. An API server that is busy is
 // asked again when it says so, maxRetries times.
-func (c *Client) send(ctx context.Context, verb string, ref Ref, request *rest.Request) (*metav1.PartialObjectMetadata, int, error) {
+func (c *Client) send(ctx context.Context, verb string, ref Ref, request *rest.Request, body any) (*metav1.PartialObjectMetadata, int, error) {
 	answer := &metav1.PartialObjectMetadata{}
-	status, err := c.ask(ctx, verb, ref, request.SetHeader("Accept", acceptMetadata), answer)
+	status, err := c.ask(ctx, verb, ref, request.SetHeader("Accept", acceptMetadata), body, answer)
 	if err != nil {
 		return nil, status, err
 	}
 	return answer, status, nil
 }
 
-// ask sends a request and reads the answer, as JSON.
-func (c *Client) ask(ctx context.Context, verb string, ref Ref, request *rest.Request, answer any) (status int, err error) {
+// ask sends a request, with a body if there is one, and reads the answer, as JSON.
+func (c *Client) ask(ctx context.Context, verb string, ref Ref, request *rest.Request, body, answer any) (status int, err error) {
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return 0, c.invalid(verb, ref, err.Error())
+		}
+		request.Body(encoded)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	result := request.MaxRetries(maxRetries).Do(ctx).StatusCode(&status)

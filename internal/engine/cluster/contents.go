@@ -1,17 +1,18 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/discovery"
 )
 
 // listsAtOnce is how many collections of a namespace are listed at the same time.
@@ -79,42 +80,24 @@ type place struct {
 
 // places are all collections of namespaces. What nobody can delete is no content, such as the metrics of a Pod.
 func (c *Client) places() ([]place, error) {
-	groups, err := restmapper.GetAPIGroupResources(c.mapper.kinds)
+	lists, err := discovery.ServerPreferredNamespacedResources(c.mapper.kinds)
+	if failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
+		// It may be gone for good, and nobody else would know what it had.
+		first := slices.SortedFunc(maps.Keys(failed.Groups), func(a, b schema.GroupVersion) int { return cmp.Compare(a.String(), b.String()) })[0]
+		return nil, fmt.Errorf("the server of %s does not answer", first)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: ask the API server for its kinds: %w", ErrUnavailable, err)
 	}
 	var all []place
-	for _, group := range groups {
-		versions := slices.Clone(group.Group.Versions)
-		slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
-			return preference(group, b) - preference(group, a)
-		})
-		known := map[string]bool{}
-		for _, version := range versions {
-			resources, served := group.VersionedResources[version.Version]
-			if !served {
-				// It may be gone for good, and nobody else would know what it had.
-				return nil, fmt.Errorf("the server of %s does not answer", version.GroupVersion)
-			}
-			for _, resource := range resources {
-				if !resource.Namespaced || known[resource.Name] || strings.Contains(resource.Name, "/") ||
-					!slices.Contains(resource.Verbs, "delete") && !slices.Contains(resource.Verbs, "deletecollection") {
-					continue
-				}
-				known[resource.Name] = true
-				gv := schema.GroupVersion{Group: group.Group.Name, Version: version.Version}
-				all = append(all, place{gv.WithResource(resource.Name), resource.Kind})
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			if slices.Contains(resource.Verbs, "delete") || slices.Contains(resource.Verbs, "deletecollection") {
+				all = append(all, place{schema.FromAPIVersionAndKind(list.GroupVersion, "").GroupVersion().WithResource(resource.Name), resource.Kind})
 			}
 		}
 	}
 	return all, nil
-}
-
-func preference(group *restmapper.APIGroupResources, version metav1.GroupVersionForDiscovery) int {
-	if version.Version == group.Group.PreferredVersion.Version {
-		return 1
-	}
-	return 0
 }
 
 // kubernetesOwn says that Kubernetes puts the object into a namespace by itself, or that it says no more than who does

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,7 @@ type DeleteOptions struct {
 
 // Delete deletes the object of the reference's uid, which is required, in one call. Gone says that it is no longer
 // there; false without an error means that it is being deleted and waits for finalizers or dependents. An object with
-// another uid or version is a *ChangedError. An object whose kind has been deleted is gone too.
+// another uid or version is ErrChanged. An object whose kind has been deleted is gone too.
 func (c *Client) Delete(ctx context.Context, ref Ref, options DeleteOptions) (gone bool, err error) {
 	if ref.UID == "" {
 		return false, c.invalid("delete", ref, "no uid is given, so that it could be somebody else's object")
@@ -56,11 +55,7 @@ func (c *Client) delete(ctx context.Context, ref Ref, options DeleteOptions) (*m
 	if options.ResourceVersion != "" {
 		body.Preconditions.ResourceVersion = &options.ResourceVersion
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, c.invalid("delete", ref, err.Error())
-	}
-	request := c.rest.Delete().AbsPath(segments...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(encoded)
-	answer, _, err := c.send(ctx, "delete", ref, request)
+	request := c.rest.Delete().AbsPath(segments...).SetHeader("Content-Type", runtime.ContentTypeJSON)
+	answer, _, err := c.send(ctx, "delete", ref, request, body)
 	return answer, err
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What an answer of the API server means; ask with errors.Is. The error around it is an *AnswerError, or the one that
-// is named here.
+// What an answer of the API server means; ask with errors.Is. The error around it is an *AnswerError, that around
+// ErrConflict a *ConflictError.
 var (
 	// ErrNotFound says that there is no such object.
 	ErrNotFound = errors.New("not found")
@@ -26,7 +26,7 @@ var (
 	// be no such object. It is ErrInvalid as well.
 	ErrScope = fmt.Errorf("%w: wrong scope", ErrInvalid)
 	// ErrImmutable says that nothing is wrong but a change of fields that cannot change, so that the object would have to
-	// be made anew; an *ImmutableError.
+	// be made anew.
 	ErrImmutable = errors.New("immutable")
 	// ErrNamespaceMissing says that the object's namespace is not there.
 	ErrNamespaceMissing = errors.New("namespace is missing")
@@ -37,9 +37,9 @@ var (
 	// ErrUnavailable says that the API server, or the one behind an aggregated API, is overloaded, failing or out of
 	// reach, or that the caller's time is up. It passes.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrConflict says that other managers hold the fields; a *ConflictError.
+	// ErrConflict says that other managers hold the fields.
 	ErrConflict = errors.New("held by another manager")
-	// ErrChanged says that the object is not the one, or not in the version, that the request was for; a *ChangedError.
+	// ErrChanged says that the object is not the one, or not in the version, that the request was for.
 	ErrChanged = errors.New("changed meanwhile")
 )
 
@@ -47,11 +47,10 @@ var (
 // and bounded.
 type AnswerError struct {
 	// Reason is one of this package's errors.
-	Reason   error
-	Verb     string
-	Ref      Ref
-	Identity Identity
-	Detail   string
+	Reason error
+	Verb   string
+	Ref    Ref
+	Detail string
 	// After is the delay that the API server asked for; 0 when it asked for none.
 	After time.Duration
 
@@ -85,50 +84,24 @@ func (e *ConflictError) Error() string {
 	if e.Owner != "" {
 		return fmt.Sprintf("apply %s: it belongs to another owner: %q holds the label %s", e.Ref, e.Owner, PartOf)
 	}
-	shown := make([]string, 0, maxShown)
-	for _, field := range e.Fields[:min(len(e.Fields), maxShown)] {
-		shown = append(shown, fmt.Sprintf("%s (%q)", field.Path, field.Manager))
-	}
-	return fmt.Sprintf("apply %s: other managers hold %s", e.Ref, andMore(shown, len(e.Fields)))
+	return fmt.Sprintf("apply %s: other managers hold %s", e.Ref,
+		firstOf(e.Fields, func(field Field) string { return fmt.Sprintf("%s (%q)", field.Path, field.Manager) }))
 }
 
 // Unwrap gives ErrConflict.
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
-// ImmutableError says that the only thing wrong is a change of fields that cannot change.
-type ImmutableError struct {
-	Ref Ref
-	// Fields are paths, as spec.selector.
-	Fields []string
-}
-
-// Error names the first fields.
-func (e *ImmutableError) Error() string {
-	return fmt.Sprintf("apply %s: it cannot be changed in place: %s", e.Ref, andMore(e.Fields[:min(len(e.Fields), maxShown)], len(e.Fields)))
-}
-
-// Unwrap gives ErrImmutable.
-func (e *ImmutableError) Unwrap() error { return ErrImmutable }
-
-// ChangedError says that the object is another one, or has another version, than the request was for.
-type ChangedError struct {
-	Verb   string
-	Ref    Ref
-	Detail string
-}
-
-// Error gives the API server's words.
-func (e *ChangedError) Error() string { return fmt.Sprintf("%s %s: %s", e.Verb, e.Ref, e.Detail) }
-
-// Unwrap gives ErrChanged.
-func (e *ChangedError) Unwrap() error { return ErrChanged }
-
 // maxShown is how many of many things an error lists.
 const maxShown = 4
 
-func andMore(shown []string, all int) string {
+// firstOf are the first of them, in words.
+func firstOf[T any](all []T, words func(T) string) string {
+	shown := make([]string, 0, maxShown)
+	for _, one := range all[:min(len(all), maxShown)] {
+		shown = append(shown, words(one))
+	}
 	text := strings.Join(shown, ", ")
-	if more := all - len(shown); more > 0 {
+	if more := len(all) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -31,14 +31,14 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 	case http.StatusConflict:
 		// A webhook may choose the code of its refusal.
 		if !refusal(status.Message) {
-			return explainConflict(verb, ref, &status)
+			return c.conflict(verb, ref, &status)
 		}
 	case http.StatusUnprocessableEntity:
 		switch fields := immutable(&status); {
 		case slices.Equal(fields, []string{"metadata.uid"}):
-			return &ChangedError{Verb: verb, Ref: ref, Detail: "it is another object of that name"}
+			return c.answer(ErrChanged, verb, ref, "it is another object of that name", nil)
 		case len(fields) > 0:
-			return &ImmutableError{Ref: ref, Fields: fields}
+			return c.answer(ErrImmutable, verb, ref, "it cannot be changed in place: "+firstOf(fields, func(field string) string { return field }), nil)
 		}
 	case http.StatusNotFound:
 		if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
@@ -52,20 +52,17 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 }
 
 func (c *Client) answer(reason error, verb string, ref Ref, detail string, cause error) error {
-	after := 0 * time.Second
-	if seconds, ok := apierrors.SuggestsClientDelay(cause); ok {
-		after = time.Duration(seconds) * time.Second
-	}
+	seconds, _ := apierrors.SuggestsClientDelay(cause)
 	if _, answered := errors.AsType[*apierrors.StatusError](cause); answered {
 		// What the API server said has been read; unwrapped it could show what the detail leaves out.
 		cause = nil
 	}
-	return &AnswerError{Reason: reason, Verb: verb, Ref: ref, Identity: c.identity, Detail: detail, After: after, cause: transport.SafeError(cause)}
+	return &AnswerError{Reason: reason, Verb: verb, Ref: ref, Detail: detail, After: time.Duration(seconds) * time.Second, cause: transport.SafeError(cause)}
 }
 
-func explainConflict(verb string, ref Ref, status *metav1.Status) error {
+func (c *Client) conflict(verb string, ref Ref, status *metav1.Status) error {
 	if status.Reason == metav1.StatusReasonAlreadyExists {
-		return &AnswerError{Reason: ErrExists, Verb: verb, Ref: ref, Detail: "it exists already"}
+		return c.answer(ErrExists, verb, ref, "it exists already", nil)
 	}
 	conflict := &ConflictError{Ref: ref}
 	for _, cause := range causes(status) {
@@ -79,7 +76,7 @@ func explainConflict(verb string, ref Ref, status *metav1.Status) error {
 		conflict.Fields = append(conflict.Fields, field)
 	}
 	if len(conflict.Fields) == 0 {
-		return &ChangedError{Verb: verb, Ref: ref, Detail: transport.Printable(status.Message)}
+		return c.answer(ErrChanged, verb, ref, transport.Printable(status.Message), nil)
 	}
 	return conflict
 }
@@ -120,7 +117,7 @@ func immutable(status *metav1.Status) []string {
 func reasonOf(status *metav1.Status, ref Ref) error {
 	message := status.Message
 	switch {
-	case strings.Contains(message, "failed calling webhook"), strings.Contains(message, "conversion webhook for "):
+	case containsAny(message, []string{"failed calling webhook", "conversion webhook for "}):
 		return ErrWebhook
 	case refusal(message):
 		return ErrDenied
@@ -152,7 +149,7 @@ func reasonOf(status *metav1.Status, ref Ref) error {
 
 // refusal says that a webhook or an admission policy has refused the request.
 func refusal(message string) bool {
-	return strings.Contains(message, "denied the request") || strings.Contains(message, "denied request")
+	return containsAny(message, []string{"denied the request", "denied request"})
 }
 
 // lacking is how the API server names a missing right.
@@ -178,11 +175,9 @@ func (c *Client) words(reason error, status *metav1.Status, ref Ref) string {
 			return c.identity.String() + " is " + transport.Printable(status.Message[at:])
 		}
 	case errors.Is(reason, ErrInvalid) && len(causes(status)) > 0:
-		shown := make([]string, 0, maxShown)
-		for _, cause := range causes(status)[:min(len(causes(status)), maxShown)] {
-			shown = append(shown, transport.Printable(strings.TrimPrefix(cause.Field+": ", ": ")+discreet(ref, cause.Message)))
-		}
-		return andMore(shown, len(causes(status)))
+		return firstOf(causes(status), func(cause metav1.StatusCause) string {
+			return transport.Printable(strings.TrimPrefix(cause.Field+": ", ": ") + discreet(ref, cause.Message))
+		})
 	}
 	return transport.Printable(discreet(ref, status.Message))
 }

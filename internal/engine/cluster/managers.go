@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -210,7 +209,7 @@ type Management struct {
 }
 
 // Manage replaces what is recorded of an object's managers, in the one version that is given, and changes nothing else
-// but labels. Another version is a *ChangedError.
+// but labels. Another version is ErrChanged.
 func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Management) (Applied, error) {
 	metadata := map[string]any{"uid": only.UID, "resourceVersion": only.ResourceVersion, "managedFields": set.Entries}
 	if len(set.Labels) > 0 {
@@ -229,14 +228,10 @@ func (c *Client) patchMetadata(ctx context.Context, verb string, ref Ref, metada
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, c.invalid(verb, ref, err.Error())
-	}
-	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...).Body(body)
+	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...)
 	if manager != "" {
 		request.Param("fieldManager", manager)
 	}
-	answer, _, err := c.send(ctx, verb, ref, request)
+	answer, _, err := c.send(ctx, verb, ref, request, map[string]any{"metadata": metadata})
 	return answer, err
 }

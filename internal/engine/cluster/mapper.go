@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,14 +26,10 @@ type mapper struct {
 	// looking is held while the API server is asked, so that many who miss a kind ask once.
 	looking sync.Mutex
 
-	mu       sync.RWMutex
-	known    *known // nil before the first look
-	expected bool   // a new kind has been announced
-	outdated bool   // a known kind is gone
+	known    atomic.Pointer[meta.RESTMapper] // what the last look found; nil before the first
+	expected atomic.Bool                     // a new kind has been announced
+	outdated atomic.Bool                     // a known kind is gone
 }
-
-// known is what one look has found.
-type known struct{ meta.RESTMapper }
 
 func newMapper(kinds discovery.DiscoveryInterface, now clock.PassiveClock, every time.Duration) *mapper {
 	rate := float32(time.Second) / float32(every)
@@ -40,18 +37,10 @@ func newMapper(kinds discovery.DiscoveryInterface, now clock.PassiveClock, every
 }
 
 // expect lets the next look happen whatever the tokens say.
-func (m *mapper) expect() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.expected = true
-}
+func (m *mapper) expect() { m.expected.Store(true) }
 
 // doubt says that a known kind was not there.
-func (m *mapper) doubt() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.outdated = true
-}
+func (m *mapper) doubt() { m.outdated.Store(true) }
 
 // Mapper tells the resource of a kind, and its scope.
 type Mapper interface {
@@ -60,9 +49,9 @@ type Mapper interface {
 
 // RESTMapping asks the known kinds, and once more after a look when they do not have the answer.
 func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	seen, outdated := m.current()
-	if seen != nil && !outdated {
-		found, err := seen.RESTMapping(kind, versions...)
+	seen := m.known.Load()
+	if seen != nil && !m.outdated.Load() {
+		found, err := (*seen).RESTMapping(kind, versions...)
 		if !meta.IsNoMatchError(err) {
 			return found, err
 		}
@@ -74,43 +63,22 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	return fresh.RESTMapping(kind, versions...)
 }
 
-func (m *mapper) current() (seen *known, outdated bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.known, m.outdated
-}
-
 // look asks the API server for its kinds, unless somebody did since seen was read or the tokens are spent.
-func (m *mapper) look(seen *known) (*known, error) {
+func (m *mapper) look(seen *meta.RESTMapper) (meta.RESTMapper, error) {
 	m.looking.Lock()
 	defer m.looking.Unlock()
-	if !m.due(seen) {
-		fresh, _ := m.current()
-		return fresh, nil
+	if now := m.known.Load(); now != seen || now != nil && !m.expected.Load() && !m.tokens.TryAccept() {
+		return *now, nil
 	}
+	// Cleared before the look, so that what is said during it counts for the next one.
+	m.expected.Store(false)
+	m.outdated.Store(false)
 	// A group whose own server is down is left out without an error: its kinds are not known meanwhile.
 	groups, err := restmapper.GetAPIGroupResources(m.kinds)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
 	}
-	fresh := &known{RESTMapper: restmapper.NewDiscoveryRESTMapper(groups)}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.known = fresh
+	fresh := restmapper.NewDiscoveryRESTMapper(groups)
+	m.known.Store(&fresh)
 	return fresh, nil
-}
-
-// due says whether the API server is to be asked, and takes a token if so.
-func (m *mapper) due(seen *known) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known != seen {
-		return false
-	}
-	if m.known != nil && !m.expected && !m.tokens.TryAccept() {
-		return false
-	}
-	// Cleared before the look, so that what is said during it counts for the next one.
-	m.expected, m.outdated = false, false
-	return true
 }

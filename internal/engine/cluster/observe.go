@@ -19,9 +19,6 @@ func (o *observed) RoundTrip(request *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
-func (o *observed) WrappedRoundTripper() http.RoundTripper { return o.next }
-
 func verbOf(request *http.Request) string {
 	switch request.Method {
 	case http.MethodPatch:

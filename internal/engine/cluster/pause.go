@@ -27,6 +27,3 @@ func (h *hasty) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return response, nil
 }
-
-// WrappedRoundTripper lets client-go find the transport beneath.
-func (h *hasty) WrappedRoundTripper() http.RoundTripper { return h.next }

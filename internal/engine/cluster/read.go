@@ -24,7 +24,7 @@ func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMe
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := c.send(ctx, "get", ref, c.rest.Get().AbsPath(segments...))
+	answer, _, err := c.send(ctx, "get", ref, c.rest.Get().AbsPath(segments...), nil)
 	return answer, err
 }
 
@@ -36,7 +36,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 		return nil, err
 	}
 	object := &unstructured.Unstructured{}
-	if _, err := c.ask(ctx, "get", ref, inJSON(c.rest.Get().AbsPath(segments...)), object); err != nil {
+	if _, err := c.ask(ctx, "get", ref, inJSON(c.rest.Get().AbsPath(segments...)), nil, object); err != nil {
 		return nil, err
 	}
 	return object, nil
@@ -54,7 +54,7 @@ func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, names
 		request := c.rest.Get().AbsPath(segments[:len(segments)-1]...).Param("labelSelector", labelSelector).Param("continue", more).
 			Param("limit", strconv.Itoa(objectsPage))
 		page := &unstructured.UnstructuredList{}
-		if _, err := c.ask(ctx, "list", Ref{GVK: gvk, Namespace: namespace}, inJSON(request), page); err != nil {
+		if _, err := c.ask(ctx, "list", Ref{GVK: gvk, Namespace: namespace}, inJSON(request), nil, page); err != nil {
 			return err
 		}
 		for i := range page.Items {

@@ -9,7 +9,7 @@ import (
 
 // Release ends a manager's part in the object as it was seen last: labels are stripped, so that it no longer counts as a
 // member, and the manager's entries in managedFields, so that nobody takes its fields for managed. Everything else
-// stays. It is one merge patch that holds for the uid and resourceVersion of live alone: another one is a *ChangedError,
+// stays. It is one merge patch that holds for the uid and resourceVersion of live alone: another one is ErrChanged,
 // an object that is gone ErrNotFound. A label that is not there is no error.
 func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manager string, labels []string) error {
 	if live.GetResourceVersion() == "" {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,13 +19,9 @@ func (c *Client) MayList(ctx context.Context, resource schema.GroupResource, nam
 		}},
 	}
 	ref := Ref{GVK: authorizationv1.SchemeGroupVersion.WithKind(review.Kind)}
-	body, err := json.Marshal(review)
-	if err != nil {
-		return false, c.invalid("create", ref, err.Error())
-	}
 	request := c.rest.Post().AbsPath("apis", authorizationv1.GroupName, "v1", "selfsubjectaccessreviews").
-		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
-	_, err = c.ask(ctx, "create", ref, inJSON(request), review)
+		SetHeader("Content-Type", runtime.ContentTypeJSON)
+	_, err := c.ask(ctx, "create", ref, inJSON(request), review, review)
 	return err == nil && review.Status.Allowed, err
 }
 

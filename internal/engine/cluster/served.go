@@ -91,7 +91,7 @@ func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into
 		// It is asked as the controller, of a group that somebody else has written.
 		return c.invalid("look up", ref, "its group or its version cannot stand in a path")
 	}
-	_, err := c.ask(ctx, "look up", ref, inJSON(c.rest.Get().AbsPath(segments...)), into)
+	_, err := c.ask(ctx, "look up", ref, inJSON(c.rest.Get().AbsPath(segments...)), nil, into)
 	return err
 }
 

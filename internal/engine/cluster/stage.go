@@ -25,42 +25,24 @@ const (
 // Stage is when objects of the kind are applied, from StageDefinitions to StageAdmission. It does not depend on the
 // version.
 func Stage(gvk schema.GroupVersionKind) int {
-	switch kind := gvk.GroupKind(); kind.Group {
+	switch gvk.Group {
 	case "apiextensions.k8s.io":
 		return StageDefinitions
 	case "admissionregistration.k8s.io", "apiregistration.k8s.io":
 		return StageAdmission
 	case "rbac.authorization.k8s.io":
 		return StageSupport
-	default:
-		if stage, listed := stages()[kind]; listed {
-			return stage
-		}
+	}
+	switch gvk.GroupKind().String() {
+	case "Namespace", "PriorityClass.scheduling.k8s.io", "StorageClass.storage.k8s.io", "VolumeAttributesClass.storage.k8s.io",
+		"RuntimeClass.node.k8s.io", "IngressClass.networking.k8s.io", "DeviceClass.resource.k8s.io":
+		return StageDefinitions
+	case "ServiceAccount", "ConfigMap", "Secret", "ResourceQuota", "LimitRange", "PersistentVolume", "PersistentVolumeClaim", "Service",
+		"NetworkPolicy.networking.k8s.io":
+		return StageSupport
 	}
 	if scheme.Scheme.IsGroupRegistered(gvk.Group) {
 		return StageWorkloads
 	}
 	return StageCustom
-}
-
-// stages are the kinds that are not applied with the rest of their group.
-func stages() map[schema.GroupKind]int {
-	return map[schema.GroupKind]int{
-		{Kind: "Namespace"}: StageDefinitions,
-		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:      StageDefinitions,
-		{Group: "storage.k8s.io", Kind: "StorageClass"}:          StageDefinitions,
-		{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: StageDefinitions,
-		{Group: "node.k8s.io", Kind: "RuntimeClass"}:             StageDefinitions,
-		{Group: "networking.k8s.io", Kind: "IngressClass"}:       StageDefinitions,
-		{Group: "resource.k8s.io", Kind: "DeviceClass"}:          StageDefinitions,
-		{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:      StageSupport,
-		{Kind: "ServiceAccount"}:                                 StageSupport,
-		{Kind: "ConfigMap"}:                                      StageSupport,
-		{Kind: "Secret"}:                                         StageSupport,
-		{Kind: "ResourceQuota"}:                                  StageSupport,
-		{Kind: "LimitRange"}:                                     StageSupport,
-		{Kind: "PersistentVolume"}:                               StageSupport,
-		{Kind: "PersistentVolumeClaim"}:                          StageSupport,
-		{Kind: "Service"}:                                        StageSupport,
-	}
 }
