@@ -4,6 +4,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type Request struct {
 	// Namespace is whose turn a worker process is taken in.
 	Namespace string
 	// Tree is the artifact.
-	Tree fs.FS
+	Tree fs.FS `json:"-"`
 	// Path is a folder of the tree, "" for its root.
 	Path string
 	// Substitute are the variables. Without any, nothing is substituted.
@@ -85,18 +86,10 @@ func (o Options) withDefaults() Options {
 		// Not by name: the file may have been replaced since.
 		o.Worker = []string{"/proc/self/exe", Subcommand}
 	}
-	if o.Workers <= 0 {
-		o.Workers = 2
-	}
-	if o.Memory <= 0 {
-		o.Memory = 256 << 20
-	}
-	if o.CPU <= 0 {
-		o.CPU = 30 * time.Second
-	}
-	if o.Wall <= 0 {
-		o.Wall = 60 * time.Second
-	}
+	o.Workers = cmp.Or(max(o.Workers, 0), 2)
+	o.Memory = cmp.Or(max(o.Memory, 0), 256<<20)
+	o.CPU = cmp.Or(max(o.CPU, 0), 30*time.Second)
+	o.Wall = cmp.Or(max(o.Wall, 0), 60*time.Second)
 	return o
 }
 
@@ -150,7 +143,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 		made, err = work.plain(&treeSource{tree: r.Tree}, true)
 	}
 	if work.heavy() || errors.Is(err, errHeavy) {
-		made, err = b.delegate(ctx, r.Namespace, work, &treeSource{tree: r.Tree})
+		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
 	}
 	if err != nil {
 		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
@@ -165,21 +158,13 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 
 // job is a request as a worker gets it, with what was found at its path.
 type job struct {
-	Path       string            `json:"path"`
-	Substitute map[string]string `json:"substitute,omitempty"`
-	Patches    []modulesv1.Patch `json:"patches,omitempty"`
-	Images     []modulesv1.Image `json:"images,omitempty"`
-	Namespace  string            `json:"namespace,omitempty"`
-
-	// Own says that the path has a kustomization file. Otherwise Files and Folders, in the order of Files, are to be built.
-	Own     bool    `json:"own,omitempty"`
-	Found   []found `json:"found,omitempty"`
-	Large   bool    `json:"large,omitempty"`
-	Folders bool    `json:"folders,omitempty"`
-
-	Memory int64 `json:"memory,omitempty"`
-	CPU    int64 `json:"cpu,omitempty"`  // seconds
-	Wall   int64 `json:"wall,omitempty"` // seconds
+	Request
+	// Own says that the path has a kustomization file. Otherwise what was found is to be built, of which some are folders.
+	Own, Folders bool
+	Found        []found
+	// Large says that there is much to parse.
+	Large  bool
+	Limits Options
 }
 
 // heavy says whether the job is for a worker.
@@ -187,7 +172,7 @@ func (j *job) heavy() bool { return j.Large || j.kustomized() }
 
 // kustomized says whether kustomize has a part in it.
 func (j *job) kustomized() bool {
-	return j.Own || j.Folders || len(j.Patches) > 0 || len(j.Images) > 0 || j.Namespace != ""
+	return j.Own || j.Folders || len(j.Patches) > 0 || len(j.Images) > 0 || j.TargetNamespace != ""
 }
 
 // plan looks at what is there.
@@ -199,13 +184,9 @@ func plan(ctx context.Context, r Request) (*job, error) {
 	if err := checkNames(r.Substitute); err != nil {
 		return nil, err
 	}
-	work := &job{
-		Path: folder, Substitute: r.Substitute, Patches: slices.Clone(r.Patches), Images: slices.Clone(r.Images), Namespace: r.TargetNamespace,
-	}
-	if err := work.survey(ctx, r.Tree); err != nil {
-		return nil, err
-	}
-	return work, nil
+	work := &job{Request: r}
+	work.Path = folder
+	return work, work.survey(ctx)
 }
 
 // cleanPath makes "", "./a/" and "/a" names of an fs.FS.

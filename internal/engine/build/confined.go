@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -113,42 +112,8 @@ func (c *confined) ReadFile(file string) ([]byte, error) {
 	return c.quotes.file(cleaned, content), nil
 }
 
-// ReadDir lists a folder.
-func (c *confined) ReadDir(file string) ([]string, error) {
-	name, ok := inside(file)
-	if !ok {
-		return nil, c.missing(file)
-	}
-	return c.from.list(name)
-}
-
 // IsDir tells folders.
 func (c *confined) IsDir(file string) bool { return c.kind(file) == isFolder }
 
 // Exists tells files and folders that are there.
 func (c *confined) Exists(file string) bool { return c.kind(file) != isNothing }
-
-// Glob matches in one folder, which is all that kustomize asks for: its last name alone may be a pattern.
-func (c *confined) Glob(pattern string) ([]string, error) {
-	folder, last := path.Split(pattern)
-	folder = path.Clean(folder)
-	if strings.ContainsAny(folder, `*?[\`) || c.kind(folder) != isFolder {
-		return nil, nil
-	}
-	names, err := c.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	var matched []string
-	for _, name := range names {
-		ok, err := path.Match(last, name)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			matched = append(matched, path.Join(folder, name))
-		}
-	}
-	slices.Sort(matched)
-	return matched, nil
-}

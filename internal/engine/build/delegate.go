@@ -19,13 +19,13 @@ import (
 )
 
 // delegate lets a worker do the job.
-func (b *Builder) delegate(ctx context.Context, namespace string, work *job, from source) (output, error) {
-	share, err := b.workers.Take(ctx, fair.Wish{Namespace: namespace})
+func (b *Builder) delegate(ctx context.Context, work *job, from source) (output, error) {
+	share, err := b.workers.Take(ctx, fair.Wish{Namespace: work.Namespace})
 	if err != nil {
 		return output{}, err
 	}
 	defer share.Release()
-	work.Memory, work.CPU, work.Wall = b.options.Memory, seconds(b.options.CPU), seconds(b.options.Wall)
+	work.Limits = b.options
 	content, err := json.Marshal(work)
 	if err != nil {
 		return output{}, err
@@ -52,8 +52,6 @@ func (b *Builder) delegate(ctx context.Context, namespace string, work *job, fro
 	return output{}, b.diagnose(limited, w, talking, ending)
 }
 
-func seconds(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/time.Second)) }
-
 // worker is a process that does one job.
 type worker struct {
 	process *exec.Cmd
@@ -71,13 +69,13 @@ func start(ctx context.Context, command []string) (*worker, error) {
 	w := &worker{process: process, said: &words{}}
 	process.Stderr = w.said
 	var err error
-	if w.in, err = process.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
+	if w.in, err = process.StdinPipe(); err == nil {
+		w.out, err = process.StdoutPipe()
 	}
-	if w.out, err = process.StdoutPipe(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
+	if err == nil {
+		err = process.Start()
 	}
-	if err := process.Start(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%w: start it: %w", ErrWorker, err)
 	}
 	return w, nil
@@ -106,7 +104,7 @@ func (w *worker) talk(job []byte, from source) (output, error) {
 			return output{}, err
 		}
 		switch tag {
-		case frameKind, frameRead, frameList:
+		case frameKind, frameRead:
 			if err := w.reply(tag, string(content), from); err != nil {
 				return output{}, err
 			}
@@ -145,17 +143,12 @@ func decodeObject(content []byte) (rendered, error) {
 func (w *worker) reply(tag byte, name string, from source) error {
 	var content []byte
 	var err error
-	switch tag {
-	case frameKind:
+	if tag == frameRead {
+		content, err = from.read(name)
+	} else {
 		var found kind
 		found, err = from.kind(name)
 		content = []byte{byte(found)}
-	case frameRead:
-		content, err = from.read(name)
-	case frameList:
-		var names []string
-		names, err = from.list(name)
-		content = []byte(strings.Join(names, "\x00"))
 	}
 	if err != nil {
 		return writeFrame(w.in, frameRefuse, encodeError(err))

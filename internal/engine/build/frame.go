@@ -14,7 +14,6 @@ const (
 	frameJob    = 'j' // JSON of the job
 	frameKind   = 'k' // call: what is this name?
 	frameRead   = 'r' // call: the content of this file
-	frameList   = 'l' // call: the names in this folder, each ended by a zero byte
 	frameAnswer = 'a' // to a call
 	frameRefuse = 'x' // to a call, or at the end: a code and the error
 	frameObject = 'o' // the origin, a zero byte, and JSON

@@ -95,7 +95,7 @@ func relative(name string) string { return ".." + path.Join(artifactRoot, name) 
 
 // wishes are what the request adds to a kustomization.
 func (j *job) wishes(quotes *quotes) *types.Kustomization {
-	k := &types.Kustomization{Namespace: j.Namespace}
+	k := &types.Kustomization{Namespace: j.TargetNamespace}
 	k.Kind, k.APIVersion = types.KustomizationKind, types.KustomizationVersion
 	for _, p := range j.Patches {
 		patch := types.Patch{Patch: quotes.text(p.Patch)}

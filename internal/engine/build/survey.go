@@ -14,8 +14,8 @@ import (
 
 // found is a file of manifests, or a folder to be built by its own kustomization.
 type found struct {
-	Name   string `json:"name"`
-	Folder bool   `json:"folder,omitempty"`
+	Name   string
+	Folder bool
 }
 
 // largeInput is from how many bytes on manifests are parsed in a worker: a hostile byte becomes a hundred in memory.
@@ -33,16 +33,16 @@ func isManifest(name string) bool {
 }
 
 // survey finds what is to be built at the path.
-func (j *job) survey(ctx context.Context, tree fs.FS) error {
-	info, err := fs.Stat(tree, j.Path)
+func (j *job) survey(ctx context.Context) error {
+	info, err := fs.Stat(j.Tree, j.Path)
 	if err != nil || !info.IsDir() {
 		return fmt.Errorf("%w: there is no folder %s", ErrPath, transport.PrintableQuoted(j.Path))
 	}
-	if j.Own, err = hasKustomization(tree, j.Path); err != nil || j.Own {
+	if j.Own, err = hasKustomization(j.Tree, j.Path); err != nil || j.Own {
 		return err
 	}
 	total := int64(0)
-	return fs.WalkDir(tree, j.Path, func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(j.Tree, j.Path, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -50,7 +50,7 @@ func (j *job) survey(ctx context.Context, tree fs.FS) error {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			return j.folder(tree, name)
+			return j.folder(name)
 		case !isManifest(name):
 			return nil
 		case !entry.Type().IsRegular():
@@ -66,11 +66,11 @@ func (j *job) survey(ctx context.Context, tree fs.FS) error {
 	})
 }
 
-func (j *job) folder(tree fs.FS, name string) error {
+func (j *job) folder(name string) error {
 	if name == j.Path {
 		return nil
 	}
-	own, err := hasKustomization(tree, name)
+	own, err := hasKustomization(j.Tree, name)
 	if err != nil || !own {
 		return err
 	}
@@ -109,8 +109,6 @@ type source interface {
 	kind(name string) (kind, error)
 	// read gives the content of a file.
 	read(name string) ([]byte, error)
-	// list gives the names in a folder.
-	list(name string) ([]string, error)
 }
 
 // kind is what a name stands for.
@@ -157,13 +155,4 @@ func (s *treeSource) read(name string) (content []byte, err error) {
 		return nil, fmt.Errorf("%w: with %s more than %d bytes are read", ErrLimit, transport.PrintableQuoted(name), maxInput)
 	}
 	return content, nil
-}
-
-func (s *treeSource) list(name string) ([]string, error) {
-	entries, err := fs.ReadDir(s.tree, name)
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = entry.Name()
-	}
-	return names, err
 }

@@ -2,11 +2,11 @@ package build
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -30,7 +30,7 @@ func ServeWorker(stdin io.Reader, stdout io.Writer) error {
 		return errors.Join(errBroken, err)
 	}
 	prepareProcess(&work)
-	if err := confine(work.Memory, work.CPU); err != nil {
+	if err := confine(work.Limits.Memory, int64(math.Ceil(work.Limits.CPU.Seconds()))); err != nil {
 		return writeFrame(stdout, frameRefuse, encodeError(fmt.Errorf("confine the build process: %w", err)))
 	}
 	out := bufio.NewWriterSize(stdout, 64<<10)
@@ -46,11 +46,11 @@ func prepareProcess(work *job) {
 	const maxStack = 64 << 20
 	debug.SetMaxStack(maxStack)
 	// Collect hard before the limit is hit.
-	debug.SetMemoryLimit(work.Memory * 3 / 4)
+	debug.SetMemoryLimit(work.Limits.Memory * 3 / 4)
 	// Whatever library finds a way to fetch something finds this.
 	http.DefaultTransport = noTransport{}
 	// A worker whose builder is gone must not go on for long.
-	time.AfterFunc(time.Duration(work.Wall)*time.Second, func() { panic("build takes too long") })
+	time.AfterFunc(work.Limits.Wall, func() { panic("build takes too long") })
 }
 
 type noTransport struct{}
@@ -89,9 +89,8 @@ func answer(work *job, from source, out io.Writer) error {
 
 // callSource asks the builder for what is in the artifact.
 type callSource struct {
-	in    io.Reader
-	out   *bufio.Writer
-	kinds map[string]kind
+	in  io.Reader
+	out *bufio.Writer
 }
 
 func (s *callSource) call(tag byte, name string) ([]byte, error) {
@@ -114,9 +113,6 @@ func (s *callSource) call(tag byte, name string) ([]byte, error) {
 }
 
 func (s *callSource) kind(name string) (kind, error) {
-	if known, ok := s.kinds[name]; ok {
-		return known, nil
-	}
 	content, err := s.call(frameKind, name)
 	if err != nil {
 		return isNothing, err
@@ -124,28 +120,10 @@ func (s *callSource) kind(name string) (kind, error) {
 	if len(content) != 1 {
 		return isNothing, errBroken
 	}
-	if s.kinds == nil {
-		s.kinds = map[string]kind{}
-	}
-	s.kinds[name] = kind(content[0])
 	return kind(content[0]), nil
 }
 
 func (s *callSource) read(name string) ([]byte, error) { return s.call(frameRead, name) }
-
-func (s *callSource) list(name string) ([]string, error) {
-	content, err := s.call(frameList, name)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for part := range bytes.SplitSeq(content, []byte{0}) {
-		if len(part) > 0 {
-			names = append(names, string(part))
-		}
-	}
-	return names, nil
-}
 
 // Main is what a program does when it is started as a worker: it gives the exit status.
 func Main() int {
