@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/storage"
@@ -35,6 +34,3 @@ func (s Shared) published(stored storage.Artifact) *meta.Artifact {
 		Metadata:       stored.Metadata,
 	}
 }
-
-// digestOf is the digest that status names.
-func digestOf(artifact *meta.Artifact) digest.Digest { return digest.Digest(artifact.Digest) }

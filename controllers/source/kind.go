@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -58,13 +59,10 @@ var (
 	_ kernel.Owner[*sourcev1.GitRepository, source.Outcome] = (*kind[*sourcev1.GitRepository])(nil)
 )
 
-// New implements kernel.Kind.
 func (k *kind[O]) New() O { return k.new() }
 
-// Table implements kernel.Kind.
 func (k *kind[O]) Table() status.Table { return k.table }
 
-// View implements kernel.Kind.
 func (k *kind[O]) View(obj O) kernel.View { return k.fields(obj).View }
 
 // Work implements kernel.Kind: it sends the object through the pipeline.
@@ -75,7 +73,7 @@ func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (so
 		Unready: !conditions.IsReady(obj), ReportedChecksum: *f.checksum,
 	}
 	if reported := *f.artifact; reported != nil {
-		subject.Reported = &storage.Artifact{Path: reported.Path, Revision: reported.Revision, Digest: digestOf(reported)}
+		subject.Reported = &storage.Artifact{Path: reported.Path, Revision: reported.Revision, Digest: digest.Digest(reported.Digest)}
 	}
 	open := func(ctx context.Context) (source.Session, error) { return k.opener.Open(ctx, obj) }
 	changing := func(ctx context.Context, change source.Change) error {
@@ -149,7 +147,7 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	case k.fields(before).Unreadable && !outcome.Changed:
 		// Nobody can tell what status said before; what is stored is as it was.
 		return nil
-	case was == nil || digestOf(was) != current.Digest:
+	case was == nil || digest.Digest(was.Digest) != current.Digest:
 		return []event.Event{event.NewArtifact(about, artifactOf(current), k.told(after, current, outcome.Record.Title))}
 	case k.table.HasFailed(before):
 		// As in Flux, a recovery that fetches nothing is told by the revision.

@@ -70,7 +70,6 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err != nil {
 		return err
 	}
-	shared = newShared(mgr, options, p, address, limits)
 	if err := controllers.SetupOCIRepository(mgr, shared, images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}

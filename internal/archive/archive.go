@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 )
@@ -52,21 +53,11 @@ type Limits struct {
 const maxName = 255
 
 func (l Limits) orDefault() Limits {
-	if l.MaxBytes <= 0 {
-		l.MaxBytes = DefaultMaxBytes
-	}
-	if l.MaxFiles <= 0 {
-		l.MaxFiles = DefaultMaxFiles
-	}
-	if l.MaxDepth <= 0 {
-		l.MaxDepth = DefaultMaxDepth
-	}
-	if l.MaxPath <= 0 {
-		l.MaxPath = DefaultMaxPath
-	}
-	if l.MaxMatch <= 0 {
-		l.MaxMatch = DefaultMaxMatch
-	}
+	l.MaxBytes = cmp.Or(max(l.MaxBytes, 0), DefaultMaxBytes)
+	l.MaxFiles = cmp.Or(max(l.MaxFiles, 0), DefaultMaxFiles)
+	l.MaxDepth = cmp.Or(max(l.MaxDepth, 0), DefaultMaxDepth)
+	l.MaxPath = cmp.Or(max(l.MaxPath, 0), DefaultMaxPath)
+	l.MaxMatch = cmp.Or(max(l.MaxMatch, 0), DefaultMaxMatch)
 	return l
 }
 

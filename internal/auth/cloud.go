@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"time"
@@ -144,19 +143,4 @@ func (r loginRequest) failed(err error) error {
 	}
 	return failure.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf(
 		"log in to '%s' as %s with spec.provider %s: %w", r.host, who, r.provider, err))
-}
-
-// proxyURL is the proxy as the clouds' libraries take it, nil without one.
-func (r loginRequest) proxyURL() (*url.URL, error) {
-	if r.proxy.URL == "" {
-		return nil, nil
-	}
-	parsed, err := url.Parse(r.proxy.URL)
-	if err != nil {
-		return nil, errors.New("the proxy's address is no url")
-	}
-	if r.proxy.Username != "" {
-		parsed.User = url.UserPassword(r.proxy.Username, r.proxy.Password.Reveal())
-	}
-	return parsed, nil
 }

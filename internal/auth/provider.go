@@ -49,7 +49,7 @@ func (c *clouds) enter(
 		}
 		err = safe(err, secrets)
 	}()
-	proxy, err := r.proxyURL()
+	proxy, err := transport.ProxyURL(r.proxy)
 	if err != nil {
 		return login, expires, err
 	}

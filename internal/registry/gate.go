@@ -40,7 +40,7 @@ func (g *gate) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = g.transport.Body(response.Body)
-	if response.StatusCode != http.StatusUnauthorized || !sameOrigin(request.URL, g.origin) {
+	if response.StatusCode != http.StatusUnauthorized || transport.Origin(request.URL) != transport.Origin(g.origin) {
 		return response, nil
 	}
 	if err := settle(response, maxErrorBody); err != nil {
@@ -131,9 +131,4 @@ func closeBody(request *http.Request, err error) error {
 		_ = request.Body.Close() // Nothing was read from it.
 	}
 	return fmt.Errorf("ask for a token: %w", err)
-}
-
-// sameOrigin compares scheme, host and port.
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && hostport(a) == hostport(b)
 }

@@ -38,7 +38,7 @@ func parseReference(reference string) (wanted digest.Digest, shown string, err e
 		}
 		return wanted, "@" + reference, nil
 	}
-	if !tagPattern.MatchString(reference) {
+	if !IsTag(reference) {
 		return "", "", fmt.Errorf("%w: tag is not up to 128 letters, digits, '_', '.' and '-'", ErrURL)
 	}
 	return "", ":" + reference, nil

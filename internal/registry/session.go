@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -96,17 +95,4 @@ func speaksPlainly(err error, host string) bool {
 func answersPlainly(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok || errors.Is(err, http.ErrSchemeMismatch)
-}
-
-// hostport is the host in lower case, with the port always written.
-func hostport(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

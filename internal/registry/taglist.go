@@ -94,7 +94,7 @@ func (r *tagReader) readTags(decoder *json.Decoder) error {
 		if !ok {
 			return errors.New("a tag is not a string")
 		}
-		if !tagPattern.MatchString(tag) {
+		if !IsTag(tag) {
 			continue
 		}
 		if r.count++; r.count > r.maxTags {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"sluice.dev/sluice/internal/transport"
 )
 
 const (
@@ -132,7 +134,7 @@ func (e *exchange) nextPage(header http.Header, path string) (string, error) {
 	}
 	here := &url.URL{Scheme: e.session.origin.Scheme, Host: e.session.origin.Host, Path: "/v2/" + e.name + path}
 	next, err := here.Parse(target)
-	if err != nil || !sameOrigin(next, here) || next.User != nil || next.Path != here.Path || next.RawQuery == "" {
+	if err != nil || transport.Origin(next) != transport.Origin(here) || next.User != nil || next.Path != here.Path || next.RawQuery == "" {
 		return "", protocolErrorf("the next page is said to be in another place than %s", here.Path)
 	}
 	return next.RawQuery, nil

@@ -62,6 +62,9 @@ func parse(rawURL string) (host, name string, err error) {
 	return host, name, checkName(name)
 }
 
+// IsTag tells whether a registry could have a tag of that name.
+func IsTag(name string) bool { return tagPattern.MatchString(name) }
+
 func checkName(name string) error {
 	switch {
 	case name == "":

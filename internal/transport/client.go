@@ -48,7 +48,7 @@ func (p *pool) close() {
 // ErrTLSConfig when a certificate or key is not usable, ErrProxyURL when the proxy's URL is not. A request fails with
 // ErrProxyAuthentication or ErrProxy where a proxy refuses it.
 func (f *Factory) HTTP(origin *url.URL, identity credential.TLS, proxy credential.Proxy) (*http.Client, error) {
-	home := originOf(origin)
+	home := Origin(origin)
 	if home == "" {
 		return nil, ErrOrigin
 	}
@@ -68,7 +68,7 @@ func (f *Factory) newPool(identity credential.TLS, proxy credential.Proxy) (*poo
 	if err != nil {
 		return nil, err
 	}
-	way, err := proxyURL(proxy)
+	way, err := ProxyURL(proxy)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if originOf(request.URL) == g.home {
+	if Origin(request.URL) == g.home {
 		return checkForward(explained(g.pool.own, request))
 	}
 	stripped := request.Clone(request.Context())
@@ -140,7 +140,7 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)
-	case originOf(to) == "":
+	case Origin(to) == "":
 		return fmt.Errorf("%w: leads to no http or https url", ErrRedirect)
 	case from.Scheme == schemeHTTPS && to.Scheme != schemeHTTPS:
 		return fmt.Errorf("%w: leads from https to http", ErrRedirect)
@@ -148,8 +148,8 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// originOf is scheme://host:port with the port always written, or empty when u has none.
-func originOf(u *url.URL) string {
+// Origin is scheme://host:port with the port always written, or empty when u has none.
+func Origin(u *url.URL) string {
 	port := u.Port()
 	switch {
 	case u.Hostname() == "" || u.Scheme != schemeHTTP && u.Scheme != schemeHTTPS:

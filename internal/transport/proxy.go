@@ -30,9 +30,9 @@ const (
 	maxSOCKS = 255
 )
 
-// proxyURL is the proxy's URL as http.Transport takes it, with user and password inside; nil without a proxy.
+// ProxyURL is the proxy's URL as http.Transport takes it, with user and password inside; nil without a proxy.
 // It must not reach an error.
-func proxyURL(proxy credential.Proxy) (*url.URL, error) {
+func ProxyURL(proxy credential.Proxy) (*url.URL, error) {
 	if proxy.URL == "" {
 		return nil, nil
 	}

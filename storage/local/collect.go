@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"syscall"
 
@@ -13,15 +12,8 @@ import (
 
 // Collect implements storage.Writer. It also removes files in the object's folder that a crash left there. It makes room
 // on a full disk.
-func (s *Store) Collect(ctx context.Context, object storage.Object) ([]storage.Artifact, error) {
-	removed, err := s.collect(ctx, object)
-	if err != nil {
-		return removed, fmt.Errorf("collect %s: %w", object, err)
-	}
-	return removed, nil
-}
-
-func (s *Store) collect(ctx context.Context, object storage.Object) ([]storage.Artifact, error) {
+func (s *Store) Collect(ctx context.Context, object storage.Object) (removed []storage.Artifact, err error) {
+	defer during(&err, "collect %s", object)
 	if err := errors.Join(object.Validate(), ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -46,8 +38,8 @@ func (s *Store) collect(ctx context.Context, object storage.Object) ([]storage.A
 	if err != nil && !isFull(err) {
 		return nil, err
 	}
-	removed, removeErr := s.removeAll(garbage)
-	if removeErr != nil {
+	var removeErr error
+	if removed, removeErr = s.removeAll(garbage); removeErr != nil {
 		return removed, errors.Join(err, removeErr)
 	}
 	if err != nil {
@@ -78,18 +70,16 @@ func (s *Store) removeAll(garbage []storage.Superseded) ([]storage.Artifact, err
 }
 
 // Delete implements storage.Writer. The record goes first, so that nothing is served that is half gone.
-func (s *Store) Delete(ctx context.Context, object storage.Object) error {
+func (s *Store) Delete(ctx context.Context, object storage.Object) (err error) {
+	defer during(&err, "delete %s", object)
 	if err := errors.Join(object.Validate(), ctx.Err()); err != nil {
-		return fmt.Errorf("delete %s: %w", object, err)
+		return err
 	}
 	if err := s.beginWriting(); err != nil {
 		return err
 	}
 	defer s.objects.lock(object)()
-	if err := s.remove(object); err != nil {
-		return fmt.Errorf("delete %s: %w", object, err)
-	}
-	return nil
+	return s.remove(object)
 }
 
 // remove removes the object's record, files and blobs. The object's lock is held.

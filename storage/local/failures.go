@@ -32,3 +32,10 @@ func (f *failures) join() error {
 	}
 	return errors.Join(errors.Join(f.first...), fmt.Errorf("and %d more errors", f.more))
 }
+
+// during says in the error, if there is one, what was being done.
+func during(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}

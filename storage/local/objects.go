@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -11,17 +10,17 @@ import (
 )
 
 // Objects implements storage.Store.
-func (s *Store) Objects(ctx context.Context) ([]storage.Object, error) {
+func (s *Store) Objects(ctx context.Context) (objects []storage.Object, err error) {
+	defer during(&err, "list objects")
 	folders, err := s.folders(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list objects: %w", err)
+		return nil, err
 	}
-	var objects []storage.Object
 	for _, object := range folders {
 		for _, dir := range []string{path.Dir(recordPath(object)), object.Dir()} {
 			entries, err := s.disk.list(dir)
 			if err != nil {
-				return nil, fmt.Errorf("list objects: %w", err)
+				return nil, err
 			}
 			if len(entries) > 0 {
 				objects = append(objects, object)

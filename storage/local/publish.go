@@ -16,17 +16,12 @@ import (
 
 // Publish implements storage.Writer. When it fails, the object's record and files are as they were; the body stays
 // staged, for another try or for Discard.
-func (s *Store) Publish(ctx context.Context, object storage.Object, staged storage.Staged, record storage.Record) (storage.Record, error) {
-	record.Current.Digest, record.Current.Size = staged.Digest, staged.Size
-	published, err := s.publish(ctx, object, record)
-	if err != nil {
-		return storage.Record{}, fmt.Errorf("publish %s for %s: %w", staged.Digest, object, err)
-	}
-	return published, nil
-}
-
-func (s *Store) publish(ctx context.Context, object storage.Object, record storage.Record) (storage.Record, error) {
-	d := record.Current.Digest
+func (s *Store) Publish(
+	ctx context.Context, object storage.Object, staged storage.Staged, record storage.Record,
+) (published storage.Record, err error) {
+	defer during(&err, "publish %s for %s", staged.Digest, object)
+	d := staged.Digest
+	record.Current.Digest, record.Current.Size = d, staged.Size
 	if err := errors.Join(object.CheckPath(record.Current.Path), d.Validate(), ctx.Err()); err != nil {
 		return storage.Record{}, err
 	}

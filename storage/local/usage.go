@@ -3,18 +3,22 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 )
 
 // Usage tells how many bytes of bodies are stored, in how many files. A body with many names counts once.
 func (s *Store) Usage(ctx context.Context) (bytes int64, files int, err error) {
+	defer during(&err, "measure storage")
+	dirs, err := s.bodyDirs(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
 	seen := make(map[inode]bool)
-	count := func(dir string) error {
+	for _, dir := range dirs {
 		entries, err := s.disk.list(dir)
-		if err != nil {
-			return err
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return 0, 0, err
 		}
 		for _, entry := range entries {
 			id, _, err := s.disk.identify(path.Join(dir, entry.Name()))
@@ -22,23 +26,13 @@ func (s *Store) Usage(ctx context.Context) (bytes int64, files int, err error) {
 				continue // It is no file, or has gone since it was listed.
 			}
 			if err != nil {
-				return err
+				return 0, 0, err
 			}
 			if key := (inode{id.dev, id.ino}); !seen[key] {
 				seen[key] = true
 				bytes += id.size
 				files++
 			}
-		}
-		return ctx.Err()
-	}
-	dirs, err := s.bodyDirs(ctx)
-	if err != nil {
-		return 0, 0, fmt.Errorf("measure storage: %w", err)
-	}
-	for _, dir := range dirs {
-		if err := count(dir); err != nil {
-			return 0, 0, fmt.Errorf("measure storage: %w", err)
 		}
 	}
 	return bytes, files, nil

@@ -31,13 +31,11 @@ func newAnswer(w http.ResponseWriter, options Options) *answer {
 	}
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (written int, err error) {
 	for len(p) > 0 && err == nil {
 		a.extendDeadline()

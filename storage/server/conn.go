@@ -18,19 +18,16 @@ type tcpConn struct {
 	*place
 }
 
-// Write implements net.Conn.
 func (c *tcpConn) Write(b []byte) (n int, err error) {
 	c.send(func() { n, err = c.TCPConn.Write(b) })
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom.
 func (c *tcpConn) ReadFrom(r io.Reader) (n int64, err error) {
 	c.send(func() { n, err = c.TCPConn.ReadFrom(r) })
 	return n, err
 }
 
-// Close implements net.Conn.
 func (c *tcpConn) Close() error {
 	defer c.leave()
 	return c.TCPConn.Close()
@@ -41,13 +38,11 @@ type plainConn struct {
 	*place
 }
 
-// Write implements net.Conn.
 func (c *plainConn) Write(b []byte) (n int, err error) {
 	c.send(func() { n, err = c.Conn.Write(b) })
 	return n, err
 }
 
-// Close implements net.Conn.
 func (c *plainConn) Close() error {
 	defer c.leave()
 	return c.Conn.Close()

@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-const (
-	defaultReadHeaderTimeout = 5 * time.Second
-	defaultIdleTimeout       = 30 * time.Second
-	defaultProgressTimeout   = 30 * time.Second
-	defaultShutdownGrace     = 10 * time.Second
-	defaultMaxHeaderBytes    = 8 << 10
-	defaultMaxConns          = 1024
-	defaultMaxConnsPerIP     = 256
-)
-
 // Options tune the server. The zero value works.
 type Options struct {
 	// ReadHeaderTimeout is how long a client may take to send a request. Zero means 5 s.
@@ -59,13 +49,13 @@ type Served struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, defaultReadHeaderTimeout)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
-	o.ProgressTimeout = cmp.Or(o.ProgressTimeout, defaultProgressTimeout)
-	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultShutdownGrace)
-	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, defaultMaxHeaderBytes)
-	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
-	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, defaultMaxConnsPerIP)
+	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, 5*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 30*time.Second)
+	o.ProgressTimeout = cmp.Or(o.ProgressTimeout, 30*time.Second)
+	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, 10*time.Second)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 8<<10)
+	o.MaxConns = cmp.Or(o.MaxConns, 1024)
+	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, 256)
 	if o.Observer == nil {
 		o.Observer = func(Served) {}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -17,9 +18,6 @@ const helmChart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 // maxFilter is the longest regular expression that is compiled, in bytes.
 const maxFilter = 1 << 10
-
-// tagPattern is what the OCI distribution specification calls a tag.
-const tagPattern = `^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`
 
 // reference is spec.ref, read. Exactly one of digest, bySemver and tag is set.
 type reference struct {
@@ -48,7 +46,7 @@ func parseReference(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference
 	case ref.SemVer != "":
 		return parseSemver(ref, mediaType)
 	case ref.Tag != "":
-		if !regexp.MustCompile(tagPattern).MatchString(ref.Tag) {
+		if !registry.IsTag(ref.Tag) {
 			return reference{}, fmt.Errorf("spec.ref.tag %.128q is no tag: letters, digits, '_', '.' and '-' make up at most 128 characters", ref.Tag)
 		}
 		return reference{tag: ref.Tag}, nil
