@@ -254,7 +254,7 @@ func (c *converter) scalar(node *yaml.Node) (any, error) {
 		shown = "made of " + transport.PrintableQuoted(node.Value)
 	}
 	switch tag {
-	case yaml.NodeTagString, "!!timestamp":
+	case yaml.NodeTagString, "!!timestamp", yaml.MergeTag:
 		return text, nil
 	case yaml.NodeTagNull:
 		return nil, nil //nolint:nilnil // That is what null is.
@@ -264,8 +264,6 @@ func (c *converter) scalar(node *yaml.Node) (any, error) {
 		return integer(node, text, shown)
 	case yaml.NodeTagFloat:
 		return float(node, text, shown)
-	case yaml.MergeTag:
-		return text, nil
 	}
 	return nil, unknownTag(node, tag)
 }

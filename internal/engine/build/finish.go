@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sluice.dev/sluice/internal/transport"
@@ -40,8 +41,12 @@ func finish(made []rendered, r Request) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("%w: %s is there twice: %s and %s", ErrDocument, describe(id), before, one.origin)
 		}
 		seen[id] = one.origin
-		set(object, "labels", r.Labels)
-		set(object, "annotations", r.Annotations)
+		if len(r.Labels) > 0 {
+			object.SetLabels(labels.Merge(object.GetLabels(), r.Labels))
+		}
+		if len(r.Annotations) > 0 {
+			object.SetAnnotations(labels.Merge(object.GetAnnotations(), r.Annotations))
+		}
 		if err := Normalise(object); err != nil {
 			return nil, fmt.Errorf("%s: %w", one.origin, err)
 		}
@@ -137,22 +142,6 @@ func checkTexts(metadata map[string]any, field string) error {
 		}
 	}
 	return nil
-}
-
-// set sets labels or annotations.
-func set(object *unstructured.Unstructured, field string, values map[string]string) {
-	if len(values) == 0 {
-		return
-	}
-	metadata, _ := object.Object["metadata"].(map[string]any)
-	have, ok := metadata[field].(map[string]any)
-	if !ok {
-		have = make(map[string]any, len(values))
-		metadata[field] = have
-	}
-	for name, value := range values {
-		have[name] = value
-	}
 }
 
 // Normalise changes an object into the form in which it can be applied by server-side apply again and again: a Secret's

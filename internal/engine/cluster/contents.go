@@ -54,20 +54,13 @@ func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() e
 
 // inhabitant finds one in one collection.
 func (c *Client) inhabitant(ctx context.Context, place place, namespace string) (found *Ref, err error) {
-	kind := place.GroupVersion().WithKind(place.kind)
-	err = c.each(ctx, c.metadata.Resource(place.GroupVersionResource).Namespace(namespace), "", func(item *metav1.PartialObjectMetadata) bool {
+	ref := Ref{GVK: place.GroupVersion().WithKind(place.kind), Namespace: namespace}
+	err = c.collection(ctx, place.GroupVersionResource, ref, func(item *metav1.PartialObjectMetadata) bool {
 		if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
-			found = &Ref{GVK: kind, Namespace: namespace, Name: item.Name, UID: item.UID}
+			found = &Ref{GVK: ref.GVK, Namespace: namespace, Name: item.Name, UID: item.UID}
 		}
 		return found == nil
 	})
-	if err == nil {
-		return found, nil
-	}
-	if err = c.explain("list", Ref{GVK: kind, Namespace: namespace}, err); errors.Is(err, ErrNoKind) {
-		// It went between the two questions.
-		err = c.confirmDeleted(ctx, kind.GroupKind())
-	}
 	return found, err
 }
 

@@ -33,44 +33,41 @@ func (c *Client) Instances(
 	if len(versions) == 0 {
 		return Instances{}, c.confirmDeleted(ctx, kind)
 	}
-	tally := tally{without: without, seen: map[types.UID]bool{}}
+	// In whatever versions it is seen, each object counts once.
+	found, seen := Instances{}, map[types.UID]bool{}
 	for _, version := range versions {
 		ref := Ref{GVK: kind.WithVersion(version.Version)}
 		if version.namespaced {
 			ref.Namespace = namespace
 		}
-		err := c.each(ctx, c.metadata.Resource(version.GroupVersionResource).Namespace(ref.Namespace), "",
-			func(item *metav1.PartialObjectMetadata) bool { return tally.add(ref.GVK, item) })
-		if err == nil {
-			continue
-		}
-		if err = c.explain("list", ref, err); errors.Is(err, ErrNoKind) {
-			// It went between the two questions.
-			err = c.confirmDeleted(ctx, kind)
-		}
+		err := c.collection(ctx, version.GroupVersionResource, ref, func(item *metav1.PartialObjectMetadata) (more bool) {
+			if seen[item.UID] || without != nil && without(item) {
+				return true
+			}
+			seen[item.UID] = true
+			if found.Count++; found.Count <= maxExamples {
+				found.Examples = append(found.Examples, Ref{GVK: ref.GVK, Namespace: item.Namespace, Name: item.Name, UID: item.UID})
+			}
+			return true
+		})
 		if err != nil {
 			return Instances{}, err
 		}
 	}
-	return tally.Instances, nil
+	return found, nil
 }
 
-// tally counts each object once, in whatever versions it is seen.
-type tally struct {
-	Instances
-
-	without func(*metav1.PartialObjectMetadata) bool
-	seen    map[types.UID]bool
-}
-
-func (t *tally) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) (more bool) {
-	if t.seen[item.UID] || t.without != nil && t.without(item) {
-		return true
+// collection calls visit for the objects of a collection until it has seen enough. One whose kind went with its CRD since
+// it was found has none.
+func (c *Client) collection(
+	ctx context.Context, of schema.GroupVersionResource, ref Ref, visit func(*metav1.PartialObjectMetadata) (more bool),
+) error {
+	err := c.each(ctx, c.metadata.Resource(of).Namespace(ref.Namespace), "", visit)
+	if err == nil {
+		return nil
 	}
-	t.seen[item.UID] = true
-	t.Count++
-	if len(t.Examples) < maxExamples {
-		t.Examples = append(t.Examples, Ref{GVK: gvk, Namespace: item.Namespace, Name: item.Name, UID: item.UID})
+	if err = c.explain("list", ref, err); errors.Is(err, ErrNoKind) {
+		return c.confirmDeleted(ctx, ref.GVK.GroupKind())
 	}
-	return true
+	return err
 }

@@ -49,11 +49,6 @@ func (f *flight) unfinished() error {
 	return fmt.Errorf("%w: no answer yet; is the source's controller running and reachable from here?", ErrUnavailable)
 }
 
-func (c *Cache) fly(f *flight) {
-	got, err := c.attempt(f)
-	c.land(f, got, err)
-}
-
 // attempt downloads once. A place is held only while bytes come, so that servers which do not answer keep nobody waiting
 // but those who ask them.
 func (c *Cache) attempt(f *flight) (*entry, error) {
@@ -87,8 +82,9 @@ func (c *Cache) attempt(f *flight) (*entry, error) {
 	return &entry{digest: f.artifact.Digest, tree: tree, weight: weight}, nil
 }
 
-// land makes known what a flight brought, or why it brought nothing. The flight holds a lease for each of those who wait.
-func (c *Cache) land(f *flight, got *entry, err error) {
+// fly makes known what a flight brought, or why it brought nothing. The flight holds a lease for each of those who wait.
+func (c *Cache) fly(f *flight) {
+	got, err := c.attempt(f)
 	c.mu.Lock()
 	delete(c.flights, f.artifact)
 	f.landed = true

@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -119,12 +120,9 @@ func words(condition map[string]any) string {
 func plain(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "":
-		switch kind.Kind {
-		case "ConfigMap", "Secret", "ServiceAccount", "Namespace", "LimitRange", "ResourceQuota", "Endpoints", "Event",
-			"PodTemplate":
-			return true
-		}
-		return false
+		return slices.Contains([]string{
+			"ConfigMap", "Secret", "ServiceAccount", "Namespace", "LimitRange", "ResourceQuota", "Endpoints", "Event", "PodTemplate",
+		}, kind.Kind)
 	case "rbac.authorization.k8s.io", "networking.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io",
 		"admissionregistration.k8s.io", "coordination.k8s.io", "discovery.k8s.io":
 		return true
