@@ -115,8 +115,8 @@ func TestAdoptedDataBlocks(t *testing.T) {
 	r.settle("it is recorded", func(out engine.Outcome) bool { return len(out.Inventory.Data.Deletion.ManagedResources) == 1 })
 	r.in.Deleting, r.in.Target = true, nil
 	out := r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, "ConfigMap")
-	if len(out.Blocked) != 1 || r.get(configMaps, "mine").GetDeletionTimestamp() != nil {
-		t.Errorf("blocked by %v", out.Blocked)
+	if len(out.Deletion.BlockedBy) != 1 || r.get(configMaps, "mine").GetDeletionTimestamp() != nil {
+		t.Errorf("blocked by %v", out.Deletion.BlockedBy)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,7 +24,6 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		// A kind that was unknown when the attempt began turned out to have no namespace: what is claimed has other names.
 		return true, nil
 	}
-	r.memory.resume(r.attemptName())
 	done, err := r.applyStages(ctx, r.toApply(made))
 	if done {
 		err = r.letIgnoredGo(ctx, made)
@@ -37,9 +35,9 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	if len(r.watcher.Problems(r.key)) > 0 {
+	if len(r.engine.parts.Watcher.Problems(r.in.Key())) > 0 {
 		// A kind may have come with what was just applied.
-		r.watcher.Retry(r.key)
+		r.engine.parts.Watcher.Retry(r.in.Key())
 	}
 	return true, nil
 }
@@ -47,17 +45,11 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 // toApply are the objects that are not known to be as the attempt has them.
 func (r *round) toApply(made *render) []object {
 	known := index(r.record.Data.Members)
-	var todo []object
-	for _, o := range made.objects {
-		if m := known[o.key]; m != nil && wanted(m) && m.RenderHash == o.hash {
-			continue
-		}
-		if r.memory.progress[o.key].hash == o.hash || o.once && known[o.key] == nil {
-			continue
-		}
-		todo = append(todo, o)
-	}
-	return todo
+	return slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
+		m := known[o.key]
+		asIs := m != nil && wanted(m) && m.RenderHash == o.hash || r.memory.progress[o.key].hash == o.hash
+		return asIs || o.once && m == nil
+	})
 }
 
 // applyStages applies objects until a stage fails, or a gate is shut, which is an error only once that is overdue.
@@ -106,9 +98,8 @@ func (r *round) progress(one result) {
 		return
 	}
 	r.memory.progress[one.object.key] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
-	r.memory.shutBehind(one.object)
-	if !one.left {
-		r.out.Applied++
+	if kind, ok := defined(one.object.Unstructured); ok {
+		r.memory.gates[one.object.key] = gate{refOfObject(one.object.Unstructured), kind}
 	}
 }
 
@@ -128,9 +119,9 @@ type result struct {
 
 // applyAll applies objects in parallel, and tells the watcher and the notes.
 func (r *round) applyAll(ctx context.Context, objects []object) []result {
-	known, taker := index(r.record.Data.Members), r.taker()
-	results := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, objects, func(o object) result {
-		return taker.apply(ctx, o, known[o.key])
+	known := index(r.record.Data.Members)
+	results := each(func() error { return r.over(ctx) }, objects, func(o object) result {
+		return taker{r}.apply(ctx, o, known[o.key])
 	}, func(o object, err error) result { return result{object: o, err: err} })
 	for _, one := range results {
 		r.out.Notes = append(r.out.Notes, one.notes...)
@@ -140,13 +131,6 @@ func (r *round) applyAll(ctx context.Context, objects []object) []result {
 	}
 	r.out.Notes = fewer(r.out.Notes)
 	return results
-}
-
-func (r *round) taker() *taker {
-	return &taker{
-		client: r.client, records: r.engine.parts.Records, label: r.id, manager: r.manager, policy: r.in.Spec.GetAdopt(),
-		watched: r.state, recreate: r.recreate,
-	}
 }
 
 // saveProgress writes down what was applied, if anything was.
@@ -162,8 +146,7 @@ func (r *round) saveProgress(ctx context.Context) error {
 	return nil
 }
 
-// applied writes down that all of the attempt's objects were applied: its release is the current one from now on. What
-// is not part of it loses its hash, which makes it a leftover.
+// applied makes the attempt's release the current one. What is not part of it loses its hash, which makes it a leftover.
 func (r *round) applied(ctx context.Context, made *render) error {
 	now := metav1.NewTime(r.engine.clock.Now())
 	done := r.memory.progress
@@ -182,14 +165,17 @@ func (r *round) applied(ctx context.Context, made *render) error {
 		}
 		data.Current, data.RenderDigest = &release, data.Attempt.RenderDigest
 		data.Attempt.Stage, data.Attempt.AppliedAt = modulesv1.StageWaiting, &now
-		r.intendDefaultConfig(data)
+		if r.wantsDefaultConfig() && data.DefaultConfigCreated == nil {
+			// It is created once, and written down before.
+			data.DefaultConfigCreated = createdFrom(r.defaultObject())
+		}
 	})
 	if err != nil {
 		return err
 	}
-	r.memory.resume("")
+	clear(r.memory.progress)
 	r.memory.unhealthySince = time.Time{}
-	r.memory.blindAt = now.Add(r.in.interval())
+	r.memory.blindAt = now.Add(r.interval())
 	return nil
 }
 
@@ -215,23 +201,6 @@ func fold(record *modulesv1.Inventory, done map[key]progress) {
 		m.State, m.Claimed, m.Ended = modulesv1.MemberApplied, false, false
 	}
 }
-
-// attemptName tells attempts apart.
-func (r *round) attemptName() string {
-	attempt := r.record.Data.Attempt
-	return fmt.Sprint(attempt.RenderDigest, attempt.StartedAt.Unix(), attempt.Release.Digest)
-}
-
-// resume keeps what this attempt has applied already, and nothing else.
-func (mem *memory) resume(attempt string) {
-	if mem.attempt != attempt {
-		clear(mem.progress)
-	}
-	mem.attempt = attempt
-}
-
-// watch asks for the watches that the members need.
-func (r *round) watch() { r.sight.watch(r.record.Data.Members) }
 
 // maxNotes is how many notes of one reason a round gives.
 const maxNotes = 5

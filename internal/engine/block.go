@@ -20,7 +20,7 @@ import (
 // longer than a round goes on in the next one, or it would never end.
 func (r *round) block(ctx context.Context) (bool, error) {
 	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	r.out.Blocked, r.out.Unknown = nil, nil
+	r.out.Deletion.BlockedBy, r.out.Deletion.Unknown = nil, nil
 	removal, err := r.removal(ctx)
 	if err != nil {
 		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionFailedReason, err))
@@ -30,36 +30,36 @@ func (r *round) block(ctx context.Context) (bool, error) {
 		r.memory.none = map[countedKind]bool{}
 	}
 	kinds = slices.DeleteFunc(kinds, func(one countedKind) bool { return r.memory.none[one] })
-	counts := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, kinds, func(one countedKind) count {
+	for _, one := range each(func() error { return r.over(ctx) }, kinds, func(one countedKind) count {
 		found, err := r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
-		return count{found, err}
-	}, func(_ countedKind, err error) count { return count{err: err} })
-	for i, one := range kinds {
-		switch found := counts[i]; {
-		case found.err != nil:
-			unknown = append(unknown, kindError{one.kind, found.err})
-		case found.Count > 0:
-			r.out.Blocked = append(r.out.Blocked, blocker(one.kind, found.Instances))
+		return count{one, found, err}
+	}, func(one countedKind, err error) count { return count{countedKind: one, err: err} }) {
+		switch {
+		case one.err != nil:
+			unknown = append(unknown, one)
+		case one.found.Count > 0:
+			r.out.Deletion.BlockedBy = append(r.out.Deletion.BlockedBy, blocker(one.kind, one.found))
 		default:
-			r.memory.none[one] = true
+			r.memory.none[one.countedKind] = true
 		}
 	}
 	asked := len(unknown)
-	unknown = slices.DeleteFunc(unknown, func(one kindError) bool { return errors.Is(one.err, errLate) })
+	unknown = slices.DeleteFunc(unknown, func(one count) bool { return errors.Is(one.err, errLate) })
 	switch {
 	case asked == len(unknown):
 		r.memory.none = nil
-	case len(unknown)+len(r.out.Blocked) == 0:
+	case len(unknown)+len(r.out.Deletion.BlockedBy) == 0:
 		return false, late(StageDelete)
 	}
-	if len(r.out.Blocked) == 0 && len(unknown) > 0 && r.lapsed() && !slices.ContainsFunc(unknown, kindError.mayPass) {
+	mayPass := func(one count) bool { return !errors.Is(one.err, cluster.ErrForbidden) }
+	if len(r.out.Deletion.BlockedBy) == 0 && len(unknown) > 0 && r.lapsed() && !slices.ContainsFunc(unknown, mayPass) {
 		// The rights went in the same breath as the installation, and nobody is left to grant them again.
 		r.unentitled = true
 		r.warn(modulesv1.OrphanedReason, "nothing is deleted, since it cannot be found out whether there are users' data: %v", unknown[0].err)
 		return true, nil
 	}
 	for _, one := range unknown {
-		r.out.Unknown = append(r.out.Unknown, modulesv1.UnknownResource{
+		r.out.Deletion.Unknown = append(r.out.Deletion.Unknown, modulesv1.UnknownResource{
 			Group: one.kind.Group, Kind: one.kind.Kind, Message: bounded(r.withoutRights(one.err).Error()),
 		})
 	}
@@ -69,9 +69,10 @@ func (r *round) block(ctx context.Context) (bool, error) {
 
 // blocked is the error of a deletion that users' data keep, and makes the lists of them as long as status can hold.
 func (r *round) blocked() error {
-	blocked, unknown := r.out.Blocked, r.out.Unknown
-	r.out.Blocked, r.out.Unknown = blocked[:min(len(blocked), modulesv1.MaxBlockers)], unknown[:min(len(unknown), modulesv1.MaxBlockers)]
-	r.out.Unlisted = len(blocked) - len(r.out.Blocked) + len(unknown) - len(r.out.Unknown)
+	found := &r.out.Deletion
+	blocked, unknown := found.BlockedBy, found.Unknown
+	found.BlockedBy, found.Unknown = blocked[:min(len(blocked), modulesv1.MaxBlockers)], unknown[:min(len(unknown), modulesv1.MaxBlockers)]
+	found.Unlisted = int32(len(blocked) - len(found.BlockedBy) + len(unknown) - len(found.Unknown)) //nolint:gosec // There are no more kinds than members and managed resources.
 	switch {
 	case len(blocked) > 0:
 		return failure.At(StageDelete, failure.Wait(modulesv1.DeletionBlockedReason, r.in.Spec.GetRetryInterval(), fmt.Errorf(
@@ -84,52 +85,43 @@ func (r *round) blocked() error {
 	return nil
 }
 
-// kindError is why the objects of a kind could not be counted.
-type kindError struct {
-	kind schema.GroupKind
-	err  error
-}
-
-// mayPass says that something else than a right is missing.
-func (e kindError) mayPass() bool { return !errors.Is(e.err, cluster.ErrForbidden) }
-
-// count is how many objects of a kind there are, or why that is not known.
-type count struct {
-	cluster.Instances
-
-	err error
-}
-
 // countedKind is a kind of users' data, and the namespace that they are counted in; "" for all.
 type countedKind struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
+// count is how many objects of a kind there are, or why that is not known.
+type count struct {
+	countedKind
+
+	found cluster.Instances
+	err   error
+}
+
 // counted are the kinds of users' data: what the release says, and the kinds of the CRDs that are still to be deleted.
-func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []kindError) {
+func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []count) {
 	within := map[schema.GroupKind]string{}
 	definitions := slices.DeleteFunc(r.remaining(), func(m modulesv1.Member) bool { return kindOf(&m).GroupKind() != definitionKind() })
-	for _, found := range each(func() error { return r.over(ctx) }, r.engine.options.Parallel, definitions, func(m modulesv1.Member) kindError {
+	for _, found := range each(func() error { return r.over(ctx) }, definitions, func(m modulesv1.Member) count {
 		kind, err := r.endsKind(ctx, removal, &m)
-		return kindError{kind, err}
-	}, func(_ modulesv1.Member, err error) kindError { return kindError{err: err} }) {
+		return count{countedKind: countedKind{kind: kind}, err: err}
+	}, func(_ modulesv1.Member, err error) count { return count{err: err} }) {
 		switch {
 		case found.err != nil:
-			unknown = append(unknown, kindError{definitionKind(), found.err})
+			found.kind = definitionKind()
+			unknown = append(unknown, found)
 		case !found.kind.Empty():
 			within[found.kind] = ""
 		}
 	}
-	if recorded := r.record.Data.Deletion; recorded != nil {
-		for _, one := range recorded.ManagedResources {
-			kind := schema.GroupKind{Group: one.Group, Kind: one.Kind}
-			if before, known := within[kind]; known && before == "" || one.Scope != modulesv1.ManagedInNamespace {
-				within[kind] = ""
-				continue
-			}
-			within[kind] = r.in.Namespace
+	for _, one := range r.managed() {
+		kind := schema.GroupKind{Group: one.Group, Kind: one.Kind}
+		if before, known := within[kind]; known && before == "" || one.Scope != modulesv1.ManagedInNamespace {
+			within[kind] = ""
+			continue
 		}
+		within[kind] = r.in.Namespace
 	}
 	for kind, namespace := range within {
 		kinds = append(kinds, countedKind{kind, namespace})
@@ -154,25 +146,17 @@ func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Mem
 }
 
 // managed are the kinds whose objects are users' data.
-func (r *round) managed() []schema.GroupKind {
-	if r.record.Data.Deletion == nil {
+func (r *round) managed() []modulesv1.ManagedResource {
+	if r.record == nil || r.record.Data.Deletion == nil {
 		return nil
 	}
-	var kinds []schema.GroupKind
-	for _, kind := range r.record.Data.Deletion.ManagedResources {
-		kinds = append(kinds, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
-	}
-	return kinds
+	return r.record.Data.Deletion.ManagedResources
 }
 
 func blocker(kind schema.GroupKind, found cluster.Instances) modulesv1.DeletionBlocker {
 	told := modulesv1.DeletionBlocker{Group: kind.Group, Kind: kind.Kind, Count: int32(min(found.Count, 1<<31-1))} //nolint:gosec // It is bounded right here.
 	for _, example := range found.Examples {
-		name := example.Name
-		if example.Namespace != "" {
-			name = example.Namespace + "/" + name
-		}
-		told.Examples = append(told.Examples, name)
+		told.Examples = append(told.Examples, strings.TrimPrefix(example.Namespace+"/"+example.Name, "/"))
 	}
 	return told
 }

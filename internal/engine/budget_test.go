@@ -71,14 +71,12 @@ func TestRoundsEnd(t *testing.T) {
 	rounds("apply", settled)
 	r.synced()
 	r.in.Verify = true
-	verified := false
 	r.slow("apply")
 	calls := r.calls(func() {
 		testenv.Eventually(t, "all is verified", func(ctx context.Context) (bool, string) {
 			out, err := r.engine.Reconcile(ctx, r.in)
 			r.in.Verify = false
-			verified = verified || out.Verified
-			return verified, fmt.Sprint(err)
+			return err == nil && settled(out), fmt.Sprint(err)
 		})
 	})
 	if calls["apply"] != count {

@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -23,18 +26,15 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var members []modulesv1.Member
-	if r.record != nil {
-		members = slices.Clone(r.record.Data.Members)
-		if err := r.recognise(ctx, members, made); err != nil {
-			return false, err
-		}
+	members := slices.Clone(r.members())
+	if err := r.recognise(ctx, members, made); err != nil {
+		return false, err
 	}
 	union := claimed(members, made)
 	if err := fits(union, r.aim.target.Health); err != nil {
 		return r.putOff(failure.At(StageApply, failure.Stall(modulesv1.InventoryTooLargeReason, err)))
 	}
-	deletion, err := r.deletion(r.aim.target, r.record != nil)
+	deletion, err := r.deletion(r.aim.target, true)
 	if err != nil {
 		return false, err
 	}
@@ -47,29 +47,46 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 		Release: *r.aim.target.Release.DeepCopy(), RenderDigest: r.aim.digest, Stage: modulesv1.StageApplying,
 		StartedAt: metav1.NewTime(r.engine.clock.Now()),
 	}
-	r.memory.resume("")
-	if r.record == nil {
-		if err := r.create(ctx, attempt, union, deletion); err != nil {
-			return true, err
-		}
-		r.memory.claims(nil, union)
-		r.reviewRights(ctx)
-		return true, nil
-	}
+	clear(r.memory.progress)
 	err = r.save(ctx, func(data *modulesv1.InventoryData) {
-		r.overtake(data)
-		data.Attempt, data.Members = attempt, union
+		if data.Attempt != nil {
+			remember(data, data.Attempt.Release, modulesv1.OutcomeFailed, r.engine.clock.Now(), "overtaken by another choice")
+		}
+		data.Attempt, data.Members, data.Deletion, data.Health = attempt, union, deletion, r.aim.target.Health
 		data.Phase = modulesv1.PhaseUpgrading
 		if data.Current == nil {
 			data.Phase = modulesv1.PhaseInstalling
 		}
-		data.Deletion, data.Health = deletion, r.aim.target.Health
 	})
-	if err == nil {
-		r.memory.claims(members, union)
-		r.reviewRights(ctx)
+	if err != nil {
+		return false, err
 	}
-	return true, err
+	r.memory.claims(members, union)
+	r.reviewRights(ctx)
+	return true, nil
+}
+
+// recognise finds the UIDs of members that were made and not written down: applied with other values, they tell no more.
+func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made *render) error {
+	var failed []memberError
+	for i := range members {
+		m := &members[i]
+		if m.UID != "" || !made.keys[keyOf(m)] || r.memory.isUnmade(m) {
+			continue
+		}
+		if r.over(ctx) != nil {
+			return late(StageApply)
+		}
+		_, live, err := find(ctx, r.client, refOf(m))
+		switch {
+		case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind):
+		case err != nil:
+			failed = append(failed, memberError{refOf(m), err})
+		case r.owns(live, m) && cluster.MadeBy(live, r.manager):
+			m.UID = string(live.UID)
+		}
+	}
+	return joined(StageApply, modulesv1.ApplyFailedReason, failed)
 }
 
 // putOff begins nothing in this round, and says why at its end: what is installed is looked after first.
@@ -89,50 +106,21 @@ func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error
 		return fmt.Errorf("the release and what is installed are %d objects together, and data.members of the Inventory holds %d: %s",
 			len(members), modulesv1.MaxMembers, remedy)
 	}
-	raw, err := json.Marshal(health)
+	// What a UID, and a hash, take in the record.
+	const uid, hash = "00000000-0000-0000-0000-000000000000", "AAAAAAAAAAAAAAAAAAAAAA"
+	full := slices.Clone(members)
+	for i := range full {
+		m := &full[i]
+		m.UID, m.RenderHash, m.Fingerprint, m.State, m.Adopted = uid, hash, hash, modulesv1.MemberDeleting, true
+	}
+	raw, err := json.Marshal([]any{full, health})
 	if err != nil {
 		return fmt.Errorf("measure the Inventory: %w", err)
 	}
-	size := len(raw)
-	for i := range members {
-		m := members[i]
-		m.UID, m.RenderHash, m.Fingerprint, m.State = fullUID, fullHash, fullHash, modulesv1.MemberDeleting
-		m.Adopted = true
-		raw, err := json.Marshal(m)
-		if err != nil {
-			return fmt.Errorf("measure the Inventory: %w", err)
-		}
-		size += len(raw) + len(",")
-	}
-	if size > modulesv1.MaxMembersBytes {
+	if len(raw) > modulesv1.MaxMembersBytes {
 		return fmt.Errorf("the %d objects of the release and of what is installed take %d bytes in data.members of the Inventory, which holds %d: %s, or shorten the names",
-			len(members), size, modulesv1.MaxMembersBytes, remedy)
+			len(members), len(raw), modulesv1.MaxMembersBytes, remedy)
 	}
-	return nil
-}
-
-// What a UID, and a hash, take in the record.
-const (
-	fullUID  = "00000000-0000-0000-0000-000000000000"
-	fullHash = "AAAAAAAAAAAAAAAAAAAAAA"
-)
-
-// create makes the Inventory of a first installation.
-func (r *round) create(
-	ctx context.Context, attempt *modulesv1.Attempt, members []modulesv1.Member, deletion *modulesv1.RecordedDeletion,
-) error {
-	record := &modulesv1.Inventory{
-		TypeMeta:   metav1.TypeMeta{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.InventoryKind},
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
-		Data: modulesv1.InventoryData{
-			InstallationUID: r.in.UID, Salt: r.renders.salt, Phase: modulesv1.PhaseInstalling, Choice: r.in.Choice.DeepCopy(),
-			Attempt: attempt, Members: members, Deletion: deletion, Health: r.aim.target.Health,
-		},
-	}
-	if err := r.engine.parts.Records.Create(ctx, record); err != nil {
-		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
-	}
-	r.record = record
 	return nil
 }
 
@@ -141,15 +129,15 @@ func (r *round) create(
 func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
 	for i := range union {
-		if m := &union[i]; !made.keys[keyOf(m)] {
-			if m.Claimed {
-				// What was never had is not counted among what goes.
-				m.UID = ""
-			}
-			m.Claimed, m.State = false, modulesv1.MemberDeleting
+		m := &union[i]
+		m.HealthyAt = "" // What only saves work must not keep a release from fitting in.
+		if made.keys[keyOf(m)] {
+			continue
 		}
-		// What only saves work must not keep a release from fitting in.
-		union[i].HealthyAt = ""
+		if m.Claimed {
+			m.UID = "" // What was never had is not counted among what goes.
+		}
+		m.Claimed, m.State = false, modulesv1.MemberDeleting
 	}
 	known := index(union)
 	for _, o := range made.objects {
@@ -179,26 +167,15 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	return union
 }
 
-// overtake ends an attempt that did not come to its end.
-func (r *round) overtake(data *modulesv1.InventoryData) {
-	if data.Attempt == nil {
-		return
-	}
-	remember(data, data.Attempt.Release, modulesv1.OutcomeFailed, r.engine.clock.Now(), "overtaken by another choice")
-}
-
-// deletion is what a deletion has to know while the target is being applied: what it brings, and what was there before
-// and may still be. None of it may be left out, for what is not on record is not protected.
+// deletion is what a deletion has to know: what the target brings, and what was there before and may still be. None of
+// it may be left out, for what is not on record is not protected.
 func (r *round) deletion(target *Target, before bool) (*modulesv1.RecordedDeletion, error) {
-	recorded := &modulesv1.RecordedDeletion{Mode: target.Deletion, ManagedResources: slices.Clone(target.ManagedResources)}
-	if recorded.Mode == "" {
-		recorded.Mode = modulesv1.DeletionBlock
+	recorded := &modulesv1.RecordedDeletion{
+		Mode: cmp.Or(target.Deletion, modulesv1.DeletionBlock), ManagedResources: slices.Clone(target.ManagedResources),
 	}
-	if before && r.record.Data.Deletion != nil {
-		for _, kind := range r.record.Data.Deletion.ManagedResources {
-			if !slices.Contains(recorded.ManagedResources, kind) {
-				recorded.ManagedResources = append(recorded.ManagedResources, kind)
-			}
+	for _, kind := range r.managed() {
+		if before && !slices.Contains(recorded.ManagedResources, kind) {
+			recorded.ManagedResources = append(recorded.ManagedResources, kind)
 		}
 	}
 	if count := len(recorded.ManagedResources); count > modulesv1.MaxManagedResources {

@@ -104,11 +104,11 @@ func (r *rendering) place(o *unstructured.Unstructured, scopes map[schema.GroupK
 	return nil
 }
 
-// placed says whether members of the kind that were applied have namespaces. While an aggregated API is down, or a CRD
-// away, its kinds are not known; what is installed is not to be taken for something else because of that.
+// placed says whether members of the kind that were applied have namespaces: an aggregated API may be down, or a CRD away.
 func (r *rendering) placed(kind schema.GroupKind) (namespaced, applied bool) {
-	for i := range r.members {
-		if m := &r.members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
+	members := r.members()
+	for i := range members {
+		if m := &members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
 			return m.Namespace != "", true
 		}
 	}
@@ -129,5 +129,5 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 
 // salted is a digest that depends on the salt as well.
 func (r *rendering) salted(digest string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(r.salt + digest))
+	return sha256.Sum256([]byte(r.salt() + digest))
 }

@@ -34,20 +34,10 @@ func (r *round) wantsDefaultConfig() bool {
 	return r.aim != nil && r.aim.target.DefaultConfig != nil && r.in.Spec.CreatesDefaultConfig()
 }
 
-// intendDefaultConfig writes down what is going to be created, unless something was before: it is created once.
-func (r *round) intendDefaultConfig(data *modulesv1.InventoryData) {
-	if !r.wantsDefaultConfig() || data.DefaultConfigCreated != nil {
-		return
-	}
-	data.DefaultConfigCreated = createdFrom(r.defaultObject())
-}
-
 // createdFrom names an object that is going to be created.
 func createdFrom(o *unstructured.Unstructured) *modulesv1.CreatedObject {
-	gvk := o.GroupVersionKind()
 	return &modulesv1.CreatedObject{
-		GroupVersionKind: modulesv1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
-		Namespace:        o.GetNamespace(), Name: o.GetName(),
+		GroupVersionKind: modulesv1.GroupVersionKind(o.GroupVersionKind()), Namespace: o.GetNamespace(), Name: o.GetName(),
 	}
 }
 
@@ -91,22 +81,20 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 	ref := refOfObject(o)
 	made, err := r.client.Create(ctx, o, r.manager)
 	switch {
-	case err == nil:
-		return true, r.decideDefaultConfig(ctx, intended, made.UID)
 	case errors.Is(err, cluster.ErrExists):
 		live, err := r.client.Metadata(ctx, ref)
 		if err != nil {
 			return false, failure.At(StageApply, failure.Retry(modulesv1.ApplyFailedReason, err))
 		}
-		if live.Annotations[DefaultConfigAnnotation] != r.in.UID {
-			intended.Found = true
-			return true, r.decideDefaultConfig(ctx, intended, "")
+		if intended.Found = live.Annotations[DefaultConfigAnnotation] != r.in.UID; !intended.Found {
+			made.UID = live.UID
 		}
-		return true, r.decideDefaultConfig(ctx, intended, live.UID)
 	case errors.Is(err, cluster.ErrNoKind):
 		return false, r.awaitKind(ref)
+	case err != nil:
+		return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
 	}
-	return false, joined(StageApply, modulesv1.ApplyFailedReason, []memberError{{ref, fmt.Errorf("default configuration: %w", err)}})
+	return true, r.decideDefaultConfig(ctx, intended, made.UID)
 }
 
 // awaitKind looks again, ever less often, for a kind that is not served, and fails once that takes longer than the
@@ -132,7 +120,6 @@ func (r *round) decideDefaultConfig(ctx context.Context, object *modulesv1.Creat
 
 func refOfCreated(made *modulesv1.CreatedObject) cluster.Ref {
 	return cluster.Ref{
-		GVK:       schema.GroupVersionKind{Group: made.Group, Version: made.Version, Kind: made.Kind},
-		Namespace: made.Namespace, Name: made.Name, UID: types.UID(made.UID),
+		GVK: schema.GroupVersionKind(made.GroupVersionKind), Namespace: made.Namespace, Name: made.Name, UID: types.UID(made.UID),
 	}
 }

@@ -96,7 +96,7 @@ func TestModuleWithData(t *testing.T) {
 	r.in.Deleting, r.in.Target = true, nil
 	out = r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, r.namespace+"/mine")
 	want := []modulesv1.DeletionBlocker{{Group: m.group, Kind: "Thing", Count: 1, Examples: []string{r.namespace + "/mine"}}}
-	if diff := cmp.Diff(want, out.Blocked); diff != "" {
+	if diff := cmp.Diff(want, out.Deletion.BlockedBy); diff != "" {
 		t.Error(diff)
 	}
 	if len(r.present()) != 1 || r.inventory().Data.Phase != modulesv1.PhaseInstalled {
@@ -208,8 +208,8 @@ func TestUnknownBlocks(t *testing.T) {
 	r.settle("it is installed", settled)
 	r.in.Deleting = true
 	out := r.fails(engine.StageDelete, modulesv1.DeletionUnknownReason, "Secret")
-	if len(out.Unknown) != 1 || len(r.present()) != 1 {
-		t.Errorf("unknown %v, present %v", out.Unknown, r.present())
+	if len(out.Deletion.Unknown) != 1 || len(r.present()) != 1 {
+		t.Errorf("unknown %v, present %v", out.Deletion.Unknown, r.present())
 	}
 	r.in.Spec.Deletion = &modulesv1.InstallationDeletion{Mode: modulesv1.DeletionOrphan}
 	r.settle("it is let go of", done)
@@ -300,15 +300,15 @@ func TestIdentity(t *testing.T) {
 	r.grant(rule{"", "configmaps", "get"}, rule{"", "configmaps", "create"}, rule{"", "configmaps", "patch"}, rule{"", "configmaps", "delete"})
 	r.settle("it is installed", settled)
 	out := r.settle("it is told that nobody can watch", func(out engine.Outcome) bool { return len(out.Unwatched) == 1 })
-	if out.Healed > 0 {
-		t.Errorf("healed %d", out.Healed)
+	if healed(out) > 0 {
+		t.Errorf("healed %d", healed(out))
 	}
 	if calls := r.calls(func() { r.round() }); len(calls) > 0 {
 		t.Errorf("asked: %v", calls)
 	}
 	check(t, env.Client.Patch(t.Context(), r.get(configMaps, "a"), client.RawPatch(types.MergePatchType, []byte(`{"data":{"key":"drift"}}`))))
 	r.clock.SetTime(r.clock.Now().Add(modulesv1.DefaultInterval))
-	r.settle("it is healed at the interval", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("it is healed at the interval", func(out engine.Outcome) bool { return healed(out) == 1 })
 	if slices.Contains(r.members(), "a:Pending") {
 		t.Error("a member is pending")
 	}

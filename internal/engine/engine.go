@@ -5,17 +5,22 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/engine/watch"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
 )
 
 // Engine installs releases and keeps them. It is safe for concurrent use; rounds of one installation follow each other.
@@ -26,8 +31,71 @@ type Engine struct {
 	library *health.Library
 	// conventions judges by the conventions of status alone.
 	conventions *health.Checker
-	renders     *renders
-	memories    sync.Map
+	// known are the renders of all installations.
+	known *lru.Cache[string, rendered]
+	// room is the memory that rendered objects take. Whoever waits for it holds a worker.
+	room     *fair.Pool
+	memories sync.Map
+}
+
+// Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
+// ManagerPrefix and cluster.Fingerprint.
+type Parts struct {
+	Connector *cluster.Connector
+	Watcher   *watch.Watcher
+	Cache     *fetch.Cache
+	Builder   *build.Builder
+	Records   Records
+}
+
+// Observer learns what the engine does. Its methods are called from many goroutines.
+type Observer interface {
+	// Did says that an action of a round ended, such as apply or heal, after how long, and how.
+	Did(action string, took time.Duration, err error)
+	// Rendered says that a release was rendered, rather than known from before.
+	Rendered(took time.Duration, err error)
+}
+
+// Options tune an Engine. Zero values mean the defaults.
+type Options struct {
+	// Clock is the time that attempts, verification and back-off go by. Default: the real one.
+	Clock clock.PassiveClock
+	// RenderBytes is what rendered objects may take of the memory, all rounds together; a round whose turn does not come
+	// within RenderPatience waits for the next one. Defaults 480 MiB and 10 s.
+	RenderBytes    int64
+	RenderPatience time.Duration
+	// HealthCost is what health expressions may cost in a round, in CEL's units of work, before it leaves the rest to the
+	// next one. Default 2,000,000: about a second.
+	HealthCost uint64
+	// Observer may be nil.
+	Observer Observer
+}
+
+// New returns an Engine. The error says which part is missing.
+func New(parts Parts, options Options) (*Engine, error) {
+	if parts.Connector == nil || parts.Watcher == nil || parts.Cache == nil || parts.Builder == nil || parts.Records == nil {
+		return nil, errors.New("an engine needs a connector, a watcher, a cache, a builder and records")
+	}
+	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
+	options.RenderBytes = cmp.Or(options.RenderBytes, 480<<20)
+	options.RenderPatience = cmp.Or(options.RenderPatience, 10*time.Second)
+	options.HealthCost = cmp.Or(options.HealthCost, 2_000_000)
+	known, err := lru.New[string, rendered](maxRenders)
+	if err != nil {
+		return nil, err
+	}
+	library, err := health.NewLibrary(0)
+	if err != nil {
+		return nil, err
+	}
+	conventions, err := library.Checker(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		parts: parts, options: options, clock: options.Clock, library: library, conventions: conventions,
+		known: known, room: fair.New(options.RenderBytes, maxQueue),
+	}, nil
 }
 
 // failedAgain is how soon at least a round follows one that failed.
@@ -49,12 +117,21 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 	return out, err
 }
 
-// Plan says what installing the target would do, without writing anything. Its digest names the release, the rendered
-// objects and those that would go.
+// Plan says what installing the target, which has to be there, would do, without writing anything. Its digest names the
+// release, the rendered objects and those that would go.
 func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
 	r, end := e.round(in)
 	defer end()
 	return r.plan(ctx)
+}
+
+// Begun says whether the attempt on record is at exactly the target, which has to be there: the same release, rendered to
+// the same objects with the config and variables of now. Nothing is written, and nothing rendered that was before.
+func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
+	r, end := e.round(in)
+	defer end()
+	proposed, err := r.propose(ctx)
+	return err == nil && r.record != nil && r.record.Data.Attempt != nil && r.under(proposed), err
 }
 
 // Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
@@ -82,8 +159,7 @@ type Installation struct {
 	Current *Target
 	// Variables are all values for substitution: those of substituteFrom, and over them spec.config.substitute.
 	Variables map[string]string
-	// Choice is recorded in the Inventory with the next write; nil leaves what is recorded. A change of it alone is
-	// written at once.
+	// Choice is recorded in the Inventory, a change of it alone at once; nil leaves what is recorded.
 	Choice *modulesv1.CatalogChoice
 	// Verify asks for a full verification in this round: every member is applied once.
 	Verify bool
@@ -91,14 +167,6 @@ type Installation struct {
 
 // Key names the installation to the watcher: namespace/name.
 func (in Installation) Key() string { return in.Namespace + "/" + in.Name }
-
-// interval is the time between two rounds.
-func (in Installation) interval() time.Duration {
-	if in.Spec.Interval == nil {
-		return modulesv1.DefaultInterval
-	}
-	return in.Spec.Interval.Duration
-}
 
 // Target is a release, and all that is needed to install it.
 type Target struct {
@@ -119,8 +187,7 @@ type Target struct {
 
 // Records keeps Inventories, as the controller. They are all that the engine does not do as the installation's identity.
 type Records interface {
-	// Load gives the Inventory as it was written last, which is not changed here, or nil without an error when there is
-	// none.
+	// Load gives the Inventory as it was written last, which is not changed here; nil without an error for none.
 	Load(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
 	// Stored is Load for another installation's Inventory: what is stored now, since another process may write it.
 	Stored(ctx context.Context, namespace, name string) (*modulesv1.Inventory, error)
@@ -139,12 +206,8 @@ type Records interface {
 type Outcome struct {
 	// Inventory is the record after the round; nil when there is none, or none any more. It must not be changed.
 	Inventory *modulesv1.Inventory
-	// Applied, Healed and Pruned count members: applied for an attempt, brought back to what they were, removed.
-	Applied, Healed, Pruned int
 	// Settled says that no attempt is under way: the target, or what is held, is applied in full.
 	Settled bool
-	// Verified says that every member was applied once in this round, because it was asked for or its time had come.
-	Verified bool
 	// Healthy says that all members of the release that was applied last are known to be healthy.
 	Healthy bool
 	// Waiting are members that are not healthy yet, or not gone yet.
@@ -157,17 +220,13 @@ type Outcome struct {
 	Contested []Problem
 	// Uncounted are resources whose objects are users' data, and may not be listed: a deletion would not know of them.
 	Uncounted []string
-	// Mode, Blocked and Unknown are what a deletion found, and Unlisted how many kinds the two lists have no room for.
-	Mode     modulesv1.DeletionMode
-	Blocked  []modulesv1.DeletionBlocker
-	Unknown  []modulesv1.UnknownResource
-	Unlisted int
+	// Deletion is what a deletion found.
+	Deletion modulesv1.DeletionStatus
 	// Unused are variables of spec.config.substitute that no object of the release asked for.
 	Unused []string
 	// Notes are events to report.
 	Notes []Note
-	// Depends are the objects that spec.dependsOn names, while a new attempt waits for them or just began: a change of one
-	// is a reason for another round.
+	// Depends are the objects of spec.dependsOn, while an attempt waits for them or just began: a change asks for a round.
 	Depends []cluster.Ref
 	// Again is when another round is worth while even if nothing is heard; 0 leaves it to the caller's interval.
 	Again time.Duration

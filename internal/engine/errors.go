@@ -12,23 +12,17 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// Stage is the part of the work that an error comes from.
-type Stage = failure.Stage
-
-// The stages, in their order.
+// The stages that errors come from, in their order.
 const (
-	StageRecord Stage = "record"
-	StageDepend Stage = "depend"
-	StageFetch  Stage = "fetch"
-	StageBuild  Stage = "build"
-	StageApply  Stage = "apply"
-	StageHealth Stage = "health"
-	StagePrune  Stage = "prune"
-	StageDelete Stage = "delete"
+	StageRecord failure.Stage = "record"
+	StageDepend failure.Stage = "depend"
+	StageFetch  failure.Stage = "fetch"
+	StageBuild  failure.Stage = "build"
+	StageApply  failure.Stage = "apply"
+	StageHealth failure.Stage = "health"
+	StagePrune  failure.Stage = "prune"
+	StageDelete failure.Stage = "delete"
 )
-
-// StageError is an error together with the stage it comes from.
-type StageError = failure.StageError
 
 // maxNamed is how many members an error or a note names, and maxText how long it gets.
 const (
@@ -42,9 +36,8 @@ type memberError struct {
 	err error
 }
 
-// joined is the failure that stands for what went wrong with members: one reason, the most telling one, and a text
-// that names the first few. Nil for none.
-func joined(stage Stage, otherwise string, all []memberError) error {
+// joined is the failure for what went wrong with members: the most telling reason, and a text that names the first few.
+func joined(stage failure.Stage, otherwise string, all []memberError) error {
 	asked := len(all)
 	all = slices.DeleteFunc(all, func(one memberError) bool { return errors.Is(one.err, errLate) })
 	switch {
@@ -90,8 +83,7 @@ var (
 	errManaged = errors.New("is not taken over")
 )
 
-// reasonOf is the condition's reason for what went wrong: of what the API server answered, that which says the most about
-// what has to be done.
+// reasonOf is the condition's reason for what went wrong: that which says the most about what has to be done.
 func reasonOf(all []memberError, otherwise string) string {
 	for _, known := range []struct {
 		err    error

@@ -42,8 +42,7 @@ type facts struct {
 	orphan bool
 }
 
-// fate decides what may be deleted, and says why not. Pruning, uninstalling, handing over and making anew ask nobody
-// else.
+// fate alone decides what may be deleted, and says why not: for pruning, uninstalling, handing over and making anew.
 func (f facts) fate() (fate, string) {
 	switch {
 	case !f.owned:
@@ -69,39 +68,34 @@ func (f facts) fate() (fate, string) {
 	return letGo, f.holds
 }
 
-// owner is who an installation is to the API server.
-type owner struct {
-	label, manager, namespace string
-	// adopts says that what it took over is as much its own as what it made.
-	adopts bool
-}
-
 // owns says whether an object is provably the installation's: it carries the label, and is either the one on record
 // or has fields of the manager that nobody else has.
-func (o owner) owns(live metav1.Object, m *modulesv1.Member) bool {
-	if live.GetLabels()[Label] != o.label {
+func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
+	if live.GetLabels()[Label] != r.id {
 		return false
 	}
-	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, o.manager) != ""
+	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager) != ""
 }
 
-// facts are what the record and the object's metadata tell. What was applied and not written down before a crash is told
-// by the object itself.
-func (o owner) facts(m *modulesv1.Member, live metav1.Object) facts {
-	known := o.recorded(m)
-	known.owned, known.keptBy = o.owns(live, m), cluster.KeptBy(live)
-	known.adopted = !o.adopts && (m.Adopted || m.UID != string(live.GetUID()) && !cluster.MadeBy(live, o.manager))
+// facts are what the record and the object tell: the object alone, if it was applied and not written down before a crash.
+func (r *round) facts(m *modulesv1.Member, live metav1.Object) facts {
+	known := r.recordedFacts(m)
+	known.owned, known.keptBy = r.owns(live, m), cluster.KeptBy(live)
+	known.adopted = !r.adopts() && (m.Adopted || m.UID != string(live.GetUID()) && !cluster.MadeBy(live, r.manager))
 	return known
 }
 
-// recorded are the facts that the record alone tells of a member that is this installation's.
-func (o owner) recorded(m *modulesv1.Member) facts {
+// recordedFacts are those that the record alone tells of a member that is this installation's.
+func (r *round) recordedFacts(m *modulesv1.Member) facts {
 	kind := kindOf(m).GroupKind()
 	return facts{
-		kind: kind, owned: true, adopted: m.Adopted && !o.adopts,
-		home: kind == schema.GroupKind{Kind: "Namespace"} && m.Name == o.namespace,
+		kind: kind, owned: true, adopted: m.Adopted && !r.adopts(),
+		home: kind == schema.GroupKind{Kind: "Namespace"} && m.Name == r.in.Namespace,
 	}
 }
+
+// adopts says that what was taken over is as much the installation's own as what it made.
+func (r *round) adopts() bool { return r.in.Spec.GetAdopt() == modulesv1.AdoptAlways }
 
 // configFacts are the facts about the default configuration, which is the installation's and no member.
 func configFacts(kind schema.GroupKind, live metav1.Object) facts {

@@ -507,8 +507,8 @@ func TestDataInOneNamespace(t *testing.T) {
 	check(t, env.Client.Create(t.Context(), data(r.namespace)))
 	r.in.Deleting, r.in.Target = true, nil
 	out := r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, r.namespace+"/mine")
-	if len(out.Blocked) != 1 || out.Blocked[0].Count != 1 {
-		t.Errorf("blocked by %v", out.Blocked)
+	if len(out.Deletion.BlockedBy) != 1 || out.Deletion.BlockedBy[0].Count != 1 {
+		t.Errorf("blocked by %v", out.Deletion.BlockedBy)
 	}
 	check(t, env.Client.Delete(t.Context(), data(r.namespace)))
 	r.settle("it is gone", done)
@@ -541,8 +541,8 @@ func TestMoreBlockersThanStatusHolds(t *testing.T) {
 	r.settle("it is installed", settled)
 	r.in.Deleting, r.in.Target = true, nil
 	out := r.fails(engine.StageDelete, modulesv1.DeletionUnknownReason, "down")
-	if len(out.Unknown) != modulesv1.MaxBlockers || out.Unlisted != 1 {
-		t.Errorf("%d kinds are listed, and %d more counted", len(out.Unknown), out.Unlisted)
+	if len(out.Deletion.Unknown) != modulesv1.MaxBlockers || out.Deletion.Unlisted != 1 {
+		t.Errorf("%d kinds are listed, and %d more counted", len(out.Deletion.Unknown), out.Deletion.Unlisted)
 	}
 }
 

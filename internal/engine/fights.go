@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	// fightPeace is how long a healing has to last, from the end of the pause after it, for the next one to be another
-	// story.
+	// fightPeace is how long a healing has to last after its pause for the next one to be another story.
 	fightPeace = time.Minute
-	// fightFrom is how many healings, none of which lasted, are a fight. The pause after that one is firstPause, and doubles
-	// with each healing more up to lastPause.
+	// fightFrom is how many healings that did not last are a fight; each further one doubles the pause up to lastPause.
 	fightFrom  = 4
 	firstPause = 30 * time.Second
 	lastPause  = 10 * time.Minute

@@ -13,12 +13,11 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
-// finish ends an attempt: its release is healthy, and what is no longer needed is gone, or stays by the spec's wish. A
-// leftover that stays is an ordinary member without a hash, for as long as the spec has it so.
+// finish ends an attempt: its release is healthy, and leftovers are gone, or stay by the spec's wish, without a hash.
 func (r *round) finish(ctx context.Context) (bool, error) {
 	now := metav1.NewTime(r.engine.clock.Now())
 	first := r.record.Data.Phase == modulesv1.PhaseInstalling
-	deletion, err := r.deletion(r.aim.target, r.leavesSome())
+	deletion, err := r.deletion(r.aim.target, len(r.leftovers()) > 0)
 	if err != nil {
 		return false, err
 	}
@@ -30,7 +29,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 		data.Current.HealthyAt = &now
 		data.Attempt, data.Phase = nil, modulesv1.PhaseInstalled
 		for i := range data.Members {
-			if m := &data.Members[i]; leftover(m) {
+			if m := &data.Members[i]; !wanted(m) {
 				m.State = modulesv1.MemberApplied
 			}
 		}
@@ -58,7 +57,7 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 // say something else about users' data or health. That concerns an installation that waits for something else as well.
 func (r *round) relabel(ctx context.Context) (bool, error) {
 	target := r.aim.target
-	deletion, err := r.deletion(target, r.leavesSome())
+	deletion, err := r.deletion(target, len(r.leftovers()) > 0)
 	if err != nil {
 		return false, err
 	}
@@ -77,9 +76,6 @@ func (r *round) relabel(ctx context.Context) (bool, error) {
 		data.Current, data.Deletion, data.Health = release.DeepCopy(), deletion, target.Health
 	})
 }
-
-// leavesSome says that something of releases before is left.
-func (r *round) leavesSome() bool { return len(r.leftovers()) > 0 }
 
 // remember puts an entry in front of the history, and drops what is too old.
 func remember(

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,27 +20,24 @@ import (
 // gateAgain is how soon a gate is tried again if no event tells that it opened.
 const gateAgain = 500 * time.Millisecond
 
-// gates says whether objects that were applied, and that some of what is left to apply needs to work, do not yet: CRDs
-// that are not Established. Nobody waits for them here. A Namespace is Active as soon as it is there, and one that is
-// on its way out is an error when it is applied.
+// gates says whether CRDs that were applied, and of which something is left to apply, are not Established yet. A Namespace
+// needs none: it is Active as soon as it is there, and one that is on its way out is an error when it is applied.
 func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error) {
 	for k, gate := range r.memory.gates {
-		if !needed(gate, todo) {
+		if !slices.ContainsFunc(todo, func(o object) bool { return o.GroupVersionKind().GroupKind() == gate.defines }) {
 			continue
 		}
 		if r.over(ctx) != nil {
 			return false, late(StageApply)
 		}
-		live, err := r.client.Get(ctx, gate.ref)
-		switch {
-		case errors.Is(err, cluster.ErrNotFound):
-			shut = true
-			r.waitFor(gate.ref, "is gone again")
-			continue
-		case err != nil:
+		status, message := health.InProgress, "is gone again"
+		switch live, err := r.client.Get(ctx, gate.ref); {
+		case err == nil:
+			status, message = r.engine.conventions.Check(live)
+		case !errors.Is(err, cluster.ErrNotFound):
 			return false, failure.At(StageApply, err)
 		}
-		if status, message := r.engine.conventions.Check(live); status != health.Current {
+		if status != health.Current {
 			shut = true
 			r.waitFor(gate.ref, message)
 			continue
@@ -71,13 +69,6 @@ type gate struct {
 	defines schema.GroupKind
 }
 
-// shutBehind notes that an object was applied that others may have to wait for.
-func (mem *memory) shutBehind(o object) {
-	if kind, ok := defined(o.Unstructured); ok {
-		mem.gates[o.key] = gate{refOfObject(o.Unstructured), kind}
-	}
-}
-
 // defined is the kind that a CRD defines.
 func defined(o *unstructured.Unstructured) (schema.GroupKind, bool) {
 	return definedBy(o), o.GroupVersionKind().GroupKind() == definitionKind()
@@ -87,10 +78,6 @@ func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}
-}
-
-func needed(g gate, todo []object) bool {
-	return slices.ContainsFunc(todo, func(o object) bool { return o.GroupVersionKind().GroupKind() == g.defines })
 }
 
 // definedByAim says that a CRD in the release serves the kind in this version, so that it is there before long.
@@ -109,4 +96,69 @@ func serves(crd *unstructured.Unstructured, version string) bool {
 		fields, _ := one.(map[string]any)
 		return fields["name"] == version && fields["served"] == true
 	})
+}
+
+// depend is a failure that waits until all that spec.dependsOn names is ready. It is asked before an attempt begins.
+func (r *round) depend(ctx context.Context) error {
+	if len(r.in.Spec.DependsOn) == 0 {
+		return nil
+	}
+	var missing []string
+	r.out.Depends = nil
+	for _, one := range r.in.Spec.DependsOn {
+		if r.over(ctx) != nil {
+			return late(StageDepend)
+		}
+		ref, err := dependency(r.client, r.in.Namespace, one)
+		if err == nil {
+			r.out.Depends = append(r.out.Depends, ref)
+			err = r.ready(ctx, ref, one.ReadyExpr)
+		}
+		if err != nil && failure.Of(err).Disposition == failure.Stalls {
+			return failure.At(StageDepend, err)
+		}
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return failure.At(StageDepend, failure.Wait(modulesv1.DependencyNotReadyReason, r.in.Spec.GetRetryInterval(),
+		errors.New(bounded(strings.Join(missing, "; ")))))
+}
+
+// dependency is the object that is meant: in the same namespace, or of a kind that has none.
+func dependency(client *cluster.Client, namespace string, d modulesv1.Dependency) (cluster.Ref, error) {
+	version, err := schema.ParseGroupVersion(d.APIVersion)
+	if err != nil {
+		return cluster.Ref{}, failure.Stall(modulesv1.DependencyNotReadyReason, fmt.Errorf("dependsOn: %w", err))
+	}
+	ref := cluster.Ref{GVK: version.WithKind(d.Kind), Name: d.Name}
+	namespaced, err := client.Namespaced(ref.GVK)
+	if err != nil && !errors.Is(err, cluster.ErrNoKind) {
+		return ref, err
+	}
+	if namespaced || err != nil {
+		ref.Namespace = namespace
+	}
+	return ref, nil
+}
+
+func (r *round) ready(ctx context.Context, ref cluster.Ref, expression string) error {
+	readiness, err := r.engine.library.Readiness(expression)
+	if err != nil {
+		return failure.Stall(modulesv1.DependencyNotReadyReason, fmt.Errorf("dependsOn %s: %w", describe(ref), err))
+	}
+	dep, err := r.client.Get(ctx, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return fmt.Errorf("%s is missing", describe(ref))
+	case err != nil:
+		return err
+	}
+	if ready, message := readiness.Ready(dep, r.in.Self); !ready {
+		return fmt.Errorf("%s is not ready: %s", describe(ref), message)
+	}
+	return nil
 }

@@ -20,13 +20,13 @@ import (
 // belongs to is gone, or does not need it any more: its Inventory tells for certain, which is read as it is stored, and
 // lists an object before the first request for it. What that one had set is inherited. Everything else stays as it is; an
 // installation that needs an object is left a claim, to be found once it does not.
-func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
+func (t taker) handOver(ctx context.Context, o object, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
 	ref := refOfObject(o.Unstructured)
 	holder := ""
 	if conflict != nil {
 		holder = conflict.Owner
 	}
-	owner, found, err := ownerOf(ctx, t.records, live)
+	owner, found, err := ownerOf(ctx, t.engine.parts.Records, live)
 	switch {
 	case err != nil:
 		return right{}, err
@@ -34,18 +34,21 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 		return right{}, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label, live.Labels[Label], cmp.Or(holder, "somebody"), errOwned)
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
-	had := memberOf(owner, o.key)
-	made := had != nil && !had.Adopted && had.UID == string(live.UID)
+	never := t.in.Spec.GetAdopt() == modulesv1.AdoptNever
 	var listed *claim
-	if had != nil {
-		listed = &claim{live.UID, made, owner}
+	made, needed := false, false
+	if owner != nil {
+		if had := index(owner.Data.Members)[o.key]; had != nil {
+			made, needed = !had.Adopted && had.UID == string(live.UID), needs(owner, had)
+			listed = &claim{live.UID, made, owner}
+		}
 	}
 	switch {
-	case had != nil && needs(owner, had) && t.policy == modulesv1.AdoptNever:
+	case needed && never:
 		return right{}, fmt.Errorf("%s is a member of the installation %s: it %w", describe(ref), from, errOwned)
-	case had != nil && needs(owner, had):
+	case needed:
 		return right{claim: listed}, fmt.Errorf("%s is a member of the installation %s: it %w; take it out of there, which hands it over", describe(ref), from, errOwned)
-	case t.policy == modulesv1.AdoptNever:
+	case never:
 		return right{}, fmt.Errorf("%s was made by the installation %s, and spec.adopt is Never: it %w", describe(ref), from, errOwned)
 	}
 	return right{heirs: isBequeathed, made: made, claim: listed, notes: []Note{{Reason: modulesv1.OwnershipTakenReason, Message: bounded(fmt.Sprintf(
@@ -54,7 +57,7 @@ func (t *taker) handOver(ctx context.Context, o object, conflict *cluster.Confli
 
 // claimOnly claims an object without changing anything: it asks for an apply to a version that no object has, of a life
 // that is not to be made anew. Whoever has the right to write the object is told who holds it, and refused.
-func (t *taker) claimOnly(ctx context.Context, o object, uid types.UID) *claim {
+func (t taker) claimOnly(ctx context.Context, o object, uid types.UID) *claim {
 	none := cluster.Version{UID: uid, ResourceVersion: cluster.Absent().ResourceVersion}
 	_, err := t.client.Apply(ctx, o.Unstructured, cluster.ApplyOptions{Manager: t.manager, Only: none})
 	conflict, refused := errors.AsType[*cluster.ConflictError](err)
@@ -62,7 +65,7 @@ func (t *taker) claimOnly(ctx context.Context, o object, uid types.UID) *claim {
 		return nil
 	}
 	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
-	if err != nil || live.Labels[Label] == t.label {
+	if err != nil || live.Labels[Label] == t.id {
 		return nil
 	}
 	right, _ := t.handOver(ctx, o, conflict, live) // What is refused is told when its stage comes.
@@ -95,14 +98,6 @@ func ownerOf(ctx context.Context, records Records, live *metav1.PartialObjectMet
 	return owner, true, nil
 }
 
-// memberOf is the member of an installation that may be gone; nil when it has none of that key.
-func memberOf(owner *modulesv1.Inventory, k key) *modulesv1.Member {
-	if owner == nil {
-		return nil
-	}
-	return index(owner.Data.Members)[k]
-}
-
 // needs says whether the installation wants its member, or may: while it applies an attempt, all that it lists counts. What
 // the attempt drops does not once the attempt itself waits for an object of others: two that swap would else wait for each
 // other for ever.
@@ -113,9 +108,6 @@ func needs(owner *modulesv1.Inventory, m *modulesv1.Member) bool {
 	}
 	return m.State != modulesv1.MemberDeleting || !slices.ContainsFunc(data.Members, func(one modulesv1.Member) bool { return one.Claimed })
 }
-
-// owns says whether an object is provably this installation's.
-func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool { return r.owner().owns(live, m) }
 
 // ClaimPrefix begins a label on the Inventory of an installation that was refused an object; 6 bits of a hash of the one
 // that has it follow, so that there is room for claims of any number of installations.
@@ -145,8 +137,7 @@ func (r *round) isClaimed(m *modulesv1.Member, c *claim) bool {
 	return m.Claimed && m.UID == string(c.uid) && labelled
 }
 
-// noteClaims remembers claims until they are written down, together with whatever else became of a stage. That another one
-// gives up an object is heard by a watch.
+// noteClaims remembers claims until what became of the stage is written. A watch tells when the other gives up an object.
 func (r *round) noteClaims(refused []result) {
 	known := index(r.record.Data.Members)
 	for _, one := range refused {
@@ -171,19 +162,15 @@ func (r *round) claimLater(ctx context.Context, refused []result, later []object
 			had[keyOf(m)] = types.UID(m.UID)
 		}
 	}
-	known, taker := index(r.record.Data.Members), r.taker()
+	known := index(r.record.Data.Members)
 	later = slices.DeleteFunc(slices.Clone(later), func(o object) bool {
 		m := known[o.key]
 		return had[o.key] == "" || o.once || m == nil || m.Claimed && m.UID == string(had[o.key])
 	})
-	return each(func() error { return r.over(ctx) }, r.engine.options.Parallel, later, func(o object) result {
-		return result{object: o, claim: taker.claimOnly(ctx, o, had[o.key])}
+	return each(func() error { return r.over(ctx) }, later, func(o object) result {
+		return result{object: o, claim: taker{r}.claimOnly(ctx, o, had[o.key])}
 	}, func(o object, err error) result { return result{object: o, err: err} })
 }
-
-// heirs are the Inventories of those who claim objects, by the objects' uids: a claim ends with the object, and may be left
-// on record after that.
-type heirs map[types.UID]*modulesv1.Inventory
 
 // findHeirs finds the living claims to this installation's members, once a round, and only if something is to be removed.
 func (r *round) findHeirs(ctx context.Context) error {
@@ -194,7 +181,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find out who claims what is to be removed: %w", err)
 	}
-	r.heirs = heirs{}
+	r.heirs = map[types.UID]*modulesv1.Inventory{}
 	for i := range claiming {
 		data := &claiming[i].Data
 		if !claiming[i].DeletionTimestamp.IsZero() || data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
@@ -209,8 +196,7 @@ func (r *round) findHeirs(ctx context.Context) error {
 	return nil
 }
 
-// bequeath hands a member over to whoever claims it, in one request: labels and fields are the heir's from then on, and
-// the object itself stays as it is.
+// bequeath hands a member over to whoever claims it, in one request: labels and fields are the heir's from then on.
 func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
 	to := r.heirs[live.UID]
 	manager := Manager(to.Data.InstallationUID)
@@ -222,9 +208,4 @@ func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.Part
 		Entries: entries, Labels: labelsOf(to.Name, to.Namespace), Manager: manager,
 	})
 	return err
-}
-
-// noteBequest tells whom a member was handed over to.
-func (r *round) noteBequest(ref cluster.Ref, to *modulesv1.Inventory) {
-	r.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), to.Namespace, to.Name)
 }

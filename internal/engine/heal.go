@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,17 +32,11 @@ func (r *round) heal(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var todo []object
-	for _, o := range made.objects {
-		if drifted[o.key] {
-			todo = append(todo, o)
-		}
-	}
+	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool { return !drifted[o.key] })
 	return true, r.restore(ctx, todo, true)
 }
 
-// drifted are the members of the release on record that the watch sees otherwise than they were applied, without
-// those that somebody is fought over, until their time comes.
+// drifted are the members that the watch sees otherwise than they were applied, and that are not fought over just now.
 func (r *round) drifted() map[key]bool {
 	drifted := map[key]bool{}
 	now := r.engine.clock.Now()
@@ -100,7 +96,6 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 
 // healed tells of a member that was brought back to what it was.
 func (r *round) healed(m *modulesv1.Member, one result) {
-	r.out.Healed++
 	verb := "restored"
 	if one.applied.Created {
 		verb = "created again"
@@ -113,7 +108,83 @@ func (r *round) healed(m *modulesv1.Member, one result) {
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
 	r.again(wait)
-	who := cmp.Or(r.memory.fights[keyOf(m)].by, "somebody")
-	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Message: who +
-		" changes it back again and again, so that it is healed less often meanwhile"})
+	message := cmp.Or(r.memory.fights[keyOf(m)].by, "somebody") + " changes it back again and again, so that it is healed less often meanwhile"
+	r.out.Contested = append(r.out.Contested, Problem{refOf(m), message})
+}
+
+// recordEnds writes down which Jobs have ended, before they are forgotten by everybody else.
+func (r *round) recordEnds(ctx context.Context) error {
+	if !slices.ContainsFunc(r.members(), func(m modulesv1.Member) bool { return wanted(&m) && !m.Ended && r.gone(&m) }) {
+		return nil
+	}
+	return r.save(ctx, r.markEnds)
+}
+
+// markEnds marks the Jobs that have ended.
+func (r *round) markEnds(data *modulesv1.InventoryData) {
+	for i := range data.Members {
+		m := &data.Members[i]
+		m.Ended = wanted(m) && r.ended(m)
+	}
+}
+
+// verifyEvery is the time between two full verifications; each installation has its own moment in it.
+const verifyEvery = 24 * time.Hour
+
+// verifiable says that members are to be applied once again: by wish, by time, or because some cannot be watched.
+func (r *round) verifiable() bool {
+	now := r.engine.clock.Now()
+	return r.in.Verify || !now.Before(r.memory.verifyAt) || len(r.memory.verifying) > 0 || r.unseen(now)
+}
+
+// unseen says that members cannot be watched, and have not been applied since that began, or for an interval. At first
+// it may be the API server alone that is not ready, for all installations at once.
+func (r *round) unseen(now time.Time) bool {
+	switch {
+	case len(r.blind()) == 0:
+		r.memory.blindAt = time.Time{}
+		return false
+	case r.memory.blindAt.IsZero():
+		r.memory.blindAt = now.Add(r.interval())
+	}
+	if left := r.memory.blindAt.Sub(now); left > 0 {
+		r.again(left)
+		return false
+	}
+	return true
+}
+
+// verify applies all members once, or those that cannot be watched: it finds what fingerprints cannot show.
+func (r *round) verify(ctx context.Context) (bool, error) {
+	made, err := r.renders.objects(ctx, r.kept)
+	if err != nil {
+		return false, err
+	}
+	now := r.engine.clock.Now()
+	if r.in.Verify || !now.Before(r.memory.verifyAt) {
+		for !r.memory.verifyAt.After(now) {
+			r.memory.verifyAt = r.memory.verifyAt.Add(verifyEvery)
+		}
+		r.memory.verifying = maps.Clone(made.keys)
+	}
+	only := r.memory.verifying
+	if len(only) == 0 {
+		only = r.blind()
+	}
+	r.memory.blindAt = now.Add(r.interval())
+	known := index(r.record.Data.Members)
+	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
+		m := known[o.key]
+		skip := !only[o.key] || m == nil || r.gone(m) || r.memory.fights.wait(o.key, now, false) > 0
+		if skip {
+			delete(r.memory.verifying, o.key)
+		}
+		return skip
+	})
+	return true, r.restore(ctx, todo, false)
+}
+
+// interval is the time between two rounds.
+func (r *round) interval() time.Duration {
+	return (&modulesv1.ModuleInstallation{Spec: r.in.Spec}).GetRequeueAfter()
 }

@@ -2,12 +2,13 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -23,16 +24,9 @@ const (
 
 // judging finds out how members are, of which nothing is known that still holds.
 type judging struct {
-	sight
+	*round
 
-	client  *cluster.Client
-	clock   clock.PassiveClock
 	checker *health.Checker
-	// checked is what was found before.
-	checked map[key]checked
-	// retry is how soon healthy members that cannot be watched are read again.
-	retry    time.Duration
-	parallel int
 	// over says why no further member is to be read.
 	over func() error
 }
@@ -44,18 +38,17 @@ type judgement struct {
 	err     error
 }
 
-// judge reads a member only if its health needs the object, and only when the watch has another version of it than was
-// judged.
+// judge reads a member only if its health needs the object, and the watch has another version of it than was judged.
 func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judgement {
 	var unread []*modulesv1.Member
-	blind := j.blind(members)
+	blind := j.blind()
 	for i := range members {
 		if m := &members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
 			unread = append(unread, m)
 		}
 	}
 	listed, unread := j.readMany(ctx, unread)
-	return append(listed, each(j.over, j.parallel, unread, func(m *modulesv1.Member) judgement {
+	return append(listed, each(j.over, unread, func(m *modulesv1.Member) judgement {
 		return j.read(ctx, m)
 	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })...)
 }
@@ -65,7 +58,7 @@ func (j *judging) known(m *modulesv1.Member, blind bool) bool {
 	if !j.checker.NeedsObject(kindOf(m)) {
 		return true
 	}
-	last, judged := j.checked[keyOf(m)]
+	last, judged := j.memory.checked[keyOf(m)]
 	meta, seen := j.state(m)
 	switch {
 	case !judged:
@@ -78,9 +71,9 @@ func (j *judging) known(m *modulesv1.Member, blind bool) bool {
 		// Without a watch there is only time to go by.
 		every := lookAgain
 		if last.status == health.Current {
-			every = j.retry
+			every = j.in.Spec.GetRetryInterval()
 		}
-		return j.clock.Since(last.at) < every
+		return j.engine.clock.Since(last.at) < every
 	case meta == nil:
 		return last.seen == "" && !last.recalled
 	}
@@ -131,7 +124,7 @@ func (j *judging) read(ctx context.Context, m *modulesv1.Member) judgement {
 
 // judged is the judgement of a member that was read; live is nil where it is not there.
 func (j *judging) judged(m *modulesv1.Member, live *unstructured.Unstructured) judgement {
-	found := checked{at: j.clock.Now(), status: health.InProgress, message: "is missing"}
+	found := checked{at: j.engine.clock.Now(), status: health.InProgress, message: "is missing"}
 	if meta, seen := j.state(m); seen && meta != nil {
 		found.seen = meta.ResourceVersion
 	}
@@ -140,4 +133,43 @@ func (j *judging) judged(m *modulesv1.Member, live *unstructured.Unstructured) j
 		found.status, found.message = j.checker.Check(live)
 	}
 	return judgement{member: m, checked: found}
+}
+
+// judgesBy forgets what was found by other expressions, and takes up what the record says by these.
+func (r *round) judgesBy(expressions string) {
+	sum, mem := sha256.Sum256([]byte(expressions)), r.memory
+	fingerprint := hex.EncodeToString(sum[:8])
+	if mem.judgesBy == fingerprint {
+		return
+	}
+	mem.judgesBy, mem.checked = fingerprint, map[key]checked{}
+	if r.record.Data.JudgedBy != fingerprint {
+		return
+	}
+	for i := range r.record.Data.Members {
+		if m := &r.record.Data.Members[i]; m.HealthyAt != "" {
+			mem.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
+		}
+	}
+}
+
+// noteHealth adds to what is written anyway which versions of members were found healthy, if there is room for it.
+func (r *round) noteHealth(data *modulesv1.InventoryData) {
+	if r.memory.judgesBy == "" {
+		return
+	}
+	data.JudgedBy = r.memory.judgesBy
+	for i := range data.Members {
+		m := &data.Members[i]
+		m.HealthyAt = ""
+		if last := r.memory.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
+			m.HealthyAt = last.got
+		}
+	}
+	if fits(data.Members, data.Health) == nil {
+		return
+	}
+	for i := range data.Members {
+		data.Members[i].HealthyAt = ""
+	}
 }

@@ -156,9 +156,9 @@ func TestHold(t *testing.T) {
 	}
 	r.in.Target = nil
 	drift()
-	r.settle("it is seen", func(out engine.Outcome) bool { return len(out.Drifted) == 1 && out.Healed == 0 })
+	r.settle("it is seen", func(out engine.Outcome) bool { return len(out.Drifted) == 1 && healed(out) == 0 })
 	r.in.Current = target
-	r.settle("it is healed", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("it is healed", func(out engine.Outcome) bool { return healed(out) == 1 })
 
 	// A target that cannot be built changes nothing, and does not keep anybody from healing.
 	r.in.Target = r.target("2.0.0", map[string]string{"empty.yaml": "# nothing\n"})
@@ -330,9 +330,9 @@ func TestConfig(t *testing.T) {
 	r.in.Target = r.target("1.0.0", map[string]string{"a.yaml": configMap("a", "${who}")})
 	r.settle("it is installed", settled)
 	r.in.Variables = map[string]string{"who": "two"}
-	out := r.settle("it follows", settled)
-	if got := r.get(configMaps, "a").Object["data"]; out.Applied != 1 || !cmp.Equal(got, map[string]any{"key": "two"}) {
-		t.Errorf("applied %d: %v", out.Applied, got)
+	calls := r.calls(func() { r.settle("it follows", settled) })
+	if got := r.get(configMaps, "a").Object["data"]; calls["apply"] != 1 || !cmp.Equal(got, map[string]any{"key": "two"}) {
+		t.Errorf("applied by %v: %v", calls, got)
 	}
 	if data := r.inventory().Data; data.Previous != nil || len(data.History) != 2 {
 		t.Errorf("record: %+v", data)

@@ -399,6 +399,11 @@ func (r *rig) settle(what string, done func(engine.Outcome) bool) engine.Outcome
 func settled(out engine.Outcome) bool { return out.Settled && out.Healthy }
 func done(out engine.Outcome) bool    { return out.Done }
 
+// healed is how many members were brought back to what they were.
+func healed(out engine.Outcome) int {
+	return len(slices.DeleteFunc(slices.Clone(out.Notes), func(note engine.Note) bool { return note.Reason != modulesv1.DriftHealedReason }))
+}
+
 // synced waits until the watches know every member as it is.
 func (r *rig) synced() {
 	r.t.Helper()

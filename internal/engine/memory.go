@@ -16,11 +16,9 @@ type memory struct {
 	uid string
 	// salt is that of the record, until there is one.
 	salt string
-	// progress are members that were applied and are not in the record yet, and for which attempt.
+	// progress are members that the attempt on record has applied, and that are not in the record yet.
 	progress map[key]progress
-	attempt  string
-	// unmade are members that this process was the first to claim, and that no request of it can have made: none was
-	// sent, or each was forbidden.
+	// unmade are members that this process was the first to claim, while no request was sent, or each was forbidden.
 	unmade map[key]bool
 	// rights are those to count users' data, as far as they were asked for.
 	rights rights

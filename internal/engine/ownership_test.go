@@ -17,10 +17,10 @@ import (
 )
 
 // fails does one round that must fail, at the stage and with the reason.
-func (r *rig) fails(stage engine.Stage, reason, text string) engine.Outcome {
+func (r *rig) fails(stage failure.Stage, reason, text string) engine.Outcome {
 	r.t.Helper()
 	out, err := r.engine.Reconcile(r.t.Context(), r.in)
-	staged, ok := errors.AsType[*engine.StageError](err)
+	staged, ok := errors.AsType[*failure.StageError](err)
 	if !ok || staged.Stage != stage || failure.Of(err).Reason != reason || !strings.Contains(err.Error(), text) {
 		r.t.Fatalf("round: %v (%+v), not %s %s %q", err, failure.Of(err), stage, reason, text)
 	}
@@ -176,7 +176,7 @@ func TestEditedLabel(t *testing.T) {
 	r.synced()
 	patch := []byte(`{"metadata":{"labels":{"` + engine.Label + `":"mine"}}}`)
 	check(t, env.Client.Patch(t.Context(), r.get(configMaps, "a"), client.RawPatch(types.MergePatchType, patch), client.FieldOwner("editor")))
-	r.settle("it is healed", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("it is healed", func(out engine.Outcome) bool { return healed(out) == 1 })
 	if got := r.get(configMaps, "a").GetLabels()[engine.Label]; got != engine.InstallationID("redis", r.namespace) {
 		t.Errorf("label: %s", got)
 	}
@@ -213,8 +213,8 @@ func TestFight(t *testing.T) {
 	for i := 0; i < 20 && !contested; i++ {
 		patch := []byte(`{"data":{"key":"` + strings.Repeat("x", i+1) + `"}}`)
 		check(t, env.Client.Patch(t.Context(), r.get(configMaps, "a"), client.RawPatch(types.MergePatchType, patch), client.FieldOwner("rival")))
-		out := r.settle("it is healed or left", func(out engine.Outcome) bool { return out.Healed == 1 || len(out.Contested) > 0 })
-		contested = len(out.Contested) > 0 && out.Healed == 0
+		out := r.settle("it is healed or left", func(out engine.Outcome) bool { return healed(out) == 1 || len(out.Contested) > 0 })
+		contested = len(out.Contested) > 0 && healed(out) == 0
 		if contested && out.Again == 0 {
 			t.Error("nobody comes back to it")
 		}
@@ -223,7 +223,7 @@ func TestFight(t *testing.T) {
 		t.Fatal("nobody noticed the fight")
 	}
 	r.clock.SetTime(r.clock.Now().Add(11 * time.Minute))
-	r.settle("it is healed when its time has come", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("it is healed when its time has come", func(out engine.Outcome) bool { return healed(out) == 1 })
 	if out := r.round(); len(out.Contested) != 1 || out.Again == 0 || !strings.Contains(out.Contested[0].Message, `"rival"`) {
 		t.Errorf("it is over as soon as it is healed: %+v", out)
 	}

@@ -14,15 +14,17 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
+// propose is the aim at the target, before anything is known but the record.
+func (r *round) propose(ctx context.Context) (*aim, error) {
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	return r.renders.aimAt(ctx, r.in.Target)
+}
+
 // plan compares what the target renders to with what is on record.
 func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
-	if r.in.Target == nil {
-		return modulesv1.Plan{}, failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, errors.New("there is no target to plan for")))
-	}
-	if err := r.open(ctx); err != nil {
-		return modulesv1.Plan{}, err
-	}
-	planned, err := r.renders.aimAt(ctx, r.in.Target)
+	planned, err := r.propose(ctx)
 	if err != nil {
 		return modulesv1.Plan{}, err
 	}
@@ -30,18 +32,7 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 	if err != nil {
 		return modulesv1.Plan{}, err
 	}
-	release := r.in.Target.Release
-	// What would come and change follows from the render and from what is applied meanwhile, which no approval is about.
-	gone := slices.IndexFunc(changes, func(one modulesv1.PlannedObject) bool { return one.Change != modulesv1.PlannedDelete })
-	if gone < 0 {
-		gone = len(changes)
-	}
-	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, planned.digest, changes[:gone]})
-	if err != nil {
-		return modulesv1.Plan{}, failure.At(StageBuild, err)
-	}
-	sum := sha256.Sum256(raw)
-	result := modulesv1.Plan{Digest: "sha256:" + hex.EncodeToString(sum[:]), Objects: changes[:min(len(changes), modulesv1.MaxPlannedObjects)]}
+	result := modulesv1.Plan{Objects: changes[:min(len(changes), modulesv1.MaxPlannedObjects)]}
 	for _, one := range changes {
 		switch one.Change {
 		case modulesv1.PlannedDelete:
@@ -52,20 +43,24 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 			result.Create++
 		}
 	}
+	// What would come and change follows from the render and from what is applied meanwhile, which no approval is about.
+	release := r.in.Target.Release
+	raw, err := json.Marshal([]any{release.Version, release.Digest, release.Path, planned.digest, changes[:result.Delete]})
+	if err != nil {
+		return modulesv1.Plan{}, failure.At(StageBuild, err)
+	}
+	sum := sha256.Sum256(raw)
+	result.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return result, nil
 }
 
-// changes are all that the plan would do, in the order in which a plan names them. Nothing is rendered for what is
-// installed already: of that only leftovers can go.
+// changes are all that the plan would do, deletions first. What is installed is not rendered: only leftovers can go.
 func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedObject, error) {
 	var changes []modulesv1.PlannedObject
 	add := func(change modulesv1.PlannedChange, k key) {
 		changes = append(changes, modulesv1.PlannedObject{Change: change, Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name})
 	}
-	var known map[key]*modulesv1.Member
-	if r.record != nil {
-		known = index(r.record.Data.Members)
-	}
+	known := index(r.members())
 	stays := func(k key) bool { return wanted(known[k]) }
 	if r.record == nil || r.record.Data.Attempt != nil || !r.recorded(planned) {
 		made, err := r.renders.objects(ctx, planned)
@@ -105,7 +100,7 @@ func (r *round) changes(ctx context.Context, planned *aim) ([]modulesv1.PlannedO
 // container, and who else claims a member, is found out when it is about to go. Without a watch a member is looked at, for
 // a restart must not make another plan.
 func (r *round) foreseen(ctx context.Context, m *modulesv1.Member) (fate, error) {
-	known := r.owner().recorded(m)
+	known := r.recordedFacts(m)
 	if what, _ := known.fate(); what != goes {
 		return what, nil
 	}

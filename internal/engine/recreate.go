@@ -50,11 +50,13 @@ func (r *round) recreate(
 
 // irreplaceable says why an object is not deleted to be made anew; "" when it may be.
 func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
-	known := r.owner().facts(m, live)
+	known := r.facts(m, live)
 	switch {
 	case isContainer(known.kind):
 		known.holds = "what is in a " + known.kind.Kind + " would go with it"
-	case slices.Contains(r.managed(), known.kind):
+	case slices.ContainsFunc(r.managed(), func(one modulesv1.ManagedResource) bool {
+		return one.Group == known.kind.Group && one.Kind == known.kind.Kind
+	}):
 		known.holds = known.kind.Kind + " is one of the release's managedResources, which are users' data"
 	case known.kind == statefulKind():
 		known.holds = claimsOf(live)

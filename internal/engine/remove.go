@@ -11,32 +11,19 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
-	"sluice.dev/sluice/internal/engine/watch"
 )
 
 // removal takes members away, or lets go of them.
 type removal struct {
-	owner
+	*round
 
-	client *cluster.Client
 	// orphan says that everything is let go of.
 	orphan bool
 	// going are the members that are to go, by their uid, or by their key where that was not written down.
 	going      map[types.UID]*modulesv1.Member
 	unrecorded map[key]*modulesv1.Member
-	// created is the default configuration, which is nobody's data unless somebody keeps it.
-	created types.UID
-	// seen is what the watch has of a member; nil when it has nothing.
-	seen func(*modulesv1.Member) *watch.Meta
-	// unmade says that a member was never made, for certain.
-	unmade func(*modulesv1.Member) bool
-	// over says why nothing new is to be begun.
-	over func(context.Context) error
 	// kept are the uids of members that stay: the API server may have an object in more than one group.
 	kept map[string]bool
-	// heirs are who claims members, and bequeath hands one over.
-	heirs    heirs
-	bequeath func(context.Context, cluster.Ref, *metav1.PartialObjectMetadata) error
 }
 
 // removal is for all members if the installation is to go, and else for those that no release needs.
@@ -45,15 +32,12 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 		return nil, err
 	}
 	made := &removal{
-		owner: r.owner(), client: r.client, going: map[types.UID]*modulesv1.Member{}, unrecorded: map[key]*modulesv1.Member{},
-		over: r.over, kept: map[string]bool{}, seen: r.seen, unmade: r.memory.isUnmade, heirs: r.heirs, bequeath: r.bequeath,
-	}
-	if created := r.record.Data.DefaultConfigCreated; created != nil {
-		made.created = types.UID(created.UID)
+		round: r, orphan: r.out.Deletion.Mode == modulesv1.DeletionOrphan, going: map[types.UID]*modulesv1.Member{},
+		unrecorded: map[key]*modulesv1.Member{}, kept: map[string]bool{},
 	}
 	for i := range r.record.Data.Members {
 		switch m := &r.record.Data.Members[i]; {
-		case !r.in.Deleting && !leftover(m):
+		case !r.in.Deleting && wanted(m):
 			made.kept[m.UID] = true
 		case m.UID == "":
 			made.unrecorded[keyOf(m)] = m
@@ -99,7 +83,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 	done := removed{member: m}
 	ref, live, err := find(ctx, r.client, refOf(&m))
 	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.unmade(&m):
+	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.memory.isUnmade(&m):
 		done.fate, done.over = goes, true
 		return done
 	case errors.Is(err, cluster.ErrNoKind):
@@ -141,7 +125,7 @@ func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
 		return nil
 	}
 	done := removed{member: m}
-	if done.fate, _ = r.recorded(&m).fate(); done.fate != goes {
+	if done.fate, _ = r.recordedFacts(&m).fate(); done.fate != goes {
 		return nil
 	}
 	if meta.Deleting {
@@ -215,7 +199,8 @@ func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error)
 // member's name is no member, and one that will be let go of stays.
 func (r *removal) takes(kind schema.GroupKind) func(*metav1.PartialObjectMetadata) bool {
 	return func(item *metav1.PartialObjectMetadata) bool {
-		if r.created != "" && r.created == item.UID {
+		if made := r.record.Data.DefaultConfigCreated; made != nil && made.UID != "" && made.UID == string(item.UID) {
+			// It is nobody's data unless somebody keeps it.
 			what, _ := configFacts(kind, item).fate()
 			return what == goes
 		}
@@ -251,8 +236,7 @@ func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster
 	return ref, live, err
 }
 
-// kindIsGone says whether a kind that is not served has no objects for certain: its CRD has been deleted. Otherwise the
-// answer stands.
+// kindIsGone is nil if a kind that is not served has no objects for certain: its CRD is deleted. Else the answer stands.
 func kindIsGone(ctx context.Context, client *cluster.Client, kind schema.GroupKind, answer error) error {
 	found, err := client.Instances(ctx, kind, "", nil)
 	switch {

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/build"
@@ -29,10 +27,11 @@ const (
 // errBusy says that others are being rendered, and that the turn has not come.
 var errBusy = errors.New("other releases are being rendered; this one has its turn later")
 
-// aim is a release to work for, with the digest of what it renders to. The objects are there only once something
-// needs them: most rounds do not.
+// aim is a release to work for, with the digest of what it renders to. Most rounds do not need its objects.
 type aim struct {
 	target *Target
+	// name tells all that the render depends on.
+	name string
 	rendered
 	render *render
 }
@@ -81,43 +80,22 @@ type object struct {
 	once bool
 }
 
-// renders is what all installations share to render their releases.
-type renders struct {
-	cache    *fetch.Cache
-	builder  *build.Builder
-	clock    clock.PassiveClock
-	observer Observer
-	known    *lru.Cache[string, rendered]
-	// room is the memory that rendered objects take. Whoever waits for it holds a worker, and does so for patience.
-	room     *fair.Pool
-	share    int64 // of the room, while it is not known how large a render becomes
-	patience time.Duration
-}
-
-// rendering renders releases in one round of an installation. It knows what its objects' kinds are from the API server,
-// and shares the room with others' rounds until it is closed.
+// rendering renders releases in one round of an installation, and shares the room with others' rounds until it is closed.
 type rendering struct {
-	*renders
+	*round
 
-	in     Installation
-	client *cluster.Client
-	// salt is what the installation's hashes are made with: they say nothing to whoever does not know it, for rendered
-	// objects may hold secrets that can be guessed.
-	salt string
-	// members are those on record.
-	members []modulesv1.Member
-	held    []*fair.Share
-	weight  int64 // of what is held
+	held   []*fair.Share
+	weight int64 // of what is held
 }
 
 // aimAt is the aim for a target. It renders unless the digest is known from before.
 func (r *rendering) aimAt(ctx context.Context, target *Target) (*aim, error) {
-	a := &aim{target: target}
 	name, err := r.name(target)
 	if err != nil {
 		return nil, err
 	}
-	if known, ok := r.known.Get(name); ok && known.failure == nil {
+	a := &aim{target: target, name: name}
+	if known, ok := r.engine.known.Get(name); ok && known.failure == nil {
 		a.rendered = known
 		return a, nil
 	}
@@ -130,28 +108,24 @@ func (r *rendering) objects(ctx context.Context, a *aim) (*render, error) {
 	if a.render != nil {
 		return a.render, nil
 	}
-	name, err := r.name(a.target)
-	if err != nil {
-		return nil, err
-	}
-	began := r.clock.Now()
+	began := r.engine.clock.Now()
 	// Whoever asks for a verification wants to know how it is now.
-	last, _ := r.known.Get(name)
+	last, _ := r.engine.known.Get(a.name)
 	if last.failure != nil && began.Before(last.until) && !r.in.Verify {
 		return nil, last.failure
 	}
 	made, err := r.make(ctx, a.target)
-	if r.observer != nil && !errors.Is(err, errBusy) {
-		r.observer.Rendered(r.clock.Now().Sub(began), err)
+	if r.engine.options.Observer != nil && !errors.Is(err, errBusy) {
+		r.engine.options.Observer.Rendered(r.engine.clock.Now().Sub(began), err)
 	}
 	switch {
 	case err == nil && made.unsure:
-		r.known.Remove(name)
+		r.engine.known.Remove(a.name)
 	case err == nil:
-		r.known.Add(name, made.rendered)
+		r.engine.known.Add(a.name, made.rendered)
 	case lasting(ctx, err):
 		delay := min(max(2*last.delay, firstFailure), lastFailure)
-		r.known.Add(name, rendered{failure: err, delay: delay, until: r.clock.Now().Add(delay)})
+		r.engine.known.Add(a.name, rendered{failure: err, delay: delay, until: r.engine.clock.Now().Add(delay)})
 	}
 	if err != nil {
 		return nil, err
@@ -160,19 +134,17 @@ func (r *rendering) objects(ctx context.Context, a *aim) (*render, error) {
 	return made, nil
 }
 
-// lasting says that the input is why a render failed, as far as it can be told: neither what it was fetched from, nor the
-// API server, nor the caller's haste. The same input fails again then, and may take its time to do so; that the process
-// which builds was short of something can pass, so that all are tried again, later and later.
+// lasting says that the input is why a render failed, and not what it was fetched from, the API server or the caller's
+// haste. The process which builds may have been short of something: it is tried again, later and later.
 func lasting(ctx context.Context, err error) bool {
-	staged, _ := errors.AsType[*StageError](err)
+	staged, _ := errors.AsType[*failure.StageError](err)
 	answer, _ := errors.AsType[*cluster.AnswerError](err)
 	return ctx.Err() == nil && staged != nil && staged.Stage == StageBuild && answer == nil && !errors.Is(err, errBusy)
 }
 
-// name tells all that a render depends on.
 func (r *rendering) name(target *Target) (string, error) {
 	raw, err := json.Marshal([]any{
-		r.salt, r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Spec.Drift, r.in.Variables,
+		r.salt(), r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Spec.Drift, r.in.Variables,
 	})
 	if err != nil {
 		return "", failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
@@ -201,7 +173,7 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 	}()
 	request := r.request(target)
 	request.Tree = lease.FS
-	built, err := r.builder.Build(ctx, request)
+	built, err := r.engine.parts.Builder.Build(ctx, request)
 	switch {
 	case errors.Is(err, build.ErrEmpty):
 		return nil, failure.At(StageBuild, failure.Retry(modulesv1.EmptyRenderReason, err))
@@ -220,9 +192,9 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 
 // turn waits for room, but not for long: errBusy says that others have it.
 func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
-	limited, cancel := context.WithTimeout(ctx, r.patience)
+	limited, cancel := context.WithTimeout(ctx, r.engine.options.RenderPatience)
 	defer cancel()
-	share, err := r.room.Take(limited, fair.Wish{Namespace: r.in.Namespace, Weight: r.share, Own: r.weight})
+	share, err := r.engine.room.Take(limited, fair.Wish{Namespace: r.in.Namespace, Weight: r.engine.options.RenderBytes / rendersAtOnce, Own: r.weight})
 	if err != nil && ctx.Err() == nil {
 		err = failure.At(StageBuild, failure.Wait(modulesv1.ProgressingReason, goOn, errBusy))
 	}
@@ -232,7 +204,7 @@ func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
 func (r *rendering) lease(ctx context.Context, target *Target) (*fetch.Lease, error) {
 	artifact := target.Artifact
 	artifact.Namespace = target.Release.Namespace
-	lease, err := r.cache.Acquire(ctx, artifact)
+	lease, err := r.engine.parts.Cache.Acquire(ctx, artifact)
 	if err == nil {
 		return lease, nil
 	}
@@ -269,4 +241,32 @@ func (r *rendering) request(target *Target) build.Request {
 func rename(reason string, err error) error {
 	found := failure.Of(err)
 	return &failure.Error{Disposition: found.Disposition, Reason: reason, After: found.After, Err: err}
+}
+
+// weigh estimates what objects take in memory, in bytes.
+func weigh(objects []*unstructured.Unstructured) int64 {
+	var sum int64
+	for _, o := range objects {
+		sum += weighValue(o.Object)
+	}
+	return sum
+}
+
+func weighValue(value any) int64 {
+	const word = 16 // of an interface, a string or a header of a collection
+	sum := int64(word)
+	switch v := value.(type) {
+	case string:
+		sum += int64(len(v))
+	case []any:
+		for _, item := range v {
+			sum += weighValue(item)
+		}
+	case map[string]any:
+		sum += 3 * word
+		for name, item := range v {
+			sum += 2*word + int64(len(name)) + weighValue(item)
+		}
+	}
+	return sum
 }

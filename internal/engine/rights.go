@@ -27,23 +27,25 @@ func (r *round) askRights(ctx context.Context) {
 		r.out.Uncounted = known.missing
 		return
 	}
-	*known = rights{asked: true, again: now.Add(r.in.interval())}
+	*known = rights{asked: true, again: now.Add(r.interval())}
 	if r.mode() == modulesv1.DeletionBlock {
 		known.missing = r.missingRights(ctx)
 	}
 	r.out.Uncounted = known.missing
 }
 
-// missingRights are what the identity may not list, sorted. Who cannot be asked, or not in the round's time, is asked again
-// with the next attempt.
+// missingRights are what the identity may not list, sorted. What cannot be found out is asked with the next attempt.
 func (r *round) missingRights(ctx context.Context) (missing []string) {
 	resources := r.dataResources()
-	answers := each(func() error { return r.over(ctx) }, r.engine.options.Parallel, slices.Collect(maps.Keys(resources)),
+	answers := each(func() error { return r.over(ctx) }, slices.Collect(maps.Keys(resources)),
 		func(resource schema.GroupResource) string {
 			if may, err := r.client.MayList(ctx, resource, resources[resource]); err != nil || may {
 				return ""
 			}
-			return resource.String() + within(resources[resource])
+			if namespace := resources[resource]; namespace != "" {
+				return resource.String() + " in namespace " + namespace
+			}
+			return resource.String() + " in all namespaces"
 		}, func(schema.GroupResource, error) string { return "" })
 	for _, answer := range answers {
 		if answer != "" {
@@ -54,19 +56,16 @@ func (r *round) missingRights(ctx context.Context) (missing []string) {
 	return missing
 }
 
-// dataResources are the resources of users' data, with the namespace that they are counted in. A CRD is named for its
-// resource and its group, whether or not it is there yet.
+// dataResources are the resources of users' data, with the namespace that they are counted in. A CRD's name tells its own.
 func (r *round) dataResources() map[schema.GroupResource]string {
 	found := map[schema.GroupResource]string{}
-	if recorded := r.record.Data.Deletion; recorded != nil {
-		for _, one := range recorded.ManagedResources {
-			resource, err := r.client.Resource(schema.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
-			if err != nil {
-				continue
-			}
-			if found[resource] = ""; one.Scope == modulesv1.ManagedInNamespace {
-				found[resource] = r.in.Namespace
-			}
+	for _, one := range r.managed() {
+		resource, err := r.client.Resource(schema.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
+		if err != nil {
+			continue
+		}
+		if found[resource] = ""; one.Scope == modulesv1.ManagedInNamespace {
+			found[resource] = r.in.Namespace
 		}
 	}
 	for i := range r.record.Data.Members {
@@ -75,13 +74,6 @@ func (r *round) dataResources() map[schema.GroupResource]string {
 		}
 	}
 	return found
-}
-
-func within(namespace string) string {
-	if namespace == "" {
-		return " in all namespaces"
-	}
-	return " in namespace " + namespace
 }
 
 // reviewRights asks anew, for an attempt that begins, and tells what is missing.

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
@@ -18,20 +22,29 @@ import (
 // maxActions bounds a round. The longest way, a first installation, takes seven.
 const maxActions = 24
 
+// parallel is how many members of one installation are worked on at once.
+const parallel = 8
+
+// goOn is how soon a round follows one whose time was up.
+const goOn = time.Second
+
+// errLate says that something was not begun, because the round had taken its time: the next one goes on with it.
+var errLate = errors.New("this takes longer than one round; it goes on in the next one")
+
 // budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
 const budget = 2 * time.Minute
 
 // round is one look at an installation, and what follows from it.
 type round struct {
-	sight
-
-	engine  *Engine
-	in      Installation
-	memory  *memory
-	client  *cluster.Client
-	record  *modulesv1.Inventory
-	renders *rendering
-	out     Outcome
+	engine *Engine
+	in     Installation
+	// id and manager are the installation's InstallationID and Manager.
+	id, manager string
+	memory      *memory
+	client      *cluster.Client
+	record      *modulesv1.Inventory
+	renders     *rendering
+	out         Outcome
 
 	// until is when the round begins nothing new any more.
 	until time.Time
@@ -41,13 +54,12 @@ type round struct {
 	failing bool
 	// kept is the release on record, once it was asked for.
 	kept *aim
-	// held is why the round does not get on to what is wanted. It is the round's error, after what can be done all the
-	// same was done.
+	// held is why the round does not get on to what is wanted: its error, once what can be done all the same is done.
 	held error
 	// stopped says that no new attempt is begun in this round.
 	stopped bool
-	// heirs are the installations that claim members, once that was asked.
-	heirs heirs
+	// heirs are who claims members, by the objects' uids, once that was asked: a claim may be left on record after its object.
+	heirs map[types.UID]*modulesv1.Inventory
 	// homeless says that the installation's namespace is being deleted.
 	homeless bool
 	// removed are members that are gone, or were let go of, and still in the record.
@@ -65,13 +77,10 @@ func (e *Engine) round(in Installation) (made *round, end func()) {
 	mem := e.memory(in)
 	mem.mu.Lock()
 	made = &round{
-		sight: sight{
-			watcher: e.parts.Watcher, identity: in.Identity,
-			key: in.Key(), id: InstallationID(in.Name, in.Namespace), manager: Manager(in.UID),
-		},
-		engine: e, in: in, memory: mem, renders: &rendering{renders: e.renders, in: in},
-		until: e.clock.Now().Add(budget), did: map[string]bool{},
+		engine: e, in: in, id: InstallationID(in.Name, in.Namespace), manager: Manager(in.UID), memory: mem,
+		until: e.clock.Now().Add(budget), did: map[string]bool{}, removed: map[key]fate{},
 	}
+	made.renders = &rendering{round: made}
 	return made, func() {
 		made.renders.close()
 		mem.mu.Unlock()
@@ -140,14 +149,19 @@ func (r *round) open(ctx context.Context) error {
 	if err != nil {
 		return failure.At(StageApply, failure.Retry(modulesv1.FailedReason, err))
 	}
-	r.renders.client, r.renders.salt = r.client, r.salt()
-	if r.record != nil {
-		r.renders.members = r.record.Data.Members
-	}
 	return nil
 }
 
-// salt is what the installation's hashes are made with: that on record, or the one that is going to be.
+// members are those on record.
+func (r *round) members() []modulesv1.Member {
+	if r.record == nil {
+		return nil
+	}
+	return r.record.Data.Members
+}
+
+// salt is what the installation's hashes are made with: that on record, or the one that is going to be. They say nothing
+// to whoever does not know it, for rendered objects may hold secrets that can be guessed.
 func (r *round) salt() string {
 	switch {
 	case r.record != nil && r.record.Data.Salt != "":
@@ -163,16 +177,23 @@ func (r *round) save(ctx context.Context, change func(*modulesv1.InventoryData))
 	return r.store(ctx, func(record *modulesv1.Inventory) { change(&record.Data) })
 }
 
-// store writes the record as the change leaves it. Only then is it the record.
+// store writes the record, the first one too, as the change leaves it. Only then is it the record.
 func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) error {
-	next := r.record.DeepCopy()
-	next.Data.Salt = r.renders.salt
+	next, write := r.record.DeepCopy(), r.engine.parts.Records.Update
+	if next == nil {
+		write, next = r.engine.parts.Records.Create, &modulesv1.Inventory{
+			TypeMeta:   metav1.TypeMeta{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.InventoryKind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.in.Namespace, Name: r.in.Name},
+			Data:       modulesv1.InventoryData{InstallationUID: r.in.UID},
+		}
+	}
+	next.Data.Salt = r.salt()
 	change(next)
 	r.noteHealth(&next.Data)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()
 	}
-	if err := r.engine.parts.Records.Update(ctx, next); err != nil {
+	if err := write(ctx, next); err != nil {
 		return failure.At(StageRecord, fmt.Errorf("write the inventory: %w", err))
 	}
 	r.record = next
@@ -223,6 +244,37 @@ func (r *round) unused() []string {
 	})
 }
 
-func (r *round) owner() owner {
-	return owner{r.id, r.manager, r.in.Namespace, r.in.Spec.GetAdopt() == modulesv1.AdoptAlways}
+// over says why nothing new is to be begun. A slow API server would hold a worker else for as long as there are members.
+func (r *round) over(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !r.engine.clock.Now().Before(r.until) {
+		return errLate
+	}
+	return nil
+}
+
+// late is the failure of a round that did not come to its end, and met no error.
+func late(stage failure.Stage) error {
+	return failure.At(stage, failure.Wait(modulesv1.ProgressingReason, goOn, errLate))
+}
+
+// each does something for every item, some at a time, or skips it once it is over; the results are in the items' order.
+func each[T, R any](over func() error, items []T, do func(T) R, skipped func(T, error) R) []R {
+	results := make([]R, len(items))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, item := range items {
+		group.Go(func() error {
+			if err := over(); err != nil {
+				results[i] = skipped(item, err)
+			} else {
+				results[i] = do(item)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // What went wrong is in the results.
+	return results
 }

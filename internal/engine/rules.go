@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 			continue
 		}
 		ref, live, err := find(ctx, r.client, refOf(m))
-		if err == nil && r.owner().owns(live, m) {
+		if err == nil && r.owns(live, m) {
 			err = r.client.Release(ctx, ref, live, r.manager, ours())
 		}
 		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
@@ -63,12 +64,12 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 			continue
 		}
 		released = append(released, describe(ref))
-		r.forget(keyOf(m), letGo)
+		r.removed[keyOf(m)] = letGo
 	}
 	err := joined(StageApply, modulesv1.ApplyFailedReason, failed)
 	if len(released) > 0 {
 		r.note(modulesv1.OrphanedReason, "let go of %s: the release says %s: %s", some(released), SSAAnnotation, ssaIgnore)
-		err = errors.Join(err, r.saveRemoved(ctx))
+		err = errors.Join(err, r.save(ctx, r.shrink))
 	}
 	return err
 }
@@ -84,11 +85,7 @@ type ignoreRule struct {
 func newIgnoring(rules []modulesv1.DriftIgnore) (ignoring, error) {
 	var all ignoring
 	for i, one := range rules {
-		target := modulesv1.PatchTarget{}
-		if one.Target != nil {
-			target = *one.Target
-		}
-		means, err := build.Selects(target)
+		means, err := build.Selects(*cmp.Or(one.Target, &modulesv1.PatchTarget{}))
 		if err != nil {
 			return nil, fmt.Errorf("spec.drift.ignore[%d].target: %w", i, err)
 		}
@@ -97,8 +94,7 @@ func newIgnoring(rules []modulesv1.DriftIgnore) (ignoring, error) {
 	return all, nil
 }
 
-// split is the object without the fields that others own, and the pointers to those that it has; the object itself and
-// none when it has none of them.
+// split is the object without the fields that others own, and the pointers to those; without any, it is the object itself.
 func (all ignoring) split(o *unstructured.Unstructured) (lean *unstructured.Unstructured, paths []string, err error) {
 	lean = o
 	for _, rule := range all {
@@ -139,11 +135,11 @@ func leaveOut(value any, tokens []string) (found bool, err error) {
 			}
 			value = next
 		case []any:
-			at, ok := place(token, len(in))
-			if !ok {
+			at, err := strconv.Atoi(token)
+			switch {
+			case err != nil || at < 0 || at >= len(in):
 				return false, nil
-			}
-			if last {
+			case last:
 				return false, errors.New("is an item of a list: name a field of it")
 			}
 			value = in[at]
@@ -152,10 +148,4 @@ func leaveOut(value any, tokens []string) (found bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// place is the position in a list that a pointer's token names, if there is one.
-func place(token string, length int) (at int, ok bool) {
-	at, err := strconv.Atoi(token)
-	return at, err == nil && at >= 0 && at < length
 }

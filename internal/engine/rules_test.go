@@ -61,7 +61,7 @@ func TestIgnoredInTheCluster(t *testing.T) {
 	r.synced()
 	r.edit(configMaps, "a", `{"metadata":{"annotations":{"`+engine.SSAAnnotation+`":"Ignore"}},"data":{"key":"edited"}}`)
 	r.edit(configMaps, "b", `{"data":{"key":"edited"}}`)
-	r.settle("the other one is healed", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("the other one is healed", func(out engine.Outcome) bool { return healed(out) == 1 })
 	r.in.Target = r.target("2.0.0", configMapFiles("a", "2", "b", "2"))
 	r.settle("it is upgraded", func(out engine.Outcome) bool { return settled(out) && out.Inventory.Data.Current.Version == "2.0.0" })
 	if r.value("a") != "edited" || r.value("b") != "2" {
@@ -102,7 +102,7 @@ func TestOnceObject(t *testing.T) {
 	}
 	r.settle("it is upgraded", func(out engine.Outcome) bool { return settled(out) && r.inventory().Data.Current.Version == "2.0.0" })
 	for range 3 {
-		if out := r.round(); out.Healed > 0 {
+		if out := r.round(); healed(out) > 0 {
 			t.Errorf("healed: %v", out.Notes)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOnceObject(t *testing.T) {
 		t.Errorf("made %v, theirs %v", r.value("made"), r.value("theirs"))
 	}
 	check(t, env.Client.Delete(t.Context(), r.get(configMaps, "made")))
-	r.settle("it is made anew", func(out engine.Outcome) bool { return out.Healed == 1 })
+	r.settle("it is made anew", func(out engine.Outcome) bool { return healed(out) == 1 })
 	if r.value("made") != "2" {
 		t.Errorf("made %v", r.value("made"))
 	}
@@ -190,7 +190,7 @@ func TestOthersFields(t *testing.T) {
 			})
 			r.synced()
 			r.edit(deployments, "d", `{"metadata":{"labels":{"`+engine.InstallationLabel+`":"edited"}}}`)
-			r.settle("it is healed", func(out engine.Outcome) bool { return out.Healed == 1 })
+			r.settle("it is healed", func(out engine.Outcome) bool { return healed(out) == 1 })
 			if got := replicas(r); got != 7 {
 				t.Errorf("%d replicas, where somebody wanted 7", got)
 			}

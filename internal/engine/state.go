@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -13,8 +14,7 @@ type action struct {
 	do   func(context.Context) (more bool, err error)
 }
 
-// choose determines the state, and the one action that follows from it. An action without anything to do ends the
-// round.
+// choose determines the state, and the one action that follows from it; without any the round ends.
 func (r *round) choose(ctx context.Context) action {
 	if r.in.Deleting {
 		return r.chooseDeletion()
@@ -56,11 +56,8 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 	switch {
 	case attempt == nil && mine && !r.did["relabel"]:
 		return action{"relabel", r.relabel}
-	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.prunable():
-		// The spec has changed its mind about what is no longer needed: that goes as it would have gone then.
-		return action{"claim", r.claim}
-	case attempt == nil && mine && !r.stopped && r.out.Healthy && r.owesDefaultConfig():
-		// So it has about the default configuration, or the template has: it is created as it would have been then.
+	case attempt == nil && mine && !r.stopped && r.out.Healthy && (r.prunable() || r.owesDefaultConfig()):
+		// The spec or the template has changed its mind about what goes, or about the default configuration.
 		return action{"claim", r.claim}
 	case attempt == nil || !mine || !r.out.Healthy:
 		return action{}
@@ -75,10 +72,7 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 // takeAim finds what the round works for: the target, or without one what is on record. A target that cannot be
 // rendered holds, so that what is on record is kept all the same; without a record there is nothing to be kept.
 func (r *round) takeAim(ctx context.Context) error {
-	target := r.in.Target
-	if target == nil {
-		target = r.in.Current
-	}
+	target := cmp.Or(r.in.Target, r.in.Current)
 	if target == nil {
 		return nil
 	}
@@ -94,21 +88,20 @@ func (r *round) takeAim(ctx context.Context) error {
 		r.again(goOn)
 	default:
 		r.held, r.stopped = err, true
-		r.aim = r.underway(ctx)
+		r.aim = r.current(ctx, r.under) // Its attempt can go on.
 	}
 	return nil
 }
 
-// underway is the release on record if an attempt at it can go on.
-func (r *round) underway(ctx context.Context) *aim {
+// current is the release on record, if that is what it is to be: under way or recorded.
+func (r *round) current(ctx context.Context, is func(*aim) bool) *aim {
 	if r.in.Target == nil || r.in.Current == nil {
 		return nil
 	}
-	found, err := r.renders.aimAt(ctx, r.in.Current)
-	if err != nil || !r.under(found) {
-		return nil
+	if found, err := r.renders.aimAt(ctx, r.in.Current); err == nil && is(found) {
+		return found
 	}
-	return found
+	return nil
 }
 
 // keepable is the release on record, if there is a way to get its objects; found once a round.
@@ -117,10 +110,8 @@ func (r *round) keepable(ctx context.Context) *aim {
 	case r.kept != nil:
 	case r.aim != nil && r.recorded(r.aim):
 		r.kept = r.aim
-	case r.in.Current != nil && r.in.Target != nil:
-		if found, err := r.renders.aimAt(ctx, r.in.Current); err == nil && r.recorded(found) {
-			r.kept = found
-		}
+	default:
+		r.kept = r.current(ctx, r.recorded)
 	}
 	return r.kept
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,22 +20,12 @@ import (
 const maxTries = 5
 
 // taker applies objects, one at a time, and takes over what others have of them, as far as that is allowed.
-type taker struct {
-	client  *cluster.Client
-	records Records
-	// label and manager are the installation's InstallationID and Manager.
-	label, manager string
-	policy         modulesv1.AdoptPolicy
-	// watched is what the watch has of a member.
-	watched func(*modulesv1.Member) (found *watch.Meta, known bool)
-	// recreate makes anew what cannot be changed in place.
-	recreate func(context.Context, object, *modulesv1.Member, cluster.ApplyOptions, error) (cluster.Applied, error)
-}
+type taker struct{ *round }
 
 // apply applies an object: what is on record in that one life of its name, and anything else only if nothing is there.
 // It does so without force first, so that it is known whom something is taken from. An object that changed between two
 // requests is asked for anew, for it may belong to somebody else by now.
-func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
+func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
 	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(o, m)}
 	if m != nil {
 		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
@@ -57,8 +46,7 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 		if o.once {
 			return t.leave(ctx, done)
 		}
-		t.insist(ctx, &done, m, conflict, &options)
-		if !errors.Is(done.err, cluster.ErrChanged) {
+		if done.err = t.insist(ctx, &done, m, conflict, &options); !errors.Is(done.err, cluster.ErrChanged) {
 			break
 		}
 	}
@@ -80,32 +68,28 @@ func (t *taker) apply(ctx context.Context, o object, m *modulesv1.Member) result
 	return done
 }
 
-// begin sends an object: whole if nothing is there, and otherwise without the fields that others own, which are yielded
-// first.
-func (t *taker) begin(ctx context.Context, o object, options *cluster.ApplyOptions) (cluster.Applied, error) {
-	if options.Only == cluster.Absent() || len(o.yielded) == 0 {
-		what := o.Unstructured
-		if options.Only == cluster.Absent() {
-			what = o.whole
+// begin sends an object: whole if nothing is there, else without the fields that others own, which are yielded first.
+func (t taker) begin(ctx context.Context, o object, options *cluster.ApplyOptions) (cluster.Applied, error) {
+	if options.Only != cluster.Absent() && len(o.yielded) > 0 {
+		yielded, err := t.yield(ctx, o, cluster.Applied{UID: options.Only.UID})
+		switch {
+		case errors.Is(err, cluster.ErrNotFound):
+			options.Only = cluster.Absent()
+		case err != nil:
+			return cluster.Applied{}, err
+		case yielded.UID == options.Only.UID:
+			options.Only = yielded.Version()
 		}
-		return t.client.Apply(ctx, what, *options)
 	}
-	yielded, err := t.yield(ctx, o, cluster.Applied{UID: options.Only.UID})
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-		options.Only = cluster.Absent()
-		return t.client.Apply(ctx, o.whole, *options)
-	case err != nil:
-		return cluster.Applied{}, err
+	what := o.Unstructured
+	if options.Only == cluster.Absent() {
+		what = o.whole
 	}
-	if yielded.UID == options.Only.UID {
-		options.Only = yielded.Version()
-	}
-	return t.client.Apply(ctx, o.Unstructured, *options)
+	return t.client.Apply(ctx, what, *options)
 }
 
 // yield gives up the fields that others own, where this installation has them still.
-func (t *taker) yield(ctx context.Context, o object, applied cluster.Applied) (cluster.Applied, error) {
+func (t taker) yield(ctx context.Context, o object, applied cluster.Applied) (cluster.Applied, error) {
 	ref := refOfObject(o.Unstructured)
 	live, err := t.client.Metadata(ctx, ref)
 	if err != nil || live.UID != applied.UID {
@@ -122,14 +106,14 @@ func (t *taker) yield(ctx context.Context, o object, applied cluster.Applied) (c
 }
 
 // leave leaves an object as it is, because it is there, and only to be created. It is a member if it was made for that.
-func (t *taker) leave(ctx context.Context, done result) result {
+func (t taker) leave(ctx context.Context, done result) result {
 	live, err := t.client.Metadata(ctx, refOfObject(done.object.Unstructured))
 	if err != nil {
 		done.err = err
 		return done
 	}
 	fingerprint := cluster.Fingerprint(live, t.manager)
-	done.left, done.foreign, done.err = true, live.Labels[Label] != t.label || fingerprint == "", nil
+	done.left, done.foreign, done.err = true, live.Labels[Label] != t.id || fingerprint == "", nil
 	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: fingerprint, Made: cluster.MadeBy(live, t.manager)}
 	return done
 }
@@ -139,11 +123,11 @@ func versionOf(live *metav1.PartialObjectMetadata) cluster.Version {
 }
 
 // expected is what an apply is for, as far as is known without a request: whatever else is there is looked at first.
-func (t *taker) expected(o object, m *modulesv1.Member) cluster.Version {
+func (t taker) expected(o object, m *modulesv1.Member) cluster.Version {
 	if o.once || m == nil || m.UID == "" || m.Claimed {
 		return cluster.Absent()
 	}
-	if found, known := t.watched(m); known && found == nil {
+	if found, known := t.state(m); known && found == nil {
 		return cluster.Absent()
 	}
 	return cluster.Version{UID: types.UID(m.UID)}
@@ -152,7 +136,7 @@ func (t *taker) expected(o object, m *modulesv1.Member) cluster.Version {
 // insist goes on where an apply was refused: others hold fields, or another object is there than was expected. It is
 // forced on the one version that is known not to belong to somebody else: two that take over the same object at once
 // would else overwrite each other without a word.
-func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) {
+func (t taker) insist(ctx context.Context, done *result, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) error {
 	o, ref := done.object, refOfObject(done.object.Unstructured)
 	forced := *options
 	forced.Force = true
@@ -160,10 +144,10 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 		done.rivals = managersIn(conflict)
 		if meta := t.seen(m); meta != nil {
 			forced.Only = cluster.Version{UID: meta.UID, ResourceVersion: meta.ResourceVersion}
-			done.applied, done.err = t.client.Apply(ctx, o.Unstructured, forced)
-			if !errors.Is(done.err, cluster.ErrChanged) {
-				done.notes = taken(conflict)
-				return
+			applied, err := t.client.Apply(ctx, o.Unstructured, forced)
+			if !errors.Is(err, cluster.ErrChanged) {
+				done.applied, done.notes = applied, taken(conflict)
+				return err
 			}
 			// The watch is behind.
 		}
@@ -171,37 +155,31 @@ func (t *taker) insist(ctx context.Context, done *result, m *modulesv1.Member, c
 	live, err := t.client.Metadata(ctx, ref)
 	if errors.Is(err, cluster.ErrNotFound) {
 		options.Only = cluster.Absent()
-		done.err = fmt.Errorf("%w: %w", cluster.ErrChanged, err)
-		return
+		return fmt.Errorf("%w: %w", cluster.ErrChanged, err)
 	}
 	if err != nil {
-		done.err = err
-		return
+		return err
 	}
 	right, err := t.may(ctx, o, m, conflict, live)
 	if err != nil {
-		done.claim, done.err = right.claim, err
-		return
+		done.claim = right.claim
+		return err
 	}
 	done.notes = right.notes
 	forced.Only = versionOf(live)
 	if right.heirs != nil {
 		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {
-			done.err = err
-			return
+			return err
 		}
 	}
-	made := right.made || cluster.MadeBy(live, t.manager)
-	done.applied, done.err = t.client.Apply(ctx, o.Unstructured, forced)
-	done.applied.Made = made
+	done.applied, err = t.client.Apply(ctx, o.Unstructured, forced)
+	done.applied.Made = right.made || cluster.MadeBy(live, t.manager)
+	return err
 }
 
 // seen is what the watch has of a member as it is on record; nil when it has nothing.
-func (t *taker) seen(m *modulesv1.Member) *watch.Meta {
-	if m == nil || m.Claimed {
-		return nil
-	}
-	if meta, _ := t.watched(m); meta != nil && meta.PartOf == t.label && string(meta.UID) == m.UID {
+func (t taker) seen(m *modulesv1.Member) *watch.Meta {
+	if meta := t.round.seen(m); meta != nil && !m.Claimed && string(meta.UID) == m.UID {
 		return meta
 	}
 	return nil
@@ -221,22 +199,22 @@ type right struct {
 // may says whether the object may be taken, and from whom. One that is on record, or was in an earlier life of the
 // installation, is its own; what another installation has is handed over; and all else is as the policy says. A claim
 // that nobody has answered is no possession.
-func (t *taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
+func (t taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict *cluster.ConflictError, live *metav1.PartialObjectMetadata) (right, error) {
 	ref := refOfObject(o.Unstructured)
 	recorded := m != nil && m.UID != "" && m.UID == string(live.UID)
 	known := recorded && !m.Claimed
 	byEditor := conflict != nil && !strings.HasPrefix(conflict.Owner, ManagerPrefix)
 	switch label := live.Labels[Label]; {
-	case label != "" && label != t.label && (!known || !byEditor):
+	case label != "" && label != t.id && (!known || !byEditor):
 		return t.handOver(ctx, o, conflict, live)
 	case known, cluster.Fingerprint(live, t.manager) != "":
 		return right{made: recorded && !m.Adopted, notes: taken(conflict)}, nil
-	case label == t.label && hasManager(live, ManagerPrefix):
+	case label == t.id && hasManager(live, ManagerPrefix):
 		return right{heirs: isBequeathed, made: isMade(live), notes: taken(conflict)}, nil
-	case t.policy == modulesv1.AdoptNever:
+	case t.in.Spec.GetAdopt() == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was there before, and spec.adopt is Never: it %w; remove it, or set spec.adopt to IfUnowned", describe(ref), errManaged)
 	}
-	if who := managedBy(live); who != "" && t.policy != modulesv1.AdoptAlways {
+	if who := managedBy(live); who != "" && t.in.Spec.GetAdopt() != modulesv1.AdoptAlways {
 		return right{}, fmt.Errorf("%s is managed by %s: it %w; take it out of there, leave it out with a patch in spec.config, or set spec.adopt to Always",
 			describe(ref), who, errManaged)
 	}
@@ -254,7 +232,7 @@ func isBequeathed(entry cluster.Entry) bool {
 
 // inherit takes over the fields of others, together with the labels: from then on the object is this installation's,
 // whatever happens before the next request.
-func (t *taker) inherit(ctx context.Context, o object, live *metav1.PartialObjectMetadata, heirs func(cluster.Entry) bool) (cluster.Version, error) {
+func (t taker) inherit(ctx context.Context, o object, live *metav1.PartialObjectMetadata, heirs func(cluster.Entry) bool) (cluster.Version, error) {
 	entries := cluster.Inherit(live.ManagedFields, t.manager, heirs)
 	if entries == nil {
 		return versionOf(live), nil
@@ -262,14 +240,14 @@ func (t *taker) inherit(ctx context.Context, o object, live *metav1.PartialObjec
 	if yielded := cluster.Yield(entries, t.manager, o.whole, o.yielded); yielded != nil {
 		entries = yielded
 	}
-	labels := maps.Clone(o.GetLabels())
-	maps.DeleteFunc(labels, func(name, _ string) bool { return !slices.Contains(ours(), name) })
-	applied, err := t.client.Manage(ctx, refOfObject(o.Unstructured), versionOf(live), cluster.Management{Entries: entries, Labels: labels, Manager: t.manager})
+	applied, err := t.client.Manage(ctx, refOfObject(o.Unstructured), versionOf(live), cluster.Management{
+		Entries: entries, Labels: labelsOf(t.in.Name, t.in.Namespace), Manager: t.manager,
+	})
 	return applied.Version(), err
 }
 
 // reclaim removes what others have put into lists of an object, by applying it once more.
-func (t *taker) reclaim(ctx context.Context, o object, only cluster.Version, entries []cluster.Entry, options cluster.ApplyOptions) (cluster.Applied, error) {
+func (t taker) reclaim(ctx context.Context, o object, only cluster.Version, entries []cluster.Entry, options cluster.ApplyOptions) (cluster.Applied, error) {
 	managed, err := t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Manager: t.manager})
 	if err != nil {
 		return cluster.Applied{}, err
@@ -278,9 +256,8 @@ func (t *taker) reclaim(ctx context.Context, o object, only cluster.Version, ent
 	return t.client.Apply(ctx, o.Unstructured, options)
 }
 
-// untangle goes on where an object is refused as it would be together with what others have put into its lists: a port
-// that was edited, say. Where nobody has, the answer stands.
-func (t *taker) untangle(ctx context.Context, o object, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
+// untangle goes on where an object is refused together with what others have put into its lists: an edited port, say.
+func (t taker) untangle(ctx context.Context, o object, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
 	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
 	if err != nil || options.Only.UID != live.UID {
 		return cluster.Applied{}, answer

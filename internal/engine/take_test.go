@@ -177,7 +177,7 @@ func TestEditedListIsHealed(t *testing.T) {
 			r.synced()
 			want := r.get(services, "s").Object["spec"]
 			check(t, env.Client.Patch(t.Context(), r.get(services, "s"), client.RawPatch(types.StrategicMergePatchType, []byte(tc.edit)), client.FieldOwner(tc.manager)))
-			made := r.calls(func() { r.settle("it is healed", func(out engine.Outcome) bool { return out.Healed == 1 }) })
+			made := r.calls(func() { r.settle("it is healed", func(out engine.Outcome) bool { return healed(out) == 1 }) })
 			if diff := cmp.Diff(want, r.get(services, "s").Object["spec"]); diff != "" {
 				t.Error(diff)
 			}

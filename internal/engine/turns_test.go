@@ -22,7 +22,7 @@ func TestRendersWaitForTheirTurn(t *testing.T) {
 	fresh := installed
 	fresh.Name, fresh.UID = "fresh", "uid-of-fresh-in-"+r.namespace
 	installed.Target, fresh.Target = r.target("1.0.0", configMapFiles("b", "1")), r.target("1.0.0", configMapFiles("c", "1"))
-	if out, err := r.engine.Reconcile(t.Context(), installed); err != nil || out.Applied != 1 {
+	if out, err := r.engine.Reconcile(t.Context(), installed); err != nil || !settled(out) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 
@@ -60,7 +60,7 @@ func TestRendersWaitForTheirTurn(t *testing.T) {
 	}
 	close(answer)
 	group.Wait()
-	if out, err := r.engine.Reconcile(t.Context(), installed); err != nil || out.Applied != 1 {
+	if out, err := r.engine.Reconcile(t.Context(), installed); err != nil || out.Inventory.Data.Current.Version != "2.0.0" {
 		t.Errorf("its turn does not come: %+v, %v", out, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestARenderThatPanicsGivesItsRoomBack(t *testing.T) {
 		_, _ = r.engine.Reconcile(t.Context(), r.in)
 	}()
 	r.in.Target = r.target("2.0.0", configMapFiles("a", "1"))
-	if out, err := r.engine.Reconcile(t.Context(), r.in); err != nil || out.Applied != 1 {
+	if out, err := r.engine.Reconcile(t.Context(), r.in); err != nil || !settled(out) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -126,7 +126,7 @@ func TestUninstallSparesUnlistedData(t *testing.T) {
 	r.in.Deleting, r.in.Target = true, nil
 	out := r.fails(engine.StageDelete, modulesv1.DeletionBlockedReason, r.namespace+"/mine")
 	want := []modulesv1.DeletionBlocker{{Group: m.group, Kind: "Thing", Count: 1, Examples: []string{r.namespace + "/mine"}}}
-	if diff := cmp.Diff(want, out.Blocked); diff != "" || len(r.present()) != 1 || r.get(m.kind, "own") == nil {
+	if diff := cmp.Diff(want, out.Deletion.BlockedBy); diff != "" || len(r.present()) != 1 || r.get(m.kind, "own") == nil {
 		t.Errorf("blocked by (-want +got):\n%s, left %v", diff, r.present())
 	}
 	check(t, env.Client.Delete(t.Context(), mine))
@@ -185,7 +185,8 @@ func TestHashesAreSalted(t *testing.T) {
 		r.settle("it is installed", settled)
 		data := r.inventory().Data
 		r.start(nil)
-		if out := r.round(); out.Applied > 0 || out.Inventory.Data.RenderDigest != data.RenderDigest {
+		var out engine.Outcome
+		if calls := r.calls(func() { out = r.round() }); calls["apply"] > 0 || out.Inventory.Data.RenderDigest != data.RenderDigest {
 			t.Errorf("after a restart: %+v", out)
 		}
 		plan, err := r.engine.Plan(t.Context(), r.in)

@@ -83,8 +83,8 @@ func TestStatusInAnotherVersion(t *testing.T) {
 				calls := r.calls(func() {
 					for range 20 {
 						write()
-						if out := r.round(); out.Healed > 0 || len(out.Contested) > 0 {
-							t.Fatalf("%s: healed %d, contested: %v", tc.reason, out.Healed, out.Contested)
+						if out := r.round(); healed(out) > 0 || len(out.Contested) > 0 {
+							t.Fatalf("%s: healed %d, contested: %v", tc.reason, healed(out), out.Contested)
 						}
 					}
 				})
@@ -127,20 +127,20 @@ func TestFightOfTwoPrograms(t *testing.T) {
 			}
 		}
 	}()
-	healed := 0
+	healings := 0
 	testenv.Eventually(t, "the fight is noticed", func(ctx context.Context) (bool, string) {
 		out, err := r.engine.Reconcile(ctx, r.in)
 		if err != nil {
 			return false, err.Error()
 		}
-		healed += out.Healed
-		return len(out.Contested) == 1 && out.Healed == 0 && out.Again > 0, fmt.Sprintf("healed %d", healed)
+		healings += healed(out)
+		return len(out.Contested) == 1 && healed(out) == 0 && out.Again > 0, fmt.Sprintf("healed %d", healings)
 	})
 	for range 20 {
-		healed += r.round().Healed
+		healings += healed(r.round())
 	}
-	if healed > 4 || wrote.Load() > int64(healed)+1 {
-		t.Errorf("healed %d times, while the other one wrote %d times", healed, wrote.Load())
+	if healings > 4 || wrote.Load() > int64(healings)+1 {
+		t.Errorf("healed %d times, while the other one wrote %d times", healings, wrote.Load())
 	}
 	stop()
 	<-ended

@@ -10,8 +10,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// wait judges the health of all members of the release that was applied last. It never waits: what is not healthy is
-// told, and looked at again when the watch says that it changed.
+// wait judges the health of all members. It never waits itself: what is not healthy is told, and heard of by the watch.
 func (r *round) wait(ctx context.Context) (bool, error) {
 	if err := r.judge(ctx); err != nil {
 		return false, err
@@ -52,16 +51,12 @@ func (r *round) judge(ctx context.Context) error {
 		return err
 	}
 	spent := &health.Budget{}
-	judging := &judging{
-		sight: r.sight, client: r.client, clock: r.engine.clock, checker: checker.Within(spent), checked: r.memory.checked,
-		retry: r.in.Spec.GetRetryInterval(), parallel: r.engine.options.Parallel,
-		over: func() error {
-			if spent.Spent() >= r.engine.options.HealthCost {
-				return errLate
-			}
-			return r.over(ctx)
-		},
-	}
+	judging := &judging{round: r, checker: checker.Within(spent), over: func() error {
+		if spent.Spent() >= r.engine.options.HealthCost {
+			return errLate
+		}
+		return r.over(ctx)
+	}}
 	var failed []memberError
 	for _, one := range judging.judge(ctx, r.record.Data.Members) {
 		if one.err != nil {
@@ -132,4 +127,24 @@ func (r *round) report(checker *health.Checker) {
 		}
 	}
 	r.out.Healthy = len(r.out.Waiting) == 0
+}
+
+// hold watches the members and tells how they are: the installation is paused, or its release cannot be got.
+func (r *round) hold(ctx context.Context) (bool, error) {
+	if r.record == nil {
+		return false, nil
+	}
+	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	paused := r.in.Spec.GetManagement() == modulesv1.ManagementPaused
+	for i := range r.record.Data.Members {
+		m := &r.record.Data.Members[i]
+		if meta, known := r.state(m); known && wanted(m) && r.hasDrifted(m, meta) {
+			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Message: "is not as it was applied"})
+		}
+	}
+	err := r.judge(ctx)
+	if err == nil && !paused && r.held == nil {
+		err = r.verdict()
+	}
+	return false, err
 }

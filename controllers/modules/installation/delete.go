@@ -76,7 +76,7 @@ func undone(outcome engine.Outcome) error {
 // blockMessage names what blocks, with some examples.
 func blockMessage(r round) string {
 	var lines []string
-	for _, blocker := range r.outcome.Blocked {
+	for _, blocker := range r.outcome.Deletion.BlockedBy {
 		line := qualified(blocker.Kind, blocker.Group)
 		if len(blocker.Examples) > 0 {
 			line += " " + strings.Join(blocker.Examples, ", ")
@@ -86,7 +86,7 @@ func blockMessage(r round) string {
 		}
 		lines = append(lines, line)
 	}
-	for _, resource := range r.outcome.Unknown {
+	for _, resource := range r.outcome.Deletion.Unknown {
 		lines = append(lines, qualified(resource.Kind, resource.Group)+": "+resource.Message)
 	}
 	return printable.Cut(strings.Join(lines, "; "), maxMessage)
@@ -107,7 +107,7 @@ func blockers(r round, inventory *modulesv1.Inventory) []wakes.Awaited {
 		return nil
 	}
 	var waiting []wakes.Awaited
-	for _, blocker := range r.outcome.Blocked {
+	for _, blocker := range r.outcome.Deletion.BlockedBy {
 		for _, kind := range recorded.ManagedResources {
 			if kind.Group == blocker.Group && kind.Kind == blocker.Kind {
 				waiting = append(waiting, wakes.Awaited{
@@ -124,10 +124,7 @@ func reportDeletion(to *modulesv1.ModuleInstallationStatus, r round) {
 	if !r.acted {
 		return
 	}
-	to.Deletion = &modulesv1.DeletionStatus{
-		Mode: r.outcome.Mode, BlockedBy: r.outcome.Blocked, Unknown: r.outcome.Unknown,
-		Unlisted: int32(r.outcome.Unlisted), //nolint:gosec // There are no more kinds than members and managed resources.
-	}
+	to.Deletion = r.outcome.Deletion.DeepCopy()
 }
 
 // deletionFacts are the conditions of an object that is being deleted. The others speak of what is no longer kept.
@@ -138,7 +135,7 @@ func deletionFacts(obj *modulesv1.ModuleInstallation, r round, err error) []stat
 			Type: modulesv1.DeletionBlockedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DependentsReason, Message: err.Error(),
 		})
 	}
-	if len(r.outcome.Blocked) == 0 && len(r.outcome.Unknown) == 0 {
+	if len(r.outcome.Deletion.BlockedBy) == 0 && len(r.outcome.Deletion.Unknown) == 0 {
 		return facts
 	}
 	return append(facts, status.Fact{

@@ -206,8 +206,8 @@ func named(problems []engine.Problem) string {
 }
 
 // stageOf is the part of the engine's work that an error comes from; empty for none of it.
-func stageOf(err error) engine.Stage {
-	if staged, ok := errors.AsType[*engine.StageError](err); ok {
+func stageOf(err error) failure.Stage {
+	if staged, ok := errors.AsType[*failure.StageError](err); ok {
 		return staged.Stage
 	}
 	return ""
