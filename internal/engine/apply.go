@@ -190,7 +190,7 @@ func fold(record *modulesv1.Inventory, done map[key]progress) {
 			continue
 		}
 		if one.claim != nil {
-			m.Claimed, m.UID, m.Adopted = true, string(one.claim.uid), !one.claim.made
+			m.Claimed, m.Ended, m.UID, m.Adopted = true, false, string(one.claim.uid), !one.claim.made
 			metav1.SetMetaDataLabel(&record.ObjectMeta, one.claim.label(), "")
 			continue
 		}

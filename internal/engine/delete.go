@@ -70,7 +70,9 @@ func (r *round) enter(phase modulesv1.Phase) func(context.Context) (bool, error)
 				return
 			}
 			for i := range data.Members {
-				data.Members[i].State = modulesv1.MemberDeleting
+				// A record with room for this has none for what no deletion asks for.
+				m := &data.Members[i]
+				m.State, m.Claimed, m.Ended = modulesv1.MemberDeleting, false, false
 			}
 		})
 	}

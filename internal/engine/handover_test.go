@@ -386,6 +386,31 @@ func TestClaimedIsNotCounted(t *testing.T) {
 	s.settle("it is taken back", settled)
 }
 
+// TestARecordDoesNotOutgrowItsMeasure: what a claim adds to a member, and what a deletion adds, are never there together.
+func TestARecordDoesNotOutgrowItsMeasure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("shared", "1"))
+	r.settle("it is installed", settled)
+	s := r.sibling("valkey")
+	s.in.Target = s.target("1.0.0", configMapFiles("shared", "1"))
+	s.fails(engine.StageApply, modulesv1.OwnershipConflictReason, "redis")
+	if members := s.inventory().Data.Members; len(members) != 1 || !members[0].Claimed {
+		t.Fatalf("claimed: %+v", members)
+	}
+	s.start(&mortal{at: 1, after: true}) // Right after it has written that the end has begun.
+	s.in.Deleting = true
+	_, _ = s.engine.Reconcile(t.Context(), s.in)
+	if data := s.inventory().Data; data.Phase != modulesv1.PhaseDeleting || data.Members[0].State != modulesv1.MemberDeleting || data.Members[0].Claimed {
+		t.Errorf("phase %s, members %+v", data.Phase, data.Members)
+	}
+	s.start(nil)
+	s.settle("it is gone", done)
+	if r.get(configMaps, "shared") == nil {
+		t.Error("the claimant removed what it never had")
+	}
+}
+
 // TestClaimNeedsTheRight: an installation whose account may not write the object has no claim to it.
 func TestClaimNeedsTheRight(t *testing.T) {
 	t.Parallel()
