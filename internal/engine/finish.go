@@ -78,17 +78,12 @@ func (r *round) relabel(ctx context.Context) (bool, error) {
 }
 
 // remember puts an entry in front of the history, and drops what is too old.
-func remember(
-	data *modulesv1.InventoryData, release modulesv1.Release, outcome modulesv1.Outcome, now time.Time, message string,
-) {
+func remember(data *modulesv1.InventoryData, release modulesv1.Release, outcome modulesv1.Outcome, now time.Time, message string) {
 	entry := modulesv1.HistoryEntry{
 		Version: release.Version, Template: release.Template, Digest: release.Digest,
 		Outcome: outcome, At: metav1.NewTime(now), Message: message,
 	}
-	data.History = append([]modulesv1.HistoryEntry{entry}, data.History...)
-	if len(data.History) > modulesv1.MaxHistory {
-		data.History = data.History[:modulesv1.MaxHistory]
-	}
+	data.History = append([]modulesv1.HistoryEntry{entry}, data.History[:min(len(data.History), modulesv1.MaxHistory-1)]...)
 }
 
 // title names a release to people.

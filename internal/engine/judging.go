@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,11 +41,11 @@ type judgement struct {
 }
 
 // judge reads a member only if its health needs the object, and the watch has another version of it than was judged.
-func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judgement {
+func (j *judging) judge(ctx context.Context) []judgement {
 	var unread []*modulesv1.Member
 	blind := j.blind()
-	for i := range members {
-		if m := &members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
+	for i := range j.record.Data.Members {
+		if m := &j.record.Data.Members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
 			unread = append(unread, m)
 		}
 	}
@@ -104,9 +106,7 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 				}
 			})
 		}
-		for _, m := range members {
-			left = append(left, m)
-		}
+		left = slices.AppendSeq(left, maps.Values(members))
 	}
 	return found, left
 }

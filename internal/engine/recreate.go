@@ -16,9 +16,7 @@ import (
 // recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may
 // hold data, and whatever is not provably this installation's, is not deleted: the answer stays, with the reason. What
 // somebody else makes in its place meanwhile is not forced.
-func (r *round) recreate(
-	ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error,
-) (cluster.Applied, error) {
+func (r *round) recreate(ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
 	ref := refOfObject(o.Unstructured)
 	live, err := r.client.Get(ctx, ref)
 	switch {

@@ -23,13 +23,11 @@ type rights struct {
 // it may not has nobody left to ask. The installation goes on without. What is missing is asked for again.
 func (r *round) askRights(ctx context.Context) {
 	known, now := &r.memory.rights, r.engine.clock.Now()
-	if known.asked && !r.in.Verify && (len(known.missing) == 0 || now.Before(known.again)) {
-		r.out.Uncounted = known.missing
-		return
-	}
-	*known = rights{asked: true, again: now.Add(r.interval())}
-	if r.mode() == modulesv1.DeletionBlock {
-		known.missing = r.missingRights(ctx)
+	if !known.asked || r.in.Verify || len(known.missing) > 0 && !now.Before(known.again) {
+		*known = rights{asked: true, again: now.Add(r.interval())}
+		if r.mode() == modulesv1.DeletionBlock {
+			known.missing = r.missingRights(ctx)
+		}
 	}
 	r.out.Uncounted = known.missing
 }

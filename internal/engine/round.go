@@ -105,7 +105,7 @@ func (r *round) run(ctx context.Context) error {
 		if next.do == nil {
 			return r.held
 		}
-		if err := r.over(ctx); i > 0 && errors.Is(err, errLate) {
+		if i > 0 && errors.Is(r.over(ctx), errLate) {
 			if r.in.Deleting {
 				return late(StageDelete)
 			}

@@ -58,7 +58,7 @@ func (r *round) judge(ctx context.Context) error {
 		return r.over(ctx)
 	}}
 	var failed []memberError
-	for _, one := range judging.judge(ctx, r.record.Data.Members) {
+	for _, one := range judging.judge(ctx) {
 		if one.err != nil {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 			continue
