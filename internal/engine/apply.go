@@ -138,8 +138,7 @@ func (r *round) saveProgress(ctx context.Context) error {
 	if len(r.memory.progress) == 0 {
 		return nil
 	}
-	done := r.memory.progress
-	if err := r.store(ctx, func(record *modulesv1.Inventory) { fold(record, done) }); err != nil {
+	if err := r.store(ctx, func(record *modulesv1.Inventory) { fold(record, r.memory.progress) }); err != nil {
 		return err
 	}
 	clear(r.memory.progress)
@@ -149,9 +148,8 @@ func (r *round) saveProgress(ctx context.Context) error {
 // applied makes the attempt's release the current one. What is not part of it loses its hash, which makes it a leftover.
 func (r *round) applied(ctx context.Context, made *render) error {
 	now := metav1.NewTime(r.engine.clock.Now())
-	done := r.memory.progress
 	err := r.store(ctx, func(record *modulesv1.Inventory) {
-		fold(record, done)
+		fold(record, r.memory.progress)
 		data := &record.Data
 		for i := range data.Members {
 			if m := &data.Members[i]; !made.keys[keyOf(m)] {

@@ -117,23 +117,6 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 	return out, err
 }
 
-// Plan says what installing the target, which has to be there, would do, without writing anything. Its digest names the
-// release, the rendered objects and those that would go.
-func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
-	r, end := e.round(in)
-	defer end()
-	return r.plan(ctx)
-}
-
-// Begun says whether the attempt on record is at exactly the target, which has to be there: the same release, rendered to
-// the same objects with the config and variables of now. Nothing is written, and nothing rendered that was before.
-func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
-	r, end := e.round(in)
-	defer end()
-	proposed, err := r.propose(ctx)
-	return err == nil && r.record != nil && r.record.Data.Attempt != nil && r.under(proposed), err
-}
-
 // Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
 // installations that are gone without a deletion, or belong to another process now.
 func (e *Engine) Forget(key string) {

@@ -14,16 +14,11 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// propose is the aim at the target, before anything is known but the record.
-func (r *round) propose(ctx context.Context) (*aim, error) {
-	if err := r.open(ctx); err != nil {
-		return nil, err
-	}
-	return r.renders.aimAt(ctx, r.in.Target)
-}
-
-// plan compares what the target renders to with what is on record.
-func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
+// Plan says what installing the target, which has to be there, would do, without writing anything. Its digest names the
+// release, the rendered objects and those that would go.
+func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
+	r, end := e.round(in)
+	defer end()
 	planned, err := r.propose(ctx)
 	if err != nil {
 		return modulesv1.Plan{}, err
@@ -52,6 +47,23 @@ func (r *round) plan(ctx context.Context) (modulesv1.Plan, error) {
 	sum := sha256.Sum256(raw)
 	result.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return result, nil
+}
+
+// Begun says whether the attempt on record is at exactly the target, which has to be there: the same release, rendered to
+// the same objects with the config and variables of now. Nothing is written, and nothing rendered that was before.
+func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
+	r, end := e.round(in)
+	defer end()
+	proposed, err := r.propose(ctx)
+	return err == nil && r.record != nil && r.record.Data.Attempt != nil && r.under(proposed), err
+}
+
+// propose is the aim at the target, before anything is known but the record.
+func (r *round) propose(ctx context.Context) (*aim, error) {
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	return r.renders.aimAt(ctx, r.in.Target)
 }
 
 // changes are all that the plan would do, deletions first. What is installed is not rendered: only leftovers can go.

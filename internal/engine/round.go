@@ -19,20 +19,19 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// maxActions bounds a round. The longest way, a first installation, takes seven.
-const maxActions = 24
-
-// parallel is how many members of one installation are worked on at once.
-const parallel = 8
-
-// goOn is how soon a round follows one whose time was up.
-const goOn = time.Second
+const (
+	// maxActions bounds a round. The longest way, a first installation, takes seven.
+	maxActions = 24
+	// parallel is how many members of one installation are worked on at once.
+	parallel = 8
+	// budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
+	budget = 2 * time.Minute
+	// goOn is how soon a round follows one whose time was up.
+	goOn = time.Second
+)
 
 // errLate says that something was not begun, because the round had taken its time: the next one goes on with it.
 var errLate = errors.New("this takes longer than one round; it goes on in the next one")
-
-// budget is the time after which a round begins no request for a member any more, and leaves the rest to the next one.
-const budget = 2 * time.Minute
 
 // round is one look at an installation, and what follows from it.
 type round struct {

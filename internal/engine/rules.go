@@ -138,7 +138,7 @@ func leaveOut(value any, tokens []string) (found bool, err error) {
 			at, err := strconv.Atoi(token)
 			switch {
 			case err != nil || at < 0 || at >= len(in):
-				return false, nil
+				return false, nil //nolint:nilerr // What is no number names no item.
 			case last:
 				return false, errors.New("is an item of a list: name a field of it")
 			}

@@ -29,13 +29,16 @@ func (r *round) choose(ctx context.Context) action {
 		return action{"claim", r.claim}
 	case r.record == nil:
 		return action{}
-	case r.applying() && r.aim != nil && r.under(r.aim):
-		return action{"apply", r.apply}
-	case r.applying():
-		// What is there is between two releases, and neither can be got.
-		return action{"hold", r.hold}
 	}
-	return r.chooseKeeping(ctx)
+	attempt := r.record.Data.Attempt
+	switch {
+	case attempt == nil || attempt.Stage != modulesv1.StageApplying:
+		return r.chooseKeeping(ctx)
+	case r.aim != nil && r.under(r.aim):
+		return action{"apply", r.apply}
+	}
+	// What is there is between two releases, and neither can be got.
+	return action{"hold", r.hold}
 }
 
 // chooseKeeping is for a release that is applied in full: it is kept as it is, and its attempt brought to its end.
@@ -114,12 +117,6 @@ func (r *round) keepable(ctx context.Context) *aim {
 		r.kept = r.current(ctx, r.recorded)
 	}
 	return r.kept
-}
-
-// applying says that an attempt has not applied all of its objects yet.
-func (r *round) applying() bool {
-	attempt := r.record.Data.Attempt
-	return attempt != nil && attempt.Stage == modulesv1.StageApplying
 }
 
 // under says that the aim is what is being attempted, or what is installed if nothing is.
