@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // scope is what the rules say inside one folder. It is built from the scope of the folder above, so that a walk
@@ -104,10 +105,5 @@ func (s scope) enter(ctx context.Context, name string) (scope, error) {
 
 // mayInclude tells whether something beneath an excluded folder can be included again.
 func (s scope) mayInclude() bool {
-	for _, c := range s.live {
-		if c.negated {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.live, func(c cursor) bool { return c.negated })
 }

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/transport"
@@ -27,12 +28,7 @@ func (c capabilities) has(name string) bool {
 
 // feature tells whether the capability has the word in its value, as in "fetch=shallow filter".
 func (c capabilities) feature(name, word string) bool {
-	for offered := range strings.FieldsSeq(c[name]) {
-		if offered == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(c[name]), word)
 }
 
 // checkObjectFormat refuses repositories whose objects are not named by SHA-1.

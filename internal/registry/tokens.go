@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -30,12 +31,9 @@ type attempt struct {
 func (a *attempt) use(token string) string {
 	a.token = token
 	secret := credential.NewSecret(token)
-	for _, known := range a.secrets {
-		if known.Equal(secret) {
-			return token
-		}
+	if !slices.ContainsFunc(a.secrets, secret.Equal) {
+		a.secrets = append(a.secrets, secret)
 	}
-	a.secrets = append(a.secrets, secret)
 	return token
 }
 

@@ -3,6 +3,7 @@ package revision
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,21 +48,9 @@ func ParseStrictRange(s string) (StrictRange, error) {
 
 // Contains says whether the version is in the range. The zero StrictRange contains nothing.
 func (r StrictRange) Contains(v Version) bool {
-	for _, alternative := range r.alternatives {
-		if admittedByAll(alternative, v) {
-			return true
-		}
-	}
-	return false
-}
-
-func admittedByAll(comparisons []comparison, v Version) bool {
-	for _, c := range comparisons {
-		if !c.admits(v) {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(r.alternatives, func(all []comparison) bool {
+		return !slices.ContainsFunc(all, func(c comparison) bool { return !c.admits(v) })
+	})
 }
 
 func (c comparison) admits(v Version) bool {

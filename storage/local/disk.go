@@ -65,12 +65,8 @@ func (d *disk) open(name string) (*os.File, error) {
 // unreadable tells whether a file of ours cannot be read although it is there, and will not be by waiting: the disk or
 // the file system has lost it, or somebody has taken our rights to it. Running out of descriptors or memory is another matter.
 func unreadable(err error) bool {
-	for _, reason := range []error{syscall.EACCES, syscall.EPERM, syscall.EIO, errCorrupted} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EACCES, syscall.EPERM, syscall.EIO, errCorrupted},
+		func(reason error) bool { return errors.Is(err, reason) })
 }
 
 // missing makes a path that leads through a file look like a path that does not exist.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 
 	"sluice.dev/sluice/storage"
@@ -117,12 +118,8 @@ func cannotLink(err error) bool {
 	if !errors.As(err, &failed) || failed.Op != "linkat" {
 		return false
 	}
-	for _, reason := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK, syscall.EXDEV} {
-		if errors.Is(failed.Err, reason) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK, syscall.EXDEV},
+		func(reason error) bool { return errors.Is(failed.Err, reason) })
 }
 
 func (s *Store) copyBlob(blob *os.File, artifact storage.Artifact) error {
