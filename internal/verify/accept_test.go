@@ -60,7 +60,7 @@ func keyless(tb testing.TB, trustedRoot []byte) *verify.CosignKeyless {
 func withNotary(tb testing.TB, notary *verifytest.Notary, level string) *verify.Notation {
 	tb.Helper()
 	policy := notary.Policy(tb, level, []string{repository}, []string{notary.SignerIdentity()})
-	v, err := verify.NewNotation(policy, notary.Certificates(), verify.NotationOptions{Client: offline(tb)})
+	v, err := verify.NewNotation(policy, notary.Certificates(), offline(tb))
 	if err != nil {
 		tb.Fatalf("NewNotation: %v", err)
 	}

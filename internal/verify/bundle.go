@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
@@ -36,6 +37,31 @@ const (
 
 // isBundle says whether the media type is that of a sigstore bundle of any version; the bundle names its own again.
 func isBundle(mediaType string) bool { return strings.HasPrefix(mediaType, bundlePrefix) }
+
+// verifyCosign verifies a signature in either of cosign's forms. Either way, the artifact is proved by its sha256 alone.
+func verifyCosign(
+	ctx context.Context, artifact Artifact, signature Signature,
+	bundled func(parsed *bundle.Bundle, sum []byte) (Signer, error), simple func() (Signer, error),
+) (Signer, error) {
+	return guarded(ctx, signature, func() (Signer, error) {
+		isSimple := signature.MediaType == MediaTypeSimpleSigning
+		if !isSimple && !isBundle(signature.MediaType) {
+			return Signer{}, unsigned("%q is not the media type of a cosign signature", signature.MediaType)
+		}
+		sum, err := sha256Of(artifact)
+		if err != nil {
+			return Signer{}, err
+		}
+		if isSimple {
+			return simple()
+		}
+		parsed, err := parseBundle(signature.Content, artifact)
+		if err != nil {
+			return Signer{}, err
+		}
+		return bundled(parsed, sum)
+	})
+}
 
 // parseBundle reads a bundle that is a signature of the artifact, as far as its words go; nothing is proved yet.
 func parseBundle(content []byte, artifact Artifact) (*bundle.Bundle, error) {

@@ -31,6 +31,7 @@ type CosignKeys struct {
 // one cannot be used.
 func NewCosignKeys(entries map[string][]byte, options CosignOptions) (*CosignKeys, error) {
 	v := &CosignKeys{options: options}
+	var raw [][]byte
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if !strings.HasSuffix(name, ".pub") {
 			continue
@@ -39,24 +40,13 @@ func NewCosignKeys(entries map[string][]byte, options CosignOptions) (*CosignKey
 		if err != nil {
 			return nil, unusable("public key %q: %v", name, err)
 		}
-		v.keys = append(v.keys, key)
+		v.keys, raw = append(v.keys, key), append(raw, key.der)
 	}
 	if len(v.keys) == 0 {
 		return nil, unusable("the Secret has no entry whose name ends in .pub; add cosign.pub")
 	}
-	v.fingerprint = v.hash()
+	v.fingerprint = fingerprint("cosign-keys", set([][]byte{flag(options.AnyRepository)}, raw)...)
 	return v, nil
-}
-
-func (v *CosignKeys) hash() string {
-	f := newFingerprint("cosign-keys")
-	f.flag(v.options.AnyRepository)
-	keys := make([][]byte, 0, len(v.keys))
-	for _, key := range v.keys {
-		keys = append(keys, key.der)
-	}
-	f.set(keys)
-	return f.String()
 }
 
 // Fingerprint changes with the set of keys and with the options.
@@ -64,26 +54,10 @@ func (v *CosignKeys) Fingerprint() string { return v.fingerprint }
 
 // Verify proves a sigstore bundle or a simple-signing payload with one of the keys.
 func (v *CosignKeys) Verify(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
-	return guarded(ctx, signature, func() (Signer, error) {
-		switch {
-		case isBundle(signature.MediaType):
-			return v.verifyBundle(artifact, signature)
-		case signature.MediaType == MediaTypeSimpleSigning:
-			return v.verifyPayload(artifact, signature)
-		}
-		return Signer{}, unsigned("%q is not the media type of a cosign signature", signature.MediaType)
-	})
+	return verifyCosign(ctx, artifact, signature, v.verifyBundle, func() (Signer, error) { return v.verifyPayload(artifact, signature) })
 }
 
-func (v *CosignKeys) verifyBundle(artifact Artifact, signature Signature) (Signer, error) {
-	sum, err := sha256Of(artifact)
-	if err != nil {
-		return Signer{}, err
-	}
-	parsed, err := parseBundle(signature.Content, artifact)
-	if err != nil {
-		return Signer{}, err
-	}
+func (v *CosignKeys) verifyBundle(parsed *bundle.Bundle, sum []byte) (Signer, error) {
 	last := refuse("none of the keys made it")
 	for _, key := range v.keys {
 		if key.hashesItself && parsed.GetMessageSignature() != nil {
@@ -117,9 +91,6 @@ func (k publicKey) proves(parsed *bundle.Bundle, sum []byte) error {
 }
 
 func (v *CosignKeys) verifyPayload(artifact Artifact, signature Signature) (Signer, error) {
-	if _, err := sha256Of(artifact); err != nil {
-		return Signer{}, err
-	}
 	raw, err := payloadSignature(signature)
 	if err != nil {
 		return Signer{}, err

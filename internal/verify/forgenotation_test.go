@@ -34,13 +34,13 @@ func byNotary(t *testing.T, mediaType string) *scene {
 		"authority":     "x509.subject: C=AQ, ST=Ross, O=example, CN=notary",
 	} {
 		policy := notary.Policy(t, "strict", []string{"*"}, []string{identity})
-		v, err := verify.NewNotation(policy, notary.Certificates(), verify.NotationOptions{Client: offline(t)})
+		v, err := verify.NewNotation(policy, notary.Certificates(), offline(t))
 		if err != nil {
 			t.Fatalf("NewNotation: %v", err)
 		}
 		s.under("trusts "+name, v)
 	}
-	skipping, err := verify.NewNotation(notary.Policy(t, "skip", []string{"*"}, nil), notary.Certificates(), verify.NotationOptions{Client: offline(t)})
+	skipping, err := verify.NewNotation(notary.Policy(t, "skip", []string{"*"}, nil), notary.Certificates(), offline(t))
 	if err != nil {
 		t.Fatalf("NewNotation: %v", err)
 	}

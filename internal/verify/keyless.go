@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"regexp"
 
+	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/verify"
 )
@@ -49,13 +50,11 @@ func NewCosignKeyless(options KeylessOptions) (*CosignKeyless, error) {
 	if err := v.readIdentities(); err != nil {
 		return nil, err
 	}
-	f := newFingerprint("cosign-keyless")
-	f.flag(options.AnyRepository)
-	pairs := make([][]byte, 0, len(options.Identities))
+	identities := make([][]byte, 0, len(options.Identities))
 	for _, identity := range options.Identities {
-		pairs = append(pairs, pair(identity.Issuer, identity.Subject))
+		identities = append(identities, append(encode([]byte(identity.Issuer)), identity.Subject...))
 	}
-	f.set(pairs)
+	policy := set([][]byte{flag(options.AnyRepository)}, identities)
 	switch {
 	case len(options.TrustedRoot) > 0:
 		trusted, err := parseTrustedRoot(options.TrustedRoot)
@@ -63,15 +62,13 @@ func NewCosignKeyless(options KeylessOptions) (*CosignKeyless, error) {
 			return nil, unusable("trusted_root.json: %v", err)
 		}
 		v.root = trusted
-		f.add([]byte("root"))
-		f.add(options.TrustedRoot)
+		policy = append(policy, []byte("root"), options.TrustedRoot)
 	case options.Roots != nil:
-		f.add([]byte("tuf"))
-		f.add([]byte(options.Roots.name()))
+		policy = append(policy, []byte("tuf"), []byte(options.Roots.name()))
 	default:
 		return nil, unusable("no trusted root is given")
 	}
-	v.fingerprint = f.String()
+	v.fingerprint = fingerprint("cosign-keyless", policy...)
 	return v, nil
 }
 
@@ -115,26 +112,11 @@ func (v *CosignKeyless) Fingerprint() string { return v.fingerprint }
 
 // Verify proves a sigstore bundle, or a simple-signing payload with the annotations of a keyless signature.
 func (v *CosignKeyless) Verify(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
-	return guarded(ctx, signature, func() (Signer, error) {
-		switch {
-		case isBundle(signature.MediaType):
-			return v.verifyBundle(ctx, artifact, signature)
-		case signature.MediaType == MediaTypeSimpleSigning:
-			return v.verifyPayload(ctx, artifact, signature)
-		}
-		return Signer{}, unsigned("%q is not the media type of a cosign signature", signature.MediaType)
-	})
+	bundled := func(parsed *bundle.Bundle, sum []byte) (Signer, error) { return v.verifyBundle(ctx, parsed, sum) }
+	return verifyCosign(ctx, artifact, signature, bundled, func() (Signer, error) { return v.verifyPayload(ctx, artifact, signature) })
 }
 
-func (v *CosignKeyless) verifyBundle(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
-	sum, err := sha256Of(artifact)
-	if err != nil {
-		return Signer{}, err
-	}
-	parsed, err := parseBundle(signature.Content, artifact)
-	if err != nil {
-		return Signer{}, err
-	}
+func (v *CosignKeyless) verifyBundle(ctx context.Context, parsed *bundle.Bundle, sum []byte) (Signer, error) {
 	content, err := parsed.VerificationContent()
 	if err != nil {
 		return Signer{}, refuse("its bundle is malformed: %v", err)
@@ -150,9 +132,6 @@ func (v *CosignKeyless) verifyBundle(ctx context.Context, artifact Artifact, sig
 }
 
 func (v *CosignKeyless) verifyPayload(ctx context.Context, artifact Artifact, signature Signature) (Signer, error) {
-	if _, err := sha256Of(artifact); err != nil {
-		return Signer{}, err
-	}
 	entity, err := legacyEntity(signature)
 	if err != nil {
 		return Signer{}, err

@@ -6,8 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
@@ -104,22 +102,9 @@ func convert(signature Signature, raw []byte) (*protobundle.Bundle, []*x509.Cert
 
 // annotatedCertificates reads at most limit certificates in PEM.
 func annotatedCertificates(signature Signature, annotation string, limit int) ([]*x509.Certificate, error) {
-	var found []*x509.Certificate
-	rest := []byte(signature.Annotations[annotation])
-	for len(bytes.TrimSpace(rest)) > 0 {
-		var block *pem.Block
-		block, rest = pem.Decode(rest)
-		if block == nil || block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("annotation %s is not certificates in PEM", annotation)
-		}
-		if len(found) == limit {
-			return nil, fmt.Errorf("annotation %s has more than %d certificates", annotation, limit)
-		}
-		parsed, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", annotation, err)
-		}
-		found = append(found, parsed)
+	found, err := parseChain([]byte(signature.Annotations[annotation]), limit)
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", annotation, err)
 	}
 	return found, nil
 }
@@ -194,7 +179,7 @@ func annotatedTimestamp(signature Signature) (*protobundle.TimestampVerification
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationTimestamp, err)
 	}
 	if len(stamped.SignedRFC3161Timestamp) == 0 {
-		return nil, fmt.Errorf("annotation %s: %w", AnnotationTimestamp, errors.New("it has no timestamp"))
+		return nil, fmt.Errorf("annotation %s: it has no timestamp", AnnotationTimestamp)
 	}
 	return &protobundle.TimestampVerificationData{Rfc3161Timestamps: []*protocommon.RFC3161SignedTimestamp{
 		{SignedTimestamp: stamped.SignedRFC3161Timestamp},

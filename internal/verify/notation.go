@@ -27,13 +27,6 @@ const (
 	noPlugin = "it has the critical attribute %q, which needs a plugin; there are none"
 )
 
-// NotationOptions say how revocation is asked for.
-type NotationOptions struct {
-	// Client asks OCSP responders and fetches revocation lists, at addresses that trusted certificates name; it
-	// brings proxy, deadlines and dial policy. Required.
-	Client *http.Client
-}
-
 // Notation accepts signatures of the Notary Project under a trust policy. Whether a certificate or a signature has
 // expired is judged by the library with the system's clock; where a policy asks for timestamps, by those.
 type Notation struct {
@@ -43,10 +36,11 @@ type Notation struct {
 }
 
 // NewNotation takes a trustpolicy.json, and the certificates from the entries of a Secret whose names end in ".crt"
-// or ".pem". They are in every trust store that the policy names, as in Flux. The error is ErrPolicy if the policy
-// is not valid, or there is no certificate, or one cannot be used.
-func NewNotation(policy []byte, entries map[string][]byte, options NotationOptions) (*Notation, error) {
-	if options.Client == nil {
+// or ".pem". They are in every trust store that the policy names, as in Flux. The client asks OCSP responders and
+// fetches revocation lists, at addresses that trusted certificates name; it brings proxy, deadlines and dial policy.
+// The error is ErrPolicy if the policy is not valid, or there is no certificate, or one cannot be used.
+func NewNotation(policy []byte, entries map[string][]byte, client *http.Client) (*Notation, error) {
+	if client == nil {
 		return nil, unusable("no HTTP client is given for revocation")
 	}
 	document, err := parsePolicy(policy)
@@ -57,7 +51,7 @@ func NewNotation(policy []byte, entries map[string][]byte, options NotationOptio
 	if err != nil {
 		return nil, err
 	}
-	revocation, err := newRevocation(options.Client, store)
+	revocation, err := newRevocation(client, store)
 	if err != nil {
 		return nil, unusable("%v", err)
 	}
@@ -65,14 +59,11 @@ func NewNotation(policy []byte, entries map[string][]byte, options NotationOptio
 	if err != nil {
 		return nil, unusable("trustpolicy.json: %v", err)
 	}
-	f := newFingerprint("notation")
-	f.add(policy)
 	raw := make([][]byte, 0, len(store))
 	for _, certificate := range store {
 		raw = append(raw, certificate.Raw)
 	}
-	f.set(raw)
-	return &Notation{policy: document, verifier: checker, fingerprint: f.String()}, nil
+	return &Notation{policy: document, verifier: checker, fingerprint: fingerprint("notation", set([][]byte{policy}, raw)...)}, nil
 }
 
 // Fingerprint changes with the policy and with the set of certificates.

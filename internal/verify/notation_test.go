@@ -15,7 +15,7 @@ import (
 
 func notationOf(t *testing.T, notary *verifytest.Notary, policy []byte, client *http.Client) *verify.Notation {
 	t.Helper()
-	v, err := verify.NewNotation(policy, notary.Certificates(), verify.NotationOptions{Client: client})
+	v, err := verify.NewNotation(policy, notary.Certificates(), client)
 	if err != nil {
 		t.Fatalf("NewNotation: %v", err)
 	}
@@ -51,7 +51,7 @@ func TestUnusableTrustPoliciesAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := verify.NewNotation(test.policy, test.certificates, verify.NotationOptions{Client: test.client})
+			_, err := verify.NewNotation(test.policy, test.certificates, test.client)
 			if !errors.Is(err, verify.ErrPolicy) || !strings.Contains(err.Error(), test.names) {
 				t.Errorf("NewNotation (%s): %v, want ErrPolicy that says %q", test.reason, err, test.names)
 			}

@@ -65,15 +65,22 @@ func parseCertificate(content []byte) ([]*x509.Certificate, error) {
 		}
 		return certificates, err
 	}
+	return parseChain(content, maxCertificates)
+}
+
+// parseChain reads at most limit certificates in PEM, and nothing else.
+func parseChain(content []byte, limit int) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for len(bytes.TrimSpace(content)) > 0 {
 		var block *pem.Block
 		block, content = pem.Decode(content)
-		if block == nil {
-			return nil, errors.New("data follows the certificate")
-		}
-		if block.Type != "CERTIFICATE" {
+		switch {
+		case block == nil:
+			return nil, errors.New("not all of it is certificates in PEM")
+		case block.Type != "CERTIFICATE":
 			return nil, fmt.Errorf("it holds a %q", block.Type)
+		case len(certificates) == limit:
+			return nil, fmt.Errorf("it has more than %d certificates", limit)
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {

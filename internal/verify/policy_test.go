@@ -169,7 +169,7 @@ func TestFingerprintsTellPoliciesApart(t *testing.T) {
 		return v
 	}
 	notation := func(policy []byte, certificates map[string][]byte) verify.Verifier {
-		v, err := verify.NewNotation(policy, certificates, verify.NotationOptions{Client: offline(t)})
+		v, err := verify.NewNotation(policy, certificates, offline(t))
 		if err != nil {
 			t.Fatalf("NewNotation: %v", err)
 		}

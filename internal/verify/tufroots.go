@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,9 +21,6 @@ const (
 	// DefaultTUFMirror is where the public sigstore keeps its trust roots.
 	DefaultTUFMirror = tuf.DefaultMirror
 
-	defaultRefresh = 24 * time.Hour
-	// defaultRefreshTimeout keeps a mirror that hangs from taking all of the caller's time.
-	defaultRefreshTimeout = 10 * time.Second
 	// retryPause is how long a failed refresh is not tried again.
 	retryPause = time.Minute
 	// maxWays is how many ways to the mirror keep what came by them.
@@ -48,8 +46,8 @@ type TUFOptions struct {
 	Clock clock.PassiveClock
 	// Refresh is how old roots may be before they are fetched again; 0 means 24 hours.
 	Refresh time.Duration
-	// RefreshTimeout bounds a refresh while there are good roots; 0 means 10 seconds. The first fetch has the caller's
-	// time.
+	// RefreshTimeout keeps a mirror that hangs from taking all of the caller's time while there are good roots; 0 means
+	// 10 seconds. The first fetch has the caller's time.
 	RefreshTimeout time.Duration
 }
 
@@ -77,9 +75,9 @@ func NewTUFRoots(options TUFOptions) (*TUFRoots, error) {
 	if options.Client == nil {
 		return nil, unusable("no HTTP client is given for the trust roots")
 	}
-	if options.Mirror == "" {
-		options.Mirror = DefaultTUFMirror
-	}
+	options.Mirror = cmp.Or(options.Mirror, DefaultTUFMirror)
+	options.Refresh = cmp.Or(options.Refresh, 24*time.Hour)
+	options.RefreshTimeout = cmp.Or(options.RefreshTimeout, 10*time.Second)
 	if len(options.InitialRoot) == 0 {
 		if options.Mirror != DefaultTUFMirror {
 			return nil, unusable("mirror %q needs the root.json that its trust starts from", options.Mirror)
@@ -92,12 +90,6 @@ func NewTUFRoots(options TUFOptions) (*TUFRoots, error) {
 	}
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
-	}
-	if options.Refresh <= 0 {
-		options.Refresh = defaultRefresh
-	}
-	if options.RefreshTimeout <= 0 {
-		options.RefreshTimeout = defaultRefreshTimeout
 	}
 	if options.Way == nil {
 		options.Way = func(context.Context) string { return "" }

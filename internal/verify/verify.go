@@ -13,6 +13,8 @@ import (
 	"fmt"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 const (
@@ -112,6 +114,12 @@ func within(signature Signature) error {
 	}
 	return nil
 }
+
+// maxPrintable is how many bytes of words from outside an error or a signer's name repeats.
+const maxPrintable = 320
+
+// printableLine makes words from outside one line of bounded length.
+func printableLine(text string) string { return printable.Line(text, maxPrintable) }
 
 // refuse is ErrSignature with its reason in printable, bounded words. What a library said is part of the words
 // only: nothing of it can be asked for.

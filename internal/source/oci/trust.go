@@ -74,7 +74,7 @@ func (o *Opener) notation(ctx context.Context, namespace string, spec sourcev1.O
 	if len(entries[trustPolicyKey]) == 0 {
 		return nil, fmt.Errorf("secret '%s/%s' has no %q: add the trust policy", namespace, spec.SecretRef.Name, trustPolicyKey)
 	}
-	return verify.NewNotation(entries[trustPolicyKey], entries, verify.NotationOptions{Client: o.Trust.Revocation})
+	return verify.NewNotation(entries[trustPolicyKey], entries, o.Trust.Revocation)
 }
 
 func (o *Opener) keyless(ctx context.Context, namespace string, spec sourcev1.OCIRepositoryVerification) (verify.Verifier, error) {
