@@ -53,32 +53,32 @@ func SetupModule(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error
 }
 
 // modulesOfTemplate are the modules that a template is, or was, a release of.
-func modulesOfTemplate(_ context.Context, before, after *modulesv1.ModuleTemplate) []reconcile.Request {
+func modulesOfTemplate(_ context.Context, before, after *modulesv1.ModuleTemplate) offers.Names {
 	if before != nil && after != nil && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
 		return nil
 	}
-	names := map[types.NamespacedName]struct{}{}
+	names := offers.Names{}
 	for _, template := range []*modulesv1.ModuleTemplate{before, after} {
 		if template != nil && template.GetModuleName() != "" {
-			names[types.NamespacedName{Namespace: template.Namespace, Name: template.GetModuleName()}] = struct{}{}
+			names.Insert(types.NamespacedName{Namespace: template.Namespace, Name: template.GetModuleName()})
 		}
 	}
-	return offers.Requests(names)
+	return names
 }
 
 // modulesOfInstallation are the modules that count an installation, or did.
-func modulesOfInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) []reconcile.Request {
+func modulesOfInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) offers.Names {
 	if before != nil && after != nil && offers.CountKey(before) == offers.CountKey(after) && objects.ChannelOf(before) == objects.ChannelOf(after) {
 		return nil
 	}
-	names := map[types.NamespacedName]struct{}{}
+	names := offers.Names{}
 	for _, installation := range []*modulesv1.ModuleInstallation{before, after} {
 		if installation != nil && offers.CountKey(installation) != "" {
 			resolution := installation.Status.Resolution
-			names[types.NamespacedName{Namespace: resolution.Namespace, Name: resolution.Module}] = struct{}{}
+			names.Insert(types.NamespacedName{Namespace: resolution.Namespace, Name: resolution.Module})
 		}
 	}
-	return offers.Requests(names)
+	return names
 }
 
 // lookup is what came of one look at a module.

@@ -187,13 +187,9 @@ func TestOnlyThoseWakeThatAChangeConcerns(t *testing.T) {
 		"Twice":     {"one that two keys wake is woken once", p.system, append(catalog.WakesOf(pointing("1.0.0"), pointing("1.1.0")), catalog.WakesOf(pointing("1.1.0"), pointing("1.2.0"))...), "on-regular"},
 	} {
 		testenv.Eventually(t, name+": "+tc.reason, func(ctx context.Context) (bool, string) {
-			requests, err := p.offered.Installations(ctx, tc.namespace, tc.keys)
-			if err != nil {
-				return false, err.Error()
-			}
 			var names []string
-			for _, request := range requests {
-				names = append(names, request.Name)
+			for name := range p.offered.Installations(ctx, tc.namespace, tc.keys) {
+				names = append(names, name.Name)
 			}
 			slices.Sort(names)
 			got := strings.Join(names, " ")

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -48,44 +48,41 @@ func SetupTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) err
 type templateWakes struct{ offers *offers.Offers }
 
 // ofTemplate: another template may state the same version or channel, and its own status may say more about it by now.
-func (w templateWakes) ofTemplate(ctx context.Context, before, after *modulesv1.ModuleTemplate) []reconcile.Request {
+func (w templateWakes) ofTemplate(ctx context.Context, before, after *modulesv1.ModuleTemplate) offers.Names {
 	if before != nil && after != nil && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
 		return nil
 	}
-	names := map[types.NamespacedName]struct{}{}
+	names := offers.Names{}
 	for _, template := range []*modulesv1.ModuleTemplate{before, after} {
 		if template == nil {
 			continue
 		}
 		release := objects.ReleaseOf(template)
-		names[client.ObjectKeyFromObject(template)] = struct{}{}
+		names.Insert(client.ObjectKeyFromObject(template))
 		for _, other := range w.releases(ctx, template.Namespace, release.Module) {
 			if objects.SameVersion(other, release) || other.Claims() && other.Channel == release.Channel {
-				names[types.NamespacedName{Namespace: template.Namespace, Name: other.Template}] = struct{}{}
+				names.Insert(types.NamespacedName{Namespace: template.Namespace, Name: other.Template})
 			}
 		}
 	}
-	return offers.Requests(names)
+	return names
 }
 
 // ofModule: its channels point elsewhere.
-func (w templateWakes) ofModule(ctx context.Context, before, after *modulesv1.Module) []reconcile.Request {
-	present := after
-	if present == nil {
-		present = before
-	}
+func (w templateWakes) ofModule(ctx context.Context, before, after *modulesv1.Module) offers.Names {
+	present := cmp.Or(after, before)
 	if before != nil && after != nil && before.Generation == after.Generation {
 		return nil
 	}
-	names := map[types.NamespacedName]struct{}{}
+	names := offers.Names{}
 	for _, release := range w.releases(ctx, present.Namespace, present.Name) {
-		names[types.NamespacedName{Namespace: present.Namespace, Name: release.Template}] = struct{}{}
+		names.Insert(types.NamespacedName{Namespace: present.Namespace, Name: release.Template})
 	}
-	return offers.Requests(names)
+	return names
 }
 
 // ofInstallation: it needs other releases than before.
-func (w templateWakes) ofInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) []reconcile.Request {
+func (w templateWakes) ofInstallation(_ context.Context, before, after *modulesv1.ModuleInstallation) offers.Names {
 	needed := func(obj *modulesv1.ModuleInstallation) []*modulesv1.Release {
 		if obj == nil {
 			return nil
@@ -96,33 +93,33 @@ func (w templateWakes) ofInstallation(_ context.Context, before, after *modulesv
 	if equality.Semantic.DeepEqual(was, is) {
 		return nil
 	}
-	names := map[types.NamespacedName]struct{}{}
+	names := offers.Names{}
 	for _, release := range slices.Concat(was, is) {
-		names[types.NamespacedName{Namespace: release.Namespace, Name: release.Template}] = struct{}{}
+		names.Insert(types.NamespacedName{Namespace: release.Namespace, Name: release.Template})
 	}
-	return offers.Requests(names)
+	return names
 }
 
 // sourced: the source has something else, or fails.
-func sourced[O client.Object](w templateWakes) func(context.Context, O, O) []reconcile.Request {
-	return func(ctx context.Context, before, after O) []reconcile.Request {
+func sourced[O client.Object](w templateWakes) func(context.Context, O, O) offers.Names {
+	return func(ctx context.Context, before, after O) offers.Names {
 		ref, namespace, changed := objects.SourceChange(before, after)
 		if !changed {
 			return nil
 		}
-		names := map[types.NamespacedName]struct{}{}
+		names := offers.Names{}
 		for _, source := range []objects.Source{objects.ReadSource(before), objects.ReadSource(after)} {
 			if source.Object == nil {
 				continue
 			}
 			if template := source.MadeFor(); template != "" {
-				names[types.NamespacedName{Namespace: namespace, Name: template}] = struct{}{}
+				names.Insert(types.NamespacedName{Namespace: namespace, Name: template})
 			}
 		}
 		if err := w.offers.TemplatesFrom(ctx, namespace, ref, names); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "cannot list templates; they follow at their interval", "source", ref.Name)
 		}
-		return offers.Requests(names)
+		return names
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/controllers/modules/offers"
@@ -35,7 +33,7 @@ func (k *installations) awaitDependents(ctx context.Context, obj *modulesv1.Modu
 	}
 	var names []string
 	for i := range list.Items {
-		if slices.Contains(dependsOn(&list.Items[i]), client.ObjectKeyFromObject(obj)) {
+		if dependsOn(&list.Items[i]).Has(client.ObjectKeyFromObject(obj)) {
 			names = append(names, list.Items[i].Name)
 		}
 	}
@@ -60,27 +58,21 @@ func (k *installations) awaitDependents(ctx context.Context, obj *modulesv1.Modu
 
 // dependsOn are the installations of its namespace that one depends on, unless it is going itself: two that depend on each
 // other would wait for ever.
-func dependsOn(obj *modulesv1.ModuleInstallation) []types.NamespacedName {
+func dependsOn(obj *modulesv1.ModuleInstallation) offers.Names {
 	if obj == nil || !obj.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	var names []types.NamespacedName
+	names := offers.Names{}
 	for _, d := range obj.Spec.DependsOn {
 		if version, err := schema.ParseGroupVersion(d.APIVersion); err == nil &&
 			version.Group == modulesv1.GroupVersion.Group && d.Kind == modulesv1.ModuleInstallationKind {
-			names = append(names, types.NamespacedName{Namespace: obj.Namespace, Name: d.Name})
+			names.Insert(types.NamespacedName{Namespace: obj.Namespace, Name: d.Name})
 		}
 	}
 	return names
 }
 
 // onDependent finds the installations that another one does not depend on any more.
-func onDependent(_ context.Context, before, after *modulesv1.ModuleInstallation) []reconcile.Request {
-	free, still := map[types.NamespacedName]struct{}{}, dependsOn(after)
-	for _, name := range dependsOn(before) {
-		if !slices.Contains(still, name) {
-			free[name] = struct{}{}
-		}
-	}
-	return offers.Requests(free)
+func onDependent(_ context.Context, before, after *modulesv1.ModuleInstallation) offers.Names {
+	return dependsOn(before).Difference(dependsOn(after))
 }

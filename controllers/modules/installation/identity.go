@@ -9,10 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/controllers/modules/offers"
@@ -65,21 +62,11 @@ func (k *installations) exists(ctx context.Context, obj *modulesv1.ModuleInstall
 }
 
 // onAccount finds the installations that work as an account which has come or gone.
-func (k *installations) onAccount(ctx context.Context, before, after *metav1.PartialObjectMetadata) []reconcile.Request {
+func (k *installations) onAccount(ctx context.Context, before, after *metav1.PartialObjectMetadata) offers.Names {
 	if before != nil && after != nil {
 		return nil
 	}
 	account := cmp.Or(before, after)
-	var list modulesv1.ModuleInstallationList
-	if err := k.options.Client.List(ctx, &list, client.InNamespace(account.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot list installations; they follow at their interval", "account", account.Name)
-		return nil
-	}
-	names := map[types.NamespacedName]struct{}{}
-	for i := range list.Items {
-		if k.account(&list.Items[i]) == account.Name {
-			names[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
-		}
-	}
-	return offers.Requests(names)
+	worksAs := func(obj *modulesv1.ModuleInstallation) bool { return k.account(obj) == account.Name }
+	return k.options.Offers.Names(ctx, worksAs, client.InNamespace(account.Namespace))
 }

@@ -13,11 +13,7 @@ import (
 // countIndex finds the installations of a module, by the catalogue's namespace and the module's name.
 const countIndex = "status.resolution.module"
 
-func indexCount(obj client.Object) []string {
-	installation, ok := obj.(*modulesv1.ModuleInstallation)
-	if !ok {
-		return nil
-	}
+func indexCount(installation *modulesv1.ModuleInstallation) []string {
 	if key := CountKey(installation); key != "" {
 		return []string{key}
 	}
@@ -41,14 +37,13 @@ type Counts struct {
 
 // Count says how many installations follow the module of the catalogue in the namespace.
 func (o *Offers) Count(ctx context.Context, namespace, module string) (Counts, error) {
-	var list modulesv1.ModuleInstallationList
-	err := o.reader.List(ctx, &list, client.MatchingFields{countIndex: namespace + "/" + module}, client.UnsafeDisableDeepCopy)
+	installations, err := o.installations(ctx, client.MatchingFields{countIndex: namespace + "/" + module})
 	if err != nil {
 		return Counts{}, fmt.Errorf("list the installations of module %q: %w", module, err)
 	}
-	found := Counts{Installations: len(list.Items), Channels: map[string]int{}}
-	for i := range list.Items {
-		if channel := objects.ChannelOf(&list.Items[i]); channel != "" {
+	found := Counts{Installations: len(installations), Channels: map[string]int{}}
+	for i := range installations {
+		if channel := objects.ChannelOf(&installations[i]); channel != "" {
 			found.Channels[channel]++
 		}
 	}

@@ -18,11 +18,7 @@ func sourceKey(namespace string, ref modulesv1.SourceReference) string {
 	return namespace + "/" + ref.Kind + "/" + ref.Name
 }
 
-func indexInstallationSources(obj client.Object) []string {
-	installation, ok := obj.(*modulesv1.ModuleInstallation)
-	if !ok {
-		return nil
-	}
+func indexInstallationSources(installation *modulesv1.ModuleInstallation) []string {
 	var keys []string
 	for _, release := range objects.ReleasesOf(installation) {
 		if release.Source != nil {
@@ -32,9 +28,8 @@ func indexInstallationSources(obj client.Object) []string {
 	return keys
 }
 
-func indexTemplateSource(obj client.Object) []string {
-	template, ok := obj.(*modulesv1.ModuleTemplate)
-	if !ok || template.Spec.Artifact.SourceRef == nil {
+func indexTemplateSource(template *modulesv1.ModuleTemplate) []string {
+	if template.Spec.Artifact.SourceRef == nil {
 		return nil
 	}
 	return []string{sourceKey(template.Namespace, *template.Spec.Artifact.SourceRef)}
@@ -42,21 +37,23 @@ func indexTemplateSource(obj client.Object) []string {
 
 // IndexFields makes the manager's cache answer the catalogue's questions. It is called once, before anything is set up.
 func (o *Offers) IndexFields(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		obj   client.Object
-		field string
-		keys  client.IndexerFunc
-	}{
-		{&modulesv1.ModuleInstallation{}, keysIndex, indexKeys},
-		{&modulesv1.ModuleInstallation{}, homeIndex, indexHome},
-		{&modulesv1.ModuleInstallation{}, usesIndex, indexUses},
-		{&modulesv1.ModuleInstallation{}, countIndex, indexCount},
-		{&modulesv1.ModuleInstallation{}, sourceIndex, indexInstallationSources},
-		{&modulesv1.ModuleTemplate{}, sourceIndex, indexTemplateSource},
+	for field, keys := range map[string]func(*modulesv1.ModuleInstallation) []string{
+		keysIndex: indexKeys, homeIndex: indexHome, usesIndex: indexUses, countIndex: indexCount, sourceIndex: indexInstallationSources,
 	} {
-		if err := indexer.IndexField(ctx, index.obj, index.field, index.keys); err != nil {
-			return fmt.Errorf("index %s: %w", index.field, err)
+		if err := index(ctx, indexer, &modulesv1.ModuleInstallation{}, field, keys); err != nil {
+			return err
 		}
+	}
+	return index(ctx, indexer, &modulesv1.ModuleTemplate{}, sourceIndex, indexTemplateSource)
+}
+
+func index[T client.Object](ctx context.Context, indexer client.FieldIndexer, of T, field string, keys func(T) []string) error {
+	err := indexer.IndexField(ctx, of, field, func(obj client.Object) []string {
+		typed, _ := obj.(T) // The cache gives what it was asked to index.
+		return keys(typed)
+	})
+	if err != nil {
+		return fmt.Errorf("index %s: %w", field, err)
 	}
 	return nil
 }

@@ -15,14 +15,11 @@ type needs struct {
 	mu sync.Mutex
 	of map[types.NamespacedName][]*modulesv1.Release
 	// users is the way back, from the templates.
-	users map[types.NamespacedName]map[types.NamespacedName]struct{}
+	users map[types.NamespacedName]Names
 }
 
 func newNeeds() needs {
-	return needs{
-		of:    map[types.NamespacedName][]*modulesv1.Release{},
-		users: map[types.NamespacedName]map[types.NamespacedName]struct{}{},
-	}
+	return needs{of: map[types.NamespacedName][]*modulesv1.Release{}, users: map[types.NamespacedName]Names{}}
 }
 
 // NeedAlso notes one release more. Its namespace has to be one that the installation can choose from.
@@ -39,7 +36,7 @@ func (o *Offers) Need(installation types.NamespacedName, releases []*modulesv1.R
 	defer o.needs.mu.Unlock()
 	for _, release := range o.needs.of[installation] {
 		template := templateOf(release)
-		delete(o.needs.users[template], installation)
+		o.needs.users[template].Delete(installation)
 		if len(o.needs.users[template]) == 0 {
 			delete(o.needs.users, template)
 		}
@@ -55,18 +52,18 @@ func (o *Offers) Need(installation types.NamespacedName, releases []*modulesv1.R
 func (n *needs) put(installation types.NamespacedName, release *modulesv1.Release) {
 	template := templateOf(release)
 	if n.users[template] == nil {
-		n.users[template] = map[types.NamespacedName]struct{}{}
+		n.users[template] = Names{}
 	}
-	n.users[template][installation] = struct{}{}
+	n.users[template].Insert(installation)
 	n.of[installation] = append(n.of[installation], release.DeepCopy())
 }
 
 // join adds what is needed of the template to the users and their sources.
-func (n *needs) join(template types.NamespacedName, users map[types.NamespacedName]struct{}, sources map[string]bool) {
+func (n *needs) join(template types.NamespacedName, users Names, sources map[string]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for installation := range n.users[template] {
-		users[installation] = struct{}{}
+		users.Insert(installation)
 		for _, release := range n.of[installation] {
 			if templateOf(release) == template && release.Source != nil {
 				sources[release.Source.Name] = true

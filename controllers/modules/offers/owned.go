@@ -3,6 +3,7 @@ package offers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,18 +23,13 @@ func (o *Offers) MadeSources(ctx context.Context) ([]client.Object, error) {
 		}
 	}
 	var made []client.Object
-	add := func(source client.Object) {
-		if objects.ReadSource(source).MadeFor() != "" {
-			made = append(made, source)
-		}
-	}
 	for i := range ocis.Items {
-		add(&ocis.Items[i])
+		made = append(made, &ocis.Items[i])
 	}
 	for i := range gits.Items {
-		add(&gits.Items[i])
+		made = append(made, &gits.Items[i])
 	}
-	return made, nil
+	return slices.DeleteFunc(made, func(source client.Object) bool { return objects.ReadSource(source).MadeFor() == "" }), nil
 }
 
 // IsNeeded says whether the template that the source was made for has a use for it now, or an installation runs what is in
@@ -53,16 +49,14 @@ func (o *Offers) IsNeeded(ctx context.Context, source client.Object) (bool, erro
 }
 
 // TemplatesFrom adds the templates that refer to the source.
-func (o *Offers) TemplatesFrom(
-	ctx context.Context, namespace string, source modulesv1.SourceReference, names map[types.NamespacedName]struct{},
-) error {
+func (o *Offers) TemplatesFrom(ctx context.Context, namespace string, source modulesv1.SourceReference, names Names) error {
 	var list modulesv1.ModuleTemplateList
 	err := o.reader.List(ctx, &list, client.MatchingFields{sourceIndex: sourceKey(namespace, source)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list the templates with source %q: %w", source.Name, err)
 	}
 	for i := range list.Items {
-		names[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
+		names.Insert(client.ObjectKeyFromObject(&list.Items[i]))
 	}
 	return nil
 }

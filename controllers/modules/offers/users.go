@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -15,11 +14,7 @@ import (
 // usesIndex finds the installations that need releases of a template, by namespace/name.
 const usesIndex = "status.releases.template"
 
-func indexUses(obj client.Object) []string {
-	installation, ok := obj.(*modulesv1.ModuleInstallation)
-	if !ok {
-		return nil
-	}
+func indexUses(installation *modulesv1.ModuleInstallation) []string {
 	var keys []string
 	for _, release := range objects.ReleasesOf(installation) {
 		keys = append(keys, release.Namespace+"/"+release.Template)
@@ -39,18 +34,18 @@ type Uses struct {
 // UsesOf are what all installations need of the template, present and past releases: by what their status says, and by
 // what this process knows of them.
 func (o *Offers) UsesOf(ctx context.Context, t *modulesv1.ModuleTemplate) (Uses, error) {
-	var list modulesv1.ModuleInstallationList
-	err := o.reader.List(ctx, &list, client.MatchingFields{usesIndex: t.Namespace + "/" + t.Name}, client.UnsafeDisableDeepCopy)
+	installations, err := o.installations(ctx, client.MatchingFields{usesIndex: t.Namespace + "/" + t.Name})
 	if err != nil {
 		return Uses{}, fmt.Errorf("list the installations that need template %q: %w", t.Name, err)
 	}
-	users, found := map[types.NamespacedName]struct{}{}, Uses{Sources: map[string]bool{}}
-	for i := range list.Items {
-		if !o.Reach(t.Namespace, list.Items[i].Namespace) {
+	users, found := Names{}, Uses{Sources: map[string]bool{}}
+	for i := range installations {
+		user := &installations[i]
+		if !o.Reach(t.Namespace, user.Namespace) {
 			continue // Its status says what cannot be.
 		}
-		users[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
-		for _, release := range objects.ReleasesOf(&list.Items[i]) {
+		users.Insert(client.ObjectKeyFromObject(user))
+		for _, release := range objects.ReleasesOf(user) {
 			switch {
 			case release.Namespace != t.Namespace || release.Template != t.Name:
 			case release.Source != nil:

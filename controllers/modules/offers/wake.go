@@ -1,18 +1,17 @@
 package offers
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -27,14 +26,12 @@ const (
 	homeIndex = "metadata.namespace"
 )
 
-func indexHome(obj client.Object) []string { return []string{obj.GetNamespace()} }
+func indexHome(installation *modulesv1.ModuleInstallation) []string {
+	return []string{installation.Namespace}
+}
 
 // indexKeys is what an installation listens to: what it asks for, and what is said of the release that it runs.
-func indexKeys(obj client.Object) []string {
-	installation, ok := obj.(*modulesv1.ModuleInstallation)
-	if !ok {
-		return nil
-	}
+func indexKeys(installation *modulesv1.ModuleInstallation) []string {
 	keys := objects.RequestOf(installation).Keys()
 	if resolution := installation.Status.Resolution; resolution != nil && resolution.Module != "" {
 		keys = append(keys, catalog.ModuleKey(resolution.Module))
@@ -46,26 +43,41 @@ func indexKeys(obj client.Object) []string {
 	return slices.Compact(keys)
 }
 
-// Installations are those that listen to one of the keys, and that choose from the namespace's catalogue. All that are
-// returned twice would be looked at once.
-func (o *Offers) Installations(ctx context.Context, namespace string, keys []string) ([]reconcile.Request, error) {
-	found := map[types.NamespacedName]struct{}{}
+// Installations are those that listen to one of the keys, and that choose from the namespace's catalogue.
+func (o *Offers) Installations(ctx context.Context, namespace string, keys []string) Names {
+	within := client.InNamespace(namespace)
+	if namespace == o.system {
+		within = ""
+	}
+	found := Names{}
 	for _, key := range keys {
-		options := []client.ListOption{client.MatchingFields{keysIndex: key}, client.UnsafeDisableDeepCopy}
-		if namespace != o.system {
-			options = append(options, client.InNamespace(namespace))
-		}
-		var list modulesv1.ModuleInstallationList
-		if err := o.reader.List(ctx, &list, options...); err != nil {
-			return nil, fmt.Errorf("list the installations that follow %q: %w", key, err)
-		}
-		for i := range list.Items {
-			if o.choosesFrom(&list.Items[i], namespace) {
-				found[client.ObjectKeyFromObject(&list.Items[i])] = struct{}{}
-			}
+		chooses := func(obj *modulesv1.ModuleInstallation) bool { return o.choosesFrom(obj, namespace) }
+		found = found.Union(o.Names(ctx, chooses, client.MatchingFields{keysIndex: key}, within))
+	}
+	return found
+}
+
+// Names are those of the listed installations that are meant. Without an answer nobody is: they follow at their interval.
+func (o *Offers) Names(ctx context.Context, meant func(*modulesv1.ModuleInstallation) bool, options ...client.ListOption) Names {
+	installations, err := o.installations(ctx, options...)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list installations that a change concerns; they follow at their interval")
+	}
+	names := Names{}
+	for i := range installations {
+		if meant(&installations[i]) {
+			names.Insert(client.ObjectKeyFromObject(&installations[i]))
 		}
 	}
-	return Requests(found), nil
+	return names
+}
+
+func anyone(*modulesv1.ModuleInstallation) bool { return true }
+
+func (o *Offers) installations(ctx context.Context, options ...client.ListOption) ([]modulesv1.ModuleInstallation, error) {
+	var list modulesv1.ModuleInstallationList
+	err := o.reader.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...)
+	return list.Items, err
 }
 
 // choosesFrom says whether the catalogue may have a say for the installation. A release that it runs may be recorded
@@ -87,39 +99,33 @@ func runsFrom(obj *modulesv1.ModuleInstallation, namespace string) bool {
 
 // OnTemplate wakes the installations that a change of a ModuleTemplate may matter to.
 func (o *Offers) OnTemplate() handler.EventHandler {
-	return Changes(0, func(ctx context.Context, before, after *modulesv1.ModuleTemplate) []reconcile.Request {
-		namespace, keys := o.templateKeys(ctx, before, after)
-		return o.wake(ctx, namespace, keys)
+	return Changes(0, func(ctx context.Context, before, after *modulesv1.ModuleTemplate) Names {
+		return o.Installations(ctx, cmp.Or(after, before).Namespace, o.templateKeys(ctx, before, after))
 	})
 }
 
 // templateKeys are the keys of those that a change of a template may matter to.
-func (o *Offers) templateKeys(ctx context.Context, before, after *modulesv1.ModuleTemplate) (namespace string, keys []string) {
-	present := after
-	if present == nil {
-		present = before
-	}
-	was, is := before != nil, after != nil
-	if was && is && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
+func (o *Offers) templateKeys(ctx context.Context, before, after *modulesv1.ModuleTemplate) []string {
+	present := cmp.Or(after, before)
+	if before != nil && after != nil && objects.ReleaseOf(before) == objects.ReleaseOf(after) {
 		if before.Generation == after.Generation && equality.Semantic.DeepEqual(fetched(before), fetched(after)) {
-			return present.Namespace, nil
+			return nil
 		}
 		// It is the same release, and something beside it has changed: say, how its health is told.
-		return present.Namespace, []string{catalog.TemplateKey(present.Name)}
+		return []string{catalog.TemplateKey(present.Name)}
 	}
 	now, err := o.Namespace(ctx, present.Namespace)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot read the catalogue; installations follow at their interval", "template", present.Name)
-		return present.Namespace, nil
+		return nil
 	}
-	if was {
-		keys = append(keys, now.Wakes(objects.ReleaseOf(before))...)
+	keys := sets.Set[string]{}
+	for _, template := range []*modulesv1.ModuleTemplate{before, after} {
+		if template != nil {
+			keys.Insert(now.Wakes(objects.ReleaseOf(template))...)
+		}
 	}
-	if is {
-		keys = append(keys, now.Wakes(objects.ReleaseOf(after))...)
-	}
-	slices.Sort(keys)
-	return present.Namespace, slices.Compact(keys)
+	return keys.UnsortedList()
 }
 
 // fetched is what the status says of the artifact.
@@ -133,74 +139,39 @@ func fetched(t *modulesv1.ModuleTemplate) []string {
 
 // OnModule wakes the installations that a change of a Module may matter to.
 func (o *Offers) OnModule() handler.EventHandler {
-	return Changes(0, func(ctx context.Context, before, after *modulesv1.Module) []reconcile.Request {
-		namespace, keys := moduleKeys(before, after)
-		return o.wake(ctx, namespace, keys)
+	return Changes(0, func(ctx context.Context, before, after *modulesv1.Module) Names {
+		return o.Installations(ctx, cmp.Or(after, before).Namespace, moduleKeys(before, after))
 	})
 }
 
 // moduleKeys are the keys of those that a change of a module may matter to.
-func moduleKeys(before, after *modulesv1.Module) (namespace string, keys []string) {
-	switch {
-	case before == nil && after == nil:
-		return "", nil
-	case before == nil:
-		return after.Namespace, []string{catalog.ModuleKey(after.Name)}
-	case after == nil:
-		return before.Namespace, []string{catalog.ModuleKey(before.Name)}
-	case before.Undecodable != after.Undecodable, !equality.Semantic.DeepEqual(before.Spec.Consumers, after.Spec.Consumers):
-		return after.Namespace, []string{catalog.ModuleKey(after.Name)}
-	default:
-		was, is := objects.ModuleOf(before), objects.ModuleOf(after)
-		return after.Namespace, catalog.WakesOf(&was, &is)
+func moduleKeys(before, after *modulesv1.Module) []string {
+	if before == nil || after == nil ||
+		before.Undecodable != after.Undecodable || !equality.Semantic.DeepEqual(before.Spec.Consumers, after.Spec.Consumers) {
+		return []string{catalog.ModuleKey(cmp.Or(after, before).Name)}
 	}
+	was, is := objects.ModuleOf(before), objects.ModuleOf(after)
+	return catalog.WakesOf(&was, &is)
 }
 
 // OnNamespace wakes the installations of a namespace whose labels have changed: modules select by these. The objects are
 // metadata, of every namespace there is: also of those whose installations are not watched.
 func (o *Offers) OnNamespace() handler.EventHandler {
-	return Changes(0, func(ctx context.Context, before, after *metav1.PartialObjectMetadata) []reconcile.Request {
+	return Changes(0, func(ctx context.Context, before, after *metav1.PartialObjectMetadata) Names {
 		if before == nil || after == nil || maps.Equal(before.Labels, after.Labels) {
 			return nil
 		}
-		var list modulesv1.ModuleInstallationList
-		if err := o.reader.List(ctx, &list, client.MatchingFields{homeIndex: after.Name}, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot list installations; they follow at their interval", "consumer", after.Name)
-			return nil
-		}
-		return requestsFor(list.Items)
+		return o.Names(ctx, anyone, client.MatchingFields{homeIndex: after.Name})
 	})
 }
 
 // OnSource wakes the installations whose release comes from a source that has changed. O is the source's kind.
 func OnSource[O client.Object](o *Offers) handler.EventHandler {
-	return Changes(0, func(ctx context.Context, before, after O) []reconcile.Request {
+	return Changes(0, func(ctx context.Context, before, after O) Names {
 		ref, namespace, changed := objects.SourceChange(before, after)
 		if !changed {
 			return nil
 		}
-		var list modulesv1.ModuleInstallationList
-		err := o.reader.List(ctx, &list, client.MatchingFields{sourceIndex: sourceKey(namespace, ref)}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot list installations; they follow at their interval", "source", ref.Name)
-			return nil
-		}
-		return requestsFor(list.Items)
+		return o.Names(ctx, anyone, client.MatchingFields{sourceIndex: sourceKey(namespace, ref)})
 	})
-}
-
-func (o *Offers) wake(ctx context.Context, namespace string, keys []string) []reconcile.Request {
-	found, err := o.Installations(ctx, namespace, keys)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the installations that a change concerns; they follow at their interval")
-	}
-	return found
-}
-
-func requestsFor(installations []modulesv1.ModuleInstallation) []reconcile.Request {
-	names := make(map[types.NamespacedName]struct{}, len(installations))
-	for i := range installations {
-		names[client.ObjectKeyFromObject(&installations[i])] = struct{}{}
-	}
-	return Requests(names)
 }
