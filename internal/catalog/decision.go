@@ -23,7 +23,7 @@ type Decision struct {
 	// Trace is the way to the choice: how many releases each rule left.
 	Trace []Rule
 	// Upgrades are the newer releases, newest first, and MaxUpgrades at most. None are listed before the first install.
-	Upgrades []Available
+	Upgrades []modulesv1.AvailableUpgrade
 	// Warnings are about what runs once the decision is carried out.
 	Warnings []Finding
 	// NextCheck is when the answer changes although nothing is edited: when support ends. Zero means never.
@@ -73,15 +73,6 @@ type Rule struct {
 	Kept int
 	// Note says what the rule found, where the count does not.
 	Note string
-}
-
-// Available is a release newer than what is installed.
-type Available struct {
-	Version  string
-	Template string
-	// Allowed says whether the request as it stands moves there. If not, Reason says why.
-	Allowed bool
-	Reason  string
 }
 
 // Finding is something to know about a release or a channel.

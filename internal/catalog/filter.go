@@ -112,14 +112,7 @@ func (r *resolution) funnel() string {
 // state the same one, the installed one comes first, then those that everyone may choose, then the oldest.
 func preferred(releases []*release, now time.Time, current *modulesv1.Release) *release {
 	rank := func(r *release) int {
-		switch r.state(now) {
-		case modulesv1.SupportSupported:
-			return 0
-		case modulesv1.SupportDeprecated:
-			return 1
-		default:
-			return 2
-		}
+		return slices.Index([]modulesv1.SupportState{modulesv1.SupportSupported, modulesv1.SupportDeprecated, modulesv1.SupportWithdrawn}, r.state(now))
 	}
 	return slices.MinFunc(releases, func(a, b *release) int {
 		order := 0

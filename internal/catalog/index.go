@@ -114,12 +114,9 @@ func (c *Contents) Latest(module string, now time.Time) (latest Release, found b
 	if entry == nil {
 		return Release{}, false
 	}
-	var offered []*release
-	for _, r := range entry.offered() {
-		if r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == modulesv1.SupportSupported {
-			offered = append(offered, r)
-		}
-	}
+	offered := keep(entry.offered(), func(r *release) bool {
+		return r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == modulesv1.SupportSupported
+	})
 	if len(offered) == 0 {
 		return Release{}, false
 	}
@@ -146,13 +143,7 @@ func (c *Contents) shadowsWithout(module, template string) bool {
 
 // offered are the releases that everyone may choose by version: those in no channel.
 func (e *entry) offered() []*release {
-	var offered []*release
-	for _, r := range e.releases {
-		if r.known && !r.Claims() {
-			offered = append(offered, r)
-		}
-	}
-	return offered
+	return keep(e.releases, func(r *release) bool { return r.known && !r.Claims() })
 }
 
 // channels are the names of the module's channels, listed or claimed, in order.
@@ -173,13 +164,7 @@ func byPrecedence(a, b *release) int {
 			return order
 		}
 	}
-	if a.known != b.known {
-		if a.known {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Template, b.Template))
+	return cmp.Or(first(a.known, b.known), a.Since.Compare(b.Since), strings.Compare(a.Template, b.Template))
 }
 
 // isChoosable says whether the release can be had.

@@ -127,11 +127,5 @@ func (r *resolution) holdOne(reason string, message string, from []*release) *Ho
 }
 
 func keep(releases []*release, wanted func(*release) bool) []*release {
-	var kept []*release
-	for _, r := range releases {
-		if wanted(r) {
-			kept = append(kept, r)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(releases), func(r *release) bool { return !wanted(r) })
 }

@@ -4,7 +4,7 @@ import modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 
 // upgrades are the releases newer than what is installed. Of those that the request does not lead to, prereleases are
 // left out: nobody waits for them.
-func (r *resolution) upgrades(d Decision) []Available {
+func (r *resolution) upgrades(d Decision) []modulesv1.AvailableUpgrade {
 	if r.current == nil || r.entry == nil || d.Hold != nil && d.Hold.IsMalformed() {
 		return nil
 	}
@@ -16,7 +16,7 @@ func (r *resolution) upgrades(d Decision) []Available {
 	offers := keep(r.entry.releases, func(c *release) bool {
 		return c.known && r.current.compare(c) == newer && (isChosen(c) || r.lists(c))
 	})
-	var upgrades []Available
+	var upgrades []modulesv1.AvailableUpgrade
 	for len(offers) > 0 && len(upgrades) < MaxUpgrades {
 		var twins []*release
 		for len(offers) > 0 && (len(twins) == 0 || offers[0].version.Compare(twins[0].version) == 0) {
@@ -31,7 +31,9 @@ func (r *resolution) upgrades(d Decision) []Available {
 		}
 		best := preferred(twins, r.now, r.installed.Current)
 		reason := r.objection(best, d, isChosen(best))
-		upgrades = append(upgrades, Available{Version: best.Version, Template: best.Template, Allowed: reason == "", Reason: reason})
+		upgrades = append(upgrades, modulesv1.AvailableUpgrade{
+			Version: best.Version, Template: best.Template, Allowed: reason == "", Reason: reason,
+		})
 	}
 	return upgrades
 }

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"cmp"
+	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/kernel"
@@ -42,12 +43,9 @@ func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.I
 		return
 	}
 	data := &inventory.Data
-	to.Current, to.Attempted, to.Previous, to.History = data.Current.DeepCopy(), nil, data.Previous.DeepCopy(), nil
+	to.Current, to.Attempted, to.Previous, to.History = data.Current.DeepCopy(), nil, data.Previous.DeepCopy(), slices.Clone(data.History)
 	if data.Attempt != nil {
 		to.Attempted = data.Attempt.Release.DeepCopy()
-	}
-	for i := range data.History {
-		to.History = append(to.History, *data.History[i].DeepCopy())
 	}
 	to.Inventory = &modulesv1.InventoryReference{
 		Name: inventory.Name, LetGo: data.LetGo, Members: int32(len(data.Members)), //nolint:gosec // An inventory has 7,500 members at most.
@@ -70,12 +68,7 @@ func reportChoice(obj *modulesv1.ModuleInstallation, r round) {
 			Detail: printable.Cut(rule.Note, maxDetail),
 		})
 	}
-	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, nil
-	for _, upgrade := range decision.Upgrades {
-		to.AvailableUpgrades = append(to.AvailableUpgrades, modulesv1.AvailableUpgrade{
-			Version: upgrade.Version, Template: upgrade.Template, Allowed: upgrade.Allowed, Reason: upgrade.Reason,
-		})
-	}
+	to.Resolution, to.Desired, to.Pending, to.AvailableUpgrades = resolution, r.desired.DeepCopy(), r.pending, decision.Upgrades
 }
 
 // success is the message of Ready when nothing is in the way of what is installed.

@@ -222,9 +222,8 @@ func SameVersion(a, b catalog.Release) bool {
 // RecordOf is the release that the template stands for now, as it is recorded.
 func RecordOf(t *modulesv1.ModuleTemplate) modulesv1.Release {
 	source := SourceOf(t)
-	record := modulesv1.Release{
+	return modulesv1.Release{
 		Module: t.GetModuleName(), Version: VersionOf(t), Namespace: t.Namespace, Template: t.Name,
 		Source: &source, Content: ContentOf(t), Path: FolderOf(t.Spec.Artifact.Path),
 	}
-	return record
 }

@@ -94,11 +94,20 @@ func ReadSource(obj metav1.Object) Source {
 	return Source{}
 }
 
+// readAny takes what all kinds have.
+func readAny(kind string, obj interface {
+	conditions.Getter
+	GetArtifact() *meta.Artifact
+},
+) Source {
+	ready := conditions.Get(obj, meta.ReadyCondition)
+	// It has tried what its spec asks for now, in vain.
+	failed := ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == obj.GetGeneration()
+	return Source{Object: obj, Kind: kind, Artifact: obj.GetArtifact(), Ready: ready, Failed: failed}
+}
+
 func readOCI(obj *sourcev1.OCIRepository) Source {
-	read := Source{
-		Object: obj, Kind: sourcev1.OCIRepositoryKind,
-		Artifact: obj.Status.Artifact, Ready: conditions.Get(obj, meta.ReadyCondition), Failed: hasFailed(obj),
-	}
+	read := readAny(sourcev1.OCIRepositoryKind, obj)
 	if obj.Spec.Reference != nil {
 		read.Pin = obj.Spec.Reference.Digest
 	}
@@ -113,10 +122,7 @@ func readOCI(obj *sourcev1.OCIRepository) Source {
 }
 
 func readGit(obj *sourcev1.GitRepository) Source {
-	read := Source{
-		Object: obj, Kind: sourcev1.GitRepositoryKind,
-		Artifact: obj.Status.Artifact, Ready: conditions.Get(obj, meta.ReadyCondition), Failed: hasFailed(obj),
-	}
+	read := readAny(sourcev1.GitRepositoryKind, obj)
 	spec := obj.Spec
 	// What is included can move, whatever the repository itself is pinned to.
 	if spec.Reference != nil && spec.Reference.Commit != "" && len(spec.Include) == 0 {
@@ -126,10 +132,4 @@ func readGit(obj *sourcev1.GitRepository) Source {
 		read.Part = "!" + shortHash(spec.Ignore, spec.RecurseSubmodules, spec.SparseCheckout)
 	}
 	return read
-}
-
-// hasFailed says whether the source has tried what its spec asks for now, in vain.
-func hasFailed(obj conditions.Getter) bool {
-	ready := conditions.Get(obj, meta.ReadyCondition)
-	return ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == obj.GetGeneration()
 }
