@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -155,22 +156,15 @@ func (k *pointers) Work(ctx context.Context, obj *modulesv1.Module, _ kernel.Ann
 // complain says which channels lead nowhere, or nothing.
 func (l *lookup) complain(defaultChannel string) string {
 	exists := defaultChannel == ""
-	broken := ""
+	var broken []string
 	for _, channel := range l.channels {
 		exists = exists || channel.Name == defaultChannel
-		if channel.Reason == "" {
-			continue
+		if channel.Reason != "" {
+			broken = append(broken, fmt.Sprintf("Channel %s: %s", channel.Name, channel.Detail))
 		}
-		if broken != "" {
-			broken += "; "
-		}
-		broken += fmt.Sprintf("Channel %s: %s", channel.Name, channel.Detail)
 	}
 	if !exists {
-		if broken != "" {
-			broken += "; "
-		}
-		broken += fmt.Sprintf("There is no channel %s, which is the default", defaultChannel)
+		broken = append(broken, fmt.Sprintf("There is no channel %s, which is the default", defaultChannel))
 	}
-	return cut(broken)
+	return cut(strings.Join(broken, "; "))
 }

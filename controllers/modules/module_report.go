@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -44,14 +42,12 @@ func (k *pointers) Report(obj *modulesv1.Module, l lookup, _ error) kernel.Repor
 	for _, release := range l.releases[:min(len(l.releases), maxReleases)] {
 		s.Releases = append(s.Releases, l.releaseStatus(release, now))
 	}
-	fact := status.Fact{
-		Type: modulesv1.ChannelsValidCondition, Status: metav1.ConditionTrue,
-		Reason: modulesv1.SucceededReason, Message: "Every channel leads to a release",
-	}
+	const whole = "Every channel leads to a release"
+	fact := status.True(modulesv1.ChannelsValidCondition, modulesv1.SucceededReason, whole)
 	if l.broken != "" {
-		fact.Status, fact.Reason, fact.Message = metav1.ConditionFalse, modulesv1.ChannelsBrokenReason, l.broken
+		fact = status.False(modulesv1.ChannelsValidCondition, modulesv1.ChannelsBrokenReason, l.broken)
 	}
-	return kernel.Report{Facts: []status.Fact{fact}, Message: "Every channel leads to a release"}
+	return kernel.Report{Facts: []status.Fact{fact}, Message: whole}
 }
 
 // channelStatus is where a channel leads, and why nowhere.
@@ -104,9 +100,8 @@ func count(n int) int32 {
 // Events implements kernel.Kind: channels that broke, or that lead somewhere again.
 func (k *pointers) Events(before, after *modulesv1.Module, _ lookup, err error) []event.Event {
 	about := event.About(after, modulesv1.GroupVersion.WithKind(modulesv1.ModuleKind))
-	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
 	switch {
-	case was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
+	case status.SaysTheSame(before, after):
 		return nil
 	case err != nil:
 		_, reason := k.Table().Explain(err)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -63,38 +61,28 @@ func (f *finding) facts() []status.Fact {
 	facts := []status.Fact{f.offered()}
 	switch {
 	case f.artifactErr != nil:
-		facts = append(facts, status.Fact{
-			Type: modulesv1.ArtifactVerifiedCondition, Status: metav1.ConditionFalse,
-			Reason: failure.Of(f.artifactErr).Reason, Message: cut(f.artifactErr.Error()),
-		})
+		facts = append(facts, status.False(
+			modulesv1.ArtifactVerifiedCondition, failure.Of(f.artifactErr).Reason, cut(f.artifactErr.Error())))
 	case f.artifact != nil:
-		facts = append(facts, status.Fact{
-			Type: modulesv1.ArtifactVerifiedCondition, Status: metav1.ConditionTrue,
-			Reason: modulesv1.SucceededReason, Message: "Artifact is there, and is the one that this version was first seen with",
-		})
+		facts = append(facts, status.True(modulesv1.ArtifactVerifiedCondition, modulesv1.SucceededReason,
+			"Artifact is there, and is the one that this version was first seen with"))
 	}
 	for _, reason := range []string{modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason} {
 		if found, ok := f.find(reason); ok {
-			facts = append(facts, status.Fact{
-				Type: modulesv1.ConflictCondition, Status: metav1.ConditionTrue, Reason: reason, Message: cut(found.Message),
-			})
+			facts = append(facts, status.True(modulesv1.ConflictCondition, reason, cut(found.Message)))
 			break
 		}
 	}
 	if f.uses > 0 {
-		facts = append(facts, status.Fact{
-			Type: modulesv1.InUseCondition, Status: metav1.ConditionTrue, Reason: modulesv1.InstalledReason,
-			Message: "Installations run the release, are about to, or may go back to it",
-		})
+		facts = append(facts, status.True(modulesv1.InUseCondition, modulesv1.InstalledReason,
+			"Installations run the release, are about to, or may go back to it"))
 	}
 	return facts
 }
 
 // offered says how the release can be found, with the reason that limits it most and the messages of all.
 func (f *finding) offered() status.Fact {
-	fact := status.Fact{
-		Type: modulesv1.OfferedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.SucceededReason, Message: "Installations can find the release",
-	}
+	fact := status.True(modulesv1.OfferedCondition, modulesv1.SucceededReason, "Installations can find the release")
 	var messages []string
 	for _, reason := range []string{
 		modulesv1.ModuleUnknownReason, modulesv1.ReleaseConflictReason, modulesv1.ChannelConflictReason, modulesv1.DefaultConfigNotServedReason,
@@ -123,9 +111,8 @@ func (f *finding) offered() status.Fact {
 // Events implements kernel.Kind: a new problem, or the end of one.
 func (k *templates) Events(before, after *modulesv1.ModuleTemplate, f finding, err error) []event.Event {
 	about := event.About(after, modulesv1.GroupVersion.WithKind(modulesv1.ModuleTemplateKind))
-	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
 	switch {
-	case was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
+	case status.SaysTheSame(before, after):
 		return nil
 	case err != nil:
 		_, reason := k.Table().Explain(err)

@@ -37,7 +37,7 @@ const includesIndex = "spec.include.repository"
 // gitTable says how a GitRepository reports what happened.
 func gitTable() status.Table {
 	table := newTable(sourcev1.GitOperationFailedReason, sourcev1.GitOperationFailedReason)
-	table.Stages[string(source.StageInclude)] = status.Failure{
+	table.Stages[source.StageInclude] = status.Failure{
 		Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason,
 	}
 	table.Summary = slices.Insert(table.Summary, slices.Index(table.Summary, sourcev1.FetchFailedCondition)+1, sourcev1.IncludeUnavailableCondition)

@@ -27,7 +27,7 @@ const OCIRepositoryDir = "ocirepository"
 // ociTable says how an OCIRepository reports what happened.
 func ociTable() status.Table {
 	table := newTable(sourcev1.ReadOperationFailedReason, sourcev1.OCIPullFailedReason)
-	table.Stages[string(source.StageVerify)] = status.Failure{
+	table.Stages[source.StageVerify] = status.Failure{
 		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
 	}
 	return table

@@ -14,12 +14,12 @@ func newTable(asked, brought string) status.Table {
 	ask := status.Failure{Condition: sourcev1.FetchFailedCondition, Reason: asked}
 	store := status.Failure{Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason}
 	return status.Table{
-		Stages: map[string]status.Failure{
-			string(source.StageOpen):    ask,
-			string(source.StageResolve): ask,
-			string(source.StageFetch):   {Condition: sourcev1.FetchFailedCondition, Reason: brought},
-			string(source.StageArchive): store,
-			string(source.StageStore):   store,
+		Stages: map[source.Stage]status.Failure{
+			source.StageOpen:    ask,
+			source.StageResolve: ask,
+			source.StageFetch:   {Condition: sourcev1.FetchFailedCondition, Reason: brought},
+			source.StageArchive: store,
+			source.StageStore:   store,
 		},
 		Stored:   sourcev1.ArtifactInStorageCondition,
 		Outdated: sourcev1.ArtifactOutdatedCondition,

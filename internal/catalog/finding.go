@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -125,9 +125,5 @@ func names(releases []*release) []string {
 // list writes a few of the names in order, and how many are left out.
 func list(names []string) string {
 	const few = 5
-	names = slices.Sorted(slices.Values(names))
-	if len(names) > few {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-	}
-	return strings.Join(names, ", ")
+	return printable.List(slices.Sorted(slices.Values(names)), few)
 }

@@ -17,9 +17,6 @@ func (e *StageError) Error() string { return e.Err.Error() }
 // Unwrap gives the wrapped error.
 func (e *StageError) Unwrap() error { return e.Err }
 
-// StageName is the stage as status tables spell it.
-func (e *StageError) StageName() string { return string(e.Stage) }
-
 // At marks an error with the stage it comes from; an error that has a stage keeps it. Nil stays nil.
 func At(stage Stage, err error) error {
 	if _, staged := errors.AsType[*StageError](err); err == nil || staged {

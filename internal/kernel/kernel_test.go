@@ -32,11 +32,8 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
 
 const finalizer = "finalizers.fluxcd.io"
 
-// staged is an error of the stage "fetch".
-type staged struct{ error }
-
-func (staged) StageName() string { return "fetch" }
-func (s staged) Unwrap() error   { return s.error }
+// staged makes an error one of the stage "fetch".
+func staged(err error) error { return failure.At("fetch", err) }
 
 // fakeKind is the smallest kind: its work is a function of the test.
 type fakeKind struct {
@@ -56,7 +53,7 @@ func (*fakeKind) View(obj *sourcev1.GitRepository) kernel.View {
 
 func (*fakeKind) Table() status.Table {
 	return status.Table{
-		Stages:   map[string]status.Failure{"fetch": {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason}},
+		Stages:   map[failure.Stage]status.Failure{"fetch": {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason}},
 		Stored:   sourcev1.ArtifactInStorageCondition,
 		Outdated: sourcev1.ArtifactOutdatedCondition,
 		Summary: []string{
@@ -260,7 +257,7 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 	}{
 		"Retried": {
 			reason:  "a plain error is retried with backoff and does not count as observed",
-			err:     staged{errors.New("connection refused")},
+			err:     staged(errors.New("connection refused")),
 			retried: true,
 			conditions: map[string]string{
 				"FetchFailed": "True GitOperationFailed: connection refused", "Ready": "False GitOperationFailed: connection refused",
@@ -269,7 +266,7 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 		},
 		"Stalled": {
 			reason:   "a stall is final until the spec changes",
-			err:      staged{failure.Stall("URLInvalid", errors.New("bad url"))},
+			err:      staged(failure.Stall("URLInvalid", errors.New("bad url"))),
 			observed: true,
 			conditions: map[string]string{
 				"FetchFailed": "True URLInvalid: bad url", "Ready": "False URLInvalid: bad url", "Stalled": "True URLInvalid: bad url",
@@ -277,7 +274,7 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 		},
 		"Waiting": {
 			reason: "a wait comes back after its own time",
-			err:    staged{failure.Wait("NotFound", 7*time.Second, errors.New("not there"))},
+			err:    staged(failure.Wait("NotFound", 7*time.Second, errors.New("not there"))),
 			after:  7 * time.Second,
 			conditions: map[string]string{
 				"FetchFailed": "True NotFound: not there", "Ready": "False NotFound: not there",
@@ -286,7 +283,7 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 		},
 		"DefaultWait": {
 			reason: "a wait without a time takes the controller's default",
-			err:    staged{failure.Wait("NotFound", 0, errors.New("not there"))},
+			err:    staged(failure.Wait("NotFound", 0, errors.New("not there"))),
 			after:  30 * time.Second,
 			conditions: map[string]string{
 				"FetchFailed": "True NotFound: not there", "Ready": "False NotFound: not there",
@@ -295,7 +292,7 @@ func TestFailuresDecideWhatFollows(t *testing.T) {
 		},
 		"RetriedNotBefore": {
 			reason: "an upstream that asks for time gets it, and the retry counts as one",
-			err:    staged{failure.RetryAfter("GitOperationFailed", 90*time.Second, errors.New("too many requests"))},
+			err:    staged(failure.RetryAfter("GitOperationFailed", 90*time.Second, errors.New("too many requests"))),
 			after:  90 * time.Second,
 			conditions: map[string]string{
 				"FetchFailed": "True GitOperationFailed: too many requests", "Ready": "False GitOperationFailed: too many requests",
@@ -338,7 +335,7 @@ func TestFailureClearsOnRecovery(t *testing.T) {
 	fail := true
 	b := newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
 		if fail {
-			return "", staged{errors.New("down")}
+			return "", staged(errors.New("down"))
 		}
 		return "v1", nil
 	})
@@ -361,7 +358,7 @@ func TestUnchangedFailureWritesOnce(t *testing.T) {
 		if err := announce(ctx, status.Progress{Message: "building", NewRevision: "new"}); err != nil {
 			return "", err
 		}
-		return "", staged{errors.New("cut off")}
+		return "", staged(errors.New("cut off"))
 	})
 	if _, err := b.reconcile(t); err == nil {
 		t.Fatal("the failure was lost")

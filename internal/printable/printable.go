@@ -3,6 +3,7 @@
 package printable
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,6 +29,15 @@ func Line(text string, limit int) string {
 		text = text[size:]
 	}
 	return out.String()
+}
+
+// List writes the first few of the names, and how many are left out.
+func List(names []string, few int) string {
+	text := strings.Join(names[:min(len(names), few)], ", ")
+	if more := len(names) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // Cut makes text at most limit bytes, with an ellipsis where some are left out, and no character in two.

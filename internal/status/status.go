@@ -27,7 +27,7 @@ type Failure struct {
 // Table is what differs between kinds: which condition speaks for which stage, and how Ready is summed up.
 type Table struct {
 	// Stages maps the stage an error comes from to the condition that reports it: a negative one, or Verified.
-	Stages map[string]Failure
+	Stages map[failure.Stage]Failure
 	// Stored is the positive condition that is True while the kind's product is in place. A kind without one has neither
 	// Outdated nor a Summary: its last report alone makes Ready.
 	Stored string
@@ -51,6 +51,21 @@ type Fact struct {
 	Status                metav1.ConditionStatus
 	// Observed is the generation that it was found out for; zero is the present one.
 	Observed int64
+}
+
+// True is the fact that the condition holds.
+func True(condition, reason, message string) Fact {
+	return Fact{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+// False is the fact that it does not.
+func False(condition, reason, message string) Fact {
+	return Fact{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// Unknown is the fact that nobody knows.
+func Unknown(condition, reason, message string) Fact {
+	return Fact{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
 }
 
 // State sets the conditions that the kind states, and takes away those of Facts that it no longer does.
@@ -79,12 +94,6 @@ func Kept(obj conditions.Getter, types ...string) []Fact {
 		}
 	}
 	return facts
-}
-
-// Staged is an error that knows the stage it comes from.
-type Staged interface {
-	error
-	StageName() string
 }
 
 // Progress is a change that is about to be worked on.
@@ -195,17 +204,11 @@ func (t Table) forget(obj conditions.Setter, present string) {
 // no known stage; Ready alone reports that.
 func (t Table) Explain(err error) (condition, reason string) {
 	reason = failure.Of(err).Reason
-	if staged, ok := errors.AsType[Staged](err); ok {
-		f := t.Stages[staged.StageName()]
-		condition = f.Condition
-		if reason == "" {
-			reason = f.Reason
-		}
+	if staged, ok := errors.AsType[*failure.StageError](err); ok {
+		f := t.Stages[staged.Stage]
+		condition, reason = f.Condition, cmp.Or(reason, f.Reason)
 	}
-	if reason == "" {
-		reason = meta.FailedReason
-	}
-	return condition, reason
+	return condition, cmp.Or(reason, meta.FailedReason)
 }
 
 // HasFailed tells whether the conditions report a failure.
@@ -216,6 +219,12 @@ func (t Table) HasFailed(obj conditions.Getter) bool {
 		}
 	}
 	return conditions.IsStalled(obj) || conditions.IsFalse(obj, meta.ReadyCondition)
+}
+
+// SaysTheSame tells whether Ready says of the object what it said before.
+func SaysTheSame(before, after conditions.Getter) bool {
+	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
+	return was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message
 }
 
 // Suspended takes back what would claim that work goes on or is stuck. What is stored speaks for itself again.

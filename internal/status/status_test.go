@@ -14,18 +14,9 @@ import (
 	"sluice.dev/sluice/internal/status"
 )
 
-// at is an error of a stage.
-type at struct {
-	stage string
-	error
-}
-
-func (a at) StageName() string { return a.stage }
-func (a at) Unwrap() error     { return a.error }
-
 func table() status.Table {
 	return status.Table{
-		Stages: map[string]status.Failure{
+		Stages: map[failure.Stage]status.Failure{
 			"fetch":  {Condition: sourcev1.FetchFailedCondition, Reason: sourcev1.GitOperationFailedReason},
 			"store":  {Condition: sourcev1.StorageOperationFailedCondition, Reason: sourcev1.ArchiveOperationFailedReason},
 			"verify": {Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason},
@@ -198,8 +189,8 @@ func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "
 
 func prove(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "proven") }
 
-func fail(stage string, err error, standing status.Standing) func(status.Table, conditions.Setter) {
-	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, at{stage, err}, standing) }
+func fail(stage failure.Stage, err error, standing status.Standing) func(status.Table, conditions.Setter) {
+	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, failure.At(stage, err), standing) }
 }
 
 func TestHasFailed(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -131,14 +130,10 @@ func reportDeletion(to *modulesv1.ModuleInstallationStatus, r round) {
 func deletionFacts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
 	facts := forgotten(obj, r)
 	if err != nil && reasonOf(err) == modulesv1.DependentsReason {
-		return append(facts, status.Fact{
-			Type: modulesv1.DeletionBlockedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DependentsReason, Message: err.Error(),
-		})
+		return append(facts, status.True(modulesv1.DeletionBlockedCondition, modulesv1.DependentsReason, err.Error()))
 	}
 	if len(r.outcome.Deletion.BlockedBy) == 0 && len(r.outcome.Deletion.Unknown) == 0 {
 		return facts
 	}
-	return append(facts, status.Fact{
-		Type: modulesv1.DeletionBlockedCondition, Status: metav1.ConditionTrue, Reason: reasonOf(err), Message: blockMessage(r),
-	})
+	return append(facts, status.True(modulesv1.DeletionBlockedCondition, reasonOf(err), blockMessage(r)))
 }

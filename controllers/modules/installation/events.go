@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/status"
 )
 
 // Done implements kernel.Doer: what the engine did.
@@ -59,7 +59,7 @@ func (*installations) Events(before, after *modulesv1.ModuleInstallation, r roun
 		events = append(events, event.Warned(about, contested.Reason, contested.Message, revisionOf(after.Status.Current)))
 	}
 	// That a removal goes on is nothing that happened; which objects it waits for changes all the time.
-	if err != nil && hasChanged(before, after) && reasonOf(err) != modulesv1.ProgressingReason {
+	if err != nil && !status.SaysTheSame(before, after) && reasonOf(err) != modulesv1.ProgressingReason {
 		tell := event.Failed
 		// Users' data that is in the way of a deletion needs somebody's attention: it does not go by itself.
 		if failure.Of(err).Disposition == failure.Waits && reasonOf(err) != modulesv1.DeletionBlockedReason && reasonOf(err) != modulesv1.DependentsReason {
@@ -104,12 +104,6 @@ func isNews(before, after *modulesv1.Pending) bool {
 		return before.Plan != after.Plan
 	}
 	return before.Plan.Digest != after.Plan.Digest
-}
-
-// hasChanged says that Ready says something else than before.
-func hasChanged(before, after *modulesv1.ModuleInstallation) bool {
-	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
-	return was == nil || is == nil || was.Status != is.Status || was.Reason != is.Reason || was.Message != is.Message
 }
 
 func revisionOf(release *modulesv1.Release) string {

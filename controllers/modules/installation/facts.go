@@ -1,12 +1,11 @@
 package installation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
@@ -33,7 +32,7 @@ func facts(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact 
 
 func resolved(r round) status.Fact {
 	if hold := r.decision.Hold; hold != nil && hold.Candidate == nil {
-		return no(modulesv1.ResolvedCondition, hold.Reason, hold.Message)
+		return status.False(modulesv1.ResolvedCondition, hold.Reason, hold.Message)
 	}
 	return yes(modulesv1.ResolvedCondition, describe(r.desired)+" is selected by "+r.decision.SelectedBy.String())
 }
@@ -41,20 +40,20 @@ func resolved(r round) status.Fact {
 func upToDate(r round, err error) status.Fact {
 	switch {
 	case r.pending != nil:
-		return no(modulesv1.UpToDateCondition, r.pending.Reason, r.pending.Message)
+		return status.False(modulesv1.UpToDateCondition, r.pending.Reason, r.pending.Message)
 	case r.inventory != nil && r.inventory.Data.Attempt == nil && !r.decision.Changed:
 		return yes(modulesv1.UpToDateCondition, describe(r.desired)+" is installed")
 	case err != nil && stageOf(err) != engine.StageHealth:
-		return no(modulesv1.UpToDateCondition, reasonOf(err), err.Error())
+		return status.False(modulesv1.UpToDateCondition, reasonOf(err), err.Error())
 	default:
-		return no(modulesv1.UpToDateCondition, modulesv1.ProgressingReason, describe(r.desired)+" is being installed")
+		return status.False(modulesv1.UpToDateCondition, modulesv1.ProgressingReason, describe(r.desired)+" is being installed")
 	}
 }
 
 func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fact {
 	const condition = modulesv1.AppliedCondition
 	if err != nil && r.failedBeforeHealth(err) {
-		return []status.Fact{no(condition, reasonOf(err), err.Error())}
+		return []status.Fact{status.False(condition, reasonOf(err), err.Error())}
 	}
 	if r.inventory == nil {
 		return nil
@@ -62,9 +61,9 @@ func applied(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	data := &r.inventory.Data
 	switch {
 	case obj.Spec.GetManagement() == modulesv1.ManagementPaused:
-		return []status.Fact{unknown(condition, modulesv1.PausedReason, "Objects are left alone while management is Paused")}
+		return []status.Fact{status.Unknown(condition, modulesv1.PausedReason, "Objects are left alone while management is Paused")}
 	case data.Attempt != nil && data.Attempt.Stage == modulesv1.StageApplying:
-		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, describe(&data.Attempt.Release)+" is being applied")}
+		return []status.Fact{status.Unknown(condition, modulesv1.ProgressingReason, describe(&data.Attempt.Release)+" is being applied")}
 	case data.Attempt != nil:
 		return []status.Fact{yes(condition, describe(&data.Attempt.Release)+" is applied")}
 	case data.Current != nil:
@@ -79,12 +78,7 @@ func uncounted(resources []string) string {
 	if len(resources) == 0 {
 		return ""
 	}
-	text := "; users' data cannot be counted when it is deleted: the right is missing to list " +
-		strings.Join(resources[:min(len(resources), maxNamed)], ", ")
-	if more := len(resources) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return "; users' data cannot be counted when it is deleted: the right is missing to list " + printable.List(resources, maxNamed)
 }
 
 // unwatched says which changes are seen late, and why.
@@ -100,11 +94,7 @@ func unused(variables []string) string {
 	if len(variables) == 0 {
 		return ""
 	}
-	named := strings.Join(variables[:min(len(variables), maxNamed)], ", ")
-	if more := len(variables) - maxNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
-	return "; nothing uses the variables of spec.config.substitute: " + named
+	return "; nothing uses the variables of spec.config.substitute: " + printable.List(variables, maxNamed)
 }
 
 // failedBeforeHealth says that the round could not bring the objects to where they should be, or find that out.
@@ -126,15 +116,15 @@ func healthy(obj *modulesv1.ModuleInstallation, r round, err error) []status.Fac
 	case r.inventory == nil:
 		return nil
 	case err != nil && stageOf(err) == engine.StageHealth:
-		return []status.Fact{no(condition, reasonOf(err), err.Error())}
+		return []status.Fact{status.False(condition, reasonOf(err), err.Error())}
 	case r.outcome.Healthy && r.running() != nil:
 		return []status.Fact{yes(condition, describe(r.running())+" is healthy")}
 	case len(r.outcome.Waiting) > 0:
-		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Waiting for "+named(r.outcome.Waiting))}
+		return []status.Fact{status.Unknown(condition, modulesv1.ProgressingReason, "Waiting for "+named(r.outcome.Waiting))}
 	case err != nil || !r.acted:
 		return remembered(obj, r, condition)
 	default:
-		return []status.Fact{unknown(condition, modulesv1.ProgressingReason, "Not known yet")}
+		return []status.Fact{status.Unknown(condition, modulesv1.ProgressingReason, "Not known yet")}
 	}
 }
 
@@ -143,7 +133,7 @@ func remembered(obj *modulesv1.ModuleInstallation, r round, conditions ...string
 	facts := status.Kept(obj, conditions...)
 	for i := range facts {
 		if facts[i].Observed != obj.Generation || r.inventory != nil && r.inventory.Data.Attempt != nil {
-			facts[i] = unknown(facts[i].Type, modulesv1.ProgressingReason, "Not known yet")
+			facts[i] = status.Unknown(facts[i].Type, modulesv1.ProgressingReason, "Not known yet")
 		}
 	}
 	return facts
@@ -169,9 +159,7 @@ func deprecated(r round) []status.Fact {
 	if len(messages) == 0 {
 		return nil
 	}
-	return []status.Fact{{
-		Type: modulesv1.DeprecatedCondition, Status: metav1.ConditionTrue, Reason: reason, Message: strings.Join(messages, "; "),
-	}}
+	return []status.Fact{status.True(modulesv1.DeprecatedCondition, reason, strings.Join(messages, "; "))}
 }
 
 func contested(r round) []status.Fact {
@@ -182,10 +170,9 @@ func contested(r round) []status.Fact {
 	for _, problem := range r.outcome.Contested[:min(len(r.outcome.Contested), maxNamed)] {
 		lines = append(lines, named([]engine.Problem{problem})+": "+problem.Message)
 	}
-	return []status.Fact{{
-		Type: modulesv1.ContestedCondition, Status: metav1.ConditionTrue, Reason: modulesv1.DriftContestedReason,
-		Message: printable.Cut(strings.Join(lines, "; "), maxMessage),
-	}}
+	return []status.Fact{
+		status.True(modulesv1.ContestedCondition, modulesv1.DriftContestedReason, printable.Cut(strings.Join(lines, "; "), maxMessage)),
+	}
 }
 
 // named names the first few objects.
@@ -214,22 +201,11 @@ func stageOf(err error) failure.Stage {
 }
 
 func reasonOf(err error) string {
-	if reason := failure.Of(err).Reason; reason != "" {
-		return reason
-	}
-	return modulesv1.FailedReason
+	return cmp.Or(failure.Of(err).Reason, modulesv1.FailedReason)
 }
 
 func yes(condition, message string) status.Fact {
-	return status.Fact{Type: condition, Status: metav1.ConditionTrue, Reason: modulesv1.SucceededReason, Message: message}
-}
-
-func no(condition, reason, message string) status.Fact {
-	return status.Fact{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
-}
-
-func unknown(condition, reason, message string) status.Fact {
-	return status.Fact{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+	return status.True(condition, modulesv1.SucceededReason, message)
 }
 
 // describe names a release in messages.

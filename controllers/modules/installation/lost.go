@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -72,7 +71,5 @@ func forgotten(obj *modulesv1.ModuleInstallation, r round) []status.Fact {
 	if !obj.DeletionTimestamp.IsZero() {
 		message = "The Inventory was deleted, so that nothing is known to be removed; " + labelled(obj)
 	}
-	return []status.Fact{{
-		Type: modulesv1.InventoryLostCondition, Status: metav1.ConditionTrue, Reason: modulesv1.InventoryLostReason, Message: message,
-	}}
+	return []status.Fact{status.True(modulesv1.InventoryLostCondition, modulesv1.InventoryLostReason, message)}
 }
