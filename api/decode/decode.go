@@ -15,12 +15,6 @@ import (
 // maxReason bounds the decoder's words, in characters: they may repeat a value of any length.
 const maxReason = 512
 
-// Header is where the fields go that every object has.
-type Header struct {
-	TypeMeta   *metav1.TypeMeta
-	ObjectMeta *metav1.ObjectMeta
-}
-
 // Part is a field of an object that is decoded by itself when the object as a whole cannot be.
 type Part struct {
 	name string
@@ -46,9 +40,9 @@ func Status[T any](into *T, unseen T, unreadable *bool) Part {
 	}}
 }
 
-// Object decodes an object, and replaces all that it held. O is the kind without its UnmarshalJSON; header and parts
+// Object decodes an object, and replaces all that it held. O is the kind without its UnmarshalJSON; what follows
 // are places in the object. The error is about the header, or about JSON: without a name there is no object to report to.
-func Object[O any](data []byte, object *O, header Header, parts ...Part) error {
+func Object[O any](data []byte, object *O, kind *metav1.TypeMeta, header *metav1.ObjectMeta, parts ...Part) error {
 	var whole, none O
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &whole); err == nil {
 		*object = whole
@@ -62,7 +56,7 @@ func Object[O any](data []byte, object *O, header Header, parts ...Part) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &raw); err != nil {
 		return fmt.Errorf("decode object: %w", err)
 	}
-	*header.TypeMeta, *header.ObjectMeta = raw.TypeMeta, raw.ObjectMeta
+	*kind, *header = raw.TypeMeta, raw.ObjectMeta
 	var fields map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
 		return fmt.Errorf("decode object: %w", err)

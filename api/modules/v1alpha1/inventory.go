@@ -6,6 +6,6 @@ import "sluice.dev/sluice/api/decode"
 // left empty, with the reason in Undecodable.
 func (in *Inventory) UnmarshalJSON(data []byte) error {
 	type plain Inventory
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("data", &in.Data, &in.Undecodable))
 }

@@ -10,7 +10,7 @@ import (
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *Module) UnmarshalJSON(data []byte) error {
 	type plain Module
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("spec", &in.Spec, &in.Undecodable),
 		decode.Status(&in.Status, ModuleStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }

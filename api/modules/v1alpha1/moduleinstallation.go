@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,7 @@ import (
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *ModuleInstallation) UnmarshalJSON(data []byte) error {
 	type plain ModuleInstallation
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("spec", &in.Spec, &in.Undecodable),
 		decode.Status(&in.Status, ModuleInstallationStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }
@@ -42,18 +43,12 @@ func (in *ModuleInstallationSpec) GetTimeout() time.Duration {
 
 // GetManagement returns whether the objects are acted on: ManagementManaged when nothing is set.
 func (in *ModuleInstallationSpec) GetManagement() Management {
-	if in.Management == "" {
-		return ManagementManaged
-	}
-	return in.Management
+	return cmp.Or(in.Management, ManagementManaged)
 }
 
 // GetAdopt returns which objects are taken over that were there before: AdoptIfUnowned when nothing is set.
 func (in *ModuleInstallationSpec) GetAdopt() AdoptPolicy {
-	if in.Adopt == "" {
-		return AdoptIfUnowned
-	}
-	return in.Adopt
+	return cmp.Or(in.Adopt, AdoptIfUnowned)
 }
 
 // GetIgnored returns the fields that others own.
@@ -74,10 +69,10 @@ func (in *ModuleInstallationSpec) GetDeletionMode() DeletionMode {
 
 // GetUpgradeMode returns when other releases are taken: UpgradeAutomatic when nothing is set.
 func (in *ModuleInstallationSpec) GetUpgradeMode() UpgradeMode {
-	if in.Upgrade == nil || in.Upgrade.Mode == "" {
+	if in.Upgrade == nil {
 		return UpgradeAutomatic
 	}
-	return in.Upgrade.Mode
+	return cmp.Or(in.Upgrade.Mode, UpgradeAutomatic)
 }
 
 // GetApprove returns the digest of the plan that may be carried out, or "" when none may.
@@ -109,10 +104,7 @@ func (in *ModuleInstallationSpec) CreatesDefaultConfig() bool {
 
 // GetCatalog returns where releases are looked for: CatalogAuto when nothing is set.
 func (in *ModuleRequest) GetCatalog() Catalog {
-	if in.Catalog == "" {
-		return CatalogAuto
-	}
-	return in.Catalog
+	return cmp.Or(in.Catalog, CatalogAuto)
 }
 
 func orDefault(set *metav1.Duration, otherwise time.Duration) time.Duration {

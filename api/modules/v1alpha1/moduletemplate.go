@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/api/decode"
@@ -10,7 +12,7 @@ import (
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *ModuleTemplate) UnmarshalJSON(data []byte) error {
 	type plain ModuleTemplate
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("spec", &in.Spec, &in.Undecodable),
 		decode.Status(&in.Status, ModuleTemplateStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }
@@ -25,10 +27,7 @@ func (in *ModuleTemplate) SetConditions(conditions []metav1.Condition) {
 
 // GetModuleName returns the module's name: that of the spec, or else of the label.
 func (in *ModuleTemplate) GetModuleName() string {
-	if in.Spec.ModuleName != "" {
-		return in.Spec.ModuleName
-	}
-	return in.Labels[ModuleNameLabel]
+	return cmp.Or(in.Spec.ModuleName, in.Labels[ModuleNameLabel])
 }
 
 // GetChannel returns the channel that the template claims, or "" when it claims none.

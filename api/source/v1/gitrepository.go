@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -13,7 +14,7 @@ import (
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *GitRepository) UnmarshalJSON(data []byte) error {
 	type plain GitRepository
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("spec", &in.Spec, &in.Undecodable),
 		decode.Status(&in.Status, GitRepositoryStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }
@@ -42,26 +43,5 @@ func (in *GitRepositorySpec) GetTimeout() time.Duration {
 
 // GetToPath returns where the include is copied to: a folder named like the included repository when none is set.
 func (in *GitRepositoryInclude) GetToPath() string {
-	if in.ToPath == "" {
-		return in.GitRepositoryRef.Name
-	}
-	return in.ToPath
-}
-
-// GetMode returns the mode of verification in its current spelling: HEAD when none is set.
-func (in *GitRepositoryVerification) GetMode() GitVerificationMode {
-	if in.Mode == "" || in.Mode == ModeGitHEADLegacy {
-		return ModeGitHEAD
-	}
-	return in.Mode
-}
-
-// VerifyHEAD says whether the commit has to be signed.
-func (in *GitRepositoryVerification) VerifyHEAD() bool {
-	return in.GetMode() == ModeGitHEAD || in.GetMode() == ModeGitTagAndHEAD
-}
-
-// VerifyTag says whether the tag has to be signed.
-func (in *GitRepositoryVerification) VerifyTag() bool {
-	return in.GetMode() == ModeGitTag || in.GetMode() == ModeGitTagAndHEAD
+	return cmp.Or(in.ToPath, in.GitRepositoryRef.Name)
 }

@@ -32,37 +32,6 @@ func TestDefaultsOfUnsetFields(t *testing.T) {
 	}
 }
 
-func TestVerificationModes(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason    string
-		mode      sourcev1.GitVerificationMode
-		want      sourcev1.GitVerificationMode
-		head, tag bool
-	}{
-		"unset": {
-			reason: "The commit is verified when nothing is said.",
-			want:   sourcev1.ModeGitHEAD, head: true,
-		},
-		"legacy": {
-			reason: "The older spelling means the commit as well.",
-			mode:   sourcev1.ModeGitHEADLegacy, want: sourcev1.ModeGitHEAD, head: true,
-		},
-		"head":         {reason: "The commit alone.", mode: sourcev1.ModeGitHEAD, want: sourcev1.ModeGitHEAD, head: true},
-		"tag":          {reason: "The tag alone.", mode: sourcev1.ModeGitTag, want: sourcev1.ModeGitTag, tag: true},
-		"tag and head": {reason: "Both.", mode: sourcev1.ModeGitTagAndHEAD, want: sourcev1.ModeGitTagAndHEAD, head: true, tag: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := sourcev1.GitRepositoryVerification{Mode: tc.mode}
-			if v.GetMode() != tc.want || v.VerifyHEAD() != tc.head || v.VerifyTag() != tc.tag {
-				t.Errorf("%s got mode %q, commit %t, tag %t", tc.reason, v.GetMode(), v.VerifyHEAD(), v.VerifyTag())
-			}
-		})
-	}
-}
-
 // TestEmptyIgnoreIsKept: an empty ignore turns the built-in exclusions off, so it must not read as unset.
 func TestEmptyIgnoreIsKept(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -13,7 +14,7 @@ import (
 // is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
 func (in *OCIRepository) UnmarshalJSON(data []byte) error {
 	type plain OCIRepository
-	return decode.Object(data, (*plain)(in), decode.Header{TypeMeta: &in.TypeMeta, ObjectMeta: &in.ObjectMeta},
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
 		decode.Spec("spec", &in.Spec, &in.Undecodable),
 		decode.Status(&in.Status, OCIRepositoryStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
 }
@@ -58,8 +59,5 @@ func (in *OCIRepositorySpec) GetTimeout() time.Duration {
 
 // GetProvider returns where credentials come from: GenericOCIProvider when nothing is set.
 func (in *OCIRepositorySpec) GetProvider() string {
-	if in.Provider == "" {
-		return GenericOCIProvider
-	}
-	return in.Provider
+	return cmp.Or(in.Provider, GenericOCIProvider)
 }
