@@ -408,7 +408,7 @@ sluice_events_queued{reader="kubernetes"} 4
 		t.Error(err)
 	}
 	s.Emit(warned(subject("late"), "R", "m"))
-	if got := testutil.ToFloat64(s.counters.dropped.WithLabelValues("kubernetes")); got != 11 {
+	if got := testutil.ToFloat64(s.dropped.WithLabelValues("kubernetes")); got != 11 {
 		t.Errorf("dropped: want 6, then 4 left at the end and 1 after it, got %v", got)
 	}
 	close(recorder.release)
@@ -460,7 +460,7 @@ func TestStopBreaksOffHangingPosts(t *testing.T) {
 	if got := <-logged; !strings.Contains(got, "context canceled") {
 		t.Errorf("logged %q", got)
 	}
-	if got := testutil.ToFloat64(s.counters.dropped.WithLabelValues("receiver")); got != 1 {
+	if got := testutil.ToFloat64(s.dropped.WithLabelValues("receiver")); got != 1 {
 		t.Errorf("dropped: want 1, got %v", got)
 	}
 }
