@@ -62,15 +62,15 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
 		Limits:      limits,
 	})
-	shared := newShared(mgr, options, p, address, limits)
-	if err := controllers.SetupGitRepository(ctx, mgr, shared, opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
+	shared := func() controllers.Shared { return newShared(mgr, options, p, address, limits) }
+	if err := controllers.SetupGitRepository(ctx, mgr, shared(), opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
 	images, err := newOCIOpener(connections, credentials, options, limits, p.metrics)
 	if err != nil {
 		return err
 	}
-	if err := controllers.SetupOCIRepository(mgr, shared, images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
+	if err := controllers.SetupOCIRepository(mgr, shared(), images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}
 	return nil
