@@ -38,8 +38,7 @@ type Engine struct {
 	memories sync.Map
 }
 
-// Parts are what an Engine is made of; all are required. The Watcher has to be made with Label, LabelValue,
-// ManagerPrefix and cluster.Fingerprint.
+// Parts are what an Engine is made of; all are required. The Watcher has to be made with LabelValue and ManagerPrefix.
 type Parts struct {
 	Connector *cluster.Connector
 	Watcher   *watch.Watcher

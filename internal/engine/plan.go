@@ -19,7 +19,10 @@ import (
 func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, error) {
 	r, end := e.round(in)
 	defer end()
-	planned, err := r.propose(ctx)
+	if err := r.open(ctx); err != nil {
+		return modulesv1.Plan{}, err
+	}
+	planned, err := r.renders.aimAt(ctx, in.Target)
 	if err != nil {
 		return modulesv1.Plan{}, err
 	}
@@ -54,16 +57,11 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 func (e *Engine) Begun(ctx context.Context, in Installation) (bool, error) {
 	r, end := e.round(in)
 	defer end()
-	proposed, err := r.propose(ctx)
-	return err == nil && r.record != nil && r.record.Data.Attempt != nil && r.under(proposed), err
-}
-
-// propose is the aim at the target, before anything is known but the record.
-func (r *round) propose(ctx context.Context) (*aim, error) {
-	if err := r.open(ctx); err != nil {
-		return nil, err
+	if err := r.open(ctx); err != nil || r.record == nil || r.record.Data.Attempt == nil {
+		return false, err
 	}
-	return r.renders.aimAt(ctx, r.in.Target)
+	proposed, err := r.renders.aimAt(ctx, in.Target)
+	return err == nil && r.under(proposed), err
 }
 
 // changes are all that the plan would do, deletions first. What is installed is not rendered: only leftovers can go.

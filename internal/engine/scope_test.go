@@ -135,3 +135,13 @@ func TestAnInstalledReleaseIsTheSameWithoutItsKind(t *testing.T) {
 		t.Errorf("an attempt has begun at what is installed: %+v; members %v", record.Data.Attempt, r.members())
 	}
 }
+
+// TestWhatHasNotBegunIsNotRendered: what a release renders to is not remembered while one of its kinds is unknown.
+func TestWhatHasNotBegunIsNotRendered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", r.issuerFiles())
+	if begun, err := r.engine.Begun(t.Context(), r.in); begun || err != nil || r.rendered() != 0 {
+		t.Errorf("begun %v, %d renders, %v", begun, r.rendered(), err)
+	}
+}
