@@ -27,12 +27,16 @@ type Mount struct {
 // The rules are those of a rename, which Flux's source-controller uses for spec.include: the error is ErrMount when
 // From names nothing, and when To is the root, a folder that exists, or a path through something that is no folder.
 // A file that exists gives way to a file, and is an ErrMount for a folder. Links are nowhere followed.
-func Overlay(base *tree.Tree, mounts ...Mount) (*tree.Tree, error) {
+// A place beyond the limits is an ErrLimit: every folder on the way to it takes memory.
+func Overlay(base *tree.Tree, limits Limits, mounts ...Mount) (*tree.Tree, error) {
 	laid := *base
 	for _, m := range mounts {
-		var err error
-		if laid.Root, err = m.lay(laid.Root); err != nil {
-			return nil, fmt.Errorf("mount %q at %q: %w", m.From, m.To, err)
+		err := limits.orDefault().checkPath(confine(m.To))
+		if err == nil {
+			laid.Root, err = m.lay(laid.Root)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mount %.255q at %.255q: %w", m.From, m.To, err)
 		}
 	}
 	return &laid, nil

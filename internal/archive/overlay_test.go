@@ -123,6 +123,7 @@ func TestOverlay(t *testing.T) {
 		"Missing":     {"There is no such folder.", []archive.Mount{{From: "missing", To: "x"}}, nil, archive.ErrMount},
 		"InsideFile":  {"A file is no folder.", []archive.Mount{{From: "top/x", To: "x"}}, nil, archive.ErrMount},
 		"Twice":       {"The first mount is there.", []archive.Mount{{To: "x"}, {To: "x"}}, nil, archive.ErrMount},
+		"Deep":        {"Each folder above takes memory.", []archive.Mount{{To: strings.Repeat("a/", 700_000) + "a"}}, nil, archive.ErrLimit},
 		"Above":       {"Folders that were made up exist.", []archive.Mount{{To: "x/y"}, {To: "x"}}, nil, archive.ErrMount},
 	}
 	for name, tc := range cases {
@@ -131,7 +132,7 @@ func TestOverlay(t *testing.T) {
 			for i := range tc.mounts {
 				tc.mounts[i].Tree = planted(t, included())
 			}
-			tree, err := archive.Overlay(planted(t, base()), tc.mounts...)
+			tree, err := archive.Overlay(planted(t, base()), archive.Limits{}, tc.mounts...)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("%s\nwant %v, got %v", tc.reason, tc.err, err)
 			}
@@ -173,7 +174,7 @@ func TestOverlayIsAFileSystem(t *testing.T) {
 	delete(files, "link")
 	delete(others, "out")
 	above := planted(t, others)
-	tree, err := archive.Overlay(planted(t, files),
+	tree, err := archive.Overlay(planted(t, files), archive.Limits{},
 		archive.Mount{Tree: above, To: "x/y"},
 		archive.Mount{Tree: above, From: "run.sh", To: "x/run"},
 		archive.Mount{Tree: open(t, mustPack(t, sample(), nil)).Tree, From: "deploy", To: "x/y/deep/deploy"},
@@ -201,7 +202,7 @@ func TestOverlayEqualsRename(t *testing.T) {
 		dropLinks(t, other)
 		from, to := somePath(random), somePath(random)
 
-		tree, err := archive.Overlay(planted(t, os.DirFS(dir)), archive.Mount{Tree: planted(t, os.DirFS(other)), From: from, To: to})
+		tree, err := archive.Overlay(planted(t, os.DirFS(dir)), archive.Limits{}, archive.Mount{Tree: planted(t, os.DirFS(other)), From: from, To: to})
 		got := map[string]string{}
 		if err == nil {
 			got = contents(t, tree)

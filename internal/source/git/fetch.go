@@ -40,7 +40,7 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (sour
 		return source.Content{}, errors.Join(err, closeAll())
 	}
 	if len(mounts) > 0 {
-		if tree, err = archive.Overlay(tree, mounts...); err != nil {
+		if tree, err = archive.Overlay(tree, s.opener.Limits, mounts...); err != nil {
 			copied := failure.Retry(sourcev1.CopyFailureReason, fmt.Errorf("copy spec.include: %w", err))
 			return source.Content{}, errors.Join(&source.StageError{Stage: source.StageArchive, Err: copied}, closeAll())
 		}
