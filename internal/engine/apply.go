@@ -34,10 +34,10 @@ func (r *round) apply(ctx context.Context) (bool, error) {
 	if err := r.applied(ctx, made); err != nil {
 		return false, err
 	}
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
-	if len(r.engine.parts.Watcher.Problems(r.in.Key())) > 0 {
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
+	if len(r.engine.parts.Watcher.Problems(r.key)) > 0 {
 		// A kind may have come with what was just applied.
-		r.engine.parts.Watcher.Retry(r.in.Key())
+		r.engine.parts.Watcher.Retry(r.key)
 	}
 	return true, nil
 }
@@ -70,15 +70,15 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 		shut, failed := false, []memberError(nil)
 		results := r.applyAll(ctx, todo[:end])
 		for _, one := range results {
-			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.definedByAim(one.object.GroupVersionKind()); {
+			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.aim.render.defines(one.object.GroupVersionKind()); {
 			case waits:
 				shut = true
-				r.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
-				r.again(gateAgain)
+				r.out.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
+				r.out.again(gateAgain)
 			case one.err != nil:
 				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
 			}
-			r.progress(one)
+			r.memory.noteResult(one)
 		}
 		if len(failed) > 0 || shut {
 			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...)) //nolint:contextcheck // Watches outlive the round that asks for them.
@@ -87,20 +87,6 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 		todo = todo[end:]
 	}
 	return true, nil
-}
-
-// progress remembers what came of an object until it is in the record.
-func (r *round) progress(one result) {
-	if !errors.Is(one.err, cluster.ErrForbidden) {
-		delete(r.memory.unmade, one.object.key)
-	}
-	if one.err != nil {
-		return
-	}
-	r.memory.progress[one.object.key] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
-	if kind, ok := defined(one.object.Unstructured); ok {
-		r.memory.gates[one.object.key] = gate{refOfObject(one.object.Unstructured), kind}
-	}
 }
 
 // result is what became of an object that was applied.
@@ -120,8 +106,9 @@ type result struct {
 // applyAll applies objects in parallel, and tells the watcher and the notes.
 func (r *round) applyAll(ctx context.Context, objects []object) []result {
 	known := index(r.record.Data.Members)
-	results := each(func() error { return r.over(ctx) }, objects, func(o object) result {
-		return taker{r}.apply(ctx, o, known[o.key])
+	taker := r.taker()
+	results := each(ctx, r.over, objects, func(o object) result {
+		return taker.apply(ctx, o, known[o.key])
 	}, func(o object, err error) result { return result{object: o, err: err} })
 	for _, one := range results {
 		r.out.Notes = append(r.out.Notes, one.notes...)
@@ -173,7 +160,7 @@ func (r *round) applied(ctx context.Context, made *render) error {
 	}
 	clear(r.memory.progress)
 	r.memory.unhealthySince = time.Time{}
-	r.memory.blindAt = now.Add(r.interval())
+	r.memory.blindAt = now.Add(r.in.interval())
 	return nil
 }
 
@@ -198,16 +185,4 @@ func fold(record *modulesv1.Inventory, done map[key]progress) {
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
 		m.State, m.Claimed, m.Ended = modulesv1.MemberApplied, false, false
 	}
-}
-
-// maxNotes is how many notes of one reason a round gives.
-const maxNotes = 5
-
-// fewer keeps the first notes of each reason.
-func fewer(notes []Note) []Note {
-	seen := map[string]int{}
-	return slices.DeleteFunc(notes, func(n Note) bool {
-		seen[n.Reason]++
-		return seen[n.Reason] > maxNotes
-	})
 }

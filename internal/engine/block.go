@@ -19,18 +19,15 @@ import (
 // nothing is removed; it is asked in every round, because new ones can come until the CRDs are gone. A count that takes
 // longer than a round goes on in the next one, or it would never end.
 func (r *round) block(ctx context.Context) (bool, error) {
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	r.out.Deletion.BlockedBy, r.out.Deletion.Unknown = nil, nil
 	removal, err := r.removal(ctx)
 	if err != nil {
 		return false, failure.At(StageDelete, failure.Retry(modulesv1.DeletionFailedReason, err))
 	}
 	kinds, unknown := r.counted(ctx, removal)
-	if r.memory.none == nil {
-		r.memory.none = map[countedKind]bool{}
-	}
 	kinds = slices.DeleteFunc(kinds, func(one countedKind) bool { return r.memory.none[one] })
-	for _, one := range each(func() error { return r.over(ctx) }, kinds, func(one countedKind) count {
+	for _, one := range each(ctx, r.over, kinds, func(one countedKind) count {
 		found, err := r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
 		return count{one, found, err}
 	}, func(one countedKind, err error) count { return count{countedKind: one, err: err} }) {
@@ -47,15 +44,15 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	unknown = slices.DeleteFunc(unknown, func(one count) bool { return errors.Is(one.err, errLate) })
 	switch {
 	case asked == len(unknown):
-		r.memory.none = nil
+		clear(r.memory.none)
 	case len(unknown)+len(r.out.Deletion.BlockedBy) == 0:
 		return false, late(StageDelete)
 	}
 	mayPass := func(one count) bool { return !errors.Is(one.err, cluster.ErrForbidden) }
 	if len(r.out.Deletion.BlockedBy) == 0 && len(unknown) > 0 && r.lapsed() && !slices.ContainsFunc(unknown, mayPass) {
 		// The rights went in the same breath as the installation, and nobody is left to grant them again.
-		r.unentitled = true
-		r.warn(modulesv1.OrphanedReason, "nothing is deleted, since it cannot be found out whether there are users' data: %v", unknown[0].err)
+		r.out.Deletion.Mode = modulesv1.DeletionOrphan
+		r.out.warn(modulesv1.OrphanedReason, "nothing is deleted, since it cannot be found out whether there are users' data: %v", unknown[0].err)
 		return true, nil
 	}
 	for _, one := range unknown {
@@ -103,8 +100,8 @@ type count struct {
 func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []count) {
 	within := map[schema.GroupKind]string{}
 	definitions := slices.DeleteFunc(r.remaining(), func(m modulesv1.Member) bool { return kindOf(&m).GroupKind() != definitionKind() })
-	for _, found := range each(func() error { return r.over(ctx) }, definitions, func(m modulesv1.Member) count {
-		kind, err := r.endsKind(ctx, removal, &m)
+	for _, found := range each(ctx, r.over, definitions, func(m modulesv1.Member) count {
+		kind, err := removal.endsKind(ctx, &m)
 		return count{countedKind: countedKind{kind: kind}, err: err}
 	}, func(_ modulesv1.Member, err error) count { return count{err: err} }) {
 		switch {
@@ -131,7 +128,7 @@ func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedK
 }
 
 // endsKind is the kind that a CRD among the members defines; empty if the CRD is not to be deleted.
-func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Member) (none schema.GroupKind, err error) {
+func (r *removal) endsKind(ctx context.Context, m *modulesv1.Member) (none schema.GroupKind, err error) {
 	crd, err := r.client.Get(ctx, withUID(refOf(m), ""))
 	if errors.Is(err, cluster.ErrNotFound) {
 		return none, nil
@@ -139,7 +136,7 @@ func (r *round) endsKind(ctx context.Context, removal *removal, m *modulesv1.Mem
 	if err != nil {
 		return none, err
 	}
-	if what, _ := removal.known(m, crd).fate(); what != goes {
+	if what, _ := r.known(m, crd).fate(); what != goes {
 		return none, nil
 	}
 	return definedBy(crd), nil

@@ -94,7 +94,7 @@ func (r *round) putOff(err error) (bool, error) {
 	if r.record == nil {
 		return false, err
 	}
-	r.held, r.stopped = err, true
+	r.held = err
 	return true, nil
 }
 

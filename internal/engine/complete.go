@@ -59,7 +59,7 @@ func (r *rendering) add(made *render, k key, o *unstructured.Unstructured, rules
 	if err != nil {
 		return err
 	}
-	if ssa == ssaIgnore {
+	if ssa == cluster.SSAIgnore {
 		made.ignored[k] = true
 		return nil
 	}
@@ -106,9 +106,8 @@ func (r *rendering) place(o *unstructured.Unstructured, scopes map[schema.GroupK
 
 // placed says whether members of the kind that were applied have namespaces: an aggregated API may be down, or a CRD away.
 func (r *rendering) placed(kind schema.GroupKind) (namespaced, applied bool) {
-	members := r.members()
-	for i := range members {
-		if m := &members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
+	for i := range r.members {
+		if m := &r.members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
 			return m.Namespace != "", true
 		}
 	}
@@ -129,5 +128,5 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 
 // salted is a digest that depends on the salt as well.
 func (r *rendering) salted(digest string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(r.salt() + digest))
+	return sha256.Sum256([]byte(r.salt + digest))
 }

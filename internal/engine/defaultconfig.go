@@ -101,8 +101,8 @@ func (r *round) defaultConfig(ctx context.Context) (bool, error) {
 // timeout: nothing else of the release brings it then.
 func (r *round) awaitKind(ref cluster.Ref) error {
 	passed := r.engine.clock.Now().Sub(r.record.Data.Attempt.AppliedAt.Time)
-	r.waitFor(ref, "its kind is not served yet")
-	r.again(min(max(passed/4, gateAgain), r.in.Spec.GetRetryInterval()))
+	r.out.waitFor(ref, "its kind is not served yet")
+	r.out.again(min(max(passed/4, gateAgain), r.in.Spec.GetRetryInterval()))
 	if passed < r.in.Spec.GetTimeout() {
 		return nil
 	}
@@ -116,6 +116,66 @@ func (r *round) decideDefaultConfig(ctx context.Context, object *modulesv1.Creat
 	decided := *object
 	decided.UID = string(uid)
 	return r.save(ctx, func(data *modulesv1.InventoryData) { data.DefaultConfigCreated = &decided })
+}
+
+// leavesDefaultConfig says that a default configuration was created, and does not go with the installation's namespace.
+func (r *round) leavesDefaultConfig() bool {
+	made := r.record.Data.DefaultConfigCreated
+	return made != nil && !made.Found && (!r.homeless || made.Namespace != r.in.Namespace)
+}
+
+// deleteDefaultConfig removes the default configuration while what acts on it is still there.
+func (r *round) deleteDefaultConfig(ctx context.Context) (gone bool, err error) {
+	for range maxTries {
+		if gone, err = r.deleteDefaultConfigOnce(ctx); !errors.Is(err, cluster.ErrChanged) {
+			break
+		}
+	}
+	if errors.Is(err, cluster.ErrForbidden) && r.lapsed() {
+		r.out.warn(modulesv1.OrphanedReason, "let go of the default configuration: %v", err)
+		return true, nil
+	}
+	return gone, r.withoutRights(err)
+}
+
+func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
+	made := r.record.Data.DefaultConfigCreated
+	ref, live, err := find(ctx, r.client, refOfCreated(made))
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return true, nil
+	case errors.Is(err, cluster.ErrNoKind):
+		return true, failure.At(StageDelete, kindIsGone(ctx, r.client, ref.GVK.GroupKind(), err))
+	case err != nil:
+		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
+	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
+		return true, nil
+	}
+	var what fate
+	var why string
+	removal, err := r.removal(ctx)
+	if err == nil {
+		what, why, err = removal.judge(ctx, configFacts(ref.GVK.GroupKind(), live), ref, live)
+	}
+	if err == nil && what != goes {
+		r.out.note(modulesv1.OrphanedReason, "let go of the default configuration %s, which is not deleted: %s", describe(ref), why)
+		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+			data.DefaultConfigCreated.UID, data.DefaultConfigCreated.Found = "", true
+			data.LetGo++
+		})
+	}
+	gone := false
+	if err == nil && live.DeletionTimestamp == nil {
+		gone, err = r.client.Delete(ctx, withUID(ref, live.UID), live.ResourceVersion)
+	}
+	if err != nil {
+		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
+	}
+	if !gone {
+		r.out.waitFor(ref, "is being deleted")
+		r.out.again(goingAgain)
+	}
+	return gone, nil
 }
 
 func refOfCreated(made *modulesv1.CreatedObject) cluster.Ref {

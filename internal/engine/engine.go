@@ -25,16 +25,11 @@ import (
 
 // Engine installs releases and keeps them. It is safe for concurrent use; rounds of one installation follow each other.
 type Engine struct {
-	parts   Parts
-	options Options
-	clock   clock.PassiveClock
-	library *health.Library
-	// conventions judges by the conventions of status alone.
-	conventions *health.Checker
-	// known are the renders of all installations.
-	known *lru.Cache[string, rendered]
-	// room is the memory that rendered objects take. Whoever waits for it holds a worker.
-	room     *fair.Pool
+	parts    Parts
+	options  Options
+	clock    clock.PassiveClock
+	library  *health.Library
+	renders  renders
 	memories sync.Map
 }
 
@@ -87,13 +82,9 @@ func New(parts Parts, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	conventions, err := library.Checker(nil)
-	if err != nil {
-		return nil, err
-	}
 	return &Engine{
-		parts: parts, options: options, clock: options.Clock, library: library, conventions: conventions,
-		known: known, room: fair.New(options.RenderBytes, maxQueue),
+		parts: parts, options: options, clock: options.Clock, library: library,
+		renders: renders{parts.Cache, parts.Builder, options, known, fair.New(options.RenderBytes, maxQueue)},
 	}, nil
 }
 
@@ -150,6 +141,14 @@ type Installation struct {
 // Key names the installation to the watcher: namespace/name.
 func (in Installation) Key() string { return in.Namespace + "/" + in.Name }
 
+// interval is the time between two rounds.
+func (in Installation) interval() time.Duration {
+	return (&modulesv1.ModuleInstallation{Spec: in.Spec}).GetRequeueAfter()
+}
+
+// patience is how long a deletion waits for rights.
+func (in Installation) patience() time.Duration { return max(in.Spec.GetTimeout(), time.Minute) }
+
 // Target is a release, and all that is needed to install it.
 type Target struct {
 	// Release is what is recorded. Its Digest is the artifact's; AppliedAt and HealthyAt are the engine's to set.
@@ -182,50 +181,4 @@ type Records interface {
 	Update(ctx context.Context, inventory *modulesv1.Inventory) error
 	// Delete removes it; that it is gone already is no error.
 	Delete(ctx context.Context, inventory *modulesv1.Inventory) error
-}
-
-// Outcome is what a round found and did. It is filled in beside an error as well, as far as the round came.
-type Outcome struct {
-	// Inventory is the record after the round; nil when there is none, or none any more. It must not be changed.
-	Inventory *modulesv1.Inventory
-	// Settled says that no attempt is under way: the target, or what is held, is applied in full.
-	Settled bool
-	// Healthy says that all members of the release that was applied last are known to be healthy.
-	Healthy bool
-	// Waiting are members that are not healthy yet, or not gone yet.
-	Waiting []Problem
-	// Drifted are members that are not as they were applied, while nothing is done about it.
-	Drifted []Problem
-	// Unwatched are kinds, without a name, whose members cannot be watched: they are looked at less often.
-	Unwatched []Problem
-	// Contested are members that somebody else changes back again and again.
-	Contested []Problem
-	// Uncounted are resources whose objects are users' data, and may not be listed: a deletion would not know of them.
-	Uncounted []string
-	// Deletion is what a deletion found.
-	Deletion modulesv1.DeletionStatus
-	// Unused are variables of spec.config.substitute that no object of the release asked for.
-	Unused []string
-	// Notes are events to report.
-	Notes []Note
-	// Depends are the objects of spec.dependsOn, while an attempt waits for them or just began: a change asks for a round.
-	Depends []cluster.Ref
-	// Again is when another round is worth while even if nothing is heard; 0 leaves it to the caller's interval.
-	Again time.Duration
-	// Done says that a deletion is over: members and Inventory are gone, the finalizer may go.
-	Done bool
-}
-
-// Problem is what keeps an object from where it should be.
-type Problem struct {
-	Ref     cluster.Ref
-	Message string
-}
-
-// Note is something that happened.
-type Note struct {
-	// Reason is one of the reasons for events in package modulesv1.
-	Reason  string
-	Message string
-	Warning bool
 }

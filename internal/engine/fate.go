@@ -68,34 +68,40 @@ func (f facts) fate() (fate, string) {
 	return letGo, f.holds
 }
 
+// owner is who an installation is to objects.
+type owner struct {
+	sight
+
+	name, namespace string
+	// policy is spec.adopt: what somebody else made may be as much the installation's own as what it made.
+	policy modulesv1.AdoptPolicy
+}
+
 // owns says whether an object is provably the installation's: it carries the label, and is either the one on record
 // or has fields of the manager that nobody else has.
-func (r *round) owns(live metav1.Object, m *modulesv1.Member) bool {
-	if live.GetLabels()[Label] != r.id {
+func (o owner) owns(live metav1.Object, m *modulesv1.Member) bool {
+	if live.GetLabels()[Label] != o.id {
 		return false
 	}
-	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, r.manager) != ""
+	return m != nil && m.UID != "" && m.UID == string(live.GetUID()) || cluster.Fingerprint(live, o.manager) != ""
 }
 
 // facts are what the record and the object tell: the object alone, if it was applied and not written down before a crash.
-func (r *round) facts(m *modulesv1.Member, live metav1.Object) facts {
-	known := r.recordedFacts(m)
-	known.owned, known.keptBy = r.owns(live, m), cluster.KeptBy(live)
-	known.adopted = !r.adopts() && (m.Adopted || m.UID != string(live.GetUID()) && !cluster.MadeBy(live, r.manager))
+func (o owner) facts(m *modulesv1.Member, live metav1.Object) facts {
+	known := o.recordedFacts(m)
+	known.owned, known.keptBy = o.owns(live, m), cluster.KeptBy(live)
+	known.adopted = o.policy != modulesv1.AdoptAlways && (m.Adopted || m.UID != string(live.GetUID()) && !cluster.MadeBy(live, o.manager))
 	return known
 }
 
 // recordedFacts are those that the record alone tells of a member that is this installation's.
-func (r *round) recordedFacts(m *modulesv1.Member) facts {
+func (o owner) recordedFacts(m *modulesv1.Member) facts {
 	kind := kindOf(m).GroupKind()
 	return facts{
-		kind: kind, owned: true, adopted: m.Adopted && !r.adopts(),
-		home: kind == schema.GroupKind{Kind: "Namespace"} && m.Name == r.in.Namespace,
+		kind: kind, owned: true, adopted: m.Adopted && o.policy != modulesv1.AdoptAlways,
+		home: kind == schema.GroupKind{Kind: "Namespace"} && m.Name == o.namespace,
 	}
 }
-
-// adopts says that what was taken over is as much the installation's own as what it made.
-func (r *round) adopts() bool { return r.in.Spec.GetAdopt() == modulesv1.AdoptAlways }
 
 // configFacts are the facts about the default configuration, which is the installation's and no member.
 func configFacts(kind schema.GroupKind, live metav1.Object) facts {

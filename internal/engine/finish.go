@@ -48,8 +48,8 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"
 	}
-	r.note(reason, "%s %s, %s", verb, title(*r.record.Data.Current), objects(len(r.record.Data.Members)))
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	r.out.note(reason, "%s %s, %s", verb, title(*r.record.Data.Current), objects(len(r.record.Data.Members)))
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	return false, nil
 }
 

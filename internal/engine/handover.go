@@ -26,7 +26,7 @@ func (t taker) handOver(ctx context.Context, o object, conflict *cluster.Conflic
 	if conflict != nil {
 		holder = conflict.Owner
 	}
-	owner, found, err := ownerOf(ctx, t.engine.parts.Records, live)
+	owner, found, err := ownerOf(ctx, t.records, live)
 	switch {
 	case err != nil:
 		return right{}, err
@@ -34,7 +34,7 @@ func (t taker) handOver(ctx context.Context, o object, conflict *cluster.Conflic
 		return right{}, fmt.Errorf("%s carries %s=%s, set by %s: it %w", describe(ref), Label, live.Labels[Label], cmp.Or(holder, "somebody"), errOwned)
 	}
 	from := live.Labels[NamespaceLabel] + "/" + live.Labels[InstallationLabel]
-	never := t.in.Spec.GetAdopt() == modulesv1.AdoptNever
+	never := t.policy == modulesv1.AdoptNever
 	var listed *claim
 	made, needed := false, false
 	if owner != nil {
@@ -131,9 +131,9 @@ type claim struct {
 
 func (c *claim) label() string { return claimLabel(InstallationID(c.owner.Name, c.owner.Namespace)) }
 
-// isClaimed says that a claim to a member is on record.
-func (r *round) isClaimed(m *modulesv1.Member, c *claim) bool {
-	_, labelled := r.record.Labels[c.label()]
+// isOn says that the claim to a member is on record.
+func (c *claim) isOn(record *modulesv1.Inventory, m *modulesv1.Member) bool {
+	_, labelled := record.Labels[c.label()]
 	return m.Claimed && m.UID == string(c.uid) && labelled
 }
 
@@ -141,9 +141,9 @@ func (r *round) isClaimed(m *modulesv1.Member, c *claim) bool {
 func (r *round) noteClaims(refused []result) {
 	known := index(r.record.Data.Members)
 	for _, one := range refused {
-		if m := known[one.object.key]; one.claim != nil && m != nil && !r.isClaimed(m, one.claim) {
+		if m := known[one.object.key]; one.claim != nil && m != nil && !one.claim.isOn(r.record, m) {
 			r.memory.progress[one.object.key] = progress{claim: one.claim}
-			r.watch()
+			r.watch(r.record.Data.Members)
 		}
 	}
 }
@@ -167,21 +167,22 @@ func (r *round) claimLater(ctx context.Context, refused []result, later []object
 		m := known[o.key]
 		return had[o.key] == "" || o.once || m == nil || m.Claimed && m.UID == string(had[o.key])
 	})
-	return each(func() error { return r.over(ctx) }, later, func(o object) result {
-		return result{object: o, claim: taker{r}.claimOnly(ctx, o, had[o.key])}
+	taker := r.taker()
+	return each(ctx, r.over, later, func(o object) result {
+		return result{object: o, claim: taker.claimOnly(ctx, o, had[o.key])}
 	}, func(o object, err error) result { return result{object: o, err: err} })
 }
 
-// findHeirs finds the living claims to this installation's members, once a round, and only if something is to be removed.
-func (r *round) findHeirs(ctx context.Context) error {
-	if r.heirs != nil {
-		return nil
-	}
-	claiming, err := r.engine.parts.Records.List(ctx, "", claimLabel(r.id))
+// heirs are who claims an installation's members, by the objects' uids: a claim may be left on record after its object.
+type heirs map[types.UID]*modulesv1.Inventory
+
+// findHeirs finds the living claims to members of the installation with the id.
+func findHeirs(ctx context.Context, records Records, id string) (heirs, error) {
+	claiming, err := records.List(ctx, "", claimLabel(id))
 	if err != nil {
-		return fmt.Errorf("find out who claims what is to be removed: %w", err)
+		return nil, fmt.Errorf("find out who claims what is to be removed: %w", err)
 	}
-	r.heirs = map[types.UID]*modulesv1.Inventory{}
+	found := heirs{}
 	for i := range claiming {
 		data := &claiming[i].Data
 		if !claiming[i].DeletionTimestamp.IsZero() || data.Phase == modulesv1.PhaseDeleting || data.Phase == modulesv1.PhaseOrphaning {
@@ -189,15 +190,15 @@ func (r *round) findHeirs(ctx context.Context) error {
 		}
 		for j := range data.Members {
 			if m := &data.Members[j]; m.Claimed {
-				r.heirs[types.UID(m.UID)] = &claiming[i]
+				found[types.UID(m.UID)] = &claiming[i]
 			}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // bequeath hands a member over to whoever claims it, in one request: labels and fields are the heir's from then on.
-func (r *round) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
+func (r *removal) bequeath(ctx context.Context, ref cluster.Ref, live *metav1.PartialObjectMetadata) error {
 	to := r.heirs[live.UID]
 	manager := Manager(to.Data.InstallationUID)
 	entries := cluster.Inherit(live.ManagedFields, manager, func(entry cluster.Entry) bool { return entry.Manager == r.manager })

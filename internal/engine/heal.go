@@ -15,7 +15,7 @@ import (
 // heal applies again the members that are not as they were applied, each with one call, and no others. Nothing is
 // rendered, and nothing asked of the API server, while all are.
 func (r *round) heal(ctx context.Context) (bool, error) {
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	r.askRights(ctx)
 	if r.in.Verify {
 		// Whoever asks may have ended the fight. If not, it is noticed again before long.
@@ -71,7 +71,7 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 			failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
 		}
 		m := before[k]
-		if m != nil && one.claim != nil && !r.isClaimed(m, one.claim) {
+		if m != nil && one.claim != nil && !one.claim.isOn(r.record, m) {
 			news[k] = progress{claim: one.claim}
 		}
 		if m == nil || one.err != nil {
@@ -100,14 +100,14 @@ func (r *round) healed(m *modulesv1.Member, one result) {
 	if one.applied.Created {
 		verb = "created again"
 	}
-	r.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(refOf(m)))
+	r.out.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(refOf(m)))
 	if wait := r.memory.fights.heal(one.object.key, strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
 		r.contested(m, wait)
 	}
 }
 
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
-	r.again(wait)
+	r.out.again(wait)
 	message := cmp.Or(r.memory.fights[keyOf(m)].by, "somebody") + " changes it back again and again, so that it is healed less often meanwhile"
 	r.out.Contested = append(r.out.Contested, Problem{refOf(m), message})
 }
@@ -141,14 +141,14 @@ func (r *round) verifiable() bool {
 // it may be the API server alone that is not ready, for all installations at once.
 func (r *round) unseen(now time.Time) bool {
 	switch {
-	case len(r.blind()) == 0:
+	case len(r.blind(r.record.Data.Members)) == 0:
 		r.memory.blindAt = time.Time{}
 		return false
 	case r.memory.blindAt.IsZero():
-		r.memory.blindAt = now.Add(r.interval())
+		r.memory.blindAt = now.Add(r.in.interval())
 	}
 	if left := r.memory.blindAt.Sub(now); left > 0 {
-		r.again(left)
+		r.out.again(left)
 		return false
 	}
 	return true
@@ -169,9 +169,9 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	}
 	only := r.memory.verifying
 	if len(only) == 0 {
-		only = r.blind()
+		only = r.blind(r.record.Data.Members)
 	}
-	r.memory.blindAt = now.Add(r.interval())
+	r.memory.blindAt = now.Add(r.in.interval())
 	known := index(r.record.Data.Members)
 	todo := slices.DeleteFunc(slices.Clone(made.objects), func(o object) bool {
 		m := known[o.key]
@@ -182,9 +182,4 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 		return skip
 	})
 	return true, r.restore(ctx, todo, false)
-}
-
-// interval is the time between two rounds.
-func (r *round) interval() time.Duration {
-	return (&modulesv1.ModuleInstallation{Spec: r.in.Spec}).GetRequeueAfter()
 }

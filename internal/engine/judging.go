@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -26,11 +25,17 @@ const (
 
 // judging finds out how members are, of which nothing is known that still holds.
 type judging struct {
-	*round
+	sight
 
+	client  *cluster.Client
+	clock   clock.PassiveClock
 	checker *health.Checker
+	// checked is what was found before.
+	checked map[key]checked
+	// retry is how soon healthy members that cannot be watched are read again.
+	retry time.Duration
 	// over says why no further member is to be read.
-	over func() error
+	over func(context.Context) error
 }
 
 // judgement is what was found of a member.
@@ -41,16 +46,16 @@ type judgement struct {
 }
 
 // judge reads a member only if its health needs the object, and the watch has another version of it than was judged.
-func (j *judging) judge(ctx context.Context) []judgement {
+func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judgement {
 	var unread []*modulesv1.Member
-	blind := j.blind()
-	for i := range j.record.Data.Members {
-		if m := &j.record.Data.Members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
+	blind := j.blind(members)
+	for i := range members {
+		if m := &members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
 			unread = append(unread, m)
 		}
 	}
 	listed, unread := j.readMany(ctx, unread)
-	return append(listed, each(j.over, unread, func(m *modulesv1.Member) judgement {
+	return append(listed, each(ctx, j.over, unread, func(m *modulesv1.Member) judgement {
 		return j.read(ctx, m)
 	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })...)
 }
@@ -60,7 +65,7 @@ func (j *judging) known(m *modulesv1.Member, blind bool) bool {
 	if !j.checker.NeedsObject(kindOf(m)) {
 		return true
 	}
-	last, judged := j.memory.checked[keyOf(m)]
+	last, judged := j.checked[keyOf(m)]
 	meta, seen := j.state(m)
 	switch {
 	case !judged:
@@ -73,9 +78,9 @@ func (j *judging) known(m *modulesv1.Member, blind bool) bool {
 		// Without a watch there is only time to go by.
 		every := lookAgain
 		if last.status == health.Current {
-			every = j.in.Spec.GetRetryInterval()
+			every = j.retry
 		}
-		return j.engine.clock.Since(last.at) < every
+		return j.clock.Since(last.at) < every
 	case meta == nil:
 		return last.seen == "" && !last.recalled
 	}
@@ -98,9 +103,9 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 		groups[at][m.Name] = m
 	}
 	for at, members := range groups {
-		if len(members) >= many && j.over() == nil {
+		if len(members) >= many && j.over(ctx) == nil {
 			_ = j.client.Objects(ctx, at.gvk, at.namespace, Label+"="+j.id, func(live *unstructured.Unstructured) { // See above.
-				if m := members[live.GetName()]; m != nil && j.over() == nil {
+				if m := members[live.GetName()]; m != nil && j.over(ctx) == nil {
 					found = append(found, j.judged(m, live))
 					delete(members, live.GetName())
 				}
@@ -124,7 +129,7 @@ func (j *judging) read(ctx context.Context, m *modulesv1.Member) judgement {
 
 // judged is the judgement of a member that was read; live is nil where it is not there.
 func (j *judging) judged(m *modulesv1.Member, live *unstructured.Unstructured) judgement {
-	found := checked{at: j.engine.clock.Now(), status: health.InProgress, message: "is missing"}
+	found := checked{at: j.clock.Now(), status: health.InProgress, message: "is missing"}
 	if meta, seen := j.state(m); seen && meta != nil {
 		found.seen = meta.ResourceVersion
 	}
@@ -133,43 +138,4 @@ func (j *judging) judged(m *modulesv1.Member, live *unstructured.Unstructured) j
 		found.status, found.message = j.checker.Check(live)
 	}
 	return judgement{member: m, checked: found}
-}
-
-// judgesBy forgets what was found by other expressions, and takes up what the record says by these.
-func (r *round) judgesBy(expressions string) {
-	sum, mem := sha256.Sum256([]byte(expressions)), r.memory
-	fingerprint := hex.EncodeToString(sum[:8])
-	if mem.judgesBy == fingerprint {
-		return
-	}
-	mem.judgesBy, mem.checked = fingerprint, map[key]checked{}
-	if r.record.Data.JudgedBy != fingerprint {
-		return
-	}
-	for i := range r.record.Data.Members {
-		if m := &r.record.Data.Members[i]; m.HealthyAt != "" {
-			mem.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
-		}
-	}
-}
-
-// noteHealth adds to what is written anyway which versions of members were found healthy, if there is room for it.
-func (r *round) noteHealth(data *modulesv1.InventoryData) {
-	if r.memory.judgesBy == "" {
-		return
-	}
-	data.JudgedBy = r.memory.judgesBy
-	for i := range data.Members {
-		m := &data.Members[i]
-		m.HealthyAt = ""
-		if last := r.memory.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
-			m.HealthyAt = last.got
-		}
-	}
-	if fits(data.Members, data.Health) == nil {
-		return
-	}
-	for i := range data.Members {
-		data.Members[i].HealthyAt = ""
-	}
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"hash/fnv"
 	"sync"
 	"time"
@@ -66,6 +69,7 @@ func (e *Engine) memory(in Installation) *memory {
 	fresh := &memory{
 		uid: in.UID, verifyAt: e.firstVerification(in.UID),
 		progress: map[key]progress{}, unmade: map[key]bool{}, gates: map[key]gate{}, fights: fights{},
+		none: map[countedKind]bool{},
 	}
 	known, loaded := e.memories.LoadOrStore(in.Key(), fresh)
 	mem, _ := known.(*memory)
@@ -102,3 +106,56 @@ func (mem *memory) claims(before, union []modulesv1.Member) {
 
 // isUnmade says that a member was never made, for certain.
 func (mem *memory) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && mem.unmade[keyOf(m)] }
+
+// noteResult remembers what came of an object until it is in the record.
+func (mem *memory) noteResult(one result) {
+	if !errors.Is(one.err, cluster.ErrForbidden) {
+		delete(mem.unmade, one.object.key)
+	}
+	if one.err != nil {
+		return
+	}
+	mem.progress[one.object.key] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
+	if kind, ok := defined(one.object.Unstructured); ok {
+		mem.gates[one.object.key] = gate{refOfObject(one.object.Unstructured), kind}
+	}
+}
+
+// judgeBy forgets what was found by other expressions, and takes up what the record says by these.
+func (mem *memory) judgeBy(expressions string, data *modulesv1.InventoryData) {
+	sum := sha256.Sum256([]byte(expressions))
+	fingerprint := hex.EncodeToString(sum[:8])
+	if mem.judgesBy == fingerprint {
+		return
+	}
+	mem.judgesBy, mem.checked = fingerprint, map[key]checked{}
+	if data.JudgedBy != fingerprint {
+		return
+	}
+	for i := range data.Members {
+		if m := &data.Members[i]; m.HealthyAt != "" {
+			mem.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
+		}
+	}
+}
+
+// noteHealth adds to what is written anyway which versions of members were found healthy, if there is room for it.
+func (mem *memory) noteHealth(data *modulesv1.InventoryData) {
+	if mem.judgesBy == "" {
+		return
+	}
+	data.JudgedBy = mem.judgesBy
+	for i := range data.Members {
+		m := &data.Members[i]
+		m.HealthyAt = ""
+		if last := mem.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
+			m.HealthyAt = last.got
+		}
+	}
+	if fits(data.Members, data.Health) == nil {
+		return
+	}
+	for i := range data.Members {
+		data.Members[i].HealthyAt = ""
+	}
+}

@@ -16,43 +16,43 @@ import (
 // recreate deletes an object that cannot be changed in place, and applies it again, if the spec asks for that. What may
 // hold data, and whatever is not provably this installation's, is not deleted: the answer stays, with the reason. What
 // somebody else makes in its place meanwhile is not forced.
-func (r *round) recreate(ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
+func (t taker) recreate(ctx context.Context, o object, m *modulesv1.Member, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
 	ref := refOfObject(o.Unstructured)
-	live, err := r.client.Get(ctx, ref)
+	live, err := t.client.Get(ctx, ref)
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 	case err != nil:
 		return cluster.Applied{}, err
 	default:
-		if why := r.irreplaceable(live, m); why != "" {
+		if why := t.irreplaceable(live, m); why != "" {
 			return cluster.Applied{}, fmt.Errorf(
 				"%w; spec.force does not delete it, because %s: delete it yourself if that can be lost, or take the change out with a patch in spec.config",
 				answer, why)
 		}
-		if !r.in.Spec.Force && !isForced(o.Unstructured) && !isForced(live) {
+		if !t.force && !isForced(o.Unstructured) && !isForced(live) {
 			return cluster.Applied{}, fmt.Errorf("%w; set spec.force, or the annotation %s: enabled, to have it deleted and made anew", answer, ForceAnnotation)
 		}
 		ref.UID = live.GetUID()
-		gone, err := r.client.Delete(ctx, ref, cluster.DeleteOptions{ResourceVersion: live.GetResourceVersion()})
+		gone, err := t.client.Delete(ctx, ref, live.GetResourceVersion())
 		if err != nil {
 			return cluster.Applied{}, err
 		}
 		if !gone {
-			if _, err := r.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
+			if _, err := t.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
 				return cluster.Applied{}, fmt.Errorf("%w; it is being deleted, to be created again: %w", errGoing, answer)
 			}
 		}
 	}
-	return r.client.Apply(ctx, o.whole, cluster.ApplyOptions{Manager: options.Manager, Only: cluster.Absent()})
+	return t.client.Apply(ctx, o.whole, cluster.ApplyOptions{Manager: options.Manager, Only: cluster.Absent()})
 }
 
 // irreplaceable says why an object is not deleted to be made anew; "" when it may be.
-func (r *round) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
-	known := r.facts(m, live)
+func (t taker) irreplaceable(live *unstructured.Unstructured, m *modulesv1.Member) string {
+	known := t.facts(m, live)
 	switch {
 	case isContainer(known.kind):
 		known.holds = "what is in a " + known.kind.Kind + " would go with it"
-	case slices.ContainsFunc(r.managed(), func(one modulesv1.ManagedResource) bool {
+	case slices.ContainsFunc(t.managed, func(one modulesv1.ManagedResource) bool {
 		return one.Group == known.kind.Group && one.Kind == known.kind.Kind
 	}):
 		known.holds = known.kind.Kind + " is one of the release's managedResources, which are users' data"

@@ -15,8 +15,9 @@ import (
 
 // removal takes members away, or lets go of them.
 type removal struct {
-	*round
+	owner
 
+	client *cluster.Client
 	// orphan says that everything is let go of.
 	orphan bool
 	// going are the members that are to go, by their uid, or by their key where that was not written down.
@@ -24,16 +25,30 @@ type removal struct {
 	unrecorded map[key]*modulesv1.Member
 	// kept are the uids of members that stay: the API server may have an object in more than one group.
 	kept map[string]bool
+	// created is the default configuration; "" while there is none.
+	created types.UID
+	heirs   heirs
+	// isUnmade says that a member was never made, for certain.
+	isUnmade func(*modulesv1.Member) bool
+	// over says why nothing new is to be begun.
+	over func(context.Context) error
 }
 
 // removal is for all members if the installation is to go, and else for those that no release needs.
 func (r *round) removal(ctx context.Context) (*removal, error) {
-	if err := r.findHeirs(ctx); err != nil {
-		return nil, err
+	var err error
+	if r.heirs == nil {
+		if r.heirs, err = findHeirs(ctx, r.engine.parts.Records, r.id); err != nil {
+			return nil, err
+		}
 	}
 	made := &removal{
-		round: r, orphan: r.out.Deletion.Mode == modulesv1.DeletionOrphan, going: map[types.UID]*modulesv1.Member{},
-		unrecorded: map[key]*modulesv1.Member{}, kept: map[string]bool{},
+		owner: r.owner, client: r.client, orphan: r.out.Deletion.Mode == modulesv1.DeletionOrphan,
+		going: map[types.UID]*modulesv1.Member{}, unrecorded: map[key]*modulesv1.Member{}, kept: map[string]bool{},
+		heirs: r.heirs, isUnmade: r.memory.isUnmade, over: r.over,
+	}
+	if created := r.record.Data.DefaultConfigCreated; created != nil {
+		made.created = types.UID(created.UID)
 	}
 	for i := range r.record.Data.Members {
 		switch m := &r.record.Data.Members[i]; {
@@ -46,18 +61,6 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 		}
 	}
 	return made, nil
-}
-
-// removed is what became of a member that is to go.
-type removed struct {
-	member modulesv1.Member
-	fate   fate
-	why    string
-	// heir is who inherited it.
-	heir *modulesv1.Inventory
-	// over says that it need not be remembered any more, and deleted that it was deleted just now.
-	over, deleted bool
-	err           error
 }
 
 // remove removes one member. An object that others change meanwhile is looked at anew, for it may belong to somebody
@@ -83,7 +86,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 	done := removed{member: m}
 	ref, live, err := find(ctx, r.client, refOf(&m))
 	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.memory.isUnmade(&m):
+	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.isUnmade(&m):
 		done.fate, done.over = goes, true
 		return done
 	case errors.Is(err, cluster.ErrNoKind):
@@ -111,7 +114,7 @@ func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
 		}
 		done.over = done.err == nil
 	case done.fate == goes && live.DeletionTimestamp == nil:
-		done.over, done.err = r.client.Delete(ctx, withUID(ref, live.UID), cluster.DeleteOptions{ResourceVersion: live.ResourceVersion})
+		done.over, done.err = r.client.Delete(ctx, withUID(ref, live.UID), live.ResourceVersion)
 		done.deleted = done.err == nil
 	}
 	return done
@@ -131,7 +134,7 @@ func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
 	if meta.Deleting {
 		return &done
 	}
-	done.over, done.err = r.client.Delete(ctx, refOf(&m), cluster.DeleteOptions{ResourceVersion: meta.ResourceVersion})
+	done.over, done.err = r.client.Delete(ctx, refOf(&m), meta.ResourceVersion)
 	if errors.Is(done.err, cluster.ErrChanged) || errors.Is(done.err, cluster.ErrNoKind) {
 		return nil
 	}
@@ -199,7 +202,7 @@ func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error)
 // member's name is no member, and one that will be let go of stays.
 func (r *removal) takes(kind schema.GroupKind) func(*metav1.PartialObjectMetadata) bool {
 	return func(item *metav1.PartialObjectMetadata) bool {
-		if made := r.record.Data.DefaultConfigCreated; made != nil && made.UID != "" && made.UID == string(item.UID) {
+		if r.created != "" && r.created == item.UID {
 			// It is nobody's data unless somebody keeps it.
 			what, _ := configFacts(kind, item).fate()
 			return what == goes
@@ -238,14 +241,10 @@ func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster
 
 // kindIsGone is nil if a kind that is not served has no objects for certain: its CRD is deleted. Else the answer stands.
 func kindIsGone(ctx context.Context, client *cluster.Client, kind schema.GroupKind, answer error) error {
-	found, err := client.Instances(ctx, kind, "", nil)
-	switch {
-	case err != nil:
+	if found, err := client.Instances(ctx, kind, "", nil); err != nil || found.Count == 0 {
 		return err
-	case found.Count > 0:
-		return answer
 	}
-	return nil
+	return answer
 }
 
 func withUID(ref cluster.Ref, uid types.UID) cluster.Ref {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -80,12 +81,29 @@ type object struct {
 	once bool
 }
 
+// renders is what all installations share to render their releases.
+type renders struct {
+	cache   *fetch.Cache
+	builder *build.Builder
+	options Options
+	known   *lru.Cache[string, rendered]
+	// room is the memory that rendered objects take. Whoever waits for it holds a worker.
+	room *fair.Pool
+}
+
 // rendering renders releases in one round of an installation, and shares the room with others' rounds until it is closed.
 type rendering struct {
-	*round
+	*renders
 
-	held   []*fair.Share
-	weight int64 // of what is held
+	in     Installation
+	client *cluster.Client
+	// salt is what the installation's hashes are made with. They say nothing to whoever does not know it, for rendered
+	// objects may hold secrets that can be guessed.
+	salt string
+	// members are those on record.
+	members []modulesv1.Member
+	held    []*fair.Share
+	weight  int64 // of what is held
 }
 
 // aimAt is the aim for a target. It renders unless the digest is known from before.
@@ -95,7 +113,7 @@ func (r *rendering) aimAt(ctx context.Context, target *Target) (*aim, error) {
 		return nil, err
 	}
 	a := &aim{target: target, name: name}
-	if known, ok := r.engine.known.Get(name); ok && known.failure == nil {
+	if known, ok := r.known.Get(name); ok && known.failure == nil {
 		a.rendered = known
 		return a, nil
 	}
@@ -108,24 +126,24 @@ func (r *rendering) objects(ctx context.Context, a *aim) (*render, error) {
 	if a.render != nil {
 		return a.render, nil
 	}
-	began := r.engine.clock.Now()
+	began := r.options.Clock.Now()
 	// Whoever asks for a verification wants to know how it is now.
-	last, _ := r.engine.known.Get(a.name)
+	last, _ := r.known.Get(a.name)
 	if last.failure != nil && began.Before(last.until) && !r.in.Verify {
 		return nil, last.failure
 	}
 	made, err := r.make(ctx, a.target)
-	if r.engine.options.Observer != nil && !errors.Is(err, errBusy) {
-		r.engine.options.Observer.Rendered(r.engine.clock.Now().Sub(began), err)
+	if r.options.Observer != nil && !errors.Is(err, errBusy) {
+		r.options.Observer.Rendered(r.options.Clock.Now().Sub(began), err)
 	}
 	switch {
 	case err == nil && made.unsure:
-		r.engine.known.Remove(a.name)
+		r.known.Remove(a.name)
 	case err == nil:
-		r.engine.known.Add(a.name, made.rendered)
+		r.known.Add(a.name, made.rendered)
 	case lasting(ctx, err):
 		delay := min(max(2*last.delay, firstFailure), lastFailure)
-		r.engine.known.Add(a.name, rendered{failure: err, delay: delay, until: r.engine.clock.Now().Add(delay)})
+		r.known.Add(a.name, rendered{failure: err, delay: delay, until: r.options.Clock.Now().Add(delay)})
 	}
 	if err != nil {
 		return nil, err
@@ -144,7 +162,7 @@ func lasting(ctx context.Context, err error) bool {
 
 func (r *rendering) name(target *Target) (string, error) {
 	raw, err := json.Marshal([]any{
-		r.salt(), r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Spec.Drift, r.in.Variables,
+		r.salt, r.in.Namespace, r.in.Name, target.Artifact.Digest, target.Path, r.in.Spec.Config, r.in.Spec.Drift, r.in.Variables,
 	})
 	if err != nil {
 		return "", failure.At(StageBuild, failure.Stall(modulesv1.BuildFailedReason, err))
@@ -173,7 +191,7 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 	}()
 	request := r.request(target)
 	request.Tree = lease.FS
-	built, err := r.engine.parts.Builder.Build(ctx, request)
+	built, err := r.builder.Build(ctx, request)
 	switch {
 	case errors.Is(err, build.ErrEmpty):
 		return nil, failure.At(StageBuild, failure.Retry(modulesv1.EmptyRenderReason, err))
@@ -192,9 +210,9 @@ func (r *rendering) make(ctx context.Context, target *Target) (made *render, err
 
 // turn waits for room, but not for long: errBusy says that others have it.
 func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
-	limited, cancel := context.WithTimeout(ctx, r.engine.options.RenderPatience)
+	limited, cancel := context.WithTimeout(ctx, r.options.RenderPatience)
 	defer cancel()
-	share, err := r.engine.room.Take(limited, fair.Wish{Namespace: r.in.Namespace, Weight: r.engine.options.RenderBytes / rendersAtOnce, Own: r.weight})
+	share, err := r.room.Take(limited, fair.Wish{Namespace: r.in.Namespace, Weight: r.options.RenderBytes / rendersAtOnce, Own: r.weight})
 	if err != nil && ctx.Err() == nil {
 		err = failure.At(StageBuild, failure.Wait(modulesv1.ProgressingReason, goOn, errBusy))
 	}
@@ -204,7 +222,7 @@ func (r *rendering) turn(ctx context.Context) (*fair.Share, error) {
 func (r *rendering) lease(ctx context.Context, target *Target) (*fetch.Lease, error) {
 	artifact := target.Artifact
 	artifact.Namespace = target.Release.Namespace
-	lease, err := r.engine.parts.Cache.Acquire(ctx, artifact)
+	lease, err := r.cache.Acquire(ctx, artifact)
 	if err == nil {
 		return lease, nil
 	}
@@ -220,7 +238,6 @@ func (r *rendering) close() {
 	for _, share := range r.held {
 		share.Release()
 	}
-	r.held, r.weight = nil, 0
 }
 
 // request is the installation's config as the builder takes it.
@@ -241,32 +258,4 @@ func (r *rendering) request(target *Target) build.Request {
 func rename(reason string, err error) error {
 	found := failure.Of(err)
 	return &failure.Error{Disposition: found.Disposition, Reason: reason, After: found.After, Err: err}
-}
-
-// weigh estimates what objects take in memory, in bytes.
-func weigh(objects []*unstructured.Unstructured) int64 {
-	var sum int64
-	for _, o := range objects {
-		sum += weighValue(o.Object)
-	}
-	return sum
-}
-
-func weighValue(value any) int64 {
-	const word = 16 // of an interface, a string or a header of a collection
-	sum := int64(word)
-	switch v := value.(type) {
-	case string:
-		sum += int64(len(v))
-	case []any:
-		for _, item := range v {
-			sum += weighValue(item)
-		}
-	case map[string]any:
-		sum += 3 * word
-		for name, item := range v {
-			sum += 2*word + int64(len(name)) + weighValue(item)
-		}
-	}
-	return sum
 }

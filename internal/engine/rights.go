@@ -14,7 +14,7 @@ import (
 
 // rights are what was found about the right to count users' data.
 type rights struct {
-	asked   bool
+	// again is when they are asked for once more; zero before the first time.
 	again   time.Time
 	missing []string
 }
@@ -23,8 +23,8 @@ type rights struct {
 // it may not has nobody left to ask. The installation goes on without. What is missing is asked for again.
 func (r *round) askRights(ctx context.Context) {
 	known, now := &r.memory.rights, r.engine.clock.Now()
-	if !known.asked || r.in.Verify || len(known.missing) > 0 && !now.Before(known.again) {
-		*known = rights{asked: true, again: now.Add(r.interval())}
+	if known.again.IsZero() || r.in.Verify || len(known.missing) > 0 && !now.Before(known.again) {
+		*known = rights{again: now.Add(r.in.interval())}
 		if r.mode() == modulesv1.DeletionBlock {
 			known.missing = r.missingRights(ctx)
 		}
@@ -35,7 +35,7 @@ func (r *round) askRights(ctx context.Context) {
 // missingRights are what the identity may not list, sorted. What cannot be found out is asked with the next attempt.
 func (r *round) missingRights(ctx context.Context) (missing []string) {
 	resources := r.dataResources()
-	answers := each(func() error { return r.over(ctx) }, slices.Collect(maps.Keys(resources)),
+	answers := each(ctx, r.over, slices.Collect(maps.Keys(resources)),
 		func(resource schema.GroupResource) string {
 			if may, err := r.client.MayList(ctx, resource, resources[resource]); err != nil || may {
 				return ""
@@ -79,7 +79,7 @@ func (r *round) reviewRights(ctx context.Context) {
 	r.memory.rights = rights{}
 	r.askRights(ctx)
 	if missing := r.out.Uncounted; len(missing) > 0 {
-		r.warn(modulesv1.ForbiddenReason, "%s may not list %s: in mode Block a deletion will not know whether there are users' data, and delete nothing; grant list on them",
+		r.out.warn(modulesv1.ForbiddenReason, "%s may not list %s: in mode Block a deletion will not know whether there are users' data, and delete nothing; grant list on them",
 			r.in.Identity, strings.Join(missing, ", "))
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -35,38 +34,32 @@ var errLate = errors.New("this takes longer than one round; it goes on in the ne
 
 // round is one look at an installation, and what follows from it.
 type round struct {
-	engine *Engine
-	in     Installation
-	// id and manager are the installation's InstallationID and Manager.
-	id, manager string
-	memory      *memory
-	client      *cluster.Client
-	record      *modulesv1.Inventory
-	renders     *rendering
-	out         Outcome
+	owner
+
+	engine  *Engine
+	in      Installation
+	memory  *memory
+	client  *cluster.Client
+	record  *modulesv1.Inventory
+	renders rendering
+	out     Outcome
 
 	// until is when the round begins nothing new any more.
 	until time.Time
 	// aim is the release that the round works for; nil is none.
 	aim *aim
-	// failing says that a member has failed, so that waiting does not help it.
-	failing bool
 	// kept is the release on record, once it was asked for.
 	kept *aim
-	// held is why the round does not get on to what is wanted: its error, once what can be done all the same is done.
+	// held is why the round begins no new attempt: its error, once what can be done all the same is done.
 	held error
-	// stopped says that no new attempt is begun in this round.
-	stopped bool
-	// heirs are who claims members, by the objects' uids, once that was asked: a claim may be left on record after its object.
-	heirs map[types.UID]*modulesv1.Inventory
+	// heirs are who claims members, once that was asked.
+	heirs heirs
 	// homeless says that the installation's namespace is being deleted.
 	homeless bool
 	// removed are members that are gone, or were let go of, and still in the record.
 	removed map[key]fate
 	// deprived says that the round lacked rights for a deletion.
 	deprived bool
-	// unentitled says that a deletion lets go of everything, because nobody may look for users' data any more.
-	unentitled bool
 	// did are the names of the actions that were begun.
 	did map[string]bool
 }
@@ -76,10 +69,12 @@ func (e *Engine) round(in Installation) (made *round, end func()) {
 	mem := e.memory(in)
 	mem.mu.Lock()
 	made = &round{
-		engine: e, in: in, id: InstallationID(in.Name, in.Namespace), manager: Manager(in.UID), memory: mem,
-		until: e.clock.Now().Add(budget), did: map[string]bool{}, removed: map[key]fate{},
+		owner: owner{
+			sight: sight{e.parts.Watcher, in.Identity, in.Key(), InstallationID(in.Name, in.Namespace), Manager(in.UID)},
+			name:  in.Name, namespace: in.Namespace, policy: in.Spec.GetAdopt(),
+		},
+		engine: e, in: in, memory: mem, until: e.clock.Now().Add(budget), did: map[string]bool{}, removed: map[key]fate{},
 	}
-	made.renders = &rendering{round: made}
 	return made, func() {
 		made.renders.close()
 		mem.mu.Unlock()
@@ -114,7 +109,7 @@ func (r *round) run(ctx context.Context) error {
 			return cmp.Or(err, r.held)
 		}
 	}
-	r.again(time.Second)
+	r.out.again(time.Second)
 	return r.held
 }
 
@@ -148,6 +143,7 @@ func (r *round) open(ctx context.Context) error {
 	if err != nil {
 		return failure.At(StageApply, failure.Retry(modulesv1.FailedReason, err))
 	}
+	r.renders = rendering{renders: &r.engine.renders, in: r.in, client: r.client, salt: r.salt(), members: r.members()}
 	return nil
 }
 
@@ -159,8 +155,7 @@ func (r *round) members() []modulesv1.Member {
 	return r.record.Data.Members
 }
 
-// salt is what the installation's hashes are made with: that on record, or the one that is going to be. They say nothing
-// to whoever does not know it, for rendered objects may hold secrets that can be guessed.
+// salt is that on record, or the one that is going to be.
 func (r *round) salt() string {
 	switch {
 	case r.record != nil && r.record.Data.Salt != "":
@@ -186,9 +181,9 @@ func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) er
 			Data:       modulesv1.InventoryData{InstallationUID: r.in.UID},
 		}
 	}
-	next.Data.Salt = r.salt()
+	next.Data.Salt = r.renders.salt
 	change(next)
-	r.noteHealth(&next.Data)
+	r.memory.noteHealth(&next.Data)
 	if r.in.Choice != nil {
 		next.Data.Choice = r.in.Choice.DeepCopy()
 	}
@@ -197,26 +192,6 @@ func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) er
 	}
 	r.record = next
 	return nil
-}
-
-// again asks for another round in the given time, or sooner if somebody else asked for that.
-func (r *round) again(after time.Duration) {
-	if r.out.Again == 0 || after < r.out.Again {
-		r.out.Again = after
-	}
-}
-
-func (r *round) note(reason, format string, args ...any) {
-	r.out.Notes = append(r.out.Notes, Note{Reason: reason, Message: bounded(fmt.Sprintf(format, args...))})
-}
-
-func (r *round) warn(reason, format string, args ...any) {
-	r.note(reason, format, args...)
-	r.out.Notes[len(r.out.Notes)-1].Warning = true
-}
-
-func (r *round) waitFor(ref cluster.Ref, message string) {
-	r.out.Waiting = append(r.out.Waiting, Problem{Ref: ref, Message: message})
 }
 
 // conclude fills in what the record says.
@@ -260,13 +235,13 @@ func late(stage failure.Stage) error {
 }
 
 // each does something for every item, some at a time, or skips it once it is over; the results are in the items' order.
-func each[T, R any](over func() error, items []T, do func(T) R, skipped func(T, error) R) []R {
+func each[T, R any](ctx context.Context, over func(context.Context) error, items []T, do func(T) R, skipped func(T, error) R) []R {
 	results := make([]R, len(items))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, item := range items {
 		group.Go(func() error {
-			if err := over(); err != nil {
+			if err := over(ctx); err != nil {
 				results[i] = skipped(item, err)
 			} else {
 				results[i] = do(item)

@@ -23,17 +23,14 @@ const (
 	ForceAnnotation = "modules.sluice.dev/force"
 )
 
-// The values of SSAAnnotation.
-const (
-	ssaIgnore       = cluster.SSAIgnore
-	ssaIfNotPresent = "IfNotPresent"
-)
+// ssaIfNotPresent is the value of SSAAnnotation beside cluster.SSAIgnore.
+const ssaIfNotPresent = "IfNotPresent"
 
 // annotated checks an object's annotations, and says how it is applied.
 func annotated(o *unstructured.Unstructured) (ssa string, err error) {
 	ssa, force := o.GetAnnotations()[SSAAnnotation], o.GetAnnotations()[ForceAnnotation]
-	if !slices.Contains([]string{"", ssaIgnore, ssaIfNotPresent}, ssa) {
-		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be %s or %s", describe(refOfObject(o)), SSAAnnotation, ssa, ssaIgnore, ssaIfNotPresent)
+	if !slices.Contains([]string{"", cluster.SSAIgnore, ssaIfNotPresent}, ssa) {
+		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be %s or %s", describe(refOfObject(o)), SSAAnnotation, ssa, cluster.SSAIgnore, ssaIfNotPresent)
 	}
 	if !slices.Contains([]string{"", "enabled", "disabled"}, force) {
 		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be enabled or disabled", describe(refOfObject(o)), ForceAnnotation, force)
@@ -68,7 +65,7 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 	}
 	err := joined(StageApply, modulesv1.ApplyFailedReason, failed)
 	if len(released) > 0 {
-		r.note(modulesv1.OrphanedReason, "let go of %s: the release says %s: %s", some(released), SSAAnnotation, ssaIgnore)
+		r.out.note(modulesv1.OrphanedReason, "let go of %s: the release says %s: %s", some(released), SSAAnnotation, cluster.SSAIgnore)
 		err = errors.Join(err, r.save(ctx, r.shrink))
 	}
 	return err

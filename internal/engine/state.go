@@ -25,7 +25,7 @@ func (r *round) choose(ctx context.Context) action {
 	switch {
 	case r.aim == nil && r.record == nil:
 		return action{}
-	case r.aim != nil && !r.under(r.aim) && !r.stopped:
+	case r.aim != nil && !r.under(r.aim) && r.held == nil:
 		return action{"claim", r.claim}
 	case r.record == nil:
 		return action{}
@@ -59,7 +59,7 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 	switch {
 	case attempt == nil && mine && !r.did["relabel"]:
 		return action{"relabel", r.relabel}
-	case attempt == nil && mine && !r.stopped && r.out.Healthy && (r.prunable() || r.owesDefaultConfig()):
+	case attempt == nil && mine && r.held == nil && r.out.Healthy && (r.prunable() || r.owesDefaultConfig()):
 		// The spec or the template has changed its mind about what goes, or about the default configuration.
 		return action{"claim", r.claim}
 	case attempt == nil || !mine || !r.out.Healthy:
@@ -87,10 +87,9 @@ func (r *round) takeAim(ctx context.Context) error {
 		return err
 	case errors.Is(err, errBusy):
 		// Nothing is wrong with what is installed, and it is looked at before long.
-		r.stopped = true
-		r.again(goOn)
+		r.out.again(goOn)
 	default:
-		r.held, r.stopped = err, true
+		r.held = err
 		r.aim = r.current(ctx, r.under) // Its attempt can go on.
 	}
 	return nil

@@ -20,16 +20,25 @@ import (
 const maxTries = 5
 
 // taker applies objects, one at a time, and takes over what others have of them, as far as that is allowed.
-type taker struct{ *round }
+type taker struct {
+	owner
+
+	client  *cluster.Client
+	records Records
+	// force is spec.force, and managed are the kinds whose objects are users' data.
+	force   bool
+	managed []modulesv1.ManagedResource
+}
+
+func (r *round) taker() taker {
+	return taker{r.owner, r.client, r.engine.parts.Records, r.in.Spec.Force, r.managed()}
+}
 
 // apply applies an object: what is on record in that one life of its name, and anything else only if nothing is there.
 // It does so without force first, so that it is known whom something is taken from. An object that changed between two
 // requests is asked for anew, for it may belong to somebody else by now.
 func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
 	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(o, m)}
-	if m != nil {
-		options.Before = cluster.Applied{UID: types.UID(m.UID), Fingerprint: m.Fingerprint}
-	}
 	done := result{object: o}
 	if meta := t.seen(m); meta != nil && meta.Ignored {
 		done.left = true
@@ -101,7 +110,7 @@ func (t taker) yield(ctx context.Context, o object, applied cluster.Applied) (cl
 		return applied, nil
 	}
 	yielded, err := t.client.Manage(ctx, ref, versionOf(live), cluster.Management{Entries: entries, Manager: t.manager})
-	yielded.Created, yielded.Made, yielded.Changed = applied.Created, applied.Made, true
+	yielded.Created, yielded.Made = applied.Created, applied.Made
 	return yielded, err
 }
 
@@ -179,7 +188,7 @@ func (t taker) insist(ctx context.Context, done *result, m *modulesv1.Member, co
 
 // seen is what the watch has of a member as it is on record; nil when it has nothing.
 func (t taker) seen(m *modulesv1.Member) *watch.Meta {
-	if meta := t.round.seen(m); meta != nil && !m.Claimed && string(meta.UID) == m.UID {
+	if meta := t.owner.seen(m); meta != nil && !m.Claimed && string(meta.UID) == m.UID {
 		return meta
 	}
 	return nil
@@ -211,10 +220,10 @@ func (t taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict 
 		return right{made: recorded && !m.Adopted, notes: taken(conflict)}, nil
 	case label == t.id && hasManager(live, ManagerPrefix):
 		return right{heirs: isBequeathed, made: isMade(live), notes: taken(conflict)}, nil
-	case t.in.Spec.GetAdopt() == modulesv1.AdoptNever:
+	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was there before, and spec.adopt is Never: it %w; remove it, or set spec.adopt to IfUnowned", describe(ref), errManaged)
 	}
-	if who := managedBy(live); who != "" && t.in.Spec.GetAdopt() != modulesv1.AdoptAlways {
+	if who := managedBy(live); who != "" && t.policy != modulesv1.AdoptAlways {
 		return right{}, fmt.Errorf("%s is managed by %s: it %w; take it out of there, leave it out with a patch in spec.config, or set spec.adopt to Always",
 			describe(ref), who, errManaged)
 	}
@@ -241,7 +250,7 @@ func (t taker) inherit(ctx context.Context, o object, live *metav1.PartialObject
 		entries = yielded
 	}
 	applied, err := t.client.Manage(ctx, refOfObject(o.Unstructured), versionOf(live), cluster.Management{
-		Entries: entries, Labels: labelsOf(t.in.Name, t.in.Namespace), Manager: t.manager,
+		Entries: entries, Labels: labelsOf(t.name, t.namespace), Manager: t.manager,
 	})
 	return applied.Version(), err
 }

@@ -12,14 +12,15 @@ import (
 
 // wait judges the health of all members. It never waits itself: what is not healthy is told, and heard of by the watch.
 func (r *round) wait(ctx context.Context) (bool, error) {
-	if err := r.judge(ctx); err != nil {
+	failing, err := r.judge(ctx)
+	if err != nil {
 		return false, err
 	}
-	return r.out.Healthy, r.verdict()
+	return r.out.Healthy, r.verdict(failing)
 }
 
-// verdict says whether time is up for what is not healthy. What has failed is told at once, and watched all the same.
-func (r *round) verdict() error {
+// verdict says whether time is up for what is not healthy. That some are failing is told at once, and watched all the same.
+func (r *round) verdict(failing bool) error {
 	now := r.engine.clock.Now()
 	if r.out.Healthy {
 		r.memory.unhealthySince = time.Time{}
@@ -33,8 +34,8 @@ func (r *round) verdict() error {
 		r.memory.unhealthySince = now
 	}
 	left := since.Add(r.in.Spec.GetTimeout()).Sub(now)
-	if left > 0 && !r.failing {
-		r.again(left)
+	if left > 0 && !failing {
+		r.out.again(left)
 		return nil
 	}
 	lines := make([]memberError, 0, len(r.out.Waiting))
@@ -44,21 +45,24 @@ func (r *round) verdict() error {
 	return joined(StageHealth, modulesv1.HealthCheckFailedReason, lines)
 }
 
-// judge fills in Healthy and Waiting.
-func (r *round) judge(ctx context.Context) error {
+// judge fills in Healthy and Waiting, and says whether a member has failed, so that waiting does not help it.
+func (r *round) judge(ctx context.Context) (failing bool, err error) {
 	checker, err := r.judges()
 	if err != nil {
-		return err
+		return false, err
 	}
 	spent := &health.Budget{}
-	judging := &judging{round: r, checker: checker.Within(spent), over: func() error {
-		if spent.Spent() >= r.engine.options.HealthCost {
-			return errLate
-		}
-		return r.over(ctx)
-	}}
+	judging := &judging{
+		sight: r.sight, client: r.client, clock: r.engine.clock, checker: checker.Within(spent), checked: r.memory.checked,
+		retry: r.in.Spec.GetRetryInterval(), over: func(ctx context.Context) error {
+			if spent.Spent() >= r.engine.options.HealthCost {
+				return errLate
+			}
+			return r.over(ctx)
+		},
+	}
 	var failed []memberError
-	for _, one := range judging.judge(ctx) {
+	for _, one := range judging.judge(ctx, r.members()) {
 		if one.err != nil {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 			continue
@@ -66,10 +70,9 @@ func (r *round) judge(ctx context.Context) error {
 		r.memory.checked[keyOf(one.member)] = one.checked
 	}
 	if err := joined(StageHealth, modulesv1.HealthCheckFailedReason, failed); err != nil {
-		return err
+		return false, err
 	}
-	r.report(checker)
-	return nil
+	return r.report(checker), nil
 }
 
 // judges is the checker for the expressions of the release on record.
@@ -83,8 +86,8 @@ func (r *round) judges() (*health.Checker, error) {
 		target = r.in.Target
 	}
 	if target == nil || len(target.Health) == 0 {
-		r.judgesBy("")
-		return r.engine.conventions, nil
+		r.memory.judgeBy("", &r.record.Data)
+		return &health.Checker{}, nil
 	}
 	expressions := make([]health.Expression, 0, len(target.Health))
 	for _, one := range target.Health {
@@ -94,13 +97,13 @@ func (r *round) judges() (*health.Checker, error) {
 	if err != nil {
 		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
-	r.judgesBy(fmt.Sprintf("%q", expressions))
+	r.memory.judgeBy(fmt.Sprintf("%q", expressions), &r.record.Data)
 	return checker, nil
 }
 
 // report tells what is not healthy. A member whose kind has no health to speak of is healthy if it is there.
-func (r *round) report(checker *health.Checker) {
-	r.out.Waiting, r.failing = nil, false
+func (r *round) report(checker *health.Checker) (failing bool) {
+	r.out.Waiting = nil
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
 		if !wanted(m) || r.gone(m) {
@@ -110,9 +113,9 @@ func (r *round) report(checker *health.Checker) {
 			meta, seen := r.state(m)
 			switch {
 			case seen && meta == nil:
-				r.waitFor(refOf(m), "is missing")
+				r.out.waitFor(refOf(m), "is missing")
 			case seen && meta.Deleting:
-				r.waitFor(refOf(m), "is being deleted")
+				r.out.waitFor(refOf(m), "is being deleted")
 			}
 			continue
 		}
@@ -120,13 +123,14 @@ func (r *round) report(checker *health.Checker) {
 		if last.status == health.Current {
 			continue
 		}
-		r.failing = r.failing || last.status == health.Failed
-		r.waitFor(refOf(m), last.message)
+		failing = failing || last.status == health.Failed
+		r.out.waitFor(refOf(m), last.message)
 		if _, seen := r.state(m); !seen {
-			r.again(lookAgain)
+			r.out.again(lookAgain)
 		}
 	}
 	r.out.Healthy = len(r.out.Waiting) == 0
+	return failing
 }
 
 // hold watches the members and tells how they are: the installation is paused, or its release cannot be got.
@@ -134,7 +138,7 @@ func (r *round) hold(ctx context.Context) (bool, error) {
 	if r.record == nil {
 		return false, nil
 	}
-	r.watch() //nolint:contextcheck // Watches outlive the round that asks for them.
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	paused := r.in.Spec.GetManagement() == modulesv1.ManagementPaused
 	for i := range r.record.Data.Members {
 		m := &r.record.Data.Members[i]
@@ -142,9 +146,9 @@ func (r *round) hold(ctx context.Context) (bool, error) {
 			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Message: "is not as it was applied"})
 		}
 	}
-	err := r.judge(ctx)
+	failing, err := r.judge(ctx)
 	if err == nil && !paused && r.held == nil {
-		err = r.verdict()
+		err = r.verdict(failing)
 	}
 	return false, err
 }

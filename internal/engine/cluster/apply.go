@@ -22,8 +22,6 @@ type ApplyOptions struct {
 	// Only is the one life and version of the object that may be written; any other is ErrChanged, and so is none at
 	// all where a UID is given. Zero means whatever is there.
 	Only Version
-	// Before is what is known of the object now; zero when nothing is. Only Applied.Changed depends on it.
-	Before Applied
 }
 
 // Version is an object in one of its versions. With a UID alone it is any version of that life of the name.
@@ -46,8 +44,6 @@ type Applied struct {
 	Created bool
 	// Made says that the object was created by an apply of the manager, now or before; see MadeBy.
 	Made bool
-	// Changed is false only where Before proves that nothing changed.
-	Changed bool
 	// Deleting says that the object is being deleted, and will go whatever is applied to it.
 	Deleting bool
 	// Strays are the object's managers as they should be, where kubectl has put items into lists of the object: see
@@ -75,7 +71,6 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	applied.Created = status == http.StatusCreated
 	applied.Made = applied.Made || applied.Created
 	applied.Strays = Reclaim(answer.ManagedFields, options.Manager, object, ByKubectl)
-	applied.Changed = applied.Created || !applied.same(options.Before)
 	return applied, nil
 }
 
@@ -94,7 +89,7 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 		return Applied{}, err
 	}
 	applied := appliedOf(answer, manager)
-	applied.Created, applied.Made, applied.Changed = true, true, true
+	applied.Created, applied.Made = true, true
 	return applied, nil
 }
 
@@ -124,14 +119,4 @@ func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
 		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
 		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil, Kept: KeptBy(answer) != "",
 	}
-}
-
-// same says whether nothing of ours changed: an equal version proves it; another version may be due to a status, which
-// moves neither the generation nor the fingerprint.
-func (a Applied) same(before Applied) bool {
-	if a.UID != before.UID || a.Fingerprint == "" {
-		return false
-	}
-	return a.ResourceVersion == before.ResourceVersion ||
-		a.Fingerprint == before.Fingerprint && a.Generation == before.Generation
 }

@@ -23,14 +23,14 @@ func TestApplyIsOneCallAndSaysWhatItDid(t *testing.T) {
 	count.wantCalls(t, one, func() {
 		created = apply(t, client, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager})
 	})
-	if !created.Created || !created.Changed || created.UID == "" || created.ResourceVersion == "" || created.Fingerprint == "" {
+	if !created.Created || created.UID == "" || created.ResourceVersion == "" || created.Fingerprint == "" {
 		t.Errorf("a new object: %+v", created)
 	}
 	count.wantCalls(t, one, func() {
-		same = apply(t, client, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager, Before: created})
+		same = apply(t, client, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager})
 	})
 	want := created
-	want.Created, want.Changed = false, false
+	want.Created = false
 	if diff := cmp.Diff(want, same); diff != "" {
 		t.Errorf("nothing changed (-want +got):\n%s", diff)
 	}
@@ -39,13 +39,10 @@ func TestApplyIsOneCallAndSaysWhatItDid(t *testing.T) {
 		t.Fatal(err)
 	}
 	count.wantCalls(t, one, func() {
-		changed = apply(t, client, edited, cluster.ApplyOptions{Manager: manager, Before: created})
+		changed = apply(t, client, edited, cluster.ApplyOptions{Manager: manager})
 	})
-	if changed.Created || !changed.Changed || changed.UID != created.UID || changed.Fingerprint == created.Fingerprint {
+	if changed.Created || changed.UID != created.UID || changed.Fingerprint == created.Fingerprint {
 		t.Errorf("a changed object: %+v", changed)
-	}
-	if unknown := apply(t, client, edited, cluster.ApplyOptions{Manager: manager}); !unknown.Changed {
-		t.Errorf("nothing was known before, so nothing is proved: %+v", unknown)
 	}
 }
 
@@ -60,8 +57,8 @@ func TestStatusIsNoChange(t *testing.T) {
 	if err := env.Client.Status().Patch(t.Context(), live, client.RawPatch(types.MergePatchType, body)); err != nil {
 		t.Fatal(err)
 	}
-	after := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager, Before: before})
-	if after.Changed || after.ResourceVersion == before.ResourceVersion {
+	after := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager})
+	if after.Fingerprint != before.Fingerprint || after.Generation != before.Generation || after.ResourceVersion == before.ResourceVersion {
 		t.Errorf("another resourceVersion that is due to a status counts as a change: before %+v, after %+v", before, after)
 	}
 }
@@ -72,7 +69,7 @@ func TestConflictNamesFieldsAndManagers(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	apply(t, subject, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager})
 	theirs := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: subject, namespace: %s}, data: {key: "2"}}`, namespace)
-	apply(t, subject, theirs, cluster.ApplyOptions{Manager: "kubectl", Force: true})
+	taken := apply(t, subject, theirs, cluster.ApplyOptions{Manager: "kubectl", Force: true})
 
 	_, err := subject.Apply(t.Context(), configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager})
 	var conflict *cluster.ConflictError
@@ -85,7 +82,7 @@ func TestConflictNamesFieldsAndManagers(t *testing.T) {
 	wantWords(t, err, "apply ConfigMap "+namespace+"/subject: other managers hold .data.key (\"kubectl\")")
 
 	healed := apply(t, subject, configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager, Force: true})
-	if !healed.Changed {
+	if healed.ResourceVersion == taken.ResourceVersion {
 		t.Errorf("a forced apply that takes a field back is a change: %+v", healed)
 	}
 }
@@ -129,7 +126,7 @@ func TestApplyPinnedToAnotherLife(t *testing.T) {
 		t.Errorf("only a stale version: want ErrChanged, got %v", err)
 	}
 	stale.Only.ResourceVersion = applied.ResourceVersion
-	if changed := apply(t, subject, plain, stale); !changed.Changed || plain.GetUID() != "" {
+	if changed := apply(t, subject, plain, stale); changed.ResourceVersion == applied.ResourceVersion || plain.GetUID() != "" {
 		t.Errorf("only the present version: %+v; the object given: %v", changed, plain)
 	}
 }
@@ -305,7 +302,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref.UID = live.UID
-	if gone, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{}); gone || err != nil {
+	if gone, err := subject.Delete(t.Context(), ref, ""); gone || err != nil {
 		t.Fatalf("delete the namespace: gone %t, %v", gone, err)
 	}
 	_, err = subject.Apply(t.Context(), configMap(t, namespace, "me", "1"), cluster.ApplyOptions{Manager: manager})

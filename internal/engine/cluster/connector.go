@@ -76,9 +76,7 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.PassiveClock](o.Clock, clock.RealClock{})
 	o.Clients = cmp.Or(o.Clients, 1024)
 	o.RefreshEvery = cmp.Or(o.RefreshEvery, 5*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)

@@ -8,22 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeleteOptions say how an object is deleted.
-type DeleteOptions struct {
-	// ResourceVersion is the only version that may be deleted; "" means any of the same uid.
-	ResourceVersion string
-	// Propagation is what becomes of dependents; "" means in the background.
-	Propagation metav1.DeletionPropagation
-}
-
-// Delete deletes the object of the reference's uid, which is required, in one call. Gone says that it is no longer
+// Delete deletes the object of the reference's uid, which is required, in one call, and its dependents in the background.
+// The version is the only resourceVersion that may be deleted; "" means any of the same uid. Gone says that it is no longer
 // there; false without an error means that it is being deleted and waits for finalizers or dependents. An object with
 // another uid or version is ErrChanged. An object whose kind has been deleted is gone too.
-func (c *Client) Delete(ctx context.Context, ref Ref, options DeleteOptions) (gone bool, err error) {
+func (c *Client) Delete(ctx context.Context, ref Ref, version string) (gone bool, err error) {
 	if ref.UID == "" {
 		return false, c.invalid("delete", ref, "no uid is given, so that it could be somebody else's object")
 	}
-	answer, err := c.delete(ctx, ref, options)
+	answer, err := c.delete(ctx, ref, version)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return true, nil
@@ -39,21 +32,18 @@ func (c *Client) Delete(ctx context.Context, ref Ref, options DeleteOptions) (go
 	return answer.Kind == "Status", nil
 }
 
-func (c *Client) delete(ctx context.Context, ref Ref, options DeleteOptions) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) delete(ctx context.Context, ref Ref, version string) (*metav1.PartialObjectMetadata, error) {
 	segments, err := c.segments("delete", ref)
 	if err != nil {
 		return nil, err
 	}
-	if options.Propagation == "" {
-		options.Propagation = metav1.DeletePropagationBackground
-	}
 	body := metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		PropagationPolicy: &options.Propagation,
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
 		Preconditions:     &metav1.Preconditions{UID: &ref.UID},
 	}
-	if options.ResourceVersion != "" {
-		body.Preconditions.ResourceVersion = &options.ResourceVersion
+	if version != "" {
+		body.Preconditions.ResourceVersion = &version
 	}
 	request := c.rest.Delete().AbsPath(segments...).SetHeader("Content-Type", runtime.ContentTypeJSON)
 	answer, _, err := c.send(ctx, "delete", ref, request, body)

@@ -23,20 +23,20 @@ func TestDeleteIsOneCallForOneLife(t *testing.T) {
 	cases := []struct {
 		reason  string
 		ref     cluster.Ref
-		options cluster.DeleteOptions
+		version string
 		want    error
 		gone    bool
 		calls   map[string]int
 	}{
-		{"without a uid it could be somebody else's", nameless, cluster.DeleteOptions{}, cluster.ErrInvalid, false, map[string]int{}},
-		{"another life of the name", stranger, cluster.DeleteOptions{}, cluster.ErrChanged, false, map[string]int{"delete": 1}},
-		{"another version", ref, cluster.DeleteOptions{ResourceVersion: "1"}, cluster.ErrChanged, false, map[string]int{"delete": 1}},
-		{"the very object", ref, cluster.DeleteOptions{ResourceVersion: applied.ResourceVersion}, nil, true, map[string]int{"delete": 1}},
-		{"it is gone already", ref, cluster.DeleteOptions{}, nil, true, map[string]int{"delete": 1}},
+		{"without a uid it could be somebody else's", nameless, "", cluster.ErrInvalid, false, map[string]int{}},
+		{"another life of the name", stranger, "", cluster.ErrChanged, false, map[string]int{"delete": 1}},
+		{"another version", ref, "1", cluster.ErrChanged, false, map[string]int{"delete": 1}},
+		{"the very object", ref, applied.ResourceVersion, nil, true, map[string]int{"delete": 1}},
+		{"it is gone already", ref, "", nil, true, map[string]int{"delete": 1}},
 	}
 	for _, tc := range cases {
 		count.wantCalls(t, tc.calls, func() {
-			gone, err := subject.Delete(t.Context(), tc.ref, tc.options)
+			gone, err := subject.Delete(t.Context(), tc.ref, tc.version)
 			if gone != tc.gone || !errors.Is(err, tc.want) {
 				t.Errorf("%s: gone %t, %v; want gone %t, %v", tc.reason, gone, err, tc.gone, tc.want)
 			}
@@ -51,7 +51,7 @@ func TestDeleteWaitsForFinalizers(t *testing.T) {
 	manifest.SetFinalizers([]string{"example.com/hold"})
 	ref := refTo(manifest, apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager}))
 	for range 2 {
-		if gone, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{Propagation: metav1.DeletePropagationForeground}); gone || err != nil {
+		if gone, err := subject.Delete(t.Context(), ref, ""); gone || err != nil {
 			t.Errorf("want it held, got gone %t, %v", gone, err)
 		}
 	}

@@ -67,7 +67,7 @@ func undefine(t *testing.T, subject *cluster.Client, definition *unstructured.Un
 		t.Fatal(err)
 	}
 	ref.UID = live.UID
-	if _, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{}); err != nil {
+	if _, err := subject.Delete(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, "the CRD goes", func(ctx context.Context) (bool, string) {

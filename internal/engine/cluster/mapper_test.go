@@ -94,7 +94,7 @@ func TestKindAppearsAndGoes(t *testing.T) {
 		return nil
 	})
 	ref := cluster.Ref{GVK: thing.GroupVersionKind(), Namespace: namespace, Name: "one", UID: live.UID}
-	if gone, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{}); err != nil || !gone {
+	if gone, err := subject.Delete(t.Context(), ref, ""); err != nil || !gone {
 		t.Errorf("an object whose kind is deleted: gone %t, %v", gone, err)
 	}
 }

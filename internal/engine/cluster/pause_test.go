@@ -36,7 +36,7 @@ func TestNobodySleepsForAWebhook(t *testing.T) {
 		"get":      func() error { _, err := subject.Get(t.Context(), ref); return err },
 		"metadata": func() error { _, err := subject.Metadata(t.Context(), ref); return err },
 		"list":     func() error { _, err := subject.List(t.Context(), configMaps, "default", ""); return err },
-		"delete":   func() error { _, err := subject.Delete(t.Context(), ref, cluster.DeleteOptions{}); return err },
+		"delete":   func() error { _, err := subject.Delete(t.Context(), ref, ""); return err },
 	} {
 		answer, ok := errors.AsType[*cluster.AnswerError](call())
 		if !ok || answer.After != time.Hour {

@@ -20,23 +20,16 @@ func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manag
 		stripped[label] = nil
 	}
 	metadata := map[string]any{"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(), "labels": stripped}
-	if fields := live.GetManagedFields(); slices.ContainsFunc(fields, byManager(manager)) {
-		metadata["managedFields"] = without(fields, manager)
+	fields := live.GetManagedFields()
+	others := slices.DeleteFunc(slices.Clone(fields), func(one Entry) bool { return one.Manager == manager })
+	if len(others) < len(fields) {
+		// The API server takes an empty list for a client that knows nothing of the field, and a list of one empty entry
+		// for the wish to have none.
+		if len(others) == 0 {
+			others = []Entry{{}}
+		}
+		metadata["managedFields"] = others
 	}
 	_, err := c.patchMetadata(ctx, "release", ref, metadata, "")
 	return err
-}
-
-// without are the entries of others. The API server takes an empty list for a client that knows nothing of the field,
-// and a list of one empty entry for the wish to have none.
-func without(fields []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
-	others := slices.DeleteFunc(slices.Clone(fields), byManager(manager))
-	if len(others) == 0 {
-		return []metav1.ManagedFieldsEntry{{}}
-	}
-	return others
-}
-
-func byManager(manager string) func(metav1.ManagedFieldsEntry) bool {
-	return func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager }
 }

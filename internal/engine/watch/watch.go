@@ -131,14 +131,10 @@ func (o *Options) setDefaults() {
 	if o.Notify == nil {
 		o.Notify = func(string, cluster.Ref, Event) {}
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
+	o.Spare = cmp.Or(o.Spare, 20_000)
 	if o.Subjects <= 0 {
 		o.Subjects = 256
-	}
-	if o.Spare == 0 {
-		o.Spare = 20_000
 	}
 }
 

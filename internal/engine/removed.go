@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+)
+
+// removed is what became of a member that is to go.
+type removed struct {
+	member modulesv1.Member
+	fate   fate
+	why    string
+	// heir is who inherited it.
+	heir *modulesv1.Inventory
+	// over says that it need not be remembered any more, and deleted that it was deleted just now.
+	over, deleted bool
+	err           error
+}
+
+// removeStage removes the members of the last stage, or lets go of all. It says whether the stage before may follow.
+func (r *round) removeStage(ctx context.Context, stage failure.Stage, reason string, members []modulesv1.Member) (bool, error) {
+	removal, err := r.removal(ctx)
+	if err != nil {
+		return false, failure.At(stage, failure.Retry(reason, err))
+	}
+	last := 0
+	for i := range members {
+		last = max(last, cluster.Stage(kindOf(&members[i])))
+	}
+	members = slices.DeleteFunc(slices.Clone(members), func(m modulesv1.Member) bool {
+		return !removal.orphan && cluster.Stage(kindOf(&m)) != last
+	})
+	slices.SortFunc(members, func(a, b modulesv1.Member) int { return cmp.Compare(a.Name, b.Name) })
+	return r.settle(ctx, stage, reason, removal.removeAll(ctx, members))
+}
+
+// removeAll removes the members, in parallel.
+func (r *removal) removeAll(ctx context.Context, members []modulesv1.Member) []removed {
+	return each(ctx, r.over, members,
+		func(m modulesv1.Member) removed { return r.remove(ctx, m) },
+		func(m modulesv1.Member, err error) removed { return removed{member: m, err: err} })
+}
+
+// settle forgets the members that are gone or let go of, and tells what became of all.
+func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, all []removed) (bool, error) {
+	told := farewells{let: map[string][]string{}}
+	var failed, kept []memberError
+	waiting := false
+	for _, one := range all {
+		ref := refOf(&one.member)
+		if one.deleted {
+			told.deleted = append(told.deleted, describe(ref))
+		}
+		switch {
+		case r.isOutOfReach(one.err) && r.lapsed():
+			told.labelled, told.forbidden, r.deprived = append(told.labelled, describe(ref)), one.err, true
+			r.removed[keyOf(&one.member)] = letGo
+		case one.err != nil:
+			failed = append(failed, memberError{ref, r.withoutRights(one.err)})
+		case one.fate == held:
+			kept = append(kept, memberError{ref, stays(ref, one.why)})
+		case !one.over:
+			waiting = true
+			r.out.waitFor(ref, "is being deleted")
+			r.out.again(r.goingAgain(&one.member))
+		default:
+			r.removed[keyOf(&one.member)] = one.fate
+			if one.fate == inherited {
+				r.out.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), one.heir.Namespace, one.heir.Name)
+			}
+			if one.fate == letGo {
+				told.let[one.why] = append(told.let[one.why], describe(ref))
+			}
+		}
+	}
+	r.out.tell(stage, told)
+	blocked := modulesv1.PruneBlockedReason
+	if stage == StageDelete {
+		blocked = modulesv1.DeletionBlockedReason
+	}
+	err := cmp.Or(joined(stage, reason, failed), joined(stage, blocked, kept))
+	if (err != nil || waiting) && len(r.removed) > 0 {
+		// Otherwise another stage or the end follows at once, and writes down all of it.
+		err = errors.Join(err, r.save(ctx, r.shrink))
+	}
+	return err == nil && !waiting, err
+}
+
+// farewells are the names of members that are none any more.
+type farewells struct {
+	deleted []string
+	// let are those that were let go of, by the reason why.
+	let map[string][]string
+	// labelled are those whose labels could not be taken off, because that is forbidden.
+	labelled  []string
+	forbidden error
+}
+
+// tell tells what became of members. That one is gone as it should is told once for all of them.
+func (o *Outcome) tell(stage failure.Stage, told farewells) {
+	o.Notes = fewer(o.Notes)
+	if stage == StagePrune && len(told.deleted) > 0 {
+		o.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(told.deleted)), some(told.deleted))
+	}
+	for _, why := range slices.Sorted(maps.Keys(told.let)) {
+		if why == "" {
+			continue
+		}
+		o.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(told.let[why]), why)
+	}
+	if len(told.labelled) > 0 {
+		o.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(told.labelled), told.forbidden)
+	}
+}
+
+// goingAgain is when a member that is on its way out is looked at again: the watch tells its end, if there is one.
+func (s sight) goingAgain(m *modulesv1.Member) time.Duration {
+	if meta, _ := s.state(m); meta != nil && meta.Deleting {
+		return watchedAgain
+	}
+	return goingAgain
+}
+
+// shrink takes the members that are gone, or let go of, out of the data.
+func (r *round) shrink(data *modulesv1.InventoryData) {
+	data.Members = slices.DeleteFunc(data.Members, func(m modulesv1.Member) bool {
+		what, gone := r.removed[keyOf(&m)]
+		if gone && what == letGo {
+			data.LetGo++
+		}
+		return gone
+	})
+}
+
+// some names the first of many, and how many more there are.
+func some(names []string) string {
+	slices.Sort(names)
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// stays is the error of a member that is held.
+func stays(ref cluster.Ref, why string) error { return fmt.Errorf("%s stays: %s", describe(ref), why) }
