@@ -104,9 +104,13 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 	}
 	for at, members := range groups {
 		if len(members) >= many && j.over(ctx) == nil {
+			seen := map[*modulesv1.Member]string{}
+			for _, m := range members {
+				seen[m] = j.version(m)
+			}
 			_ = j.client.Objects(ctx, at.gvk, at.namespace, Label+"="+j.id, func(live *unstructured.Unstructured) { // See above.
 				if m := members[live.GetName()]; m != nil && j.over(ctx) == nil {
-					found = append(found, j.judged(m, live))
+					found = append(found, j.judged(m, seen[m], live))
 					delete(members, live.GetName())
 				}
 			})
@@ -117,22 +121,28 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 }
 
 func (j *judging) read(ctx context.Context, m *modulesv1.Member) judgement {
+	seen := j.version(m)
 	live, err := j.client.Get(ctx, withUID(refOf(m), ""))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrScope):
-		return j.judged(m, nil)
+		return j.judged(m, seen, nil)
 	case err != nil:
 		return judgement{member: m, err: err}
 	}
-	return j.judged(m, live)
+	return j.judged(m, seen, live)
 }
 
-// judged is the judgement of a member that was read; live is nil where it is not there.
-func (j *judging) judged(m *modulesv1.Member, live *unstructured.Unstructured) judgement {
-	found := checked{at: j.clock.Now(), status: health.InProgress, message: "is missing"}
-	if meta, seen := j.state(m); seen && meta != nil {
-		found.seen = meta.ResourceVersion
+// version is what the watch has of a member. It is asked before the member is read: what comes meanwhile is another one.
+func (j *judging) version(m *modulesv1.Member) string {
+	if meta, _ := j.state(m); meta != nil {
+		return meta.ResourceVersion
 	}
+	return ""
+}
+
+// judged is the judgement of a member that was read when the watch had seen that version; live is nil where it is not there.
+func (j *judging) judged(m *modulesv1.Member, seen string, live *unstructured.Unstructured) judgement {
+	found := checked{at: j.clock.Now(), seen: seen, status: health.InProgress, message: "is missing"}
 	if live != nil {
 		found.got = live.GetResourceVersion()
 		found.status, found.message = j.checker.Check(live)

@@ -3,6 +3,10 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +55,38 @@ func (r *rig) report(available bool) {
 		},
 	}
 	check(r.t, env.Client.Status().Update(r.t.Context(), object))
+}
+
+// TestChangesWhileAMemberIsReadAreSeen: a member that changes after it was read, and before that is noted, is read again.
+func TestChangesWhileAMemberIsReadAreSeen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var once sync.Once
+	var armed atomic.Bool
+	r.wrap = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(request)
+			if armed.Load() && request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/deployments/web") {
+				once.Do(func() {
+					r.report(true)
+					now := r.get(deployments, "web")
+					testenv.Eventually(t, "the watch has seen it", func(context.Context) (bool, string) {
+						meta, _ := r.watcher.State(r.in.Key(), cluster.Ref{GVK: deployments, Namespace: now.GetNamespace(), Name: "web"})
+						return meta != nil && meta.ResourceVersion == now.GetResourceVersion(), fmt.Sprintf("%+v", meta)
+					})
+				})
+			}
+			return answer, err
+		})
+	}
+	r.start(nil)
+	r.in.Target = r.target("1.0.0", map[string]string{"web.yaml": deployment("one")})
+	r.round()
+	r.synced()
+	r.round()
+	r.report(false)
+	armed.Store(true)
+	r.settle("it is healthy", settled)
 }
 
 // TestHealth: nobody waits; what is not healthy is told, read again only when it changed, and an error once time is up.

@@ -181,7 +181,7 @@ func (r *round) store(ctx context.Context, change func(*modulesv1.Inventory)) er
 			Data:       modulesv1.InventoryData{InstallationUID: r.in.UID},
 		}
 	}
-	next.Data.Salt = r.renders.salt
+	next.Data.Salt = r.salt()
 	change(next)
 	r.memory.noteHealth(&next.Data)
 	if r.in.Choice != nil {
