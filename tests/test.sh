@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests of the packages given, of all without any. The control plane is built first, so that its time does
-# not count as a test's. The longest tests begin first, so that the others run beside them.
+# not count as a test's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- ./tests/e2e ./...
+[ $# -gt 0 ] || set -- ./...
 
 tests/needs.sh
 tools=$(tests/tools.sh)

@@ -43,14 +43,12 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if manager := f.manager.Load(); manager != nil {
-			if addresses, err := manager.Listening(); err == nil && len(addresses) == 1 {
-				forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addresses[0]})
-				// The process is gone again: that is what the test is for.
-				forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-				forward.ServeHTTP(w, r)
-				return
-			}
+		if address := f.server(r); address != "" {
+			forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
+			// The process is gone again: that is what the test is for.
+			forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+			forward.ServeHTTP(w, r)
+			return
 		}
 		select {
 		case <-poll.C:
@@ -58,4 +56,31 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// server is where the process listens: at one place, or at that of several which has what is asked for. "" is nowhere yet.
+func (f *front) server(r *http.Request) string {
+	manager := f.manager.Load()
+	if manager == nil {
+		return ""
+	}
+	addresses, err := manager.Listening()
+	if err != nil || len(addresses) == 1 {
+		return strings.Join(addresses, "")
+	}
+	for _, address := range addresses {
+		request, err := http.NewRequestWithContext(r.Context(), http.MethodHead, "http://"+address+r.URL.Path, nil)
+		if err != nil {
+			return ""
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			continue
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			return address
+		}
+	}
+	return ""
 }

@@ -72,7 +72,10 @@ func asked(requests []testenv.Request) []testenv.Request {
 
 func TestModuleThatIsAsPublishedCostsNothing(t *testing.T) {
 	t.Parallel()
-	s := newRunningModules(t, withEndpoints...)
+	front := newFront(t)
+	s := newModuleScene(t, append([]string{front.flag}, withEndpoints...)...)
+	s.start()
+	front.manager.Store(s.manager)
 	s.release("1.0.0", fooFiles("1.0.0"))
 	s.install("app", installEvery(time.Second))
 	s.ready("app", "1.0.0")
@@ -97,6 +100,7 @@ func TestModuleThatIsAsPublishedCostsNothing(t *testing.T) {
 	s.stop()
 	before = len(s.memberCalls())
 	s.start()
+	front.manager.Store(s.manager)
 	s.rounds(4)
 	after := s.memberCalls()[before:]
 	lists := map[string]int{}
