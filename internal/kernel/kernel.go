@@ -5,6 +5,7 @@ package kernel
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -124,6 +125,9 @@ type Kernel[O Object, R any] struct {
 	Turns *Turns
 	// Backoff is the rate limiter of the controller.
 	Backoff *Backoff
+
+	// marks are what our writes made of objects, until the cache shows it.
+	marks sync.Map
 }
 
 // Reconcile takes one object from whatever state it is in towards what its spec says.
@@ -135,6 +139,7 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		obj.SetName(req.Name)
 		k.Durations.Forget(obj)
 		k.Turns.pass(req)
+		k.marks.Delete(req.NamespacedName)
 		if forgetter, ok := k.Kind.(Forgetter); ok && apierrors.IsNotFound(err) {
 			forgetter.Forget(req.NamespacedName)
 		}
@@ -149,6 +154,9 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 			return ctrl.Result{}, nil
 		}
 		defer share.Release()
+	}
+	if k.behind(obj) {
+		return k.putOff(req, conflictDelay), nil
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return k.finalize(ctx, req, obj)

@@ -121,11 +121,12 @@ type bench struct {
 	key    client.ObjectKey
 	writes int
 	called []ctrl.Request
+	clock  *clocktesting.FakePassiveClock
 }
 
 func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error)) *bench {
 	t.Helper()
-	b := &bench{kind: &fakeKind{work: work}, events: &emitted{}}
+	b := &bench{kind: &fakeKind{work: work}, events: &emitted{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))}
 	counting, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 		}),
 		FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
-		Clock:  clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)),
+		Clock:  b.clock,
 		Events: b.events, Durations: noDurations{},
 	}
 	obj := &sourcev1.GitRepository{
@@ -214,6 +215,54 @@ func TestSuccessIsOneWriteAndNoOpIsNone(t *testing.T) {
 	}
 	if again := b.get(t); again.ResourceVersion != obj.ResourceVersion || b.writes != 1 || len(b.events.events) != 1 {
 		t.Errorf("a no-op wrote: resourceVersion %s -> %s, %d writes, %d events", obj.ResourceVersion, again.ResourceVersion, b.writes, len(b.events.events))
+	}
+}
+
+func TestNothingIsDoneForAnObjectOlderThanItsReport(t *testing.T) {
+	t.Parallel()
+	worked := 0
+	b := newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
+		worked++
+		return "v1", nil
+	})
+	var cached *sourcev1.GitRepository
+	server, _ := b.kernel.Client.(client.WithWatch)
+	b.kernel.Client = interceptor.NewClient(server, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if into, ok := obj.(*sourcev1.GitRepository); ok && cached != nil {
+				cached.DeepCopyInto(into)
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	if _, err := b.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	b.edit(t, func(obj *sourcev1.GitRepository) {
+		obj.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
+	})
+	requested := b.get(t)
+	if _, err := b.reconcile(t); err != nil || worked != 2 {
+		t.Fatalf("worked %d times, %v", worked, err)
+	}
+	writes := b.writes
+
+	// The cache has the request, and not the answer to it.
+	cached = requested
+	result, err := b.reconcile(t)
+	if err != nil || worked != 2 || b.writes != writes || result.RequeueAfter == 0 || result.RequeueAfter >= time.Minute {
+		t.Errorf("an answered request: worked %d times, %d more writes, %+v, %v; want it looked at again soon",
+			worked, b.writes-writes, result, err)
+	}
+	// A cache that stays behind, as after a restored backup, holds nothing up for good.
+	b.clock.SetTime(b.clock.Now().Add(time.Hour))
+	if _, err := b.reconcile(t); err != nil || worked != 3 {
+		t.Errorf("an hour later: worked %d times, %v", worked, err)
+	}
+	cached = nil
+	if _, err := b.reconcile(t); err != nil || worked != 4 {
+		t.Errorf("with a cache that has caught up: worked %d times, %v", worked, err)
 	}
 }
 

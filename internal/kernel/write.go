@@ -20,12 +20,14 @@ func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
 		if err := k.Client.Status().Update(ctx, after, client.FieldOwner(k.FieldOwner)); err != nil {
 			return fmt.Errorf("replace status: %w", err)
 		}
+		k.wrote(after)
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := k.Client.Status().Patch(ctx, after, patch, client.FieldOwner(k.FieldOwner)); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
+	k.wrote(after)
 	return nil
 }
 
@@ -43,6 +45,7 @@ func (k *Kernel[O, R]) writeMeta(ctx context.Context, before, after O, what stri
 	if err := k.Client.Patch(ctx, after, patch, client.FieldOwner(k.FieldOwner)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	k.wrote(after)
 	return nil
 }
 
