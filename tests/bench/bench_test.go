@@ -102,6 +102,21 @@ func TestAMovedTagWithTheSameLayerBringsNoLayer(t *testing.T) {
 	}
 }
 
+func TestServingIsMeasured(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := compare(t.Context(), &out, plan{only: "serve", rounds: 1, window: time.Second}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	works := []string{servedWork(servedSizes[0]), servedWork(servedSizes[1])}
+	rows := ratios(out.String(), "sluice : "+fileSide, works)
+	for _, work := range works {
+		if got := rows[work]; len(got) != 3 || slices.Contains(got, "-") {
+			t.Errorf("%s: ratios %q, want three\n%s", work, got, out.String())
+		}
+	}
+}
+
 func TestModulesAreMeasured(t *testing.T) {
 	t.Parallel()
 	p := plan{

@@ -69,9 +69,12 @@ func scrape(ctx context.Context, url, begin string) (sum float64, found bool, er
 	return sum, true, nil
 }
 
-// cpu is what the threads of the program have used so far, to the nanosecond: see proc(5), schedstat.
-func (f *fleet) cpu() (time.Duration, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", f.manager.Pid()))
+// cpu is what the program has used so far.
+func (f *fleet) cpu() (time.Duration, error) { return cpuOf(f.manager.Pid()) }
+
+// cpuOf is what the threads of a process and of its children have used so far, to the nanosecond: see proc(5), schedstat.
+func cpuOf(pid int) (time.Duration, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(threads) == 0 {
 		return 0, fmt.Errorf("find the program's threads: %w", err)
 	}
@@ -90,6 +93,13 @@ func (f *fleet) cpu() (time.Duration, error) {
 			return 0, err
 		}
 		total += n
+	}
+	for _, child := range children(pid) {
+		spent, err := cpuOf(child)
+		if err != nil {
+			return 0, err
+		}
+		total += int64(spent)
 	}
 	return time.Duration(total), nil
 }

@@ -1,7 +1,8 @@
 // Command bench measures how a commit and a layer become artifacts, beside git, tar and gzip, and beside a plain download,
 // doing the same work in the same run: CPU seconds, wall clock, peak memory and bytes received for a cold start, a small
-// change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories. Modules it
-// measures on a control plane of its own, beside kubectl: requests to the API server, time and memory.
+// change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories. It serves artifacts
+// beside Go's file server and, where it is installed, nginx. Modules it measures on a control plane of its own, beside
+// kubectl: requests to the API server, time and memory.
 // It does not know what the figures should be, beyond the targets that it prints beside them.
 package main
 
@@ -50,13 +51,15 @@ const (
 	jobDownload jobKind = "download" // get a URL into a file, and hash it
 	jobHead     jobKind = "head"     // ask for the headers of a URL
 	jobRegistry jobKind = "registry" // serve a registry
+	jobServe    jobKind = "serve"    // store the files of a folder, and serve them
+	jobFiles    jobKind = "files"    // serve the files of a folder with Go's file server
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, oci or modules")
+	flag.StringVar(&p.only, "only", "", "measure only git, oci, serve or modules")
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
 	flag.Int64Var(&p.mib, "mib", 80, "size of these files in MiB")
 	flag.Int64Var(&p.layer, "layer", 50, "size of the generated layer in MiB")
@@ -67,7 +70,7 @@ func run() int {
 	flag.IntVar(&p.fleet, "fleet", 200, "installations in the fleet")
 	flag.IntVar(&p.fleetObjects, "fleet-objects", 50, "objects in each installation of the fleet")
 	flag.IntVar(&p.shared, "shared", 93, "installations of the fleet that are made at once, of an artifact that nobody has yet")
-	flag.DurationVar(&p.window, "window", 10*time.Second, "how long the program is watched at rest")
+	flag.DurationVar(&p.window, "window", 10*time.Second, "how long the program is watched at rest, and five times as long as it serves a file")
 	flag.DurationVar(&p.quiet, "quiet", 1500*time.Millisecond, "how long the program asks nothing before its work counts as over")
 	what := flag.String("job", "", "internal: do one job in this process")
 	dir := flag.String("dir", "", "internal: the job's folder")
@@ -91,6 +94,10 @@ func do(ctx context.Context, out io.Writer, p plan, j job) error {
 		return compare(ctx, out, p)
 	case jobRegistry:
 		return serveRegistry(ctx, j.dir, p.layer)
+	case jobServe:
+		return serveArtifacts(ctx, j)
+	case jobFiles:
+		return serveFiles(ctx, j)
 	case jobDownload:
 		return download(ctx, j)
 	case jobHead:

@@ -87,14 +87,19 @@ func largest(pid int) int64 {
 			peak = n << 10
 		}
 	}
-	children, err := os.ReadFile(folder + "/task/" + strconv.Itoa(pid) + "/children")
-	if err != nil {
-		return peak // It has ended.
-	}
-	for child := range strings.FieldsSeq(string(children)) {
-		if n, err := strconv.Atoi(child); err == nil {
-			peak = max(peak, largest(n))
-		}
+	for _, child := range children(pid) {
+		peak = max(peak, largest(child))
 	}
 	return peak
+}
+
+// children are the processes that the process has started; none when it has ended.
+func children(pid int) (pids []int) {
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for child := range strings.FieldsSeq(string(list)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			pids = append(pids, n)
+		}
+	}
+	return pids
 }
