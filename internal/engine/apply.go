@@ -70,13 +70,13 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 		shut, failed := false, []memberError(nil)
 		results := r.applyAll(ctx, todo[:end])
 		for _, one := range results {
-			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.aim.render.defines(one.object.GroupVersionKind()); {
+			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.aim.render.defines(one.of.GroupVersionKind()); {
 			case waits:
 				shut = true
-				r.out.waitFor(refOfObject(one.object.Unstructured), "its kind is not served yet")
+				r.out.waitFor(refOfObject(one.of.Unstructured), "its kind is not served yet")
 				r.out.again(gateAgain)
 			case one.err != nil:
-				failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
+				failed = append(failed, memberError{refOfObject(one.of.Unstructured), one.err})
 			}
 			r.memory.noteResult(one)
 		}
@@ -91,29 +91,24 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 
 // result is what became of an object that was applied.
 type result struct {
-	object  object
-	applied cluster.Applied
-	notes   []Note
+	progress
+
+	notes []Note
 	// rivals are the managers, quoted, that fields were taken over from.
 	rivals []string
-	// claim says which other installation has the object, where one has.
-	claim *claim
-	// left says that nothing was applied, as the object's annotation has it, and foreign that it is not a member either.
-	left, foreign bool
-	err           error
+	// left says that nothing was applied, as the object's annotation has it.
+	left bool
 }
 
 // applyAll applies objects in parallel, and tells the watcher and the notes.
-func (r *round) applyAll(ctx context.Context, objects []object) []result {
+func (r *round) applyAll(ctx context.Context, objects []object) []answer[object, result] {
 	known := index(r.record.Data.Members)
 	taker := r.taker()
-	results := each(ctx, r.over, objects, func(o object) result {
-		return taker.apply(ctx, o, known[o.key])
-	}, func(o object, err error) result { return result{object: o, err: err} })
+	results := each(ctx, r.over, objects, func(o object) (result, error) { return taker.apply(ctx, o, known[o.key]) })
 	for _, one := range results {
-		r.out.Notes = append(r.out.Notes, one.notes...)
-		if one.err == nil && !one.left {
-			r.wrote(one.object, one.applied)
+		r.out.Notes = append(r.out.Notes, one.found.notes...)
+		if one.err == nil && !one.found.left {
+			r.wrote(one.of, one.found.applied)
 		}
 	}
 	r.out.Notes = fewer(r.out.Notes)

@@ -27,17 +27,16 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	}
 	kinds, unknown := r.counted(ctx, removal)
 	kinds = slices.DeleteFunc(kinds, func(one countedKind) bool { return r.memory.none[one] })
-	for _, one := range each(ctx, r.over, kinds, func(one countedKind) count {
-		found, err := r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
-		return count{one, found, err}
-	}, func(one countedKind, err error) count { return count{countedKind: one, err: err} }) {
+	for _, one := range each(ctx, r.over, kinds, func(one countedKind) (cluster.Instances, error) {
+		return r.client.Instances(ctx, one.kind, one.namespace, removal.takes(one.kind))
+	}) {
 		switch {
 		case one.err != nil:
 			unknown = append(unknown, one)
 		case one.found.Count > 0:
-			r.out.Deletion.BlockedBy = append(r.out.Deletion.BlockedBy, blocker(one.kind, one.found))
+			r.out.Deletion.BlockedBy = append(r.out.Deletion.BlockedBy, blocker(one.of.kind, one.found))
 		default:
-			r.memory.none[one.countedKind] = true
+			r.memory.none[one.of] = true
 		}
 	}
 	asked := len(unknown)
@@ -57,7 +56,7 @@ func (r *round) block(ctx context.Context) (bool, error) {
 	}
 	for _, one := range unknown {
 		r.out.Deletion.Unknown = append(r.out.Deletion.Unknown, modulesv1.UnknownResource{
-			Group: one.kind.Group, Kind: one.kind.Kind, Message: bounded(r.withoutRights(one.err).Error()),
+			Group: one.of.kind.Group, Kind: one.of.kind.Kind, Message: bounded(r.withoutRights(one.err).Error()),
 		})
 	}
 	err = r.blocked()
@@ -89,29 +88,31 @@ type countedKind struct {
 }
 
 // count is how many objects of a kind there are, or why that is not known.
-type count struct {
-	countedKind
-
-	found cluster.Instances
-	err   error
-}
+type count = answer[countedKind, cluster.Instances]
 
 // counted are the kinds of users' data: what the release says, and the kinds of the CRDs that are still to be deleted.
 func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedKind, unknown []count) {
-	within := map[schema.GroupKind]string{}
+	within := r.managedKinds()
 	definitions := slices.DeleteFunc(r.remaining(), func(m modulesv1.Member) bool { return kindOf(&m).GroupKind() != definitionKind() })
-	for _, found := range each(ctx, r.over, definitions, func(m modulesv1.Member) count {
-		kind, err := removal.endsKind(ctx, &m)
-		return count{countedKind: countedKind{kind: kind}, err: err}
-	}, func(_ modulesv1.Member, err error) count { return count{err: err} }) {
+	for _, ends := range each(ctx, r.over, definitions, func(m modulesv1.Member) (schema.GroupKind, error) { return removal.endsKind(ctx, &m) }) {
 		switch {
-		case found.err != nil:
-			found.kind = definitionKind()
-			unknown = append(unknown, found)
-		case !found.kind.Empty():
-			within[found.kind] = ""
+		case ends.err != nil:
+			unknown = append(unknown, count{of: countedKind{kind: definitionKind()}, err: ends.err})
+		case !ends.found.Empty():
+			within[ends.found] = ""
 		}
 	}
+	for kind, namespace := range within {
+		kinds = append(kinds, countedKind{kind, namespace})
+	}
+	slices.SortFunc(kinds, func(a, b countedKind) int { return strings.Compare(a.kind.String(), b.kind.String()) })
+	return kinds, unknown
+}
+
+// managedKinds are the kinds that the release says are users' data, with the namespace that they are counted in; "" for
+// all, if one of a kind's versions has that.
+func (r *round) managedKinds() map[schema.GroupKind]string {
+	within := map[schema.GroupKind]string{}
 	for _, one := range r.managed() {
 		kind := schema.GroupKind{Group: one.Group, Kind: one.Kind}
 		if before, known := within[kind]; known && before == "" || one.Scope != modulesv1.ManagedInNamespace {
@@ -120,11 +121,7 @@ func (r *round) counted(ctx context.Context, removal *removal) (kinds []countedK
 		}
 		within[kind] = r.in.Namespace
 	}
-	for kind, namespace := range within {
-		kinds = append(kinds, countedKind{kind, namespace})
-	}
-	slices.SortFunc(kinds, func(a, b countedKind) int { return strings.Compare(a.kind.String(), b.kind.String()) })
-	return kinds, unknown
+	return within
 }
 
 // endsKind is the kind that a CRD among the members defines; empty if the CRD is not to be deleted.

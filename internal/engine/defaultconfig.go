@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -140,42 +141,36 @@ func (r *round) deleteDefaultConfig(ctx context.Context) (gone bool, err error) 
 
 func (r *round) deleteDefaultConfigOnce(ctx context.Context) (bool, error) {
 	made := r.record.Data.DefaultConfigCreated
-	ref, live, err := find(ctx, r.client, refOfCreated(made))
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-		return true, nil
-	case errors.Is(err, cluster.ErrNoKind):
-		return true, failure.At(StageDelete, kindIsGone(ctx, r.client, ref.GVK.GroupKind(), err))
-	case err != nil:
-		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
-	case made.UID != "" && string(live.UID) != made.UID, made.UID == "" && live.Annotations[DefaultConfigAnnotation] != r.in.UID:
-		return true, nil
-	}
-	var what fate
-	var why string
+	ref := refOfCreated(made)
 	removal, err := r.removal(ctx)
+	var done removed
 	if err == nil {
-		what, why, err = removal.judge(ctx, configFacts(ref.GVK.GroupKind(), live), ref, live)
+		done, err = removal.look(ctx, ref, func(live metav1.Object) facts {
+			known := configFacts(ref.GVK.GroupKind(), live)
+			known.owned = ref.UID == live.GetUID() || ref.UID == "" && live.GetAnnotations()[DefaultConfigAnnotation] == r.in.UID
+			return known
+		})
 	}
-	if err == nil && what != goes {
-		r.out.note(modulesv1.OrphanedReason, "let go of the default configuration %s, which is not deleted: %s", describe(ref), why)
+	switch {
+	case err == nil && (done.over || done.fate == foreign):
+		return true, nil
+	case err == nil && done.fate != goes:
+		r.out.note(modulesv1.OrphanedReason, "let go of the default configuration %s, which is not deleted: %s", describe(ref), done.why)
 		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
 			data.DefaultConfigCreated.UID, data.DefaultConfigCreated.Found = "", true
 			data.LetGo++
 		})
-	}
-	gone := false
-	if err == nil && live.DeletionTimestamp == nil {
-		gone, err = r.client.Delete(ctx, withUID(ref, live.UID), live.ResourceVersion)
+	case err == nil:
+		done, err = removal.delete(ctx, done)
 	}
 	if err != nil {
 		return false, joined(StageDelete, modulesv1.DeletionFailedReason, []memberError{{ref, err}})
 	}
-	if !gone {
+	if !done.over {
 		r.out.waitFor(ref, "is being deleted")
 		r.out.again(goingAgain)
 	}
-	return gone, nil
+	return done.over, nil
 }
 
 func refOfCreated(made *modulesv1.CreatedObject) cluster.Ref {

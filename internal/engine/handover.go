@@ -138,11 +138,11 @@ func (c *claim) isOn(record *modulesv1.Inventory, m *modulesv1.Member) bool {
 }
 
 // noteClaims remembers claims until what became of the stage is written. A watch tells when the other gives up an object.
-func (r *round) noteClaims(refused []result) {
+func (r *round) noteClaims(refused []answer[object, result]) {
 	known := index(r.record.Data.Members)
 	for _, one := range refused {
-		if m := known[one.object.key]; one.claim != nil && m != nil && !one.claim.isOn(r.record, m) {
-			r.memory.progress[one.object.key] = progress{claim: one.claim}
+		if m, claim := known[one.of.key], one.found.claim; claim != nil && m != nil && !claim.isOn(r.record, m) {
+			r.memory.progress[one.of.key] = one.found.progress
 			r.watch(r.record.Data.Members)
 		}
 	}
@@ -151,14 +151,14 @@ func (r *round) noteClaims(refused []result) {
 // claimLater claims what comes after a refused stage, and is a member of the installations that refused that: it would be
 // deleted before the refused objects are handed over, and made anew after. What cannot be claimed is asked for again when
 // the stage is.
-func (r *round) claimLater(ctx context.Context, refused []result, later []object) []result {
+func (r *round) claimLater(ctx context.Context, refused []answer[object, result], later []object) []answer[object, result] {
 	had := map[key]types.UID{}
 	for _, one := range refused {
-		if one.claim == nil {
+		if one.found.claim == nil {
 			continue
 		}
-		for i := range one.claim.owner.Data.Members {
-			m := &one.claim.owner.Data.Members[i]
+		for i := range one.found.claim.owner.Data.Members {
+			m := &one.found.claim.owner.Data.Members[i]
 			had[keyOf(m)] = types.UID(m.UID)
 		}
 	}
@@ -168,9 +168,9 @@ func (r *round) claimLater(ctx context.Context, refused []result, later []object
 		return had[o.key] == "" || o.once || m == nil || m.Claimed && m.UID == string(had[o.key])
 	})
 	taker := r.taker()
-	return each(ctx, r.over, later, func(o object) result {
-		return result{object: o, claim: taker.claimOnly(ctx, o, had[o.key])}
-	}, func(o object, err error) result { return result{object: o, err: err} })
+	return each(ctx, r.over, later, func(o object) (result, error) {
+		return result{progress: progress{claim: taker.claimOnly(ctx, o, had[o.key])}}, nil
+	})
 }
 
 // heirs are who claims an installation's members, by the objects' uids: a claim may be left on record after its object.

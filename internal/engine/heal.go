@@ -63,27 +63,20 @@ func (r *round) restore(ctx context.Context, todo []object, drift bool) error {
 	var failed []memberError
 	news := map[key]progress{}
 	for _, one := range r.applyAll(ctx, todo) {
-		k := one.object.key
+		k, m := one.of.key, before[one.of.key]
 		if !errors.Is(one.err, errLate) {
 			delete(r.memory.verifying, k)
 		}
 		if one.err != nil {
-			failed = append(failed, memberError{refOfObject(one.object.Unstructured), one.err})
+			failed = append(failed, memberError{refOfObject(one.of.Unstructured), one.err})
 		}
-		m := before[k]
-		if m != nil && one.claim != nil && !one.claim.isOn(r.record, m) {
-			news[k] = progress{claim: one.claim}
-		}
-		if m == nil || one.err != nil {
-			continue
-		}
-		changed := string(one.applied.UID) != m.UID || one.applied.Fingerprint != m.Fingerprint
-		if changed {
-			news[k] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
+		changed := m != nil && (string(one.found.applied.UID) != m.UID || one.found.applied.Fingerprint != m.Fingerprint)
+		if claim := one.found.claim; m != nil && claim != nil && !claim.isOn(r.record, m) || one.err == nil && changed {
+			news[k] = one.found.progress
 		}
 		// Whoever held fields of ours had changed them, even if the fingerprint is the same within one second.
-		if !one.left && (drift || changed || len(one.notes) > 0) {
-			r.healed(m, one)
+		if m != nil && one.err == nil && !one.found.left && (drift || changed || len(one.found.notes) > 0) {
+			r.healed(m, one.found)
 		}
 	}
 	r.out.Notes = fewer(r.out.Notes)
@@ -101,7 +94,7 @@ func (r *round) healed(m *modulesv1.Member, one result) {
 		verb = "created again"
 	}
 	r.out.note(modulesv1.DriftHealedReason, "%s %s", verb, describe(refOf(m)))
-	if wait := r.memory.fights.heal(one.object.key, strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
+	if wait := r.memory.fights.heal(keyOf(m), strings.Join(one.rivals, ", "), r.engine.clock.Now()); wait > 0 {
 		r.contested(m, wait)
 	}
 }

@@ -39,11 +39,7 @@ type judging struct {
 }
 
 // judgement is what was found of a member.
-type judgement struct {
-	member  *modulesv1.Member
-	checked checked
-	err     error
-}
+type judgement = answer[*modulesv1.Member, checked]
 
 // judge reads a member only if its health needs the object, and the watch has another version of it than was judged.
 func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judgement {
@@ -55,9 +51,7 @@ func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judge
 		}
 	}
 	listed, unread := j.readMany(ctx, unread)
-	return append(listed, each(ctx, j.over, unread, func(m *modulesv1.Member) judgement {
-		return j.read(ctx, m)
-	}, func(m *modulesv1.Member, err error) judgement { return judgement{member: m, err: err} })...)
+	return append(listed, each(ctx, j.over, unread, func(m *modulesv1.Member) (checked, error) { return j.read(ctx, m) })...)
 }
 
 // known says that what is remembered of a member's health still holds.
@@ -110,7 +104,7 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 			}
 			_ = j.client.Objects(ctx, at.gvk, at.namespace, Label+"="+j.id, func(live *unstructured.Unstructured) { // See above.
 				if m := members[live.GetName()]; m != nil && j.over(ctx) == nil {
-					found = append(found, j.judged(m, seen[m], live))
+					found = append(found, judgement{of: m, found: j.judged(seen[m], live)})
 					delete(members, live.GetName())
 				}
 			})
@@ -120,16 +114,13 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 	return found, left
 }
 
-func (j *judging) read(ctx context.Context, m *modulesv1.Member) judgement {
+func (j *judging) read(ctx context.Context, m *modulesv1.Member) (checked, error) {
 	seen := j.version(m)
 	live, err := j.client.Get(ctx, withUID(refOf(m), ""))
-	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrScope):
-		return j.judged(m, seen, nil)
-	case err != nil:
-		return judgement{member: m, err: err}
+	if errors.Is(err, cluster.ErrNotFound) || errors.Is(err, cluster.ErrNoKind) || errors.Is(err, cluster.ErrScope) {
+		live, err = nil, nil
 	}
-	return j.judged(m, seen, live)
+	return j.judged(seen, live), err
 }
 
 // version is what the watch has of a member. It is asked before the member is read: what comes meanwhile is another one.
@@ -140,12 +131,12 @@ func (j *judging) version(m *modulesv1.Member) string {
 	return ""
 }
 
-// judged is the judgement of a member that was read when the watch had seen that version; live is nil where it is not there.
-func (j *judging) judged(m *modulesv1.Member, seen string, live *unstructured.Unstructured) judgement {
+// judged is what is found of a member that was read when the watch had seen that version; live is nil where it is missing.
+func (j *judging) judged(seen string, live *unstructured.Unstructured) checked {
 	found := checked{at: j.clock.Now(), seen: seen, status: health.InProgress, message: "is missing"}
 	if live != nil {
 		found.got = live.GetResourceVersion()
 		found.status, found.message = j.checker.Check(live)
 	}
-	return judgement{member: m, checked: found}
+	return found
 }

@@ -45,8 +45,9 @@ type memory struct {
 	blindAt time.Time
 }
 
-// progress is a member that was applied.
+// progress is what is to be written down of a member that was applied.
 type progress struct {
+	// hash is the object's, if it was applied.
 	hash    string
 	applied cluster.Applied
 	// foreign says that the object is somebody else's, and stays that.
@@ -108,16 +109,16 @@ func (mem *memory) claims(before, union []modulesv1.Member) {
 func (mem *memory) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && mem.unmade[keyOf(m)] }
 
 // noteResult remembers what came of an object until it is in the record.
-func (mem *memory) noteResult(one result) {
+func (mem *memory) noteResult(one answer[object, result]) {
 	if !errors.Is(one.err, cluster.ErrForbidden) {
-		delete(mem.unmade, one.object.key)
+		delete(mem.unmade, one.of.key)
 	}
 	if one.err != nil {
 		return
 	}
-	mem.progress[one.object.key] = progress{hash: one.object.hash, applied: one.applied, foreign: one.foreign}
-	if kind, ok := defined(one.object.Unstructured); ok {
-		mem.gates[one.object.key] = gate{refOfObject(one.object.Unstructured), kind}
+	mem.progress[one.of.key] = one.found.progress
+	if kind, ok := defined(one.of.Unstructured); ok {
+		mem.gates[one.of.key] = gate{refOfObject(one.of.Unstructured), kind}
 	}
 }
 

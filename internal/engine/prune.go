@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -74,16 +74,9 @@ func (r *removal) mayGo(ctx context.Context, m *modulesv1.Member) error {
 	if err := r.over(ctx); err != nil {
 		return err
 	}
-	ref, live, err := find(ctx, r.client, refOf(m))
-	if errors.Is(err, cluster.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	what, why, err := r.judge(ctx, r.known(m, live), ref, live)
-	if err == nil && what == held {
-		err = stays(ref, why)
+	found, err := r.look(ctx, refOf(m), func(live metav1.Object) facts { return r.known(m, live) })
+	if err == nil && found.fate == held {
+		err = stays(found.ref, found.why)
 	}
 	return err
 }

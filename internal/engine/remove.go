@@ -65,81 +65,84 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 
 // remove removes one member. An object that others change meanwhile is looked at anew, for it may belong to somebody
 // else by now; a webhook may refuse a deletion with the same answer as a change, so that it is not taken for one for ever.
-func (r *removal) remove(ctx context.Context, m modulesv1.Member) removed {
-	var done removed
+func (r *removal) remove(ctx context.Context, m modulesv1.Member) (done removed, err error) {
 	for range maxTries {
-		if done = r.once(ctx, m); !errors.Is(done.err, cluster.ErrChanged) {
+		if done, err = r.once(ctx, &m); !errors.Is(err, cluster.ErrChanged) {
 			break
 		}
 	}
-	return done
+	done.live = nil // There are many members, and it is large.
+	return done, err
 }
 
 // once removes only what is provably this installation's, and only as it was last seen.
-func (r *removal) once(ctx context.Context, m modulesv1.Member) removed {
+func (r *removal) once(ctx context.Context, m *modulesv1.Member) (removed, error) {
 	if m.UID != "" && r.kept[m.UID] {
-		return removed{member: m, fate: goes, over: true}
+		return removed{fate: goes, over: true}, nil
 	}
-	if done := r.unread(ctx, m); done != nil {
-		return *done
+	if done, known, err := r.unread(ctx, m); known {
+		return done, err
 	}
-	done := removed{member: m}
-	ref, live, err := find(ctx, r.client, refOf(&m))
-	switch {
-	case errors.Is(err, cluster.ErrNotFound), errors.Is(err, cluster.ErrForbidden) && r.isUnmade(&m):
-		done.fate, done.over = goes, true
-		return done
-	case errors.Is(err, cluster.ErrNoKind):
-		done.err = kindIsGone(ctx, r.client, kindOf(&m).GroupKind(), err)
-		done.fate, done.over = goes, done.err == nil
-		if done.err != nil && r.orphan {
-			done.err = err
-		}
-		return done
-	case err == nil:
-		done.fate, done.why, err = r.judge(ctx, r.known(&m, live), ref, live)
-	}
-	switch {
-	case err != nil:
-		done.err = err
-	case done.fate == foreign:
-		done.over = true
+	done, err := r.look(ctx, refOf(m), func(live metav1.Object) facts { return r.known(m, live) })
+	switch ref, live := done.ref, done.live; {
+	case errors.Is(err, cluster.ErrForbidden) && r.isUnmade(m):
+		return removed{fate: goes, over: true}, nil
+	case err != nil || done.over || done.fate == held:
+		return done, err
 	case done.fate == inherited:
-		done.err, done.heir = r.bequeath(ctx, ref, live), r.heirs[live.UID]
-		done.over = done.err == nil
+		done.heir, err = r.heirs[live.UID], r.bequeath(ctx, ref, live)
 	case done.fate == letGo:
-		done.err = r.client.Release(ctx, ref, live, r.manager, ours())
-		if errors.Is(done.err, cluster.ErrNotFound) {
-			done.err = nil
+		if err = r.client.Release(ctx, ref, live, r.manager, ours()); errors.Is(err, cluster.ErrNotFound) {
+			err = nil
 		}
-		done.over = done.err == nil
-	case done.fate == goes && live.DeletionTimestamp == nil:
-		done.over, done.err = r.client.Delete(ctx, withUID(ref, live.UID), live.ResourceVersion)
-		done.deleted = done.err == nil
+	case done.fate == goes:
+		return r.delete(ctx, done)
 	}
-	return done
+	done.over = err == nil
+	return done, err
+}
+
+// look finds out what becomes of an object, if it has not gone with its kind.
+func (r *removal) look(ctx context.Context, ref cluster.Ref, factsOf func(live metav1.Object) facts) (done removed, err error) {
+	done.ref, done.live, err = find(ctx, r.client, ref)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return removed{fate: goes, over: true}, nil
+	case errors.Is(err, cluster.ErrNoKind):
+		if gone := kindIsGone(ctx, r.client, ref.GVK.GroupKind(), err); gone == nil || !r.orphan {
+			err = gone
+		}
+		return removed{fate: goes, over: err == nil}, err
+	case err == nil:
+		done.fate, done.why, err = r.judge(ctx, factsOf(done.live), done.ref, done.live)
+	}
+	return done, err
+}
+
+// delete deletes an object that was looked at, unless it is on its way out.
+func (r *removal) delete(ctx context.Context, done removed) (removed, error) {
+	if done.live.DeletionTimestamp != nil {
+		return done, nil
+	}
+	var err error
+	done.over, err = r.client.Delete(ctx, withUID(done.ref, done.live.UID), done.live.ResourceVersion)
+	done.deleted = err == nil
+	return done, err
 }
 
 // unread deletes a member by what the watch has of it, which is what a look would find; if the watch is behind, the
-// version says so. It is nil where the object has to be looked at.
-func (r *removal) unread(ctx context.Context, m modulesv1.Member) *removed {
-	meta := r.seen(&m)
-	if meta == nil || string(meta.UID) != m.UID || meta.Kept || r.heirs[meta.UID] != nil || r.orphan || mayHold(kindOf(&m).GroupKind()) {
-		return nil
+// version says so. It is not known where the object has to be looked at.
+func (r *removal) unread(ctx context.Context, m *modulesv1.Member) (done removed, known bool, err error) {
+	meta := r.seen(m)
+	if meta == nil || string(meta.UID) != m.UID || meta.Kept || r.heirs[meta.UID] != nil || r.orphan || mayHold(kindOf(m).GroupKind()) {
+		return done, false, nil
 	}
-	done := removed{member: m}
-	if done.fate, _ = r.recordedFacts(&m).fate(); done.fate != goes {
-		return nil
+	if done.fate, _ = r.recordedFacts(m).fate(); done.fate != goes || meta.Deleting {
+		return done, done.fate == goes, nil
 	}
-	if meta.Deleting {
-		return &done
-	}
-	done.over, done.err = r.client.Delete(ctx, refOf(&m), meta.ResourceVersion)
-	if errors.Is(done.err, cluster.ErrChanged) || errors.Is(done.err, cluster.ErrNoKind) {
-		return nil
-	}
-	done.deleted = done.err == nil
-	return &done
+	done.over, err = r.client.Delete(ctx, refOf(m), meta.ResourceVersion)
+	done.deleted = err == nil
+	return done, !errors.Is(err, cluster.ErrChanged) && !errors.Is(err, cluster.ErrNoKind), err
 }
 
 // known are the facts about a member that was looked at, apart from what is in it.

@@ -10,21 +10,24 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 )
 
-// removed is what became of a member that is to go.
+// removed is what becomes of an object that is to go.
 type removed struct {
-	member modulesv1.Member
-	fate   fate
-	why    string
+	fate fate
+	why  string
+	// ref and live are the object as it was looked at.
+	ref  cluster.Ref
+	live *metav1.PartialObjectMetadata
 	// heir is who inherited it.
 	heir *modulesv1.Inventory
 	// over says that it need not be remembered any more, and deleted that it was deleted just now.
 	over, deleted bool
-	err           error
 }
 
 // removeStage removes the members of the last stage, or lets go of all. It says whether the stage before may follow.
@@ -45,41 +48,40 @@ func (r *round) removeStage(ctx context.Context, stage failure.Stage, reason str
 }
 
 // removeAll removes the members, in parallel.
-func (r *removal) removeAll(ctx context.Context, members []modulesv1.Member) []removed {
-	return each(ctx, r.over, members,
-		func(m modulesv1.Member) removed { return r.remove(ctx, m) },
-		func(m modulesv1.Member, err error) removed { return removed{member: m, err: err} })
+func (r *removal) removeAll(ctx context.Context, members []modulesv1.Member) []answer[modulesv1.Member, removed] {
+	return each(ctx, r.over, members, func(m modulesv1.Member) (removed, error) { return r.remove(ctx, m) })
 }
 
 // settle forgets the members that are gone or let go of, and tells what became of all.
-func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, all []removed) (bool, error) {
+func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, all []answer[modulesv1.Member, removed]) (bool, error) {
 	told := farewells{let: map[string][]string{}}
 	var failed, kept []memberError
 	waiting := false
 	for _, one := range all {
-		ref := refOf(&one.member)
-		if one.deleted {
+		m, done := &one.of, one.found
+		ref := refOf(m)
+		if done.deleted {
 			told.deleted = append(told.deleted, describe(ref))
 		}
 		switch {
 		case r.isOutOfReach(one.err) && r.lapsed():
 			told.labelled, told.forbidden, r.deprived = append(told.labelled, describe(ref)), one.err, true
-			r.removed[keyOf(&one.member)] = letGo
+			r.removed[keyOf(m)] = letGo
 		case one.err != nil:
 			failed = append(failed, memberError{ref, r.withoutRights(one.err)})
-		case one.fate == held:
-			kept = append(kept, memberError{ref, stays(ref, one.why)})
-		case !one.over:
+		case done.fate == held:
+			kept = append(kept, memberError{ref, stays(ref, done.why)})
+		case !done.over:
 			waiting = true
 			r.out.waitFor(ref, "is being deleted")
-			r.out.again(r.goingAgain(&one.member))
+			r.out.again(r.goingAgain(m))
 		default:
-			r.removed[keyOf(&one.member)] = one.fate
-			if one.fate == inherited {
-				r.out.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), one.heir.Namespace, one.heir.Name)
+			r.removed[keyOf(m)] = done.fate
+			if done.fate == inherited {
+				r.out.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), done.heir.Namespace, done.heir.Name)
 			}
-			if one.fate == letGo {
-				told.let[one.why] = append(told.let[one.why], describe(ref))
+			if done.fate == letGo {
+				told.let[done.why] = append(told.let[done.why], describe(ref))
 			}
 		}
 	}

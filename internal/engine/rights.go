@@ -34,44 +34,31 @@ func (r *round) askRights(ctx context.Context) {
 
 // missingRights are what the identity may not list, sorted. What cannot be found out is asked with the next attempt.
 func (r *round) missingRights(ctx context.Context) (missing []string) {
-	resources := r.dataResources()
-	answers := each(ctx, r.over, slices.Collect(maps.Keys(resources)),
-		func(resource schema.GroupResource) string {
-			if may, err := r.client.MayList(ctx, resource, resources[resource]); err != nil || may {
-				return ""
-			}
-			if namespace := resources[resource]; namespace != "" {
-				return resource.String() + " in namespace " + namespace
-			}
-			return resource.String() + " in all namespaces"
-		}, func(schema.GroupResource, error) string { return "" })
-	for _, answer := range answers {
-		if answer != "" {
-			missing = append(missing, answer)
+	// A CRD's name tells its resource.
+	resources := map[schema.GroupResource]string{}
+	for kind, namespace := range r.managedKinds() {
+		if resource, err := r.client.Resource(kind.WithVersion("")); err == nil {
+			resources[resource] = namespace
+		}
+	}
+	for _, m := range r.members() {
+		if kindOf(&m).GroupKind() == definitionKind() {
+			resources[schema.ParseGroupResource(m.Name)] = ""
+		}
+	}
+	for _, one := range each(ctx, r.over, slices.Collect(maps.Keys(resources)), func(resource schema.GroupResource) (bool, error) {
+		return r.client.MayList(ctx, resource, resources[resource])
+	}) {
+		place := " in all namespaces"
+		if namespace := resources[one.of]; namespace != "" {
+			place = " in namespace " + namespace
+		}
+		if one.err == nil && !one.found {
+			missing = append(missing, one.of.String()+place)
 		}
 	}
 	slices.Sort(missing)
 	return missing
-}
-
-// dataResources are the resources of users' data, with the namespace that they are counted in. A CRD's name tells its own.
-func (r *round) dataResources() map[schema.GroupResource]string {
-	found := map[schema.GroupResource]string{}
-	for _, one := range r.managed() {
-		resource, err := r.client.Resource(schema.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
-		if err != nil {
-			continue
-		}
-		if found[resource] = ""; one.Scope == modulesv1.ManagedInNamespace {
-			found[resource] = r.in.Namespace
-		}
-	}
-	for i := range r.record.Data.Members {
-		if m := &r.record.Data.Members[i]; kindOf(m).GroupKind() == definitionKind() {
-			found[schema.ParseGroupResource(m.Name)] = ""
-		}
-	}
-	return found
 }
 
 // reviewRights asks anew, for an attempt that begins, and tells what is missing.

@@ -88,3 +88,31 @@ func TestAskingForRightsEnds(t *testing.T) {
 		t.Errorf("asked %d times", asked)
 	}
 }
+
+// TestAKindInTwoScopesIsCountedEverywhere: two versions of a kind are listed with two scopes, and it is the wider one
+// that its objects are counted in, so that the right to list them there is asked for.
+func TestAKindInTwoScopesIsCountedEverywhere(t *testing.T) {
+	t.Parallel()
+	for name, scopes := range map[string][]modulesv1.ManagedScope{
+		"WiderFirst": {"", modulesv1.ManagedInNamespace},
+		"WiderLast":  {modulesv1.ManagedInNamespace, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.grant(rule{"", "configmaps", "*"}, rule{"autoscaling", "horizontalpodautoscalers", "list"})
+			r.in.Identity = cluster.Identity{Namespace: r.namespace, ServiceAccount: "deployer"}
+			r.in.Target = r.target("1.0.0", configMapFiles("a", "1"))
+			for i, version := range []string{"v1", "v2"} {
+				r.in.Target.ManagedResources = append(r.in.Target.ManagedResources, modulesv1.ManagedResource{
+					GroupVersionKind: modulesv1.GroupVersionKind{Group: "autoscaling", Version: version, Kind: "HorizontalPodAutoscaler"},
+					Scope:            scopes[i],
+				})
+			}
+			out := r.settle("it is installed", settled)
+			if diff := cmp.Diff([]string{"horizontalpodautoscalers.autoscaling in all namespaces"}, out.Uncounted); diff != "" {
+				t.Errorf("the wrong right is asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

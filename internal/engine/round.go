@@ -234,21 +234,27 @@ func late(stage failure.Stage) error {
 	return failure.At(stage, failure.Wait(modulesv1.ProgressingReason, goOn, errLate))
 }
 
-// each does something for every item, some at a time, or skips it once it is over; the results are in the items' order.
-func each[T, R any](ctx context.Context, over func(context.Context) error, items []T, do func(T) R, skipped func(T, error) R) []R {
-	results := make([]R, len(items))
+// answer is what came of an item.
+type answer[T, R any] struct {
+	of    T
+	found R
+	err   error
+}
+
+// each does something for every item, some at a time, until it is over; the answers are in the items' order.
+func each[T, R any](ctx context.Context, over func(context.Context) error, items []T, do func(T) (R, error)) []answer[T, R] {
+	answers := make([]answer[T, R], len(items))
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i, item := range items {
+	for i := range items {
 		group.Go(func() error {
-			if err := over(ctx); err != nil {
-				results[i] = skipped(item, err)
-			} else {
-				results[i] = do(item)
+			one := &answers[i]
+			if one.of, one.err = items[i], over(ctx); one.err == nil {
+				one.found, one.err = do(one.of)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // What went wrong is in the results.
-	return results
+	_ = group.Wait() // What went wrong is in the answers.
+	return answers
 }

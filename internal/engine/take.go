@@ -37,44 +37,46 @@ func (r *round) taker() taker {
 // apply applies an object: what is on record in that one life of its name, and anything else only if nothing is there.
 // It does so without force first, so that it is known whom something is taken from. An object that changed between two
 // requests is asked for anew, for it may belong to somebody else by now.
-func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) result {
+func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done result, err error) {
 	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(o, m)}
-	done := result{object: o}
 	if meta := t.seen(m); meta != nil && meta.Ignored {
-		done.left = true
+		done.left, done.hash = true, o.hash
 		done.applied = cluster.Applied{UID: meta.UID, ResourceVersion: meta.ResourceVersion, Fingerprint: meta.Fingerprint(t.manager)}
-		return done
+		return done, nil
 	}
 	for range maxTries {
-		done.notes, done.rivals, done.claim = nil, nil, nil
-		done.applied, done.err = t.begin(ctx, o, &options)
-		conflict, _ := errors.AsType[*cluster.ConflictError](done.err)
-		if conflict == nil && !errors.Is(done.err, cluster.ErrChanged) {
+		done = result{}
+		done.applied, err = t.begin(ctx, o, &options)
+		conflict, _ := errors.AsType[*cluster.ConflictError](err)
+		if conflict == nil && !errors.Is(err, cluster.ErrChanged) {
 			break
 		}
 		if o.once {
-			return t.leave(ctx, done)
+			return t.leave(ctx, o)
 		}
-		if done.err = t.insist(ctx, &done, m, conflict, &options); !errors.Is(done.err, cluster.ErrChanged) {
+		if err = t.insist(ctx, &done, o, m, conflict, &options); !errors.Is(err, cluster.ErrChanged) {
 			break
 		}
 	}
-	if done.err == nil && done.applied.Strays != nil {
-		done.applied, done.err = t.reclaim(ctx, o, done.applied.Version(), done.applied.Strays, options)
+	if err == nil && done.applied.Strays != nil {
+		done.applied, err = t.reclaim(ctx, o, done.applied.Version(), done.applied.Strays, options)
 	}
-	if errors.Is(done.err, cluster.ErrInvalid) && m != nil && m.UID != "" {
-		done.applied, done.err = t.untangle(ctx, o, options, done.err)
+	if errors.Is(err, cluster.ErrInvalid) && m != nil && m.UID != "" {
+		done.applied, err = t.untangle(ctx, o, options, err)
 	}
-	if errors.Is(done.err, cluster.ErrImmutable) {
-		done.applied, done.err = t.recreate(ctx, o, m, options, done.err)
+	if errors.Is(err, cluster.ErrImmutable) {
+		done.applied, err = t.recreate(ctx, o, m, options, err)
 	}
-	if done.err == nil && done.applied.Created && len(o.yielded) > 0 {
-		done.applied, done.err = t.yield(ctx, o, done.applied)
+	if err == nil && done.applied.Created && len(o.yielded) > 0 {
+		done.applied, err = t.yield(ctx, o, done.applied)
 	}
-	if done.err == nil && done.applied.Deleting {
-		done.err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
+	if err == nil && done.applied.Deleting {
+		err = fmt.Errorf("%s is being deleted, and can be applied once it is gone", describe(refOfObject(o.Unstructured)))
 	}
-	return done
+	if err == nil {
+		done.hash = o.hash
+	}
+	return done, err
 }
 
 // begin sends an object: whole if nothing is there, else without the fields that others own, which are yielded first.
@@ -115,16 +117,15 @@ func (t taker) yield(ctx context.Context, o object, applied cluster.Applied) (cl
 }
 
 // leave leaves an object as it is, because it is there, and only to be created. It is a member if it was made for that.
-func (t taker) leave(ctx context.Context, done result) result {
-	live, err := t.client.Metadata(ctx, refOfObject(done.object.Unstructured))
+func (t taker) leave(ctx context.Context, o object) (done result, err error) {
+	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
 	if err != nil {
-		done.err = err
-		return done
+		return done, err
 	}
 	fingerprint := cluster.Fingerprint(live, t.manager)
-	done.left, done.foreign, done.err = true, live.Labels[Label] != t.id || fingerprint == "", nil
+	done.left, done.hash, done.foreign = true, o.hash, live.Labels[Label] != t.id || fingerprint == ""
 	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: fingerprint, Made: cluster.MadeBy(live, t.manager)}
-	return done
+	return done, nil
 }
 
 func versionOf(live *metav1.PartialObjectMetadata) cluster.Version {
@@ -145,9 +146,8 @@ func (t taker) expected(o object, m *modulesv1.Member) cluster.Version {
 // insist goes on where an apply was refused: others hold fields, or another object is there than was expected. It is
 // forced on the one version that is known not to belong to somebody else: two that take over the same object at once
 // would else overwrite each other without a word.
-func (t taker) insist(ctx context.Context, done *result, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) error {
-	o, ref := done.object, refOfObject(done.object.Unstructured)
-	forced := *options
+func (t taker) insist(ctx context.Context, done *result, o object, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) error {
+	ref, forced := refOfObject(o.Unstructured), *options
 	forced.Force = true
 	if conflict != nil && conflict.Owner == "" {
 		done.rivals = managersIn(conflict)

@@ -64,10 +64,10 @@ func (r *round) judge(ctx context.Context) (failing bool, err error) {
 	var failed []memberError
 	for _, one := range judging.judge(ctx, r.members()) {
 		if one.err != nil {
-			failed = append(failed, memberError{refOf(one.member), one.err})
+			failed = append(failed, memberError{refOf(one.of), one.err})
 			continue
 		}
-		r.memory.checked[keyOf(one.member)] = one.checked
+		r.memory.checked[keyOf(one.of)] = one.found
 	}
 	if err := joined(StageHealth, modulesv1.HealthCheckFailedReason, failed); err != nil {
 		return false, err
