@@ -78,7 +78,7 @@ func New(parts Parts, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	library, err := health.NewLibrary(0)
+	library, err := health.NewLibrary()
 	if err != nil {
 		return nil, err
 	}

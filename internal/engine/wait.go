@@ -51,11 +51,10 @@ func (r *round) judge(ctx context.Context) (failing bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	spent := &health.Budget{}
 	judging := &judging{
-		sight: r.sight, client: r.client, clock: r.engine.clock, checker: checker.Within(spent), checked: r.memory.checked,
+		sight: r.sight, client: r.client, clock: r.engine.clock, checker: checker, checked: r.memory.checked,
 		retry: r.in.Spec.GetRetryInterval(), over: func(ctx context.Context) error {
-			if spent.Spent() >= r.engine.options.HealthCost {
+			if checker.Spent() >= r.engine.options.HealthCost {
 				return errLate
 			}
 			return r.over(ctx)
@@ -89,15 +88,11 @@ func (r *round) judges() (*health.Checker, error) {
 		r.memory.judgeBy("", &r.record.Data)
 		return &health.Checker{}, nil
 	}
-	expressions := make([]health.Expression, 0, len(target.Health))
-	for _, one := range target.Health {
-		expressions = append(expressions, health.Expression(one))
-	}
-	checker, err := r.engine.library.Checker(expressions)
+	checker, err := r.engine.library.Checker(target.Health)
 	if err != nil {
 		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
-	r.memory.judgeBy(fmt.Sprintf("%q", expressions), &r.record.Data)
+	r.memory.judgeBy(fmt.Sprintf("%q", target.Health), &r.record.Data)
 	return checker, nil
 }
 

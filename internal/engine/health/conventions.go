@@ -20,7 +20,11 @@ func conventional(object *unstructured.Unstructured) (Status, string) {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return job(object)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
-		return conditioned(object, "Available")
+		available := condition(object, "Available")
+		if isTrue(available) {
+			return Current, "condition Available is true"
+		}
+		return InProgress, "condition Available is not true yet: " + cmp.Or(words(available), "it is not there")
 	}
 	if state, message := stale(object); state != "" {
 		return state, message
@@ -29,16 +33,8 @@ func conventional(object *unstructured.Unstructured) (Status, string) {
 	if err != nil {
 		return Unknown, fmt.Sprintf("the status cannot be read: %v", err)
 	}
-	switch result.Status {
-	case status.CurrentStatus:
-		return Current, result.Message
-	case status.InProgressStatus, status.TerminatingStatus:
-		return InProgress, cmp.Or(result.Message, "not ready yet")
-	case status.FailedStatus:
-		return Failed, cmp.Or(result.Message, "failed")
-	default:
-		return Unknown, result.Message
-	}
+	silent := map[status.Status]string{status.InProgressStatus: "not ready yet", status.FailedStatus: "failed"}
+	return Status(result.Status), cmp.Or(result.Message, silent[result.Status])
 }
 
 // unsettled tells of an object of which the status says nothing yet, or no more.
@@ -75,15 +71,6 @@ func job(object *unstructured.Unstructured) (Status, string) {
 		return InProgress, "the Job is suspended"
 	}
 	return InProgress, "the Job has not ended yet"
-}
-
-// conditioned judges by one condition that has to be true.
-func conditioned(object *unstructured.Unstructured, kind string) (Status, string) {
-	found := condition(object, kind)
-	if isTrue(found) {
-		return Current, "condition " + kind + " is true"
-	}
-	return InProgress, "condition " + kind + " is not true yet: " + cmp.Or(words(found), "it is not there")
 }
 
 // because adds what the object's condition Ready says, which is often the reason.

@@ -2,32 +2,12 @@ package health
 
 import (
 	"strings"
-	"sync/atomic"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
-
-// Budget adds up what expressions cost, in CEL's units of work. Its methods may be called concurrently. The zero value
-// has spent nothing.
-type Budget struct{ spent atomic.Uint64 }
-
-// Spent is the cost so far.
-func (b *Budget) Spent() uint64 { return b.spent.Load() }
-
-// charge adds what an evaluation cost; one that was broken off has cost all it may.
-func (b *Budget) charge(details *cel.EvalDetails) {
-	cost := uint64(maxCost)
-	if details != nil {
-		if told := details.ActualCost(); told != nil {
-			cost = *told
-		}
-	}
-	b.spent.Add(cost)
-}
 
 // byte10 is how many bytes of text are one unit of work, as in CEL.
 const byte10 = 10

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/health"
 )
 
@@ -54,14 +55,13 @@ func TestHostileExpressionsEnd(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
+			checker, err := newChecker([]modulesv1.HealthExpression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			budget := &health.Budget{}
-			status, message := checker.Within(budget).Check(subject)
-			if status != health.Unknown || !strings.Contains(message, "cost limit exceeded") || budget.Spent() < 30_000 {
-				t.Errorf("%s: %s, %q, cost %d", test.reason, status, message, budget.Spent())
+			status, message := checker.Check(subject)
+			if status != health.Unknown || !strings.Contains(message, "cost limit exceeded") || checker.Spent() < 30_000 {
+				t.Errorf("%s: %s, %q, cost %d", test.reason, status, message, checker.Spent())
 			}
 		})
 	}
@@ -82,19 +82,17 @@ func TestCostsAreCharged(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
+			checker, err := newChecker([]modulesv1.HealthExpression{{APIVersion: "v1", Kind: "A", Current: test.expression}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			budget := &health.Budget{}
-			within := checker.Within(budget)
-			within.Check(subject)
-			once := budget.Spent()
+			checker.Check(subject)
+			once := checker.Spent()
 			if once < test.least || once > test.most {
 				t.Errorf("%s: %d", test.reason, once)
 			}
-			if within.Check(subject); budget.Spent() != 2*once {
-				t.Errorf("each evaluation costs the same: %d, then %d", once, budget.Spent()-once)
+			if checker.Check(subject); checker.Spent() != 2*once {
+				t.Errorf("each evaluation costs the same: %d, then %d", once, checker.Spent()-once)
 			}
 		})
 	}

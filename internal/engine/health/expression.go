@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sluice.dev/sluice/internal/transport"
 )
@@ -22,22 +25,14 @@ const (
 	maxCost = 30_000
 	// maxVariables is how many names an expression may use.
 	maxVariables = 64
+	// maxPrograms is how many expressions are remembered.
+	maxPrograms = 1024
 )
 
 var (
 	errEmpty = errors.New("the expression is empty")
 	// errBool is an expression that cannot be true or false.
 	errBool = errors.New("the expression must be true or false")
-)
-
-// scope says which names an expression may use.
-type scope int
-
-const (
-	// ofObject are the fields of the object, whatever they are.
-	ofObject scope = iota
-	// ofDependency are dep and self.
-	ofDependency
 )
 
 // Library compiles expressions and remembers them, so that all installations of a release share the work. Its methods
@@ -47,10 +42,10 @@ type Library struct {
 	programs *lru.Cache[source, *program]
 }
 
-// source is what a program is compiled from.
+// source is what a program is compiled from. It uses dep and self, or else the fields of an object, whatever they are.
 type source struct {
-	text  string
-	scope scope
+	text         string
+	ofDependency bool
 }
 
 // program is a compiled expression.
@@ -61,20 +56,9 @@ type program struct {
 	program cel.Program
 }
 
-// answer is what an evaluation found.
-type answer struct {
-	holds bool
-	// missing says that the error is a field that is not there.
-	missing bool
-	err     error
-}
-
-// NewLibrary makes a Library that remembers up to size expressions; 0 means 1,024. Expressions have CEL's standard
-// functions and macros, but for regular expressions, and optional fields (status.?phase).
-func NewLibrary(size int) (*Library, error) {
-	if size <= 0 {
-		size = 1024
-	}
+// NewLibrary makes a Library. Expressions have CEL's standard functions and macros, but for regular expressions, and
+// optional fields (status.?phase).
+func NewLibrary() (*Library, error) {
 	base, err := cel.NewEnv(
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
@@ -84,7 +68,7 @@ func NewLibrary(size int) (*Library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
 	}
-	programs, err := lru.New[source, *program](size)
+	programs, err := lru.New[source, *program](maxPrograms)
 	if err != nil {
 		return nil, fmt.Errorf("remember expressions: %w", err)
 	}
@@ -92,10 +76,11 @@ func NewLibrary(size int) (*Library, error) {
 }
 
 // compile compiles the expression, or remembers that it did.
-func (l *Library) compile(text string, scope scope) (*program, error) {
-	if known, ok := l.programs.Get(source{text, scope}); ok {
+func (l *Library) compile(from source) (*program, error) {
+	if known, ok := l.programs.Get(from); ok {
 		return known, nil
 	}
+	text := from.text
 	if len(text) > maxLength {
 		return nil, fmt.Errorf("the expression has %d bytes; at most %d are allowed", len(text), maxLength)
 	}
@@ -110,7 +95,7 @@ func (l *Library) compile(text string, scope scope) (*program, error) {
 		return nil, fmt.Errorf("compile %q: %w", shorten(text), err)
 	}
 	names := []string{"dep", "self"}
-	if scope == ofObject {
+	if !from.ofDependency {
 		names = variables(parsed)
 	}
 	if len(names) > maxVariables {
@@ -136,7 +121,7 @@ func (l *Library) compile(text string, scope scope) (*program, error) {
 		return nil, fmt.Errorf("compile %q: %s", shorten(text), transport.Printable(err.Error()))
 	}
 	made := &program{text: shorten(text), names: names, program: compiled}
-	l.programs.Add(source{text, scope}, made)
+	l.programs.Add(from, made)
 	return made, nil
 }
 
@@ -145,11 +130,9 @@ func (l *Library) compile(text string, scope scope) (*program, error) {
 // hide what is declared here.
 func variables(parsed *cel.Ast) []string {
 	var names []string
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(expression ast.Expr) {
-		if expression.Kind() == ast.IdentKind {
-			names = append(names, expression.AsIdent())
-		}
-	}))
+	for _, found := range ast.MatchDescendants(ast.NavigateAST(parsed.NativeRep()), ast.KindMatcher(ast.IdentKind)) {
+		names = append(names, found.AsIdent())
+	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
 		return name == "" || strings.ContainsAny(name[:1], "@.") || strings.HasPrefix(name, "__") || slices.Contains(reserved(), name)
@@ -161,9 +144,9 @@ func reserved() []string {
 	return []string{"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "duration", "type", "uint", "optional_type"}
 }
 
-// holds evaluates the expression, and charges the budget if there is one. A name that the values lack is a field that is
-// not there.
-func (p *program) holds(values map[string]any, budget *Budget) answer {
+// holds evaluates the expression, and adds to spent what that cost: all it may, if it was broken off. A name that the values
+// lack is a field that is not there.
+func (p *program) holds(values map[string]any, spent *atomic.Uint64) (bool, error) {
 	given := make(map[string]any, len(p.names))
 	for _, name := range p.names {
 		value, there := values[name]
@@ -174,17 +157,36 @@ func (p *program) holds(values map[string]any, budget *Budget) answer {
 		given[name] = value
 	}
 	result, details, err := p.program.Eval(given)
-	if budget != nil {
-		budget.charge(details)
+	cost := uint64(maxCost)
+	if told := details.ActualCost(); told != nil {
+		cost = *told
 	}
+	spent.Add(cost)
 	if err != nil {
-		return answer{missing: missing(err), err: err}
+		return false, err
 	}
 	holds, ok := result.(types.Bool)
 	if !ok {
-		return answer{err: errBool}
+		return false, errBool
 	}
-	return answer{holds: bool(holds)}
+	return bool(holds), nil
+}
+
+// excuse says why the expression has no result. What CEL says may quote the objects: nothing of it, for a Secret.
+func (p *program) excuse(err error, objects ...*unstructured.Unstructured) string {
+	verdict := "cannot be evaluated"
+	if missing(err) {
+		verdict = "does not hold yet"
+	}
+	text := fmt.Sprintf("the expression %q %s", p.text, verdict)
+	if slices.ContainsFunc(objects, isSecret) {
+		return text
+	}
+	return text + ": " + err.Error()
+}
+
+func isSecret(object *unstructured.Unstructured) bool {
+	return object != nil && object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
 // missing says whether the error is a field that is not there. CEL has no type for it, only these words.

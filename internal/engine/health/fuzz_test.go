@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/health"
 )
 
@@ -18,7 +19,7 @@ func FuzzExpression(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	library, err := health.NewLibrary(16)
+	library, err := health.NewLibrary()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func FuzzExpression(f *testing.F) {
 				}
 			}
 		}
-		checker, err := library.Checker([]health.Expression{{APIVersion: "v1", Kind: "A", Current: text}})
+		checker, err := library.Checker([]modulesv1.HealthExpression{{APIVersion: "v1", Kind: "A", Current: text}})
 		if err != nil {
 			line(err.Error(), 2048)
 			return

@@ -4,11 +4,12 @@ package health
 
 import (
 	"fmt"
-	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -26,40 +27,31 @@ const (
 	Unknown Status = "Unknown"
 )
 
-// Expression tells the health of one kind's objects with CEL, over the object's own fields. Failed is asked first, then
-// InProgress, then Current; an object of which none holds is in progress. A field that is not there makes an expression
-// not hold. It has the fields of the API's HealthExpression, which converts into it.
-type Expression struct {
-	APIVersion string
-	Kind       string
-	Current    string
-	InProgress string
-	Failed     string
-}
-
 // maxExpressions is how many kinds may have expressions.
 const maxExpressions = 256
 
-// Checker judges objects: by the expressions for their kind where there are some, else by the conventions of status. It
-// is immutable. The zero value has no expressions.
+// Checker judges objects: by the expressions for their kind where there are some, else by the conventions of status. Its
+// methods may be called concurrently. The zero value has no expressions.
 type Checker struct {
-	kinds map[schema.GroupVersionKind]rules
-	// budget is charged, if there is one.
-	budget *Budget
+	kinds map[schema.GroupVersionKind][]rule
+	spent atomic.Uint64
 }
 
-// rules are the compiled expressions for a kind; nil is one that was not given.
-type rules struct {
-	failed, inProgress, current *program
+// rule is one of the expressions for a kind.
+type rule struct {
+	field   string
+	status  Status // of an object for which it holds
+	program *program
 }
 
-// Checker makes a Checker. The error names the expression that does not compile, or the kind that has expressions
-// twice; only an edit helps.
-func (l *Library) Checker(expressions []Expression) (*Checker, error) {
+// Checker makes a Checker. Of a kind's expressions failed is asked first, then inProgress, then current; an object of which
+// none holds is in progress. A field that is not there makes an expression not hold. The error names the expression that
+// does not compile, or the kind that has expressions twice; only an edit helps.
+func (l *Library) Checker(expressions []modulesv1.HealthExpression) (*Checker, error) {
 	if len(expressions) > maxExpressions {
 		return nil, fmt.Errorf("%d health expressions; at most %d are allowed", len(expressions), maxExpressions)
 	}
-	checker := &Checker{kinds: make(map[schema.GroupVersionKind]rules, len(expressions))}
+	checker := &Checker{kinds: make(map[schema.GroupVersionKind][]rule, len(expressions))}
 	for _, expression := range expressions {
 		version, err := schema.ParseGroupVersion(expression.APIVersion)
 		if err != nil {
@@ -76,38 +68,36 @@ func (l *Library) Checker(expressions []Expression) (*Checker, error) {
 	return checker, nil
 }
 
-func (l *Library) rules(expression Expression) (compiled rules, err error) {
-	if expression.Current == "" {
-		return rules{}, fmt.Errorf("current: %w", errEmpty)
-	}
+// rules are the compiled expressions for a kind, in the order in which they are asked.
+func (l *Library) rules(expression modulesv1.HealthExpression) (all []rule, err error) {
 	for _, one := range []struct {
-		field, text string
-		into        **program
+		rule
+
+		text string
 	}{
-		{"failed", expression.Failed, &compiled.failed},
-		{"inProgress", expression.InProgress, &compiled.inProgress},
-		{"current", expression.Current, &compiled.current},
+		{rule{field: "failed", status: Failed}, expression.Failed},
+		{rule{field: "inProgress", status: InProgress}, expression.InProgress},
+		{rule{field: "current", status: Current}, expression.Current},
 	} {
-		if one.text == "" {
+		if one.text == "" && one.status != Current {
 			continue
 		}
-		if *one.into, err = l.compile(one.text, ofObject); err != nil {
-			return rules{}, fmt.Errorf("%s: %w", one.field, err)
+		if one.program, err = l.compile(source{text: one.text}); err != nil {
+			return nil, fmt.Errorf("%s: %w", one.field, err)
 		}
+		all = append(all, one.rule)
 	}
-	return compiled, nil
+	return all, nil
 }
 
-// Within is the Checker, but each evaluation is charged to the budget.
-func (c *Checker) Within(budget *Budget) *Checker { return &Checker{kinds: c.kinds, budget: budget} }
+// Spent is what evaluations cost so far, in CEL's units of work.
+func (c *Checker) Spent() uint64 { return c.spent.Load() }
 
 // NeedsObject says whether the health of the kind is in the object; else an object that exists and is not being
 // deleted is current.
 func (c *Checker) NeedsObject(gvk schema.GroupVersionKind) bool {
-	if _, told := c.kinds[gvk]; told {
-		return true
-	}
-	return !plain(gvk.GroupKind())
+	_, told := c.kinds[gvk]
+	return told || !plain(gvk.GroupKind())
 }
 
 // Check judges the object. The message is one bounded, printable line, and quotes nothing of a Secret.
@@ -117,46 +107,23 @@ func (c *Checker) Check(object *unstructured.Unstructured) (Status, string) {
 }
 
 func (c *Checker) check(object *unstructured.Unstructured) (Status, string) {
-	compiled, told := c.kinds[object.GroupVersionKind()]
+	rules, told := c.kinds[object.GroupVersionKind()]
 	if !told {
 		return conventional(object)
 	}
 	if status, message := unsettled(object); status != "" {
 		return status, message
 	}
-	for _, one := range []struct {
-		program *program
-		status  Status
-		message string
-	}{
-		{compiled.failed, Failed, "the expression for failed holds"},
-		{compiled.inProgress, InProgress, "the expression for inProgress holds"},
-		{compiled.current, Current, "the expression for current holds"},
-	} {
-		if one.program == nil {
-			continue
-		}
-		answer := one.program.holds(object.Object, c.budget)
+	for _, one := range rules {
+		holds, err := one.program.holds(object.Object, &c.spent)
 		switch {
-		case answer.err != nil && !answer.missing:
-			return Unknown, fmt.Sprintf("the expression %q cannot be evaluated%s", one.program.text, detail(answer, object))
-		case answer.holds:
-			return one.status, one.message + because(object)
-		case answer.missing && one.status == Current:
-			return InProgress, fmt.Sprintf("the expression %q does not hold yet%s", one.program.text, detail(answer, object))
+		case holds:
+			return one.status, "the expression for " + one.field + " holds" + because(object)
+		case err != nil && !missing(err):
+			return Unknown, one.program.excuse(err, object)
+		case err != nil && one.status == Current:
+			return InProgress, one.program.excuse(err, object)
 		}
 	}
-	return InProgress, fmt.Sprintf("the expression %q does not hold yet", compiled.current.text) + because(object)
-}
-
-// detail is what CEL says about an evaluation, which may quote the object: nothing, for a Secret.
-func detail(answer answer, objects ...*unstructured.Unstructured) string {
-	if slices.ContainsFunc(objects, isSecret) {
-		return ""
-	}
-	return ": " + answer.err.Error()
-}
-
-func isSecret(object *unstructured.Unstructured) bool {
-	return object != nil && object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+	return InProgress, fmt.Sprintf("the expression %q does not hold yet", rules[len(rules)-1].program.text) + because(object)
 }

@@ -13,9 +13,6 @@ import (
 	"sluice.dev/sluice/internal/engine/health"
 )
 
-// The API's expressions are the checker's.
-var _ = health.Expression(modulesv1.HealthExpression{})
-
 // object reads YAML as the API server's JSON is read: whole numbers are int64.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -31,8 +28,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // newChecker makes a Checker of a Library of its own.
-func newChecker(expressions []health.Expression) (*health.Checker, error) {
-	library, err := health.NewLibrary(0)
+func newChecker(expressions []modulesv1.HealthExpression) (*health.Checker, error) {
+	library, err := health.NewLibrary()
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +110,13 @@ const widget = "apiVersion: a.example.com/v1\nkind: Widget\nmetadata: {name: a, 
 
 func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 	t.Parallel()
-	phases := health.Expression{
+	phases := modulesv1.HealthExpression{
 		APIVersion: "a.example.com/v1", Kind: "Widget",
 		Failed: "status.phase == 'Broken'", InProgress: "status.phase in ['Pending', 'Starting']", Current: "status.phase == 'Up'",
 	}
 	tests := map[string]struct {
 		reason     string
-		expression health.Expression
+		expression modulesv1.HealthExpression
 		object     string
 		want       health.Status
 		says       string
@@ -139,55 +136,55 @@ func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 		"Odd": {"a list is no string", phases, widget + "status: {phase: [1]}", health.InProgress, ""},
 		"Macros": {
 			"conditions can be looked through",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.conditions.exists(c, c.type == 'Up' && c.status == 'True')"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.conditions.exists(c, c.type == 'Up' && c.status == 'True')"},
 			widget + "status: {conditions: [{type: Up, status: 'True'}]}", health.Current, "",
 		},
 		"Bound": {
 			"a macro's name may be that of a field",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.list.all(spec, spec > 1) && spec.size == 1"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.list.all(spec, spec > 1) && spec.size == 1"},
 			widget + "spec: {size: 1}\nstatus: {list: [2, 3]}", health.Current, "",
 		},
 		"Has": {
 			"a field that is not there can be asked for",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "!has(status.error) && spec.?size.orValue(7) == 7"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "!has(status.error) && spec.?size.orValue(7) == 7"},
 			widget, health.Current, "",
 		},
 		"Failure": {
 			"what cannot be evaluated is not healthy",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "int(status.phase) == 1"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "int(status.phase) == 1"},
 			widget + "status: {phase: words}", health.Unknown, "cannot be evaluated",
 		},
 		"NoBool": {
 			"neither is what is no answer",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.phase"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.phase"},
 			widget + "status: {phase: words}", health.Unknown, "true or false",
 		},
 		"Sets": {
 			"lists can be compared as sets are",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "spec.want.all(w, w in status.have)"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "spec.want.all(w, w in status.have)"},
 			widget + "spec: {want: [a]}\nstatus: {have: [b, a]}", health.Current, "",
 		},
 		"Cost": {
-			"evaluation is bounded", health.Expression{
+			"evaluation is bounded", modulesv1.HealthExpression{
 				APIVersion: "a.example.com/v1", Kind: "Widget",
 				Current: "status.l.all(a, status.l.all(b, status.l.all(c, status.l.all(d, a + b + c + d >= 0))))",
 			}, widget + "status: {l: [" + strings.Repeat("1,", 99) + "1]}", health.Unknown, "cost limit exceeded",
 		},
 		"Filter": {
 			"a part of a list can be taken",
-			health.Expression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.conditions.filter(c, c.type == 'Up').all(c, c.status in [spec.want, spec.other])"},
+			modulesv1.HealthExpression{APIVersion: "a.example.com/v1", Kind: "Widget", Current: "status.conditions.filter(c, c.type == 'Up').all(c, c.status in [spec.want, spec.other])"},
 			widget + "spec: {want: Perhaps, other: Maybe}\nstatus: {conditions: [{type: Up, status: Perhaps}, {type: Down, status: 'No'}]}", health.Current, "",
 		},
 		"Secret": {
 			"messages quote nothing of a Secret",
-			health.Expression{APIVersion: "v1", Kind: "Secret", Current: "int(stringData.password) == 1"},
+			modulesv1.HealthExpression{APIVersion: "v1", Kind: "Secret", Current: "int(stringData.password) == 1"},
 			"{apiVersion: v1, kind: Secret, stringData: {password: hunter2}}", health.Unknown, "cannot be evaluated",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, err := newChecker([]health.Expression{test.expression})
+			checker, err := newChecker([]modulesv1.HealthExpression{test.expression})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,12 +198,12 @@ func TestExpressionsTellTheHealthOfTheirKind(t *testing.T) {
 
 func TestExpressionsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	of := func(current string) []health.Expression {
-		return []health.Expression{{APIVersion: "a.example.com/v1", Kind: "Widget", Current: current}}
+	of := func(current string) []modulesv1.HealthExpression {
+		return []modulesv1.HealthExpression{{APIVersion: "a.example.com/v1", Kind: "Widget", Current: current}}
 	}
 	tests := map[string]struct {
 		reason      string
-		expressions []health.Expression
+		expressions []modulesv1.HealthExpression
 		says        string
 	}{
 		"Syntax":   {"it is not CEL", of("status."), "Syntax error"},
@@ -218,8 +215,8 @@ func TestExpressionsThatCannotWorkAreRefused(t *testing.T) {
 		"Long":     {"the length is bounded", of("'" + strings.Repeat("a", 5000) + "' == status.phase"), "at most 4096"},
 		"Deep":     {"the depth is bounded", of(strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300)), "recursion"},
 		"Twice":    {"which of two is meant is unclear", append(of("true"), of("false")...), "twice"},
-		"Version":  {"the version must be one", []health.Expression{{APIVersion: "a/b/c", Kind: "Widget", Current: "true"}}, "apiVersion"},
-		"Failed":   {"every expression is compiled", []health.Expression{{APIVersion: "v1", Kind: "A", Current: "true", Failed: "("}}, "failed: "},
+		"Version":  {"the version must be one", []modulesv1.HealthExpression{{APIVersion: "a/b/c", Kind: "Widget", Current: "true"}}, "apiVersion"},
+		"Failed":   {"every expression is compiled", []modulesv1.HealthExpression{{APIVersion: "v1", Kind: "A", Current: "true", Failed: "("}}, "failed: "},
 		"Grow":     {"functions that make strings of any size are not there", of("status.phase.replace('', status.phase) == ''"), "undeclared reference to 'replace'"},
 		"Sets":     {"nor are those that compare lists as sets", of("sets.intersects(spec.a, spec.b)"), "undeclared reference to 'intersects'"},
 		"Pattern":  {"nor are regular expressions", of("status.phase.matches('(a*)*b')"), "regular expressions"},
@@ -228,7 +225,7 @@ func TestExpressionsThatCannotWorkAreRefused(t *testing.T) {
 		"Map":      {"so do maps of lists", of("{'a': spec.a} == {'a': spec.b}"), "may only be to the right of 'in'"},
 		"Inside":   {"also inside of what is allowed", of("spec.a in [[spec.a], [spec.b]]"), "may only be to the right of 'in'"},
 		"Message":  {"so do messages", of("google.protobuf.ListValue{values: spec.a} == spec.b"), "may only be to the right of 'in'"},
-		"Many":     {"their number is bounded", make([]health.Expression, 1000), "at most 256"},
+		"Many":     {"their number is bounded", make([]modulesv1.HealthExpression, 1000), "at most 256"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +256,7 @@ func TestDependenciesAreReady(t *testing.T) {
 		"Fails":      {"what cannot be evaluated is not ready", "int(dep.metadata.name) == 1", widget, false, "cannot be evaluated"},
 		"Secret":     {"nothing of a Secret is quoted", "int(dep.stringData.password) == 1", "{apiVersion: v1, kind: Secret, stringData: {password: hunter2}}", false, "cannot be evaluated"},
 	}
-	library, err := health.NewLibrary(2)
+	library, err := health.NewLibrary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +287,7 @@ func TestDependenciesAreReady(t *testing.T) {
 
 func TestKindsWithoutStatusNeedNoObject(t *testing.T) {
 	t.Parallel()
-	checker, err := newChecker([]health.Expression{{APIVersion: "v1", Kind: "Secret", Current: "has(data.token)"}})
+	checker, err := newChecker([]modulesv1.HealthExpression{{APIVersion: "v1", Kind: "Secret", Current: "has(data.token)"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,11 +314,11 @@ func TestKindsWithoutStatusNeedNoObject(t *testing.T) {
 }
 
 func BenchmarkChecker(b *testing.B) {
-	library, err := health.NewLibrary(0)
+	library, err := health.NewLibrary()
 	if err != nil {
 		b.Fatal(err)
 	}
-	expressions := []health.Expression{{APIVersion: "v1", Kind: "A", Failed: "status.phase == 'Broken'", Current: "status.phase == 'Up'"}}
+	expressions := []modulesv1.HealthExpression{{APIVersion: "v1", Kind: "A", Failed: "status.phase == 'Broken'", Current: "status.phase == 'Up'"}}
 	up := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "A", "status": map[string]any{"phase": "Up"}}}
 	for b.Loop() {
 		checker, err := library.Checker(expressions)

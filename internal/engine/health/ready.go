@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,7 +21,7 @@ func (l *Library) Readiness(expression string) (*Readiness, error) {
 	if expression == "" {
 		return &Readiness{}, nil
 	}
-	compiled, err := l.compile(expression, ofDependency)
+	compiled, err := l.compile(source{expression, true})
 	if err != nil {
 		return nil, fmt.Errorf("readyExpr: %w", err)
 	}
@@ -46,15 +47,12 @@ func (r *Readiness) ready(dep, self *unstructured.Unstructured) (ready bool, mes
 	if self != nil {
 		values["self"] = self.Object
 	}
-	answer := r.program.holds(values, nil)
+	holds, err := r.program.holds(values, &atomic.Uint64{}) // Dependencies are few.
 	switch {
-	case answer.holds:
+	case holds:
 		return true, ""
-	case answer.err == nil:
-		return false, fmt.Sprintf("the expression %q does not hold", r.program.text) + because(dep)
-	case answer.missing:
-		return false, fmt.Sprintf("the expression %q does not hold yet%s", r.program.text, detail(answer, dep, self))
-	default:
-		return false, fmt.Sprintf("the expression %q cannot be evaluated%s", r.program.text, detail(answer, dep, self))
+	case err != nil:
+		return false, r.program.excuse(err, dep, self)
 	}
+	return false, fmt.Sprintf("the expression %q does not hold", r.program.text) + because(dep)
 }

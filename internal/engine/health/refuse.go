@@ -2,7 +2,6 @@ package health
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -20,47 +19,32 @@ var (
 
 // refuse says why the expression may do more work at once than can be counted beforehand, whatever the object.
 func refuse(parsed *cel.Ast) error {
-	var refused error
-	// lists are those that may have values of any kind.
-	lists := map[int64]bool{}
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(expression ast.Expr) {
-		switch expression.Kind() {
+	for _, part := range ast.MatchDescendants(ast.NavigateAST(parsed.NativeRep()), ast.AllMatcher()) {
+		switch part.Kind() {
 		case ast.CallKind:
-			call := expression.AsCall()
-			if call.FunctionName() == overloads.Matches {
-				refused = errPattern
+			if part.AsCall().FunctionName() == overloads.Matches {
+				return errPattern
 			}
-			if args := call.Args(); len(args) == 2 && takesList(call.FunctionName(), args[0]) {
-				lists[args[1].ID()] = true
-			}
-		case ast.ListKind, ast.MapKind, ast.StructKind:
-			if !lists[expression.ID()] && !constant(expression) {
-				refused = errGrows
+		case ast.StructKind:
+			return errGrows
+		case ast.ListKind, ast.MapKind:
+			if !ast.ConstantValueMatcher()(part) && !isLookedAt(part) {
+				return errGrows
 			}
 		default:
 		}
-	}))
-	return refused
+	}
+	return nil
 }
 
-// takesList says that a list on the right is only looked at, or is what a macro adds to its result, which is counted.
-func takesList(function string, left ast.Expr) bool {
-	return function == operators.In || function == operators.OldIn ||
-		function == operators.Add && left.Kind() == ast.IdentKind && left.AsIdent() == parser.HiddenAccumulatorName
-}
-
-// constant says that a value does not depend on the object.
-func constant(expression ast.Expr) bool {
-	switch expression.Kind() {
-	case ast.LiteralKind:
-		return true
-	case ast.ListKind:
-		return !slices.ContainsFunc(expression.AsList().Elements(), func(one ast.Expr) bool { return !constant(one) })
-	case ast.MapKind:
-		return !slices.ContainsFunc(expression.AsMap().Entries(), func(one ast.EntryExpr) bool {
-			return !constant(one.AsMapEntry().Key()) || !constant(one.AsMapEntry().Value())
-		})
-	default:
+// isLookedAt says that a list is on the right of what only looks at it, or of what a macro adds to its result, which is
+// counted.
+func isLookedAt(list ast.NavigableExpr) bool {
+	parent, ok := list.Parent()
+	if !ok || parent.Kind() != ast.CallKind || len(parent.AsCall().Args()) != 2 || parent.AsCall().Args()[1].ID() != list.ID() {
 		return false
 	}
+	function, left := parent.AsCall().FunctionName(), parent.AsCall().Args()[0]
+	return function == operators.In || function == operators.OldIn ||
+		function == operators.Add && left.Kind() == ast.IdentKind && left.AsIdent() == parser.HiddenAccumulatorName
 }
