@@ -455,7 +455,8 @@ func TestIncludeCycleWaitsAndHeals(t *testing.T) {
 	for _, name := range []string{"self", "a", "b", "c"} {
 		result, err := p.reconcile(name)
 		got := summary(p.get(name))
-		if result.RequeueAfter != 30*time.Second || err != nil || !strings.HasPrefix(got["IncludeUnavailable"], "True IncludeCycle: ") {
+		if result.RequeueAfter != 30*time.Second || err != nil || !strings.HasPrefix(got["IncludeUnavailable"], "True NoArtifact: ") ||
+			!strings.Contains(got["IncludeUnavailable"], "leads back to this GitRepository") {
 			t.Errorf("%s: got %+v, %v, %v", name, result, err, got)
 		}
 	}

@@ -57,7 +57,7 @@ func (i Includes) refuseCycle(ctx context.Context, obj *sourcev1.GitRepository, 
 		next := queue[0]
 		queue = queue[1:]
 		if next == obj.Name {
-			return failure.Wait(sourcev1.IncludeCycleReason, 0,
+			return failure.Wait(sourcev1.NoArtifactReason, 0,
 				errors.New("it leads back to this GitRepository: take one of the includes out of the cycle"))
 		}
 		if seen[next] {

@@ -38,8 +38,8 @@ func TestFailuresOfUpstreamAreToldAndHeal(t *testing.T) {
 		"cut-in-pack":  {"A pack that ends early is no pack.", upstream.CutAfter(late), fetchFailed("unexpected EOF")},
 		"flipped":      {"A pack is checked against its sum.", upstream.Flip(late), fetchFailed("git protocol error")},
 		"dropped":      {"A connection closed without an answer.", upstream.Drop(), fetchFailed("EOF")},
-		"401":          {"The server wants a credential.", upstream.Status(http.StatusUnauthorized), loginFailed("401 Unauthorized")},
-		"403":          {"The server refuses the credential.", upstream.Status(http.StatusForbidden), loginFailed("403 Forbidden")},
+		"401":          {"The server wants a credential.", upstream.Status(http.StatusUnauthorized), fetchFailed("401 Unauthorized")},
+		"403":          {"The server refuses the credential.", upstream.Status(http.StatusForbidden), fetchFailed("403 Forbidden")},
 		"404":          {"The repository is gone.", upstream.Status(http.StatusNotFound), fetchFailed("repository not found")},
 		"429":          {"The server is asked too often.", upstream.TooManyRequests(time.Hour), fetchFailed("429 Too Many Requests")},
 		"500":          {"The server is broken.", upstream.Status(http.StatusInternalServerError), fetchFailed("500 Internal Server Error")},
@@ -111,7 +111,7 @@ func TestATokenMendedAfterARefusalHealsWithoutAnEdit(t *testing.T) {
 	server := s.upstream.HTTP(upstream.HTTPOptions{Access: upstream.Access{BearerToken: token}})
 	s.secret("login", map[string]string{"bearerToken": "canary-expired-90ee"})
 	s.create("app", server.URL("app"), secretRef("login"))
-	s.failing("app", loginFailed("401 Unauthorized"))
+	s.failing("app", fetchFailed("401 Unauthorized"))
 	s.secret("login", map[string]string{"bearerToken": token})
 	if obj := s.ready("app", mainAt(commit)); obj.Generation != 1 {
 		t.Errorf("the object was edited: generation %d", obj.Generation)

@@ -100,7 +100,7 @@ func TestACycleOfIncludesIsRefusedUntilItIsBroken(t *testing.T) {
 	s.create("three", server.URL("app"), include("one", "", "one"))
 	s.create("self", server.URL("app"), include("self", "", "self"))
 	for _, name := range []string{"one", "two", "three", "self"} {
-		obj := s.waiting(name, noInclude(sourcev1.IncludeCycleReason, "leads back to this GitRepository"))
+		obj := s.waiting(name, noInclude(sourcev1.NoArtifactReason, "leads back to this GitRepository"))
 		if obj.Status.Artifact != nil {
 			t.Errorf("%s has the artifact %s", name, asJSON(obj.Status.Artifact))
 		}

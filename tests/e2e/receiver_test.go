@@ -68,7 +68,7 @@ func TestTheReceiverGetsFluxEvents(t *testing.T) {
 	s.edit("app", func(obj *sourcev1.GitRepository) {
 		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, eventv1.Group+"/team", "web")
 	})
-	s.failing("app", loginFailed("403 Forbidden"))
+	s.failing("app", fetchFailed("403 Forbidden"))
 	server.Heal()
 	commit := repository.Commit("main", "Scale to one\n\nThe body is not told.", oneFile("replicas: 1\n"))
 	s.request("app")
@@ -82,8 +82,8 @@ func TestTheReceiverGetsFluxEvents(t *testing.T) {
 		Kind: "GitRepository", APIVersion: "source.toolkit.fluxcd.io/v1", Namespace: s.namespace, Name: "app", UID: obj.UID,
 	}
 	want := map[string]eventv1.Event{
-		"AuthenticationFailed": {
-			InvolvedObject: about, Severity: eventv1.EventSeverityError, Reason: "AuthenticationFailed",
+		"GitOperationFailed": {
+			InvolvedObject: about, Severity: eventv1.EventSeverityError, Reason: "GitOperationFailed",
 			Message: "list refs of", ReportingController: "source-controller", ReportingInstance: host,
 			Metadata: map[string]string{eventv1.Group + "/team": "web"},
 		},
@@ -106,14 +106,14 @@ func TestTheReceiverGetsFluxEvents(t *testing.T) {
 			}
 			got[event.Reason] = event
 		}
-		return len(wrong) == 0 && got["NewArtifact"].Reason != "" && got["AuthenticationFailed"].Reason != "", fmt.Sprint(wrong, asJSON(events))
+		return len(wrong) == 0 && got["NewArtifact"].Reason != "" && got["GitOperationFailed"].Reason != "", fmt.Sprint(wrong, asJSON(events))
 	})
 	for reason, event := range got {
 		if event.Timestamp.IsZero() || event.InvolvedObject.ResourceVersion == "" {
 			t.Errorf("%s lacks its time or its object's version: %s", reason, asJSON(event))
 		}
 		event.Timestamp, event.InvolvedObject.ResourceVersion = metav1.Time{}, ""
-		if reason == "AuthenticationFailed" {
+		if reason == "GitOperationFailed" {
 			if len(event.Message) < len("list refs of") {
 				t.Errorf("the message is %q", event.Message)
 			}

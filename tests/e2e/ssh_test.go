@@ -3,7 +3,6 @@ package e2e
 import (
 	"testing"
 
-	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -56,7 +55,7 @@ func TestSSHHostKeysAreAlwaysChecked(t *testing.T) {
 	server := s.upstream.SSH(upstream.SSHOptions{})
 	other := s.upstream.SSH(upstream.SSHOptions{})
 	identity := s.pem(server.Key(), "")
-	refused := trouble{sourcev1.FetchFailedCondition, sourcev1.AuthenticationFailedReason, "host key is not trusted"}
+	refused := fetchFailed("host key is not trusted")
 
 	// The file knows a host, but not this one.
 	s.secret("ssh", map[string]string{"identity": identity, "known_hosts": string(other.KnownHosts())})
@@ -88,7 +87,7 @@ func TestAKeyThatTheServerDoesNotKnowIsRefused(t *testing.T) {
 	key := s.upstream.Key(upstream.Ed25519)
 	s.secret("ssh", map[string]string{"identity": s.pem(key, ""), "known_hosts": string(server.KnownHosts())})
 	s.create("app", server.URL("app"), secretRef("ssh"))
-	s.failing("app", trouble{sourcev1.FetchFailedCondition, sourcev1.AuthenticationFailedReason, "authentication failed"})
+	s.failing("app", fetchFailed("authentication failed"))
 	if err := server.Authorize(key); err != nil {
 		t.Fatal(err)
 	}

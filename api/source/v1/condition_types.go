@@ -20,8 +20,7 @@ const (
 	FetchFailedCondition = "FetchFailed"
 
 	// IncludeUnavailableCondition is True while an artifact that a GitRepository includes is not there. Negative
-	// polarity; its reasons are NotFoundReason, NoArtifactReason and IncludeCycleReason, and it heals when the
-	// included object has an artifact.
+	// polarity; its reasons are NotFoundReason and NoArtifactReason, and it heals when the included object has an artifact.
 	IncludeUnavailableCondition = "IncludeUnavailable"
 
 	// StorageOperationFailedCondition is True while the artifact could not be made or stored. Negative polarity.
@@ -40,16 +39,17 @@ const (
 
 // Reasons of FetchFailed.
 const (
-	// AuthenticationFailedReason: the credentials are missing, incomplete, malformed, or were refused by upstream.
-	// Tried again; mend the Secret or ServiceAccount that the message names, or grant access to its owner.
+	// AuthenticationFailedReason: the credentials are missing, incomplete or malformed. Tried again; mend the Secret or
+	// ServiceAccount that the message names.
 	AuthenticationFailedReason = "AuthenticationFailed"
 
 	// URLInvalidReason: spec.url cannot be parsed or used. Stalled; write it as http(s)://host/path or
 	// ssh://user@host/path for a GitRepository, and as oci://host/path, without tag or digest, for an OCIRepository.
 	URLInvalidReason = "URLInvalid"
 
-	// GitOperationFailedReason: the Git server could not be reached, the reference does not exist, or the fetch broke
-	// off. Tried again with growing delays; check spec.ref, and that the server is reachable from the cluster.
+	// GitOperationFailedReason: the Git server could not be reached or refuses the credentials, its host key is not
+	// trusted, the reference does not exist, the commit is not on the branch, or the fetch broke off. Tried again with
+	// growing delays; check spec.ref and the Secret, and that the server is reachable from the cluster.
 	GitOperationFailedReason = "GitOperationFailed"
 
 	// EmptyGitRepositoryReason: the Git repository has no commit. Tried again; push one.
@@ -85,13 +85,9 @@ const (
 	// a while, and as soon as it appears; create it, or correct spec.include.
 	NotFoundReason = "NotFound"
 
-	// NoArtifactReason: the included GitRepository has no artifact yet. Checked again after a while, and as soon
-	// as it has one; see that object's own conditions.
+	// NoArtifactReason: the included GitRepository has no artifact yet, or includes this one. Checked again after a
+	// while, and as soon as it has one; see that object's own conditions, or take an include out of the cycle.
 	NoArtifactReason = "NoArtifact"
-
-	// IncludeCycleReason: the includes lead back to the object itself. Checked again after a while; take one of
-	// them out of spec.include.
-	IncludeCycleReason = "IncludeCycle"
 )
 
 // Reasons of SourceVerified. While it is True, its reason is Succeeded.

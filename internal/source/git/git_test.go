@@ -147,6 +147,7 @@ func TestReferencesSelectTheirCommit(t *testing.T) {
 		"Name":        {"a full name stays spelt out", &sourcev1.GitRepositoryRef{Name: "refs/heads/side"}, "refs/heads/side@sha1:" + h.side, 1},
 		"PullRequest": {"any reference can be named", &sourcev1.GitRepositoryRef{Name: "refs/pull/7/head"}, "refs/pull/7/head@sha1:" + h.side, 1},
 		"TagName":     {"a tag by its full name", &sourcev1.GitRepositoryRef{Name: "refs/tags/v1.0.0"}, "refs/tags/v1.0.0@sha1:" + h.first, 1},
+		"PeeledName":  {"the commit of an annotated tag, in the spelling of the spec", &sourcev1.GitRepositoryRef{Name: "refs/tags/v1.0.0^{}"}, "refs/tags/v1.0.0^{}@sha1:" + h.first, 1},
 		"Commit":      {"a pin asks nobody", &sourcev1.GitRepositoryRef{Commit: h.first}, "sha1:" + h.first, 0},
 		"CommitOf":    {"a pin is spelt after its branch", &sourcev1.GitRepositoryRef{Commit: h.first, Branch: "main"}, "main@sha1:" + h.first, 0},
 		"CommitName":  {"a pin is spelt after its name", &sourcev1.GitRepositoryRef{Commit: h.side, Name: "refs/pull/7/head"}, "refs/pull/7/head@sha1:" + h.side, 0},
@@ -182,6 +183,22 @@ func TestReferencesSelectTheirCommit(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestOnlyAnAnnotatedTagIsPeeled(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	for _, name := range []string{"refs/tags/v1.1.0^{}", "refs/heads/main^{}", "refs/tags/gone^{}"} {
+		obj := &sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{URL: h.server.URL("subject"), Reference: &sourcev1.GitRepositoryRef{Name: name}}}
+		session, err := newOpener(t).Open(t.Context(), obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = session.Resolve(t.Context())
+		if f := failure.Of(err); f == nil || f.Disposition != failure.Retries || f.Reason != sourcev1.GitOperationFailedReason || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v (%+v)", name, err, f)
+		}
 	}
 }
 
@@ -250,15 +267,15 @@ func TestUpstreamFailuresHaveTheirReason(t *testing.T) {
 	cases := map[string]struct {
 		prepare func(*upstream.GitHTTP)
 		branch  string
-		reason  string
+		says    string
 	}{
-		"Unauthorized": {func(s *upstream.GitHTTP) { s.SetAccess(upstream.Access{Username: "u", Password: "p"}) }, "main", sourcev1.AuthenticationFailedReason},
-		"Forbidden":    {func(s *upstream.GitHTTP) { s.Always(upstream.Status(403)) }, "main", sourcev1.AuthenticationFailedReason},
-		"NotFound":     {func(s *upstream.GitHTTP) { s.Always(upstream.Status(404)) }, "main", sourcev1.GitOperationFailedReason},
-		"ServerError":  {func(s *upstream.GitHTTP) { s.Always(upstream.Status(500)) }, "main", sourcev1.GitOperationFailedReason},
-		"HTML":         {func(s *upstream.GitHTTP) { s.Always(upstream.HTML()) }, "main", sourcev1.GitOperationFailedReason},
-		"Garbage":      {func(s *upstream.GitHTTP) { s.Always(upstream.Garbage()) }, "main", sourcev1.GitOperationFailedReason},
-		"NoBranch":     {func(*upstream.GitHTTP) {}, "gone", sourcev1.GitOperationFailedReason},
+		"Unauthorized": {func(s *upstream.GitHTTP) { s.SetAccess(upstream.Access{Username: "u", Password: "p"}) }, "main", "authentication failed"},
+		"Forbidden":    {func(s *upstream.GitHTTP) { s.Always(upstream.Status(403)) }, "main", "authentication failed"},
+		"NotFound":     {func(s *upstream.GitHTTP) { s.Always(upstream.Status(404)) }, "main", "repository not found"},
+		"ServerError":  {func(s *upstream.GitHTTP) { s.Always(upstream.Status(500)) }, "main", "500"},
+		"HTML":         {func(s *upstream.GitHTTP) { s.Always(upstream.HTML()) }, "main", "content type"},
+		"Garbage":      {func(s *upstream.GitHTTP) { s.Always(upstream.Garbage()) }, "main", "git protocol error"},
+		"NoBranch":     {func(*upstream.GitHTTP) {}, "gone", "refs/heads/gone"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -271,8 +288,9 @@ func TestUpstreamFailuresHaveTheirReason(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = session.Resolve(t.Context())
-			if f := failure.Of(err); f == nil || f.Disposition != failure.Retries || f.Reason != tc.reason {
-				t.Errorf("got %v (%+v); want it retried with %s", err, f, tc.reason)
+			if f := failure.Of(err); f == nil || f.Disposition != failure.Retries || f.Reason != sourcev1.GitOperationFailedReason ||
+				!strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v (%+v); want it retried with %s, saying %q", err, f, sourcev1.GitOperationFailedReason, tc.says)
 			}
 		})
 	}

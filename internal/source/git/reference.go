@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,10 +12,14 @@ import (
 	"sluice.dev/sluice/internal/revision"
 )
 
-// reference is a spec's ref, parsed. Exactly one of its ways to select is set.
+// peeledSuffix asks for what an annotated tag points to, and finds nothing else.
+const peeledSuffix = "^{}"
+
+// reference is a spec's ref, parsed: a commit, alone or with the reference that it has to be on, a reference, or a range.
 type reference struct {
-	commit string         // a pin: nothing has to be asked
+	commit string         // a pin
 	full   string         // a full reference name to look up
+	peeled bool           // full has to be an annotated tag
 	short  string         // how the revision spells the reference; empty for a bare commit
 	semver revision.Range // with bySemver
 	// bySemver selects the newest tag in the range.
@@ -28,21 +33,13 @@ func parseReference(ref *sourcev1.GitRepositoryRef) (reference, error) {
 	if ref == nil {
 		ref = &sourcev1.GitRepositoryRef{}
 	}
-	branch := ref.Branch
-	if branch == "" {
-		branch = sourcev1.DefaultBranch
-	}
 	switch {
 	case ref.Commit != "":
 		return pinned(ref)
 	case ref.Name != "":
-		if err := validName("name", ref.Name, ref.Name); err != nil {
-			return reference{}, err
-		}
-		return reference{full: ref.Name, short: ref.Name}, nil
+		return byName(ref.Name)
 	case ref.Tag != "":
-		full := plumbing.NewTagReferenceName(ref.Tag).String()
-		return reference{full: full, short: ref.Tag}, validName("tag", ref.Tag, full)
+		return byTag(ref.Tag)
 	case ref.SemVer != "":
 		versions, err := revision.ParseRange(ref.SemVer)
 		if err != nil {
@@ -50,28 +47,41 @@ func parseReference(ref *sourcev1.GitRepositoryRef) (reference, error) {
 		}
 		return reference{semver: versions, bySemver: true}, nil
 	default:
-		full := plumbing.NewBranchReferenceName(branch).String()
-		return reference{full: full, short: branch}, validName("branch", branch, full)
+		return byBranch(cmp.Or(ref.Branch, sourcev1.DefaultBranch))
 	}
 }
 
-// pinned is a commit, spelt after the name or the branch given beside it.
-func pinned(ref *sourcev1.GitRepositoryRef) (reference, error) {
+// pinned is a commit, spelt after the name or the branch given beside it. It has to be on that, or else on the tag.
+func pinned(ref *sourcev1.GitRepositoryRef) (want reference, err error) {
 	if !plumbing.IsHash(ref.Commit) || len(ref.Commit) != 40 {
-		return reference{}, fmt.Errorf("spec.ref.commit %q is no full SHA-1 commit id: give all 40 hexadecimal digits", clip(ref.Commit))
+		return want, fmt.Errorf("spec.ref.commit %q is no full SHA-1 commit id: give all 40 hexadecimal digits", clip(ref.Commit))
 	}
-	want := reference{commit: strings.ToLower(ref.Commit), branch: ref.Branch, short: ref.Branch}
-	if ref.Name != "" {
-		if err := validName("name", ref.Name, ref.Name); err != nil {
-			return reference{}, err
-		}
-		want.short = ref.Name
-		return want, nil
+	switch {
+	case ref.Name != "":
+		want, err = byName(ref.Name)
+	case ref.Branch != "":
+		want, err = byBranch(ref.Branch)
+	case ref.Tag != "":
+		want, err = byTag(ref.Tag)
+		want.short = "" // Flux's revision does not name a tag beside a commit.
 	}
-	if ref.Branch != "" {
-		return want, validName("branch", ref.Branch, plumbing.NewBranchReferenceName(ref.Branch).String())
-	}
-	return want, nil
+	want.commit, want.branch = strings.ToLower(ref.Commit), ref.Branch
+	return want, err
+}
+
+func byName(name string) (reference, error) {
+	full, peeled := strings.CutSuffix(name, peeledSuffix)
+	return reference{full: full, peeled: peeled, short: name}, validName("name", name, full)
+}
+
+func byTag(tag string) (reference, error) {
+	full := plumbing.NewTagReferenceName(tag).String()
+	return reference{full: full, short: tag}, validName("tag", tag, full)
+}
+
+func byBranch(branch string) (reference, error) {
+	full := plumbing.NewBranchReferenceName(branch).String()
+	return reference{full: full, short: branch}, validName("branch", branch, full)
 }
 
 var errReference = errors.New("is no valid reference name (see git check-ref-format)")

@@ -31,7 +31,7 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	if s.want.bySemver {
 		return s.resolveSemver(ctx, remote)
 	}
-	ref, err := s.find(ctx, remote, s.want.full)
+	ref, err := s.find(ctx, remote)
 	if err != nil {
 		return source.Selection{}, explain(err)
 	}
@@ -49,16 +49,20 @@ func (s *session) selection(ref, hash string) source.Selection {
 	}
 }
 
-// find looks up one reference by its full name.
-func (s *session) find(ctx context.Context, remote git.Remote, name string) (git.Ref, error) {
-	refs, err := s.opener.Client.ListRefs(ctx, remote, name)
+// find looks up the reference by its full name.
+func (s *session) find(ctx context.Context, remote git.Remote) (git.Ref, error) {
+	refs, err := s.opener.Client.ListRefs(ctx, remote, s.want.full)
 	if err != nil {
 		return git.Ref{}, err
 	}
 	for _, ref := range refs {
-		if ref.Name == name {
+		if ref.Name == s.want.full && (ref.Peeled != "" || !s.want.peeled) {
 			return ref, nil
 		}
+	}
+	name := s.want.full
+	if s.want.peeled {
+		name += peeledSuffix
 	}
 	return git.Ref{}, fmt.Errorf("couldn't find remote ref %q: check spec.ref", name)
 }
@@ -130,7 +134,7 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, git.ErrAuthentication), errors.Is(err, git.ErrCredential), errors.Is(err, git.ErrHostKey):
+	case errors.Is(err, git.ErrCredential):
 		return failure.Retry(sourcev1.AuthenticationFailedReason, err)
 	case errors.Is(err, git.ErrEmptyRepository):
 		return failure.Retry(sourcev1.EmptyGitRepositoryReason, err)
