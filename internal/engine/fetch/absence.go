@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"math"
 	"time"
 )
 
@@ -22,7 +23,7 @@ type absence struct {
 }
 
 // missed remembers why there is no artifact, and leaves it alone twice as long as the last time, or as long as the server
-// asks.
+// asks; what cannot be unpacked for good.
 func (c *Cache) missed(a Artifact, err error) time.Duration {
 	delay := firstDelay
 	if before, ok := c.absent.Get(a); ok {
@@ -32,6 +33,9 @@ func (c *Cache) missed(a Artifact, err error) time.Duration {
 		delay = max(delay, asked.after)
 	}
 	delay = min(delay, maxDelay)
+	if isVerdict(err) {
+		delay = math.MaxInt64
+	}
 	c.absent.Add(a, absence{err: err, delay: delay, until: c.options.Clock.Now().Add(delay)})
 	return delay
 }

@@ -17,14 +17,12 @@ import (
 //
 // The error is a failure that names the URL. With ErrUnavailable and ErrStatus it waits for the time in which another try
 // may tell more. With ErrDigest, ErrTooLarge, ErrArtifact and the errors of package archive it is retried. Else it is
-// ErrClosed, or that of the context. That a digest cannot be unpacked is remembered like an artifact.
+// ErrClosed, or that of the context. That an artifact cannot be unpacked is remembered.
 //
 // Whoever names the digest of an artifact that is in the cache gets it, whatever the URL says.
 func (c *Cache) Acquire(ctx context.Context, a Artifact) (*Lease, error) {
-	revision := a.Revision
-	a.Revision = "" // The name makes no other artifact.
 	if err := checkDigest(a.Digest); err != nil {
-		return nil, explain(a, revision, 0, err)
+		return nil, explain(a, 0, err)
 	}
 	found, shared := c.join(a) //nolint:contextcheck // A flight belongs to all who wait for it.
 	if shared != nil {
@@ -34,17 +32,20 @@ func (c *Cache) Acquire(ctx context.Context, a Artifact) (*Lease, error) {
 	}
 	switch {
 	case found.err == nil:
-		return c.lease(found.entry), nil
+		return &Lease{FS: found.entry.tree, release: sync.OnceFunc(func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.use(found.entry, -1)
+		})}, nil
 	case errors.Is(found.err, ErrClosed):
 		return nil, ErrClosed
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	}
-	return nil, explain(a, revision, found.after, found.err)
+	return nil, explain(a, found.after, found.err)
 }
 
-// found is what there is of an artifact: an entry that is leased, or the error why there is none. The entry of a verdict
-// comes with that, and without a lease.
+// found is what there is of an artifact: an entry that is leased, or the error why there is none.
 type found struct {
 	entry *entry
 	err   error
@@ -53,17 +54,15 @@ type found struct {
 
 // join finds the artifact, or the flight that brings it, which it starts if there is none and its time has come.
 func (c *Cache) join(a Artifact) (found, *flight) {
+	a.Revision = "" // The name makes no other artifact.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.open.Err() != nil {
 		return found{err: ErrClosed}, nil
 	}
 	if there, ok := c.entries[a.Digest]; ok {
-		c.use(there)
-		if there.err != nil {
-			c.unuse(there)
-		}
-		return found{entry: there, err: there.err}, nil
+		c.use(there, 1)
+		return found{entry: there}, nil
 	}
 	if shared, ok := c.flights[a]; ok {
 		shared.waiting++
@@ -74,7 +73,7 @@ func (c *Cache) join(a Artifact) (found, *flight) {
 	if wait := missing.until.Sub(now); missing.err != nil && wait > 0 {
 		return found{err: missing.err, after: wait}, nil
 	}
-	started := newFlight(a, now, missing.err)
+	started := &flight{artifact: a, began: now, before: missing.err, done: make(chan struct{}), waiting: 1}
 	c.flights[a] = started
 	go c.fly(started)
 	return found{}, started
@@ -101,19 +100,12 @@ func (c *Cache) await(ctx context.Context, f *flight) found {
 func (c *Cache) leave(f *flight, err error) found {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.landed {
+	select {
+	case <-f.done:
 		return f.found
+	default:
 	}
 	f.waiting--
 	// The longer it takes, the later it is worth looking again.
 	return found{err: err, after: min(max(c.options.Clock.Since(f.began), firstDelay), maxDelay)}
-}
-
-// lease wraps one use of an entry that is counted already.
-func (c *Cache) lease(used *entry) *Lease {
-	return &Lease{FS: used.tree, release: sync.OnceFunc(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.unuse(used)
-	})}
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"io/fs"
 	"math"
 	"sync"
@@ -16,10 +17,11 @@ import (
 type Cache struct {
 	clients *transport.Factory
 	options Options
-	slots   *fair.Pool // for the downloads that run
+	slots   *fair.Pool      // for the downloads that run
+	open    context.Context //nolint:containedctx // It ends with the cache, and all downloads with it.
+	close   context.CancelFunc
 
 	mu      sync.Mutex
-	closed  bool
 	entries map[string]*entry              // by digest
 	idle    *simplelru.LRU[string, *entry] // those of them that nobody leases
 	bytes   int64                          // weight of all entries
@@ -27,11 +29,10 @@ type Cache struct {
 	absent  *simplelru.LRU[Artifact, absence]
 }
 
-// entry is an artifact whose digest was verified, or the verdict that it cannot be unpacked.
+// entry is an artifact whose digest was verified.
 type entry struct {
 	digest string
 	tree   *archive.Tree
-	err    error // instead of the tree
 	weight int64
 	leases int
 }
@@ -41,14 +42,10 @@ func New(clients *transport.Factory, options Options) *Cache {
 	options = options.withDefaults()
 	absent, _ := simplelru.NewLRU[Artifact, absence](maxAbsences, nil) // Only a size of zero is an error.
 	idle, _ := simplelru.NewLRU[string, *entry](math.MaxInt, nil)
+	open, end := context.WithCancel(context.Background())
 	return &Cache{
-		clients: clients,
-		options: options,
-		slots:   fair.New(int64(options.Parallel), 0),
-		entries: map[string]*entry{},
-		idle:    idle,
-		flights: map[Artifact]*flight{},
-		absent:  absent,
+		clients: clients, options: options, slots: fair.New(int64(options.Parallel), 0), open: open, close: end,
+		entries: map[string]*entry{}, idle: idle, flights: map[Artifact]*flight{}, absent: absent,
 	}
 }
 
@@ -66,64 +63,33 @@ func (l *Lease) Release() { l.release() }
 // keep puts an entry in the cache, leased by so many, and gives the one that is there.
 func (c *Cache) keep(got *entry, leases int) *entry {
 	there, ok := c.entries[got.digest]
-	switch {
-	case ok:
-		// Another URL brought the same bytes first.
-		got.drop()
-	case c.closed:
-		there = got
-	default:
+	if ok {
+		_ = got.tree.Close() // Another URL brought the same bytes first.
+	} else {
 		there = got
 		c.entries[got.digest] = got
 		c.bytes += got.weight
 	}
-	if there.err != nil {
-		leases = 0
-	}
-	if there.leases += leases; there.leases == 0 {
-		c.rest(there)
-	} else {
-		c.idle.Remove(there.digest)
-	}
+	c.use(there, leases)
 	return there
 }
 
-func (c *Cache) use(e *entry) {
+// use counts so many leases more, or fewer, of an entry. One that nobody uses any more rests.
+func (c *Cache) use(e *entry, more int) {
 	c.idle.Remove(e.digest)
-	e.leases++
-}
-
-func (c *Cache) unuse(e *entry) {
-	if e.leases--; e.leases == 0 {
-		c.rest(e)
+	if e.leases += more; e.leases == 0 {
+		c.idle.Add(e.digest, e)
+		c.trim()
 	}
 }
 
-// rest keeps an entry that nobody uses, and gives up those that were not used for the longest time.
-func (c *Cache) rest(e *entry) {
-	if c.closed {
-		c.forget(e)
-		return
-	}
-	c.idle.Add(e.digest, e)
-	for c.idle.Len() > 0 && (c.bytes > c.options.MaxBytes || len(c.entries) > c.options.MaxCount) {
-		_, oldest, _ := c.idle.GetOldest()
-		c.forget(oldest)
-	}
-}
-
-func (c *Cache) forget(e *entry) {
-	c.idle.Remove(e.digest)
-	if c.entries[e.digest] == e {
-		delete(c.entries, e.digest)
-		c.bytes -= e.weight
-	}
-	e.drop()
-}
-
-func (e *entry) drop() {
-	if e.tree != nil {
-		_ = e.tree.Close() // An unnamed file that is read no more.
+// trim gives up what was not used for the longest time.
+func (c *Cache) trim() {
+	for c.idle.Len() > 0 && (c.open.Err() != nil || c.bytes > c.options.MaxBytes || len(c.entries) > c.options.MaxCount) {
+		_, oldest, _ := c.idle.RemoveOldest()
+		delete(c.entries, oldest.digest)
+		c.bytes -= oldest.weight
+		_ = oldest.tree.Close() // An unnamed file that is read no more.
 	}
 }
 
@@ -131,11 +97,6 @@ func (e *entry) drop() {
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
-	for _, f := range c.flights {
-		f.cancel()
-	}
-	for _, resting := range c.idle.Values() {
-		c.forget(resting)
-	}
+	c.close()
+	c.trim()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -20,17 +19,13 @@ import (
 // download asks once. It gives the number of bytes of the body that were read, whatever else happened. Begin is called
 // once the server has given its answer, and before the body is read; its error ends the download.
 func (c *Cache) download(ctx context.Context, a Artifact, begin func() error) (*archive.Tree, int64, error) {
-	from, err := url.Parse(a.URL)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
 	}
-	client, err := c.clients.HTTP(from, credential.TLS{}, credential.Proxy{})
+	client, err := c.clients.HTTP(request.URL, credential.TLS{}, credential.Proxy{})
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrArtifact, err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
 	}
 	// The digest is that of the bytes as they are stored; nothing may be packed once more or unpacked on the way.
 	request.Header.Set("Accept-Encoding", "identity")
@@ -55,7 +50,7 @@ func (c *Cache) download(ctx context.Context, a Artifact, begin func() error) (*
 	}
 	body := &verified{src: stream, sum: digest.Digest(a.Digest).Algorithm().Digester(), left: limit}
 	tree, err := c.unpack(ctx, a, body, limit)
-	return tree, body.count, err
+	return tree, limit - body.left, err
 }
 
 // unpack reads the whole body, so that the digest has the last word even on an archive that is damaged.
@@ -65,7 +60,7 @@ func (c *Cache) unpack(ctx context.Context, a Artifact, body *verified, limit in
 		_, _ = io.Copy(io.Discard, body) // Its error is in body.err.
 	}
 	switch got := body.sum.Digest(); {
-	case errors.Is(body.err, errMore):
+	case errors.Is(body.err, ErrTooLarge):
 		err = tooLarge(a, limit)
 	case body.err != nil && !errors.Is(body.err, io.EOF):
 		err = unreachable(body.err)
@@ -76,8 +71,8 @@ func (c *Cache) unpack(ctx context.Context, a Artifact, body *verified, limit in
 		err = fmt.Errorf("%w %s: got %s; look at the source's status and at what serves its artifacts", ErrDigest, a.Digest, got.Encoded())
 	}
 	if err != nil && tree != nil {
-		(&entry{tree: tree}).drop()
-		tree = nil
+		_ = tree.Close() // Nobody has it.
+		return nil, err
 	}
 	return tree, err
 }
@@ -116,16 +111,12 @@ func tooLarge(a Artifact, limit int64) error {
 	return fmt.Errorf("%w: more than %d bytes are never downloaded", ErrTooLarge, limit)
 }
 
-// errMore says that a body goes on beyond its limit.
-var errMore = errors.New("body is longer than its limit")
-
-// verified hashes and counts what is read from a body, and ends it at a limit.
+// verified hashes what is read from a body, and ends it with ErrTooLarge at a limit.
 type verified struct {
-	src   io.Reader
-	sum   digest.Digester
-	left  int64
-	count int64
-	err   error // what ended the body
+	src  io.Reader
+	sum  digest.Digester
+	left int64
+	err  error // what ended the body
 }
 
 func (v *verified) Read(p []byte) (int, error) {
@@ -137,9 +128,8 @@ func (v *verified) Read(p []byte) (int, error) {
 		p = p[:v.left+1]
 	}
 	n, err := v.src.Read(p)
-	v.count += int64(n)
 	if int64(n) > v.left {
-		n, err = int(v.left), errMore
+		n, err = int(v.left), ErrTooLarge
 	}
 	v.left -= int64(n)
 	v.sum.Hash().Write(p[:n])

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	_ "crypto/sha256" // The algorithms that a digest may have.
 	_ "crypto/sha512"
 	"errors"
@@ -97,12 +98,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	defaultTo(&o.MaxBytes, 2<<30)
-	defaultTo(&o.MaxCount, 256)
-	defaultTo(&o.MaxDownload, 256<<20)
-	defaultTo(&o.Parallel, 8)
-	defaultTo(&o.Attempt, 2*time.Minute)
-	defaultTo(&o.Patience, 10*time.Second)
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 2<<30)
+	o.MaxCount = cmp.Or(max(o.MaxCount, 0), 256)
+	o.MaxDownload = cmp.Or(max(o.MaxDownload, 0), 256<<20)
+	o.Parallel = cmp.Or(max(o.Parallel, 0), 8)
+	o.Attempt = cmp.Or(max(o.Attempt, 0), 2*time.Minute)
+	o.Patience = cmp.Or(max(o.Patience, 0), 10*time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -110,12 +111,6 @@ func (o Options) withDefaults() Options {
 		o.Observer = blind{}
 	}
 	return o
-}
-
-func defaultTo[T int | int64 | time.Duration](value *T, fallback T) {
-	if *value <= 0 {
-		*value = fallback
-	}
 }
 
 // blind observes nothing.
@@ -139,10 +134,10 @@ func checkDigest(text string) error {
 
 // explain gives an error of a download its reason, and says what is to be done. An artifact that is not available is
 // waited for, and nothing else can be told of it before the given time has passed.
-func explain(a Artifact, revision string, after time.Duration, err error) error {
+func explain(a Artifact, after time.Duration, err error) error {
 	name := ""
-	if revision != "" {
-		name = " of revision " + transport.PrintableQuoted(revision)
+	if a.Revision != "" {
+		name = " of revision " + transport.PrintableQuoted(a.Revision)
 	}
 	text := fmt.Errorf("fetch artifact%s from %s: %w", name, transport.PrintableQuoted(credential.CleanURL(a.URL)), err)
 	switch {
