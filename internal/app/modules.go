@@ -62,11 +62,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 		return none, nil, fmt.Errorf("connect as the installations: %w", err)
 	}
 	woken := wakes.New()
-	watcher, err := watch.New(watch.Options{
-		Connect: connector.Connect, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix,
-		Notify: woken.Notify,
-		Log:    ctrl.Log.WithName("watch"),
-	})
+	watcher, err := watch.New(watch.Options{Connect: connector.Connect, Notify: woken.Notify, Log: ctrl.Log.WithName("watch")})
 	if err != nil {
 		return none, nil, fmt.Errorf("watch the installations: %w", err)
 	}

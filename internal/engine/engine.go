@@ -33,7 +33,7 @@ type Engine struct {
 	memories sync.Map
 }
 
-// Parts are what an Engine is made of; all are required. The Watcher has to be made with LabelValue and ManagerPrefix.
+// Parts are what an Engine is made of; all are required.
 type Parts struct {
 	Connector *cluster.Connector
 	Watcher   *watch.Watcher

@@ -25,18 +25,12 @@ const (
 )
 
 // ManagerPrefix begins the names of all installations' field managers.
-const ManagerPrefix = "sluice-"
+const ManagerPrefix = cluster.ManagerPrefix
 
 // InstallationID is the value of Label for an installation, as KEP-3659 makes it.
 func InstallationID(name, namespace string) string {
 	sum := sha256.Sum256([]byte(name + "." + namespace + ".ModuleInstallation.modules.sluice.dev"))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
-}
-
-// LabelValue is the InstallationID for a key, which is namespace/name.
-func LabelValue(key string) string {
-	namespace, name, _ := strings.Cut(key, "/")
-	return InstallationID(name, namespace)
 }
 
 // Manager is the field manager of an installation's members. Each has its own, and a new one of the same name another:

@@ -311,9 +311,7 @@ func (r *rig) start(m *mortal) {
 		}
 	}})
 	check(r.t, err)
-	watcher, err := watch.New(watch.Options{
-		Connect: connector.Connect, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix,
-	})
+	watcher, err := watch.New(watch.Options{Connect: connector.Connect})
 	check(r.t, err)
 	factory := transport.New(transport.Options{})
 	cache := fetch.New(factory, fetch.Options{Dir: r.t.TempDir(), Patience: time.Minute})
@@ -411,7 +409,7 @@ func (r *rig) synced() {
 		for _, m := range r.inventory().Data.Members {
 			ref := cluster.Ref{GVK: schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}, Namespace: m.Namespace, Name: m.Name}
 			meta, known := r.watcher.State(r.in.Key(), ref)
-			if !known || meta == nil || meta.Fingerprint(engine.Manager(r.in.UID)) != m.Fingerprint {
+			if !known || meta == nil || meta.Fingerprint != m.Fingerprint {
 				return false, m.Name
 			}
 		}

@@ -44,7 +44,7 @@ func (s sight) hasDrifted(m *modulesv1.Member, meta *watch.Meta) bool {
 		// It goes whatever is applied to it. Its end is another event.
 		return false
 	}
-	return string(meta.UID) != m.UID || meta.PartOf != s.id || meta.Fingerprint(s.manager) != m.Fingerprint
+	return string(meta.UID) != m.UID || meta.PartOf != s.id || meta.Fingerprint != m.Fingerprint
 }
 
 // ended says that a member is a Job that ended well, and that its ttlSecondsAfterFinished has removed, or will. That it
@@ -96,7 +96,7 @@ func (s sight) watch(members []modulesv1.Member) {
 	for i := range members {
 		set[s.subject(&members[i])] = true
 	}
-	s.watcher.Want(s.key, s.manager, slices.SortedFunc(maps.Keys(set), watch.Subject.Compare))
+	s.watcher.Want(s.key, s.id, slices.SortedFunc(maps.Keys(set), watch.Subject.Compare))
 }
 
 // subject is what has to be watched for a member.
@@ -106,5 +106,5 @@ func (s sight) subject(m *modulesv1.Member) watch.Subject {
 
 // wrote tells the watcher what the API server answered, so that the event of the write is no news.
 func (s sight) wrote(o object, applied cluster.Applied) {
-	s.watcher.Wrote(s.key, refOfObject(o.Unstructured), s.manager, applied)
+	s.watcher.Wrote(s.key, refOfObject(o.Unstructured), applied.Seen)
 }

@@ -41,7 +41,7 @@ func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done r
 	options := cluster.ApplyOptions{Manager: t.manager, Only: t.expected(o, m)}
 	if meta := t.seen(m); meta != nil && meta.Ignored {
 		done.left, done.hash = true, o.hash
-		done.applied = cluster.Applied{UID: meta.UID, ResourceVersion: meta.ResourceVersion, Fingerprint: meta.Fingerprint(t.manager)}
+		done.applied = cluster.Applied{Seen: meta.Seen}
 		return done, nil
 	}
 	for range maxTries {
@@ -82,7 +82,7 @@ func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done r
 // begin sends an object: whole if nothing is there, else without the fields that others own, which are yielded first.
 func (t taker) begin(ctx context.Context, o object, options *cluster.ApplyOptions) (cluster.Applied, error) {
 	if options.Only != cluster.Absent() && len(o.yielded) > 0 {
-		yielded, err := t.yield(ctx, o, cluster.Applied{UID: options.Only.UID})
+		yielded, err := t.yield(ctx, o, cluster.Applied{Seen: cluster.Seen{UID: options.Only.UID}})
 		switch {
 		case errors.Is(err, cluster.ErrNotFound):
 			options.Only = cluster.Absent()
@@ -122,9 +122,8 @@ func (t taker) leave(ctx context.Context, o object) (done result, err error) {
 	if err != nil {
 		return done, err
 	}
-	fingerprint := cluster.Fingerprint(live, t.manager)
-	done.left, done.hash, done.foreign = true, o.hash, live.Labels[Label] != t.id || fingerprint == ""
-	done.applied = cluster.Applied{UID: live.UID, ResourceVersion: live.ResourceVersion, Fingerprint: fingerprint, Made: cluster.MadeBy(live, t.manager)}
+	done.left, done.hash, done.foreign = true, o.hash, live.Labels[Label] != t.id || cluster.Fingerprint(live, t.manager) == ""
+	done.applied = cluster.Applied{Seen: cluster.See(live), Made: cluster.MadeBy(live, t.manager)}
 	return done, nil
 }
 
@@ -152,7 +151,7 @@ func (t taker) insist(ctx context.Context, done *result, o object, m *modulesv1.
 	if conflict != nil && conflict.Owner == "" {
 		done.rivals = managersIn(conflict)
 		if meta := t.seen(m); meta != nil {
-			forced.Only = cluster.Version{UID: meta.UID, ResourceVersion: meta.ResourceVersion}
+			forced.Only = meta.Version()
 			applied, err := t.client.Apply(ctx, o.Unstructured, forced)
 			if !errors.Is(err, cluster.ErrChanged) {
 				done.applied, done.notes = applied, taken(conflict)

@@ -157,10 +157,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	connector, err := cluster.NewConnector(api, cluster.Options{})
 	check(t, err)
 	woken := wakes.New()
-	watcher, err := watch.New(watch.Options{
-		Connect: connector.Connect, LabelValue: engine.LabelValue, ManagerPrefix: engine.ManagerPrefix,
-		Notify: woken.Notify,
-	})
+	watcher, err := watch.New(watch.Options{Connect: connector.Connect, Notify: woken.Notify})
 	check(t, err)
 	connections := transport.New(transport.Options{})
 	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Patience: time.Minute})

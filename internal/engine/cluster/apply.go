@@ -33,24 +33,41 @@ type Version struct {
 // Absent is the version that no object has: what is applied for it is created, or else not touched.
 func Absent() Version { return Version{ResourceVersion: "1"} }
 
-// Applied is what the API server holds after an apply or a create.
-type Applied struct {
+// Seen is what is worth keeping of an object as the API server holds it.
+type Seen struct {
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	// Fingerprint is that of the manager; see Fingerprint.
+	// Fingerprint is that of all installations' managers; see Fingerprint.
 	Fingerprint string
+	// Deleting says that the object is being deleted, and will go whatever is applied to it.
+	Deleting bool
+	// Kept says that somebody keeps the object from being deleted; see KeptBy.
+	Kept bool
+}
+
+// See reads what is worth keeping of an object.
+func See(object metav1.Object) Seen {
+	return Seen{
+		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Fingerprint: Fingerprint(object, ManagerPrefix), Deleting: object.GetDeletionTimestamp() != nil, Kept: KeptBy(object) != "",
+	}
+}
+
+// Version is the object's, as it was seen.
+func (s Seen) Version() Version { return Version{UID: s.UID, ResourceVersion: s.ResourceVersion} }
+
+// Applied is what the API server holds after an apply or a create.
+type Applied struct {
+	Seen
+
 	// Created says that the object was not there before.
 	Created bool
 	// Made says that the object was created by an apply of the manager, now or before; see MadeBy.
 	Made bool
-	// Deleting says that the object is being deleted, and will go whatever is applied to it.
-	Deleting bool
 	// Strays are the object's managers as they should be, where kubectl has put items into lists of the object: see
 	// Reclaim. An apply after Manage removes these.
 	Strays []Entry
-	// Kept says that somebody keeps the object from being deleted; see KeptBy.
-	Kept bool
 }
 
 // Apply applies the object in one call, with neither a read nor a dry run before it. An object of a kind that lives in
@@ -67,11 +84,11 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, err
 	}
-	applied := appliedOf(answer, options.Manager)
-	applied.Created = status == http.StatusCreated
-	applied.Made = applied.Made || applied.Created
-	applied.Strays = Reclaim(answer.ManagedFields, options.Manager, object, ByKubectl)
-	return applied, nil
+	created := status == http.StatusCreated
+	return Applied{
+		Seen: See(answer), Created: created, Made: created || MadeBy(answer, options.Manager),
+		Strays: Reclaim(answer.ManagedFields, options.Manager, object, ByKubectl),
+	}, nil
 }
 
 // Create makes the object in one call, and never touches one that is there already, which is ErrExists. It leaves no
@@ -88,9 +105,7 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 	if err != nil {
 		return Applied{}, err
 	}
-	applied := appliedOf(answer, manager)
-	applied.Created, applied.Made = true, true
-	return applied, nil
+	return Applied{Seen: See(answer), Created: true, Made: true}, nil
 }
 
 // pinned is the object for one version only.
@@ -112,11 +127,4 @@ func (c *Client) managed(verb string, ref Ref, manager string) ([]string, error)
 		return nil, c.invalid(verb, ref, "no field manager is given")
 	}
 	return c.segments(verb, ref)
-}
-
-func appliedOf(answer *metav1.PartialObjectMetadata, manager string) Applied {
-	return Applied{
-		UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
-		Fingerprint: Fingerprint(answer, manager), Made: MadeBy(answer, manager), Deleting: answer.DeletionTimestamp != nil, Kept: KeptBy(answer) != "",
-	}
 }

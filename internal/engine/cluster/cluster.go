@@ -13,6 +13,9 @@ import (
 // PartOf is the label that names the owner of a member, after KEP-3659. It is an index, never a proof.
 const PartOf = "applyset.kubernetes.io/part-of"
 
+// ManagerPrefix begins the names of all installations' field managers.
+const ManagerPrefix = "sluice-"
+
 // Identity is who the API server is asked as: a ServiceAccount, or the controller itself when it is zero.
 type Identity struct{ Namespace, ServiceAccount string }
 

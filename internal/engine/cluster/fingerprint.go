@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,11 +13,11 @@ import (
 // fingerprintSize is how many bytes of the hash are kept: enough that nothing collides by chance.
 const fingerprintSize = 16
 
-// Fingerprint condenses what the API server records of a manager's last apply: the object's uid and, of the manager's
-// own entry in managedFields, the API version, the fields and the time. It changes when anybody changes or removes a
-// field or a label that the manager applied, in every kind, also where there is no generation; it does not change for
-// a status, for foreign fields, or for an apply that changes nothing. It is "" when the manager has applied nothing, or
-// managedFields were wiped. It does not see the same manager apply other values within one second.
+// Fingerprint condenses what the API server records of the last apply of a manager, or of all whose names begin so: the
+// object's uid and, of their entries in managedFields, the API version, the fields and the time. It changes when anybody
+// changes or removes a field or a label that they applied, in every kind, also where there is no generation; it does not
+// change for a status, for foreign fields, or for an apply that changes nothing. It is "" when they have applied nothing,
+// or managedFields were wiped. It does not see the same manager apply other values within one second.
 //
 // Metadata clients and the answer to an apply give equal fingerprints; an unstructured object may order fields
 // otherwise and is not to be used.
@@ -30,7 +31,7 @@ func Fingerprint(object metav1.Object, manager string) string {
 	part([]byte(object.GetUID()))
 	found := false
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
+		if !strings.HasPrefix(entry.Manager, manager) || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
 		found = true

@@ -196,9 +196,6 @@ func fieldsV1(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(raw))
 }
 
-// Version is the object's, as it was answered.
-func (a Applied) Version() Version { return Version{UID: a.UID, ResourceVersion: a.ResourceVersion} }
-
 // Management is what is recorded of an object's owner and managers.
 type Management struct {
 	// Entries take the place of all that are there.
@@ -219,7 +216,7 @@ func (c *Client) Manage(ctx context.Context, ref Ref, only Version, set Manageme
 	if err != nil {
 		return Applied{}, err
 	}
-	return appliedOf(answer, set.Manager), nil
+	return Applied{Seen: See(answer), Made: MadeBy(answer, set.Manager)}, nil
 }
 
 // patchMetadata merges fields into an object's metadata.

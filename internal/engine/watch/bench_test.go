@@ -41,7 +41,7 @@ func BenchmarkMemory(b *testing.B) {
 		before := heap()
 		watcher, tap, _ := newWatcher(b, nil)
 		for _, namespace := range namespaces {
-			watcher.Want(namespace, manager, []watch.Subject{{
+			watcher.Want(namespace, namespace, []watch.Subject{{
 				Identity: cluster.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace,
 			}})
 		}

@@ -36,7 +36,7 @@ func TestForbiddenIsAProblemUntilTheRightIsGranted(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Clock = clock })
 	subject := watch.Subject{Identity: cluster.Identity{Namespace: namespace, ServiceAccount: "tenant"}, GVK: configMaps, Namespace: namespace}
-	watcher.Want("one", manager, []watch.Subject{subject})
+	watcher.Want("one", "one", []watch.Subject{subject})
 	ears.until(t, "one lost ConfigMap")
 	got := problem(t, watcher, watch.Forbidden)
 	if want := "system:serviceaccount:" + namespace + ":tenant"; !strings.Contains(got.Message, want) || !strings.Contains(got.Message, "list and watch") {
@@ -102,7 +102,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	watcher, _, ears := newWatcher(t, nil)
 	gvk := schema.GroupVersionKind{Group: namespace + ".example.com", Version: "v1", Kind: "Widget"}
-	watcher.Want("one", manager, []watch.Subject{{GVK: gvk, Namespace: namespace}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: gvk, Namespace: namespace}})
 	ears.until(t, "one lost Widget")
 	problem(t, watcher, watch.Absent)
 
@@ -149,7 +149,7 @@ func TestFirstListsMayFail(t *testing.T) {
 	apply(t, member(configMaps, namespace, "a", "one", data("1")), manager)
 	subject := []watch.Subject{{GVK: configMaps, Namespace: namespace}}
 	fail(2)
-	watcher.Want("one", manager, subject)
+	watcher.Want("one", "one", subject)
 	ears.until(t, "one synced ConfigMap")
 	if lists, _, _ := tap.counts(); lists != 3 {
 		t.Errorf("want two lists that fail and one that does not, got %d", lists)
@@ -159,9 +159,9 @@ func TestFirstListsMayFail(t *testing.T) {
 	}
 
 	// What goes on is a problem, and over once the API server answers.
-	watcher.Want("one", manager, nil)
+	watcher.Want("one", "one", nil)
 	fail(1_000_000)
-	watcher.Want("one", manager, subject)
+	watcher.Want("one", "one", subject)
 	ears.until(t, "one lost ConfigMap")
 	problem(t, watcher, watch.Unreachable)
 	fail(0)
@@ -175,11 +175,11 @@ func TestFirstListsMayFail(t *testing.T) {
 func TestScopesAreChecked(t *testing.T) {
 	t.Parallel()
 	watcher, tap, _ := newWatcher(t, nil)
-	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: configMaps}})
 	problem(t, watcher, watch.Unsupported)
-	watcher.Want("one", manager, []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Namespace: "default"}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Namespace: "default"}})
 	problem(t, watcher, watch.Unsupported)
-	watcher.Want("one", manager, []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}}})
 	known(t, watcher, "one", ref(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", "default"))
 	if lists, _, _ := tap.counts(); lists != 1 {
 		t.Errorf("what cannot be is not asked for, but there were %d lists", lists)
@@ -193,7 +193,7 @@ func TestExpiredWatchIsListedAgain(t *testing.T) {
 	for _, name := range []string{"goes", "changes", "stays"} {
 		apply(t, member(configMaps, namespace, name, "one", data("1")), manager)
 	}
-	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 
 	// The watch that comes next is told that its version is too old, after changes that it has not seen.
@@ -220,7 +220,7 @@ func TestCutWatchGoesOnWhereItWas(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	watcher, tap, ears := newWatcher(t, nil)
 	apply(t, member(configMaps, namespace, "goes", "one", data("1")), manager)
-	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 	tap.mu.Lock()
 	tap.refuse = 2

@@ -2,17 +2,15 @@ package watch
 
 import "sluice.dev/sluice/internal/engine/cluster"
 
-// join adds an owner. It is known at once what the owner has, unless objects were seen and not kept, which may be its own,
-// or its own were kept for another manager.
-func (s *subjectWatch) join(value string, owner reader) {
+// join adds an owner. It is known at once what the owner has, unless objects were seen and not kept, which may be its own.
+func (s *subjectWatch) join(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	had, already := s.owners[value]
-	if had == owner {
+	if s.owners[value] == name {
 		return
 	}
-	s.owners[value] = owner
-	if (already || s.missed) && s.synced {
+	s.owners[value] = name
+	if s.missed && s.synced {
 		s.waiting.Insert(value)
 		signal(s.again)
 	}
@@ -107,15 +105,15 @@ func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice 
 	if !wants || s.waiting.Has(object.PartOf) {
 		return nil
 	}
-	return []notice{{owner.name, cluster.Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
+	return []notice{{owner, cluster.Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace, Name: name, UID: object.UID}, event}}
 }
 
-// keep remembers the object, unless it is spare and there are too many of these, or too many managers of it.
+// keep remembers the object, unless it is spare and there are too many of these.
 func (s *subjectWatch) keep(name string, object *Meta) {
 	s.drop(name)
 	delete(s.ended, name)
 	if !s.wanted(object) {
-		if object.crowded || !s.watcher.takeSpare() {
+		if !s.watcher.takeSpare() {
 			s.missed = true
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 func TestForeignLabelsTakeBoundedMemory(t *testing.T) {
@@ -12,11 +14,11 @@ func TestForeignLabelsTakeBoundedMemory(t *testing.T) {
 	watcher := remembering(t)
 	watcher.options.Spare = -1
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
-	watch.join("one", reader{"one", mine})
+	watch.join("one", "one")
 	listed := func(owners int) map[string]*Meta {
 		objects := map[string]*Meta{}
 		for i := range owners {
-			objects[fmt.Sprint(i)] = &Meta{ResourceVersion: "1", PartOf: fmt.Sprint("foreign-", i)}
+			objects[fmt.Sprint(i)] = &Meta{Seen: cluster.Seen{ResourceVersion: "1"}, PartOf: fmt.Sprint("foreign-", i)}
 		}
 		return objects
 	}
@@ -35,7 +37,7 @@ func TestForeignLabelsTakeBoundedMemory(t *testing.T) {
 			t.Errorf("%s: %d objects are kept", test.reason, len(watch.objects))
 		}
 		name := fmt.Sprint("joins-", i)
-		watch.join(name, reader{name, mine})
+		watch.join(name, name)
 		if _, known := watch.state(name, "a"); known != test.known || (len(watch.again) == 1) != test.asking {
 			t.Errorf("%s: known %v, asking %v", test.reason, known, len(watch.again) == 1)
 		}

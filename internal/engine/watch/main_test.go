@@ -3,8 +3,6 @@ package watch_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,17 +40,6 @@ const (
 )
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-
-// fingerprint hashes what the fingerprint of a member is made of.
-func fingerprint(object metav1.Object, manager string) string {
-	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
-			sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s", object.GetUID(), entry.APIVersion, entry.FieldsV1.GetRawString(), entry.Time))
-			return base64.RawURLEncoding.EncodeToString(sum[:16])
-		}
-	}
-	return ""
-}
 
 // wire sees every request, and can break some.
 type wire struct {
@@ -223,7 +210,7 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 			reader, err := metadata.NewForConfigAndClient(config, &as)
 			return reader, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), err
 		},
-		ManagerPrefix: "sluice-", Fingerprint: fingerprint, Notify: ears.notify,
+		Notify: ears.notify,
 	}
 	if change != nil {
 		change(&options)

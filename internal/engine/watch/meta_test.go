@@ -2,7 +2,6 @@ package watch
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,16 +16,16 @@ const mine = "sluice-1"
 // remembering is a Watcher that reads objects and has no API server.
 func remembering(t *testing.T) *Watcher {
 	t.Helper()
-	options := Options{ManagerPrefix: "sluice-", Fingerprint: func(object metav1.Object, manager string) string {
-		return string(object.GetUID()) + manager
-	}}
+	options := Options{}
 	options.setDefaults()
-	return &Watcher{options: options, root: t.Context(), owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{}}
+	return &Watcher{options: options, root: t.Context(), owners: map[string]owner{}, watches: map[Subject]*subjectWatch{}}
 }
 
 func entry(manager, version, subresource string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
 	when := metav1.NewTime(time.Unix(1, 0))
-	return metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, Subresource: subresource, Operation: operation, Time: &when}
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, APIVersion: version, Subresource: subresource, Operation: operation, Time: &when, FieldsV1: metav1.NewFieldsV1(`{}`),
+	}
 }
 
 func partial(version string, entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
@@ -37,81 +36,52 @@ func partial(version string, entries ...metav1.ManagedFieldsEntry) *metav1.Parti
 
 func TestOnlyOurOwnEntriesAreFingerprinted(t *testing.T) {
 	t.Parallel()
-	remembered := remembering(t).remember(partial("1",
-		entry(mine, "v1", "", metav1.ManagedFieldsOperationApply), entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply),
+	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply)
+	others := []metav1.ManagedFieldsEntry{
+		entry("sluice-2", "v1", "status", metav1.ManagedFieldsOperationApply),
 		entry("sluice-3", "v1", "", metav1.ManagedFieldsOperationUpdate), entry("kubectl", "v1", "", metav1.ManagedFieldsOperationApply),
-	), "")
-	if got := remembered.Fingerprint(mine); got != "uid"+mine {
-		t.Errorf("our entry is fingerprinted, got %q", got)
 	}
-	for _, other := range []string{"sluice-2", "sluice-3", "kubectl", ""} {
-		if got := remembered.Fingerprint(other); got != "" {
-			t.Errorf("%q applied no fields of the object, got %q", other, got)
-		}
+	want := cluster.Fingerprint(partial("1", own), mine)
+	if got := remember(partial("1", append(others, own)...)).Fingerprint; got != want || got == "" {
+		t.Errorf("our entry is fingerprinted, want %q, got %q", want, got)
+	}
+	if got := remember(partial("1", others...)).Fingerprint; got != "" {
+		t.Errorf("the others applied no fields of the object, got %q", got)
 	}
 }
 
-// crowd are made-up entries of so many managers whose names begin as ours, half of them in another version.
-func crowd(count int) []metav1.ManagedFieldsEntry {
-	entries := make([]metav1.ManagedFieldsEntry, count)
+// forged are made-up entries of many managers whose names begin as ours, half of them in another version.
+func forged() []metav1.ManagedFieldsEntry {
+	entries := make([]metav1.ManagedFieldsEntry, 3000)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("sluice-forged-%d", i), fmt.Sprintf("a/v%d", i%2), "", metav1.ManagedFieldsOperationApply)
 	}
 	return entries
 }
 
-// Whoever may write an object may put thousands of entries into its managedFields. What one event costs must not grow
-// with their square.
+// Whoever may write an object may put thousands of entries into its managedFields. What is kept of it must not grow with
+// them, nor what one event costs with their square.
 func TestForgedManagersCostNothing(t *testing.T) {
-	forged, asked := crowd(3000), 0
-	watcher := remembering(t)
-	watcher.options.Fingerprint = func(metav1.Object, string) string { asked++; return "print" }
-	of := func(manager string, entries ...metav1.ManagedFieldsEntry) *Meta {
-		asked = 0
-		return watcher.remember(partial("1", entries...), manager)
+	t.Parallel()
+	alone := remember(partial("5", forged()...)).Fingerprint
+	among := remember(partial("5", append(forged(), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply))...)).Fingerprint
+	if single := remember(partial("5", forged()[0])).Fingerprint; len(alone) != len(single) || len(among) != len(single) {
+		t.Errorf("many entries take as much as one: %q, %q, %q", alone, among, single)
 	}
-
-	all := append(slices.Clone(forged), entry(mine, "a/v1", "", metav1.ManagedFieldsOperationApply))
-	if found := of(mine, all...); asked != 1 || found.Fingerprint(mine) != "print" || len(found.prints) != 1 {
-		t.Errorf("of an owner that is here the one manager is asked for: %d fingerprints, %d kept", asked, len(found.prints))
-	}
-	if found := of("", all...); asked != 0 || len(found.prints) != 0 || !found.crowded {
-		t.Errorf("of other objects with too many managers none is kept: %d fingerprints, %d kept", asked, len(found.prints))
-	}
-	if found := of("", forged[:maxManagers]...); asked != maxManagers || found.crowded || found.Fingerprint(forged[0].Manager) == "" {
-		t.Errorf("%d managers are all kept: %d fingerprints, %d kept", maxManagers, asked, len(found.prints))
-	}
-	twice := slices.Repeat(forged[:1], 2*maxManagers)
-	if found := of("", twice...); asked != 1 || len(found.prints) != 1 {
-		t.Errorf("a manager counts once: %d fingerprints, %d kept", asked, len(found.prints))
+	if alone == among {
+		t.Error("the owner's own manager counts among the others")
 	}
 }
 
 func TestOwnersOfForgedObjectsAreServed(t *testing.T) {
 	t.Parallel()
-	watcher := remembering(t)
-	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
-	watch.join("two", reader{"two", "sluice-2"})
-	object := partial("5", append(crowd(100), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply))...)
-	watch.commit(map[string]*Meta{"a": watch.remember(object)}, "5")
-	if len(watch.objects) != 0 {
-		t.Error("an object with too many managers is not kept for an owner that is not here")
-	}
-	watch.join("one", reader{"one", mine})
-	if _, known := watch.state("one", "a"); known || len(watch.again) != 1 {
-		t.Error("the owner that joins asks for another list")
-	}
-	watch.commit(map[string]*Meta{"a": watch.remember(object)}, "5")
-	found, known := watch.state("one", "a")
-	if !known || found == nil || found.Fingerprint(mine) != "uid"+mine {
-		t.Errorf("the owner's own manager is found among the others: %+v, known %v", found, known)
-	}
-
-	// The owner is another one of the same name now.
-	<-watch.again
-	watch.join("one", reader{"one", "sluice-3"})
-	if _, known := watch.state("one", "a"); known || len(watch.again) != 1 {
-		t.Error("what is kept is of another manager")
+	watch := newSubjectWatch(remembering(t), Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
+	watch.join("two", "two")
+	object := remember(partial("5", append(forged(), entry(mine, "v1", "", metav1.ManagedFieldsOperationApply))...))
+	watch.commit(map[string]*Meta{"a": object}, "5")
+	watch.join("one", "one")
+	if found, known := watch.state("one", "a"); !known || found != object || len(watch.again) != 0 {
+		t.Errorf("the owner that joins knows its object without another list: %+v, known %v", found, known)
 	}
 }
 
@@ -119,17 +89,17 @@ func TestAnswerThatChangesNothingIsRemembered(t *testing.T) {
 	t.Parallel()
 	watcher := remembering(t)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
-	watch.join("one", reader{"one", mine})
-	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
+	watch.join("one", "one")
+	watcher.owners["one"] = owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
 	ref := cluster.Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
-	watch.commit(map[string]*Meta{"a": {UID: "uid", ResourceVersion: "5", PartOf: "one", Deleting: true}}, "5")
+	watch.commit(map[string]*Meta{"a": {Seen: cluster.Seen{UID: "uid", ResourceVersion: "5", Deleting: true}, PartOf: "one"}}, "5")
 
-	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "other", ResourceVersion: "5", Fingerprint: "print"})
-	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "" {
+	watcher.Wrote("one", ref, cluster.Seen{UID: "other", ResourceVersion: "5", Fingerprint: "print"})
+	if found, _ := watch.state("one", "a"); found.Fingerprint != "" {
 		t.Error("an answer about another object says nothing")
 	}
-	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "uid", ResourceVersion: "5", Fingerprint: "print", Deleting: true})
-	if found, _ := watch.state("one", "a"); found.Fingerprint(mine) != "print" || !found.Deleting {
+	watcher.Wrote("one", ref, cluster.Seen{UID: "uid", ResourceVersion: "5", Fingerprint: "print", Deleting: true})
+	if found, _ := watch.state("one", "a"); found.Fingerprint != "print" || !found.Deleting {
 		t.Errorf("the answer says what the API server keeps, got %+v", found)
 	}
 }
@@ -138,13 +108,13 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 	t.Parallel()
 	watcher := remembering(t)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
-	watch.join("one", reader{"one", mine})
+	watch.join("one", "one")
 	watch.commit(nil, "5")
-	watcher.owners["one"] = &owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
+	watcher.owners["one"] = owner{value: "one", watches: map[Subject]*subjectWatch{watch.subject: watch}}
 	ref := cluster.Ref{GVK: watch.subject.GVK, Namespace: "ns", Name: "a"}
 	own := entry(mine, "v1", "", metav1.ManagedFieldsOperationApply)
 
-	watcher.Wrote("one", ref, mine, cluster.Applied{UID: "uid", ResourceVersion: "10", Fingerprint: "uid" + mine})
+	watcher.Wrote("one", ref, cluster.Seen{UID: "uid", ResourceVersion: "10", Fingerprint: remember(partial("10", own)).Fingerprint})
 	steps := []struct {
 		reason string
 		object *metav1.PartialObjectMetadata
@@ -166,7 +136,7 @@ func TestOwnWritesWakeNobody(t *testing.T) {
 		}
 	}
 	// A list of an older version than our write knows nothing of it.
-	watcher.Wrote("one", cluster.Ref{GVK: ref.GVK, Namespace: "ns", Name: "b"}, mine, cluster.Applied{UID: "b", ResourceVersion: "20"})
+	watcher.Wrote("one", cluster.Ref{GVK: ref.GVK, Namespace: "ns", Name: "b"}, cluster.Seen{UID: "b", ResourceVersion: "20"})
 	if got := watch.commit(nil, "19"); len(got) != 1 || got[0].event != Deleted || got[0].ref.Name != "a" {
 		t.Errorf("want a deleted and b kept, got %v", got)
 	}

@@ -29,15 +29,15 @@ func TestOwnersComeAndGoAtOnce(t *testing.T) {
 			name := fmt.Sprint(i)
 			for round := range rounds {
 				from := (i + round) % len(subjects)
-				watcher.Want(name, manager, subjects[from:])
+				watcher.Want(name, name, subjects[from:])
 				watcher.State(name, ref(configMaps, subjects[from].Namespace, "of-"+name))
 				watcher.Problems(name)
 				watcher.Retry(name)
 				if round%3 == i%3 {
-					watcher.Want(name, manager, nil)
+					watcher.Want(name, name, nil)
 				}
 			}
-			watcher.Want(name, manager, subjects)
+			watcher.Want(name, name, subjects)
 		})
 	}
 	all.Wait()
@@ -53,7 +53,7 @@ func TestOwnersComeAndGoAtOnce(t *testing.T) {
 		return stats == (watch.Stats{Watches: len(subjects), Objects: 3 * owners}), fmt.Sprintf("%+v", stats)
 	})
 	for i := range owners {
-		watcher.Want(fmt.Sprint(i), manager, nil)
+		watcher.Want(fmt.Sprint(i), fmt.Sprint(i), nil)
 	}
 	testenv.Eventually(t, "close everything", func(context.Context) (bool, string) {
 		_, _, open := tap.counts()

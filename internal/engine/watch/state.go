@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"sync"
-	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,9 +26,9 @@ type subjectWatch struct {
 	synced bool
 	// problem is why the subject cannot be watched.
 	problem *Problem
-	// owners are those that want the subject, by the value of their label; waiting are those of them that need another
-	// list first.
-	owners  map[string]reader
+	// owners are the names of those that want the subject, by the value of their label; waiting are those of them that
+	// need another list first.
+	owners  map[string]string
 	waiting sets.Set[string]
 	objects map[string]*Meta
 	// ended are Jobs that ended well, and went when their time to live was over.
@@ -38,9 +37,6 @@ type subjectWatch struct {
 	spare  int
 	missed bool
 }
-
-// reader is an owner that wants a subject, and the field manager that applies its objects.
-type reader struct{ name, manager string }
 
 // notice is a call of Options.Notify.
 type notice struct {
@@ -53,7 +49,7 @@ func newSubjectWatch(watcher *Watcher, subject Subject) *subjectWatch {
 	return &subjectWatch{
 		watcher: watcher, subject: subject, paged: true,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		owners: map[string]reader{}, waiting: sets.New[string](),
+		owners: map[string]string{}, waiting: sets.New[string](),
 		objects: map[string]*Meta{}, ended: map[string]types.UID{},
 	}
 }
@@ -85,9 +81,6 @@ func (w *Watcher) find(name string, ref cluster.Ref) (members *subjectWatch, val
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	owner := w.owners[name]
-	if owner == nil {
-		return nil, ""
-	}
 	return owner.watches[Subject{GVK: ref.GVK, Namespace: ref.Namespace}], owner.value
 }
 
@@ -104,9 +97,9 @@ func (s *subjectWatch) state(value, name string) (found *Meta, known bool) {
 	return found, true
 }
 
-// Wrote remembers the answer to the manager's write of a member, so that State does not lag behind it, and the event of
+// Wrote remembers the answer to a write of a member, so that State does not lag behind it, and the event of
 // the write itself wakes nobody. It does nothing when something newer is known, or nothing at all.
-func (w *Watcher) Wrote(owner string, ref cluster.Ref, manager string, written cluster.Applied) {
+func (w *Watcher) Wrote(owner string, ref cluster.Ref, written cluster.Seen) {
 	members, value := w.find(owner, ref)
 	if members == nil {
 		return
@@ -114,48 +107,22 @@ func (w *Watcher) Wrote(owner string, ref cluster.Ref, manager string, written c
 	members.mu.Lock()
 	defer members.mu.Unlock()
 	old := members.objects[ref.Name]
-	if !members.synced || members.closed || old != nil && !unchanged(old, written) && !newer(written.ResourceVersion, old.ResourceVersion) {
+	// The answer to a write that changed nothing can say more than is known all the same.
+	if !members.synced || members.closed || old != nil && old.Version() != written.Version() && !newer(written.ResourceVersion, old.ResourceVersion) {
 		return
 	}
-	now := &Meta{
-		UID: written.UID, ResourceVersion: written.ResourceVersion, Generation: written.Generation,
-		PartOf: value, Deleting: written.Deleting, Kept: written.Kept,
-		prints: []imprint{{manager: unique.Make(manager), value: written.Fingerprint}},
-	}
+	now := &Meta{Seen: written, PartOf: value}
 	if old != nil && old.UID == now.UID {
 		now.Ignored, now.Ended = old.Ignored, old.Ended
-		for _, one := range old.prints {
-			if one.manager != now.prints[0].manager {
-				now.prints = append(now.prints, one)
-			}
-		}
 	}
 	members.keep(ref.Name, now)
-}
-
-// unchanged says that the write changed nothing of what is known. The answer to it can say more all the same.
-func unchanged(known *Meta, written cluster.Applied) bool {
-	return known.UID == written.UID && known.ResourceVersion == written.ResourceVersion
-}
-
-// managerOf is the field manager of the object's owner, if that is here.
-func (s *subjectWatch) managerOf(object *metav1.PartialObjectMetadata) string {
-	return s.owners[object.Labels[cluster.PartOf]].manager
-}
-
-// remember keeps of an object in a list what is worth keeping.
-func (s *subjectWatch) remember(object *metav1.PartialObjectMetadata) *Meta {
-	s.mu.Lock()
-	manager := s.managerOf(object)
-	s.mu.Unlock()
-	return s.watcher.remember(object, manager)
 }
 
 // change takes an event of the stream.
 func (s *subjectWatch) change(object *metav1.PartialObjectMetadata, gone bool) []notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.watcher.remember(object, s.managerOf(object))
+	now := remember(object)
 	old := s.objects[object.Name]
 	if s.closed || old != nil && newer(old.ResourceVersion, now.ResourceVersion) {
 		return nil
@@ -225,7 +192,7 @@ func (s *subjectWatch) announce(event Event, values sets.Set[string]) []notice {
 	ref := cluster.Ref{GVK: s.subject.GVK, Namespace: s.subject.Namespace}
 	for value := range values {
 		if owner, wants := s.owners[value]; wants {
-			notices = append(notices, notice{owner.name, ref, event})
+			notices = append(notices, notice{owner, ref, event})
 		}
 	}
 	return notices

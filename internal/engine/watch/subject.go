@@ -183,7 +183,7 @@ func (s *subjectWatch) list(ctx context.Context, resource metadata.ResourceInter
 			return nil, "", err
 		}
 		for i := range list.Items {
-			objects[list.Items[i].Name] = s.remember(&list.Items[i])
+			objects[list.Items[i].Name] = remember(&list.Items[i])
 		}
 		if selection.Continue = list.Continue; selection.Continue == "" {
 			return objects, list.ResourceVersion, nil

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
@@ -61,12 +60,6 @@ type Options struct {
 	// Connect opens the API server for an identity. It is asked again at each attempt and should keep what it makes.
 	// Required.
 	Connect func(cluster.Identity) (metadata.Interface, cluster.Mapper, error)
-	// LabelValue is the value of the label cluster.PartOf for an owner; nil means the owner's own name.
-	LabelValue func(owner string) string
-	// ManagerPrefix begins the names of the owners' field managers. Required.
-	ManagerPrefix string
-	// Fingerprint is a hash of what the API server keeps of a manager's fields; nil means cluster.Fingerprint.
-	Fingerprint func(object metav1.Object, manager string) string
 	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
 	// nor call Close. nil means that nobody listens.
 	Notify func(owner string, ref cluster.Ref, event Event)
@@ -94,7 +87,7 @@ type Watcher struct {
 	done sync.WaitGroup
 
 	mu      sync.Mutex
-	owners  map[string]*owner
+	owners  map[string]owner
 	watches map[Subject]*subjectWatch
 }
 
@@ -109,25 +102,19 @@ type owner struct {
 
 // New makes a Watcher that watches nothing yet. Close ends it.
 func New(options Options) (*Watcher, error) {
-	if options.Connect == nil || options.ManagerPrefix == "" {
-		return nil, errors.New("watch: Connect and ManagerPrefix are required")
+	if options.Connect == nil {
+		return nil, errors.New("watch: Connect is required")
 	}
 	options.setDefaults()
 	root, stop := context.WithCancel(context.Background())
 	return &Watcher{
 		options: options, root: root, stop: stop,
 		lists:  make(chan struct{}, lists),
-		owners: map[string]*owner{}, watches: map[Subject]*subjectWatch{},
+		owners: map[string]owner{}, watches: map[Subject]*subjectWatch{},
 	}, nil
 }
 
 func (o *Options) setDefaults() {
-	if o.LabelValue == nil {
-		o.LabelValue = func(owner string) string { return owner }
-	}
-	if o.Fingerprint == nil {
-		o.Fingerprint = cluster.Fingerprint
-	}
 	if o.Notify == nil {
 		o.Notify = func(string, cluster.Ref, Event) {}
 	}
@@ -146,30 +133,26 @@ func (w *Watcher) Close() {
 	w.done.Wait()
 }
 
-// Want replaces what the owner wants watched; an empty set means that the owner is gone. Of its objects the fingerprint
-// of the one field manager is kept. A subject is opened when the first owner wants it, and closed when nobody does. What
-// State already knows afterwards is not announced by Synced. Of more subjects than an owner may have, the first are
-// watched.
-func (w *Watcher) Want(name, manager string, set []Subject) {
+// Want replaces what the owner wants watched, whose objects have the value in their label cluster.PartOf; an empty set
+// means that the owner is gone. A subject is opened when the first owner wants it, and closed when nobody does. What State
+// already knows afterwards is not announced by Synced. Of more subjects than an owner may have, the first are watched.
+func (w *Watcher) Want(name, value string, set []Subject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.root.Err() != nil {
 		return
 	}
 	had := w.owners[name]
-	if had == nil {
-		had = &owner{value: w.options.LabelValue(name)}
-	}
-	now := &owner{value: had.value, watches: make(map[Subject]*subjectWatch, len(set))}
+	now := owner{value: value, watches: make(map[Subject]*subjectWatch, len(set))}
 	for _, subject := range set {
 		if len(now.watches) >= w.options.Subjects {
 			now.beyond = append(now.beyond, subject)
 			continue
 		}
-		now.watches[Subject{GVK: subject.GVK, Namespace: subject.Namespace}] = w.open(subject, now.value, reader{name, manager})
+		now.watches[Subject{GVK: subject.GVK, Namespace: subject.Namespace}] = w.open(subject, name, value)
 	}
 	for at, watch := range had.watches {
-		if now.watches[at] != watch && watch.leave(now.value) {
+		if now.watches[at] != watch && watch.leave(had.value) {
 			delete(w.watches, watch.subject)
 		}
 	}
@@ -180,7 +163,7 @@ func (w *Watcher) Want(name, manager string, set []Subject) {
 }
 
 // open lets the owner join the subject's watch, and opens that if need be.
-func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
+func (w *Watcher) open(subject Subject, name, value string) *subjectWatch {
 	watch := w.watches[subject]
 	if watch == nil {
 		var ctx context.Context
@@ -189,7 +172,7 @@ func (w *Watcher) open(subject Subject, value string, by reader) *subjectWatch {
 		w.watches[subject] = watch
 		defer w.done.Go(func() { watch.run(ctx) }) // Once the owner has joined.
 	}
-	watch.join(value, by)
+	watch.join(name, value)
 	return watch
 }
 
@@ -207,8 +190,5 @@ func (w *Watcher) wants(name string) (watches []*subjectWatch, beyond []Subject)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	owner := w.owners[name]
-	if owner == nil {
-		return nil, nil
-	}
 	return slices.Collect(maps.Values(owner.watches)), owner.beyond
 }

@@ -24,9 +24,9 @@ func TestEventsReachTheOwnerOfTheLabel(t *testing.T) {
 	was := apply(t, member(configMaps, namespace, "a", "one", data("1")), manager)
 
 	subject := watch.Subject{GVK: configMaps, Namespace: namespace}
-	watcher.Want("one", manager, []watch.Subject{subject})
+	watcher.Want("one", "one", []watch.Subject{subject})
 	ears.until(t, "one synced ConfigMap")
-	watcher.Want("two", manager, []watch.Subject{subject})
+	watcher.Want("two", "two", []watch.Subject{subject})
 	found, known := watcher.State("two", ref(configMaps, namespace, "a"))
 	if found != nil || !known {
 		t.Errorf("another owner's object is not this one's: %v, known %v", found, known)
@@ -37,7 +37,7 @@ func TestEventsReachTheOwnerOfTheLabel(t *testing.T) {
 
 	found, _ = watcher.State("one", ref(configMaps, namespace, "a"))
 	if found == nil || found.UID != was.GetUID() || found.ResourceVersion != was.GetResourceVersion() ||
-		found.Fingerprint(manager) != fingerprint(was, manager) || found.Fingerprint(manager) == "" || found.PartOf != "one" {
+		found.Fingerprint != cluster.Fingerprint(was, manager) || found.Fingerprint == "" || found.PartOf != "one" {
 		t.Fatalf("what is remembered is what was listed, got %+v", found)
 	}
 
@@ -78,23 +78,23 @@ func TestOwnWritesAreKnownAtOnce(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
 	watcher, _, ears := newWatcher(t, nil)
-	watcher.Want("one", manager, []watch.Subject{{GVK: configMaps, Namespace: namespace}})
+	watcher.Want("one", "one", []watch.Subject{{GVK: configMaps, Namespace: namespace}})
 	ears.until(t, "one synced ConfigMap")
 
 	object := ref(configMaps, namespace, "a")
 	for _, value := range []string{"1", "2"} {
 		now := apply(t, member(configMaps, namespace, "a", "one", data(value)), manager)
-		watcher.Wrote("one", object, manager, cluster.Applied{
+		watcher.Wrote("one", object, cluster.Seen{
 			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Generation: now.GetGeneration(),
-			Fingerprint: fingerprint(now, manager),
+			Fingerprint: cluster.Fingerprint(now, manager),
 		})
 		found, known := watcher.State("one", object)
-		if !known || found == nil || found.ResourceVersion != now.GetResourceVersion() || found.Fingerprint(manager) != fingerprint(now, manager) {
+		if !known || found == nil || found.ResourceVersion != now.GetResourceVersion() || found.Fingerprint != cluster.Fingerprint(now, manager) {
 			t.Errorf("State is not behind our own write, got %+v", found)
 		}
 	}
-	watcher.Wrote("one", object, manager, cluster.Applied{ResourceVersion: "1", Fingerprint: "stale"})
-	if found, _ := watcher.State("one", object); found == nil || found.Fingerprint(manager) == "stale" {
+	watcher.Wrote("one", object, cluster.Seen{ResourceVersion: "1", Fingerprint: "stale"})
+	if found, _ := watcher.State("one", object); found == nil || found.Fingerprint == "stale" {
 		t.Errorf("an older answer does not replace a newer one")
 	}
 }
@@ -106,11 +106,11 @@ func TestClosedWatchesLeaveNothingBehind(t *testing.T) {
 	secrets := configMaps
 	secrets.Kind = "Secret"
 	both := []watch.Subject{{GVK: configMaps, Namespace: namespace}, {GVK: secrets, Namespace: namespace}}
-	watcher.Want("one", manager, both)
-	watcher.Want("two", manager, both[:1])
+	watcher.Want("one", "one", both)
+	watcher.Want("two", "two", both[:1])
 	ears.until(t, "one synced ConfigMap", "one synced Secret", "two synced ConfigMap")
 
-	watcher.Want("one", manager, nil)
+	watcher.Want("one", "one", nil)
 	testenv.Eventually(t, "close the watch that nobody wants", func(context.Context) (bool, string) {
 		_, _, open := tap.counts()
 		return open == 1 && watcher.Stats().Watches == 1, fmt.Sprint(open)
@@ -119,7 +119,7 @@ func TestClosedWatchesLeaveNothingBehind(t *testing.T) {
 		t.Error("an owner that wants nothing knows nothing")
 	}
 	watcher.Close()
-	watcher.Want("one", manager, both)
+	watcher.Want("one", "one", both)
 	if _, _, open := tap.counts(); open != 0 || watcher.Stats().Watches > 1 {
 		t.Errorf("%d watches are open after Close", open)
 	}
@@ -162,12 +162,12 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 			t.Parallel()
 			watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Spare = test.spare })
 			subject := []watch.Subject{{GVK: configMaps, Namespace: namespace}}
-			watcher.Want("one", manager, subject)
+			watcher.Want("one", "one", subject)
 			ears.until(t, "one synced ConfigMap")
 			if objects := watcher.Stats().Objects; objects != test.objects {
 				t.Errorf("%s: want %d objects, got %d", test.reason, test.objects, objects)
 			}
-			watcher.Want("two", manager, subject)
+			watcher.Want("two", "two", subject)
 			for i := range 5 {
 				if found := known(t, watcher, "two", ref(configMaps, namespace, fmt.Sprint("two-", i))); found == nil {
 					t.Errorf("%s: two-%d is not there", test.reason, i)
@@ -176,7 +176,7 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 			if lists, _, _ := tap.counts(); lists != test.lists {
 				t.Errorf("%s: want %d lists, got %d", test.reason, test.lists, lists)
 			}
-			watcher.Want("one", manager, nil)
+			watcher.Want("one", "one", nil)
 			if objects, most := watcher.Stats().Objects, 5+max(0, test.objects-5); objects > most {
 				t.Errorf("%s: want at most %d objects, got %d", test.reason, most, objects)
 			}
@@ -192,12 +192,12 @@ func TestOwnersHaveSoManySubjects(t *testing.T) {
 	for i := range set {
 		set[i] = watch.Subject{GVK: configMaps, Namespace: fmt.Sprint(namespace, "-", i)}
 	}
-	watcher.Want("one", manager, set)
+	watcher.Want("one", "one", set)
 	if problems := watcher.Problems("one"); len(problems) != 2 || problems[0].Subject != set[2] || problems[0].Reason != watch.Beyond ||
 		!strings.Contains(problems[0].Message, "at most 2") {
 		t.Errorf("what is beyond is told, got %v", problems)
 	}
-	watcher.Want("two", manager, set[2:])
+	watcher.Want("two", "two", set[2:])
 	if stats := watcher.Stats(); stats.Watches != 4 || len(watcher.Problems("two")) != 0 {
 		t.Errorf("each owner has its own bound: %+v, %v", stats, watcher.Problems("two"))
 	}
@@ -206,7 +206,7 @@ func TestOwnersHaveSoManySubjects(t *testing.T) {
 	if _, known := watcher.State("one", ref(configMaps, set[2].Namespace, "a")); known {
 		t.Error("an owner knows nothing of what is beyond, even if others have it watched")
 	}
-	watcher.Want("one", manager, set[2:])
+	watcher.Want("one", "one", set[2:])
 	known(t, watcher, "one", ref(configMaps, set[2].Namespace, "a"))
 	if problems := watcher.Problems("one"); len(problems) != 0 {
 		t.Errorf("with fewer subjects all are watched, got %v", problems)
@@ -215,7 +215,7 @@ func TestOwnersHaveSoManySubjects(t *testing.T) {
 
 func TestOptionsAreComplete(t *testing.T) {
 	t.Parallel()
-	if watcher, err := watch.New(watch.Options{ManagerPrefix: "sluice-"}); err == nil {
+	if watcher, err := watch.New(watch.Options{}); err == nil {
 		t.Errorf("a Watcher needs a connection, got %v", watcher)
 	}
 }
