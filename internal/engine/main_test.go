@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -301,7 +302,7 @@ func (r *rig) start(m *mortal) {
 		config.Wrap(r.wrap)
 	}
 	r.verbs = map[string]int{}
-	connector, err := cluster.NewConnector(config, cluster.Options{RequestTimeout: r.timeout, RefreshEvery: time.Millisecond, Observe: func(verb string) {
+	connector, err := cluster.NewConnector(config, cluster.Options{RequestTimeout: r.timeout, Looks: flowcontrol.NewFakeAlwaysRateLimiter(), Observe: func(verb string) {
 		r.mu.Lock()
 		r.verbs[verb]++
 		hook := r.onCall

@@ -229,8 +229,8 @@ func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster
 	ref.UID = ""
 	live, err := client.Metadata(ctx, ref)
 	if errors.Is(err, cluster.ErrNoKind) {
-		served, unknown := client.Preferred(ref)
-		if unknown != nil || served == ref {
+		served := client.Preferred(ref)
+		if served == ref {
 			return ref, nil, err
 		}
 		ref = served

@@ -27,8 +27,8 @@ const (
 	lookoutPause = 500 * time.Millisecond
 )
 
-// connect opens the API server as an identity; cluster.Connector's method of that name does.
-type connect func(cluster.Identity) (metadata.Interface, cluster.Mapper, error)
+// connect opens the API server as an identity, for a kind; cluster.Connector's method of that name does.
+type connect func(cluster.Identity, schema.GroupVersionKind) (metadata.Interface, *meta.RESTMapping, error)
 
 // Awaited is what an installation waits for: an object of a name, or any object of a kind to go.
 type Awaited struct {
@@ -127,11 +127,7 @@ func patient() wait.Backoff {
 
 // watch watches once, until the API server ends it.
 func (l *Lookouts) watch(ctx context.Context, key types.NamespacedName, a Awaited) error {
-	client, mapper, err := l.connect(a.Identity)
-	if err != nil {
-		return err
-	}
-	mapping, err := mapper.RESTMapping(a.GVK.GroupKind(), a.GVK.Version)
+	client, mapping, err := l.connect(a.Identity, a.GVK)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -47,17 +46,12 @@ func (c *Client) Namespaced(gvk schema.GroupVersionKind) (bool, error) {
 }
 
 // Preferred is the reference in the version of its kind that the API server would rather serve, for one that it does not
-// serve any more. It is ErrNoKind when it serves none.
-func (c *Client) Preferred(ref Ref) (Ref, error) {
-	mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind())
-	if meta.IsNoMatchError(err) {
-		return ref, c.answer(ErrNoKind, "look up", ref, "the API server does not serve it", nil)
+// serve any more; the same one when it serves none, or that is not known.
+func (c *Client) Preferred(ref Ref) Ref {
+	if mapping, err := c.mapper.RESTMapping(ref.GVK.GroupKind()); err == nil {
+		ref.GVK = mapping.GroupVersionKind
 	}
-	if err != nil {
-		return ref, c.explain("look up", ref, err)
-	}
-	ref.GVK = mapping.GroupVersionKind
-	return ref, nil
+	return ref
 }
 
 func (c *Client) mapping(verb string, ref Ref) (*meta.RESTMapping, error) {
@@ -147,11 +141,6 @@ func (c *Client) ask(ctx context.Context, verb string, ref Ref, request *rest.Re
 		return status, c.explain(verb, ref, fmt.Errorf("read the answer: %w", err))
 	}
 	return status, nil
-}
-
-// inJSON asks for an answer in JSON, whatever the client would rather have.
-func inJSON(request *rest.Request) *rest.Request {
-	return request.SetHeader("Accept", runtime.ContentTypeJSON)
 }
 
 func refOf(object *unstructured.Unstructured) Ref {

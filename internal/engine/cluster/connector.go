@@ -7,27 +7,29 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
+
+// maxClients is how many identities are remembered. A forgotten one is made again when it is asked for.
+const maxClients = 1024
 
 // discoveryTimeout bounds a look at the API server's kinds, which no caller's context reaches.
 const discoveryTimeout = 30 * time.Second
 
 // Options tune a Connector; the zero value works.
 type Options struct {
-	// Clock spaces the looks at the API server's kinds; nil means the real one.
-	Clock clock.PassiveClock
-	// Clients is how many identities are remembered; 0 means 1024. A forgotten one is made again when it is asked for.
-	Clients int
-	// RefreshEvery is how often at most, after a few in quick succession, the API server is asked for its kinds because
-	// one is not known; 0 means 5 s.
-	RefreshEvery time.Duration
+	// Looks bounds how often the API server is asked for its kinds because one is not known; nil means once in 5 s, after
+	// three in quick succession.
+	Looks flowcontrol.PassiveRateLimiter
 	// RequestTimeout is how long one request may take, with its repetitions when the API server is busy, and one page of a
 	// list; 0 means a minute, after which the API server itself gives up. Watches have their own.
 	RequestTimeout time.Duration
@@ -50,7 +52,8 @@ type Connector struct {
 // NewConnector makes a Connector. It asks the API server nothing yet. The configuration's own limits of requests are
 // not used.
 func NewConnector(config *rest.Config, options Options) (*Connector, error) {
-	options = options.withDefaults()
+	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
+	options.Looks = cmp.Or(options.Looks, looks(clock.RealClock{}))
 	wire, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -59,7 +62,7 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 		wire = &observed{next: wire, tell: options.Observe}
 	}
 	wire = &hasty{next: wire}
-	clients, err := lru.New[Identity, *Client](options.Clients)
+	clients, err := lru.New[Identity, *Client](maxClients)
 	if err != nil {
 		return nil, fmt.Errorf("remember clients: %w", err)
 	}
@@ -68,25 +71,18 @@ func NewConnector(config *rest.Config, options Options) (*Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	c.mapper = newMapper(kinds, options.Clock, options.RefreshEvery)
+	c.mapper = &mapper{kinds: kinds, tokens: options.Looks}
 	if c.system, err = c.dial(Identity{}); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (o Options) withDefaults() Options {
-	o.Clock = cmp.Or[clock.PassiveClock](o.Clock, clock.RealClock{})
-	o.Clients = cmp.Or(o.Clients, 1024)
-	o.RefreshEvery = cmp.Or(o.RefreshEvery, 5*time.Second)
-	o.RequestTimeout = cmp.Or(o.RequestTimeout, time.Minute)
-	return o
-}
-
 // configFor is what all clients share: the way bodies are read, and no limits of requests. These are left to the API
 // server's priority and fairness, which queues every ServiceAccount by itself, so that a busy one does not delay the others.
 func configFor(config *rest.Config) *rest.Config {
 	shared := metadata.ConfigFor(config)
+	shared.AcceptContentTypes = runtime.ContentTypeJSON // A metadata client has its own.
 	shared.QPS, shared.Burst, shared.RateLimiter = -1, 0, nil
 	if shared.WarningHandler == nil && shared.WarningHandlerWithContext == nil {
 		// The default writes to a log of its own.
@@ -119,13 +115,14 @@ func (c *Connector) As(id Identity) (*Client, error) {
 	return client, nil
 }
 
-// Connect is what a watch needs to work as an identity.
-func (c *Connector) Connect(id Identity) (metadata.Interface, Mapper, error) {
+// Connect is what a watch of a kind needs to work as an identity.
+func (c *Connector) Connect(id Identity, kind schema.GroupVersionKind) (metadata.Interface, *meta.RESTMapping, error) {
 	client, err := c.As(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	return client.metadata, c.mapper, nil
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return client.metadata, mapping, err
 }
 
 // Refresh makes the next kind that is not known be asked for at once: call it when a CRD has been established.

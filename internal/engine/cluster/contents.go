@@ -53,7 +53,7 @@ func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() e
 }
 
 // inhabitant finds one in one collection.
-func (c *Client) inhabitant(ctx context.Context, place place, namespace string) (found *Ref, err error) {
+func (c *Client) inhabitant(ctx context.Context, place resource, namespace string) (found *Ref, err error) {
 	ref := Ref{GVK: place.GroupVersion().WithKind(place.kind), Namespace: namespace}
 	err = c.collection(ctx, place.GroupVersionResource, ref, func(item *metav1.PartialObjectMetadata) bool {
 		if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
@@ -64,15 +64,9 @@ func (c *Client) inhabitant(ctx context.Context, place place, namespace string) 
 	return found, err
 }
 
-// place is a collection of a namespace that objects can be in, in the version that the API server prefers.
-type place struct {
-	schema.GroupVersionResource
-
-	kind string
-}
-
-// places are all collections of namespaces. What nobody can delete is no content, such as the metrics of a Pod.
-func (c *Client) places() ([]place, error) {
+// places are all collections of namespaces that objects can be in, in the versions that the API server prefers. What nobody
+// can delete is no content, such as the metrics of a Pod.
+func (c *Client) places() ([]resource, error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(c.mapper.kinds)
 	if failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
 		// It may be gone for good, and nobody else would know what it had.
@@ -82,11 +76,12 @@ func (c *Client) places() ([]place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: ask the API server for its kinds: %w", ErrUnavailable, err)
 	}
-	var all []place
+	var all []resource
 	for _, list := range lists {
-		for _, resource := range list.APIResources {
-			if slices.Contains(resource.Verbs, "delete") || slices.Contains(resource.Verbs, "deletecollection") {
-				all = append(all, place{schema.FromAPIVersionAndKind(list.GroupVersion, "").GroupVersion().WithResource(resource.Name), resource.Kind})
+		for _, one := range list.APIResources {
+			if slices.Contains(one.Verbs, "delete") || slices.Contains(one.Verbs, "deletecollection") {
+				of := schema.FromAPIVersionAndKind(list.GroupVersion, one.Kind)
+				all = append(all, resource{of.GroupVersion().WithResource(one.Name), one.Kind, true})
 			}
 		}
 	}

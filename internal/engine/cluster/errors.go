@@ -3,8 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 // What an answer of the API server means; ask with errors.Is. The error around it is an *AnswerError, that around
@@ -96,13 +97,9 @@ const maxShown = 4
 
 // firstOf are the first of them, in words.
 func firstOf[T any](all []T, words func(T) string) string {
-	shown := make([]string, 0, maxShown)
-	for _, one := range all[:min(len(all), maxShown)] {
-		shown = append(shown, words(one))
+	texts := make([]string, 0, len(all))
+	for _, one := range all {
+		texts = append(texts, words(one))
 	}
-	text := strings.Join(shown, ", ")
-	if more := len(all) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return printable.List(texts, maxShown)
 }

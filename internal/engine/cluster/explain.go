@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -30,7 +32,7 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 	switch status.Code {
 	case http.StatusConflict:
 		// A webhook may choose the code of its refusal.
-		if !refusal(status.Message) {
+		if !refusal.MatchString(status.Message) {
 			return c.conflict(verb, ref, &status)
 		}
 	case http.StatusUnprocessableEntity:
@@ -38,7 +40,7 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 		case slices.Equal(fields, []string{"metadata.uid"}):
 			return c.answer(ErrChanged, verb, ref, "it is another object of that name", nil)
 		case len(fields) > 0:
-			return c.answer(ErrImmutable, verb, ref, "it cannot be changed in place: "+firstOf(fields, func(field string) string { return field }), nil)
+			return c.answer(ErrImmutable, verb, ref, "it cannot be changed in place: "+printable.List(fields, maxShown), nil)
 		}
 	case http.StatusNotFound:
 		if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
@@ -47,7 +49,7 @@ func (c *Client) explain(verb string, ref Ref, err error) error {
 			return c.answer(ErrNoKind, verb, ref, "the API server no longer serves "+ref.GVK.GroupKind().String()+" in version "+ref.GVK.Version, err)
 		}
 	}
-	reason := reasonOf(&status, ref)
+	reason := reasonOf(answered, ref)
 	return c.answer(reason, verb, ref, c.words(reason, &status, ref), err)
 }
 
@@ -92,12 +94,8 @@ func managerOf(message string) string {
 }
 
 // unchangeable are the words for a field that cannot change, in the API server's validation and in the rules of CRDs.
-func unchangeable() []string {
-	return []string{
-		"immutable", "may not change once set", "may not change fields", "may not be changed", "cannot be changed", "can not be changed",
-		"cannot change roleRef", "updates to", "may not be updated", "cannot be updated", "may not be modified", "cannot be modified",
-	}
-}
+var unchangeable = regexp.MustCompile(
+	`immutable|may not change (?:once set|fields)|(?:may not|cannot) be (?:changed|updated|modified)|can not be changed|cannot change roleRef|updates to`)
 
 // immutable lists the fields that cannot change, if that is all that is wrong: making an object anew that is invalid in
 // another way would lose it.
@@ -105,7 +103,7 @@ func immutable(status *metav1.Status) []string {
 	var fields []string
 	for _, cause := range causes(status) {
 		// A policy's refusal names no field, whatever its words are.
-		if cause.Field == "" || !containsAny(cause.Message, unchangeable()) {
+		if cause.Field == "" || !unchangeable.MatchString(cause.Message) {
 			return nil
 		}
 		fields = append(fields, transport.Printable(cause.Field))
@@ -114,17 +112,16 @@ func immutable(status *metav1.Status) []string {
 	return slices.Compact(fields)
 }
 
-func reasonOf(status *metav1.Status, ref Ref) error {
-	message := status.Message
+func reasonOf(answered *apierrors.StatusError, ref Ref) error {
+	status, message := answered.Status(), answered.ErrStatus.Message
 	switch {
-	case containsAny(message, []string{"failed calling webhook", "conversion webhook for "}):
+	case absent.MatchString(message):
 		return ErrWebhook
-	case refusal(message):
+	case refusal.MatchString(message):
 		return ErrDenied
-	case hasCause(status, "NamespaceTerminating"):
+	case apierrors.HasStatusCause(answered, corev1.NamespaceTerminatingCause):
 		return ErrNamespaceTerminating
-	// The API server answers 500 without a reason for a field or a value that the kind's schema does not have.
-	case containsAny(message, []string{"failed to create typed patch object", "failed to convert new object"}):
+	case misfit.MatchString(message):
 		return ErrInvalid
 	}
 	switch status.Code {
@@ -147,13 +144,16 @@ func reasonOf(status *metav1.Status, ref Ref) error {
 	return ErrUnavailable
 }
 
-// refusal says that a webhook or an admission policy has refused the request.
-func refusal(message string) bool {
-	return containsAny(message, []string{"denied the request", "denied request"})
-}
-
-// lacking is how the API server names a missing right.
-var lacking = regexp.MustCompile(`User "[^"]*" cannot (\S+) resource "([^"]+)"(?: in API group "([^"]*)")?( in the namespace "[^"]*")?`)
+var (
+	// absent is how the API server names a webhook that does not answer.
+	absent = regexp.MustCompile(`failed calling webhook|conversion webhook for `)
+	// refusal is how it says that a webhook or an admission policy has refused the request.
+	refusal = regexp.MustCompile(`denied (?:the )?request`)
+	// misfit is its answer, 500 without a reason, for a field or a value that the kind's schema does not have.
+	misfit = regexp.MustCompile(`failed to create typed patch object|failed to convert new object`)
+	// lacking is how it names a missing right.
+	lacking = regexp.MustCompile(`User "[^"]*" cannot (\S+) resource "([^"]+)"(?: in API group "([^"]*)")?( in the namespace "[^"]*")?`)
+)
 
 // escalating is how the API server names rights that somebody hands on without having them.
 const escalating = "attempting to grant RBAC permissions not currently held"
@@ -222,12 +222,4 @@ func causes(status *metav1.Status) []metav1.StatusCause {
 		return nil
 	}
 	return status.Details.Causes
-}
-
-func hasCause(status *metav1.Status, want metav1.CauseType) bool {
-	return slices.ContainsFunc(causes(status), func(cause metav1.StatusCause) bool { return cause.Type == want })
-}
-
-func containsAny(text string, words []string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }

@@ -69,26 +69,22 @@ func TestFingerprintIsTheSameWhoeverReadsIt(t *testing.T) {
 	t.Parallel()
 	connector, _ := connect(t, cluster.Options{})
 	subject := as(t, connector, cluster.Identity{})
-	watches, mapper, err := connector.Connect(cluster.Identity{})
+	namespace := env.NewNamespace(t)
+	manifest := object(t, deployment, namespace)
+	watches, mapping, err := connector.Connect(cluster.Identity{}, manifest.GroupVersionKind())
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := env.NewNamespace(t)
-	manifest := object(t, deployment, namespace)
 	applied := apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager})
 	got := map[string]metav1.Object{}
 	if got["metadata"], err = subject.Metadata(t.Context(), refTo(manifest, applied)); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := subject.List(t.Context(), manifest.GroupVersionKind(), namespace, cluster.PartOf)
-	if err != nil || len(listed) != 1 {
-		t.Fatalf("list: %d objects, %v", len(listed), err)
+	listed, err := watches.Resource(mapping.Resource).Namespace(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: cluster.PartOf})
+	if err != nil || len(listed.Items) != 1 {
+		t.Fatalf("list: %+v, %v", listed, err)
 	}
-	got["list"] = &listed[0]
-	mapping, err := mapper.RESTMapping(manifest.GroupVersionKind().GroupKind())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got["list"] = &listed.Items[0]
 	watch, err := watches.Resource(mapping.Resource).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (c *Client) Instances(
 func (c *Client) collection(
 	ctx context.Context, of schema.GroupVersionResource, ref Ref, visit func(*metav1.PartialObjectMetadata) (more bool),
 ) error {
-	err := c.each(ctx, c.metadata.Resource(of).Namespace(ref.Namespace), "", visit)
+	err := c.each(ctx, c.metadata.Resource(of).Namespace(ref.Namespace), visit)
 	if err == nil {
 		return nil
 	}

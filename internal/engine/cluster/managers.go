@@ -76,20 +76,18 @@ func isUnder(path fieldpath.Path, tokens []string, value any) bool {
 		return false
 	}
 	for i, token := range tokens {
-		switch element := path[i]; {
-		case element.FieldName != nil:
-			if *element.FieldName != token {
+		switch in := value.(type) {
+		case map[string]any:
+			if name := path[i].FieldName; name == nil || *name != token {
 				return false
 			}
-			fields, _ := value.(map[string]any)
-			value = fields[token]
-		case element.Key != nil, element.Value != nil:
-			list, _ := value.([]any)
+			value = in[token]
+		case []any:
 			at, err := strconv.Atoi(token)
-			if err != nil || at < 0 || at >= len(list) || !isItem(element, list[at]) {
+			if err != nil || at < 0 || at >= len(in) || !isItem(path[i], in[at]) {
 				return false
 			}
-			value = list[at]
+			value = in[at]
 		default:
 			return false
 		}
@@ -134,20 +132,18 @@ func shift(entries []Entry, manager string, chosen func(Entry) bool, take func(t
 // isStray says that the path leads to an item of a list that the object has without this item.
 func isStray(path fieldpath.Path, value any) bool {
 	for i, element := range path {
-		switch {
-		case element.FieldName != nil:
-			if i == 0 && *element.FieldName == "metadata" {
+		switch in := value.(type) {
+		case map[string]any:
+			if element.FieldName == nil || i == 0 && *element.FieldName == "metadata" {
 				return false
 			}
-			fields, _ := value.(map[string]any)
-			value = fields[*element.FieldName]
-		case element.Key != nil, element.Value != nil:
-			list, isList := value.([]any)
-			at := slices.IndexFunc(list, func(item any) bool { return isItem(element, item) })
+			value = in[*element.FieldName]
+		case []any:
+			at := slices.IndexFunc(in, func(item any) bool { return isItem(element, item) })
 			if at < 0 {
-				return isList
+				return element.Key != nil || element.Value != nil
 			}
-			value = list[at]
+			value = in[at]
 		default:
 			return false
 		}
@@ -159,6 +155,9 @@ func isStray(path fieldpath.Path, value any) bool {
 func isItem(element fieldpath.PathElement, item any) bool {
 	if element.Value != nil {
 		return fmt.Sprint((*element.Value).Unstructured()) == fmt.Sprint(item)
+	}
+	if element.Key == nil {
+		return false
 	}
 	fields, _ := item.(map[string]any)
 	known := 0

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,9 +12,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
-
-// refreshBurst is how many looks at the API server's kinds may follow each other at once.
-const refreshBurst = 3
 
 // mapper knows the API server's kinds. It looks again when a kind is not known, or when a known one has turned out to
 // be gone, but not more often than its tokens allow: what is missing is often missing for long.
@@ -31,9 +27,9 @@ type mapper struct {
 	outdated atomic.Bool                     // a known kind is gone
 }
 
-func newMapper(kinds discovery.DiscoveryInterface, now clock.PassiveClock, every time.Duration) *mapper {
-	rate := float32(time.Second) / float32(every)
-	return &mapper{kinds: kinds, tokens: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rate, refreshBurst, now)}
+// looks are the tokens for one look at the API server's kinds in 5 s, and three that may follow each other at once.
+func looks(now clock.PassiveClock) flowcontrol.PassiveRateLimiter {
+	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(1./5, 3, now)
 }
 
 // expect lets the next look happen whatever the tokens say.
@@ -41,11 +37,6 @@ func (m *mapper) expect() { m.expected.Store(true) }
 
 // doubt says that a known kind was not there.
 func (m *mapper) doubt() { m.outdated.Store(true) }
-
-// Mapper tells the resource of a kind, and its scope.
-type Mapper interface {
-	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
-}
 
 // RESTMapping asks the known kinds, and once more after a look when they do not have the answer.
 func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {

@@ -17,7 +17,7 @@ const look = 2
 func TestKindsAreAskedForOnceAndThenSparingly(t *testing.T) {
 	// Alone: kinds that other tests bring and take away make a look cost more.
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
-	connector, count := connect(t, cluster.Options{Clock: clock, RefreshEvery: 5 * time.Second})
+	connector, count := connect(t, cluster.Options{Looks: cluster.Looks(clock)})
 	subject, err := connector.As(cluster.Identity{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,7 @@ package cluster
 
 import (
 	"net/http"
-	"slices"
-	"strings"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -33,33 +32,18 @@ func verbOf(request *http.Request) string {
 	case http.MethodDelete:
 		return "delete"
 	}
-	if request.URL.Query().Get("watch") == "true" {
+	read := reading.FindStringSubmatch(request.URL.Path)
+	switch {
+	case request.URL.Query().Get("watch") == "true":
 		return "watch"
-	}
-	return readVerb(request.URL.Path)
-}
-
-// readVerb tells a read by its path: api/VERSION or apis/GROUP/VERSION, then namespaces/NAME where there is one, then
-// RESOURCE and NAME. The API server itself may stand below a path.
-func readVerb(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	root := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
-	if root < 0 {
+	case read == nil:
 		return "discover"
-	}
-	head := root + 2
-	if parts[root] == "apis" {
-		head++
-	}
-	if len(parts) <= head {
-		return "discover"
-	}
-	parts = parts[head:]
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
-	}
-	if len(parts) == 1 {
+	case read[1] == "":
 		return "list"
 	}
 	return "get"
 }
+
+// reading is the end of a path that is no discovery: the version, the namespace where there is one, the resource, and
+// the name. The API server itself may stand below a path.
+var reading = regexp.MustCompile(`/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/)?[^/]+(/.+)?$`)

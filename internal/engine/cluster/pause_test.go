@@ -35,8 +35,12 @@ func TestNobodySleepsForAWebhook(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"get":      func() error { _, err := subject.Get(t.Context(), ref); return err },
 		"metadata": func() error { _, err := subject.Metadata(t.Context(), ref); return err },
-		"list":     func() error { _, err := subject.List(t.Context(), configMaps, "default", ""); return err },
-		"delete":   func() error { _, err := subject.Delete(t.Context(), ref, ""); return err },
+		"list": func() error {
+			_, err := subject.Instances(t.Context(), configMaps.GroupKind(), "default", nil)
+			return err
+		},
+		"objects": func() error { return subject.Objects(t.Context(), configMaps, "default", "", nil) },
+		"delete":  func() error { _, err := subject.Delete(t.Context(), ref, ""); return err },
 	} {
 		answer, ok := errors.AsType[*cluster.AnswerError](call())
 		if !ok || answer.After != time.Hour {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +35,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 		return nil, err
 	}
 	object := &unstructured.Unstructured{}
-	if _, err := c.ask(ctx, "get", ref, inJSON(c.rest.Get().AbsPath(segments...)), nil, object); err != nil {
+	if _, err := c.ask(ctx, "get", ref, c.rest.Get().AbsPath(segments...), nil, object); err != nil {
 		return nil, err
 	}
 	return object, nil
@@ -54,7 +53,7 @@ func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, names
 		request := c.rest.Get().AbsPath(segments[:len(segments)-1]...).Param("labelSelector", labelSelector).Param("continue", more).
 			Param("limit", strconv.Itoa(objectsPage))
 		page := &unstructured.UnstructuredList{}
-		if _, err := c.ask(ctx, "list", Ref{GVK: gvk, Namespace: namespace}, inJSON(request), nil, page); err != nil {
+		if _, err := c.ask(ctx, "list", Ref{GVK: gvk, Namespace: namespace}, request, nil, page); err != nil {
 			return err
 		}
 		for i := range page.Items {
@@ -66,36 +65,13 @@ func (c *Client) Objects(ctx context.Context, gvk schema.GroupVersionKind, names
 	}
 }
 
-// List reads the metadata of the kind's objects, page by page, in the API server's order, which is by name. An empty
-// namespace means all of them, an empty selector everything. An error leaves no partial list.
-func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, labelSelector string) ([]metav1.PartialObjectMetadata, error) {
-	ref := Ref{GVK: gvk, Namespace: namespace}
-	mapping, err := c.mapping("list", ref)
-	if err != nil {
-		return nil, err
-	}
-	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		namespace = ""
-	}
-	var items []metav1.PartialObjectMetadata
-	err = c.each(ctx, c.metadata.Resource(mapping.Resource).Namespace(namespace), labelSelector, func(item *metav1.PartialObjectMetadata) bool {
-		items = append(items, *item)
-		return true
-	})
-	if err != nil {
-		return nil, c.explain("list", ref, err)
-	}
-	return items, nil
-}
-
 // each calls visit for every object of a collection, page by page, until it has seen enough. Pages that the API server
 // has forgotten meanwhile are an error, for what was visited may not be all.
-func (c *Client) each(
-	ctx context.Context, from metadata.ResourceInterface, selector string, visit func(*metav1.PartialObjectMetadata) (more bool),
-) error {
-	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
-		page, err := c.page(ctx, from, options)
+func (c *Client) each(ctx context.Context, from metadata.ResourceInterface, visit func(*metav1.PartialObjectMetadata) (more bool)) error {
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+		limited, cancel := context.WithTimeout(ctx, c.timeout)
+		page, err := from.List(limited, options)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -108,10 +84,4 @@ func (c *Client) each(
 			return nil
 		}
 	}
-}
-
-func (c *Client) page(ctx context.Context, from metadata.ResourceInterface, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return from.List(ctx, options)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/engine/cluster"
 )
@@ -48,12 +49,12 @@ func TestReadsAreOneCallEach(t *testing.T) {
 			t.Errorf("want ErrNotFound, got %v", err)
 		}
 	})
-	watches, _, err := connector.Connect(cluster.Identity{})
+	watches, mapping, err := connector.Connect(cluster.Identity{}, configMaps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	count.wantCalls(t, map[string]int{"watch": 1}, func() {
-		watch, err := watches.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
+		watch, err := watches.Resource(mapping.Resource).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,25 +91,30 @@ func TestListTurnsEveryPageAndNeverHalf(t *testing.T) {
 		manifest.SetName(fmt.Sprintf("subject-%d", i))
 		apply(t, subject, manifest, cluster.ApplyOptions{Manager: manager})
 	}
+	list := func(selector string) (names []string, err error) {
+		err = subject.Objects(t.Context(), configMaps, namespace, selector, func(one *unstructured.Unstructured) { names = append(names, one.GetName()) })
+		return names, err
+	}
 	count.wantCalls(t, map[string]int{"list": 3}, func() {
-		listed, err := subject.List(t.Context(), configMaps, namespace, cluster.PartOf+"=me")
+		names, err := list(cluster.PartOf + "=me")
 		if err != nil {
 			t.Fatal(err)
-		}
-		var names []string
-		for i := range listed {
-			names = append(names, listed[i].Name)
 		}
 		if diff := cmp.Diff("subject-0 subject-1 subject-2 subject-3 subject-4", strings.Join(names, " ")); diff != "" {
 			t.Errorf("names (-want +got):\n%s", diff)
 		}
 	})
-	if listed, err := subject.List(t.Context(), configMaps, namespace, "unheard=of"); err != nil || len(listed) != 0 {
-		t.Errorf("nothing matches: %d objects, %v", len(listed), err)
+	if names, err := list("unheard=of"); err != nil || len(names) != 0 {
+		t.Errorf("nothing matches: %q, %v", names, err)
 	}
+	count.wantCalls(t, map[string]int{"discover": 1, "list": 3}, func() {
+		if got, err := subject.Instances(t.Context(), configMaps.GroupKind(), namespace, nil); err != nil || got.Count != 5 {
+			t.Errorf("want 5, got %+v, %v", got, err)
+		}
+	})
 	expired.Store(true)
-	if listed, err := subject.List(t.Context(), configMaps, namespace, ""); listed != nil || !errors.Is(err, cluster.ErrUnavailable) {
-		t.Errorf("the second page is forgotten: want no list and ErrUnavailable, got %d objects, %v", len(listed), err)
+	if names, err := list(""); !errors.Is(err, cluster.ErrUnavailable) {
+		t.Errorf("the second page is forgotten: want ErrUnavailable, got %q, %v", names, err)
 	}
 	if got, err := subject.Instances(t.Context(), configMaps.GroupKind(), "", nil); got.Count != 0 || !errors.Is(err, cluster.ErrUnavailable) {
 		t.Errorf("half a count: want ErrUnavailable, got %+v, %v", got, err)

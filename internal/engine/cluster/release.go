@@ -19,16 +19,13 @@ func (c *Client) Release(ctx context.Context, ref Ref, live metav1.Object, manag
 	for _, label := range labels {
 		stripped[label] = nil
 	}
-	metadata := map[string]any{"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(), "labels": stripped}
-	fields := live.GetManagedFields()
-	others := slices.DeleteFunc(slices.Clone(fields), func(one Entry) bool { return one.Manager == manager })
-	if len(others) < len(fields) {
-		// The API server takes an empty list for a client that knows nothing of the field, and a list of one empty entry
-		// for the wish to have none.
-		if len(others) == 0 {
-			others = []Entry{{}}
-		}
-		metadata["managedFields"] = others
+	others := slices.DeleteFunc(slices.Clone(live.GetManagedFields()), func(one Entry) bool { return one.Manager == manager })
+	if len(others) == 0 {
+		// The API server takes an empty list for a client that knows nothing of the field.
+		others = []Entry{{}}
+	}
+	metadata := map[string]any{
+		"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(), "labels": stripped, "managedFields": others,
 	}
 	_, err := c.patchMetadata(ctx, "release", ref, metadata, "")
 	return err

@@ -21,7 +21,7 @@ func (c *Client) MayList(ctx context.Context, resource schema.GroupResource, nam
 	ref := Ref{GVK: authorizationv1.SchemeGroupVersion.WithKind(review.Kind)}
 	request := c.rest.Post().AbsPath("apis", authorizationv1.GroupName, "v1", "selfsubjectaccessreviews").
 		SetHeader("Content-Type", runtime.ContentTypeJSON)
-	_, err := c.ask(ctx, "create", ref, inJSON(request), review, review)
+	_, err := c.ask(ctx, "create", ref, request, review, review)
 	return err == nil && review.Status.Allowed, err
 }
 

@@ -10,15 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// definitions is the kind of CRDs.
-func definitions() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-}
-
 // resource is a kind in one of the versions in which it is served.
 type resource struct {
 	schema.GroupVersionResource
 
+	kind       string
 	namespaced bool
 }
 
@@ -37,7 +33,7 @@ func (c *Client) served(ctx context.Context, kind schema.GroupKind) ([]resource,
 		}
 		for _, one := range resources.APIResources {
 			if one.Kind == kind.Kind && pathable(one.Name) {
-				found = append(found, resource{version.WithResource(one.Name), one.Namespaced})
+				found = append(found, resource{version.WithResource(one.Name), one.Kind, one.Namespaced})
 			}
 		}
 	}
@@ -91,23 +87,28 @@ func (c *Client) discover(ctx context.Context, gvk schema.GroupVersionKind, into
 		// It is asked as the controller, of a group that somebody else has written.
 		return c.invalid("look up", ref, "its group or its version cannot stand in a path")
 	}
-	_, err := c.ask(ctx, "look up", ref, inJSON(c.rest.Get().AbsPath(segments...)), nil, into)
+	_, err := c.ask(ctx, "look up", ref, c.rest.Get().AbsPath(segments...), nil, into)
 	return err
 }
 
 // confirmDeleted is nil when the kind is not served and has no CRD either: its objects went with it. A CRD that serves
 // no version, or not yet, may keep objects that nobody sees. What kinds there are is asked as the controller itself.
 func (c *Client) confirmDeleted(ctx context.Context, kind schema.GroupKind) error {
-	all, err := c.system.List(ctx, definitions(), "", "")
-	if err != nil {
-		return err
-	}
-	for i := range all {
+	crds := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
+	ref := Ref{GVK: crds.WithKind("CustomResourceDefinition")}
+	var names []string
+	err := c.system.each(ctx, c.system.metadata.Resource(crds.WithResource("customresourcedefinitions")), func(item *metav1.PartialObjectMetadata) bool {
 		// A CRD is named for its resource and its group.
-		if !strings.HasSuffix(all[i].Name, "."+kind.Group) {
-			continue
+		if strings.HasSuffix(item.Name, "."+kind.Group) {
+			names = append(names, item.Name)
 		}
-		definition, err := c.system.Get(ctx, Ref{GVK: definitions(), Name: all[i].Name})
+		return true
+	})
+	if err != nil {
+		return c.system.explain("list", ref, err)
+	}
+	for _, ref.Name = range names {
+		definition, err := c.system.Get(ctx, ref)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}

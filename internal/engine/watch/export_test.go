@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// Limit bounds the watcher otherwise: how many subjects an owner may have watched, and how many objects of others are kept.
+func (w *Watcher) Limit(subjects int, spares int64) { w.subjects, w.spares = subjects, spares }
+
 // Stats count what is held.
 type Stats struct {
 	// Watches are the open ones, Failing those of them that have a problem.

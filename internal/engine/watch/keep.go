@@ -50,18 +50,11 @@ func (s *subjectWatch) wanted(object *Meta) bool {
 
 // recount brings the count of spare objects up to date when the owners changed.
 func (s *subjectWatch) recount() {
-	spare := 0
-	for _, object := range s.objects {
-		if !s.wanted(object) {
-			spare++
-		}
-	}
-	s.watcher.spare.Add(int64(spare - s.spare))
-	s.spare = spare
+	s.watcher.spare.Add(-int64(s.spare))
+	s.spare = 0
 	for name, object := range s.objects {
-		if !s.wanted(object) && s.watcher.spare.Load() > int64(s.watcher.options.Spare) {
-			s.missed = true
-			s.drop(name)
+		if !s.wanted(object) && !s.takeSpare() {
+			delete(s.objects, name)
 		}
 	}
 }
@@ -112,22 +105,19 @@ func (s *subjectWatch) notices(name string, object *Meta, event Event) []notice 
 func (s *subjectWatch) keep(name string, object *Meta) {
 	s.drop(name)
 	delete(s.ended, name)
-	if !s.wanted(object) {
-		if !s.watcher.takeSpare() {
-			s.missed = true
-			return
-		}
-		s.spare++
+	if s.wanted(object) || s.takeSpare() {
+		s.objects[name] = object
 	}
-	s.objects[name] = object
 }
 
 // takeSpare counts one more spare object, unless there are too many.
-func (w *Watcher) takeSpare() bool {
-	if w.spare.Add(1) > int64(w.options.Spare) {
-		w.spare.Add(-1)
+func (s *subjectWatch) takeSpare() bool {
+	if s.watcher.spare.Add(1) > s.watcher.spares {
+		s.watcher.spare.Add(-1)
+		s.missed = true
 		return false
 	}
+	s.spare++
 	return true
 }
 

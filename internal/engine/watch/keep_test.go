@@ -12,7 +12,7 @@ import (
 func TestForeignLabelsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	watcher := remembering(t)
-	watcher.options.Spare = -1
+	watcher.Limit(1, 0)
 	watch := newSubjectWatch(watcher, Subject{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns"})
 	watch.join("one", "one")
 	listed := func(owners int) map[string]*Meta {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -202,13 +203,17 @@ func newWatcher(tb testing.TB, change func(*watch.Options)) (*watch.Watcher, *wi
 	}
 	ears := &heard{}
 	options := watch.Options{
-		Connect: func(identity cluster.Identity) (metadata.Interface, cluster.Mapper, error) {
+		Connect: func(identity cluster.Identity, kind schema.GroupVersionKind) (metadata.Interface, *meta.RESTMapping, error) {
 			as := *shared
 			if identity.ServiceAccount != "" {
 				as.Transport = impersonating{shared.Transport, identity}
 			}
 			reader, err := metadata.NewForConfigAndClient(config, &as)
-			return reader, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), err
+			if err != nil {
+				return nil, nil, err
+			}
+			mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)).RESTMapping(kind.GroupKind(), kind.Version)
+			return reader, mapping, err
 		},
 		Notify: ears.notify,
 	}

@@ -1,12 +1,15 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 
 	"sluice.dev/sluice/internal/engine/cluster"
 )
@@ -16,9 +19,14 @@ const mine = "sluice-1"
 // remembering is a Watcher that reads objects and has no API server.
 func remembering(t *testing.T) *Watcher {
 	t.Helper()
-	options := Options{}
-	options.setDefaults()
-	return &Watcher{options: options, root: t.Context(), owners: map[string]owner{}, watches: map[Subject]*subjectWatch{}}
+	watcher, err := New(Options{Connect: func(cluster.Identity, schema.GroupVersionKind) (metadata.Interface, *meta.RESTMapping, error) {
+		return nil, nil, errors.ErrUnsupported
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watcher.Close)
+	return watcher
 }
 
 func entry(manager, version, subresource string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {

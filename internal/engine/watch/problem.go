@@ -46,7 +46,7 @@ func (w *Watcher) Problems(owner string) []Problem {
 			problems = append(problems, *problem)
 		}
 	}
-	message := fmt.Sprintf("at most %d watches are kept for one owner, one for each kind in each namespace", w.options.Subjects)
+	message := fmt.Sprintf("at most %d watches are kept for one owner, one for each kind in each namespace", w.subjects)
 	for _, subject := range beyond {
 		problems = append(problems, Problem{Subject: subject, Reason: Beyond, Message: message})
 	}

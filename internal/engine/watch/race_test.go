@@ -21,7 +21,8 @@ func TestOwnersComeAndGoAtOnce(t *testing.T) {
 			apply(t, member(configMaps, namespace, fmt.Sprint("of-", i), fmt.Sprint(i), data("1")), manager)
 		}
 	}
-	watcher, tap, _ := newWatcher(t, func(options *watch.Options) { options.Spare = 3 })
+	watcher, tap, _ := newWatcher(t, nil)
+	watcher.Limit(len(subjects), 3)
 
 	var all sync.WaitGroup
 	for i := range owners {

@@ -127,11 +127,7 @@ func (s *subjectWatch) follow(ctx context.Context) (listed bool, err error) {
 
 // resource opens the API server for the identity.
 func (s *subjectWatch) resource() (metadata.ResourceInterface, error) {
-	client, mapper, err := s.watcher.options.Connect(s.subject.Identity)
-	if err != nil {
-		return nil, err
-	}
-	mapping, err := mapper.RESTMapping(s.subject.GVK.GroupKind(), s.subject.GVK.Version)
+	client, mapping, err := s.watcher.options.Connect(s.subject.Identity, s.subject.GVK)
 	if err != nil {
 		return nil, err
 	}

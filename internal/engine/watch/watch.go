@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
@@ -57,9 +58,9 @@ const (
 
 // Options configure a Watcher.
 type Options struct {
-	// Connect opens the API server for an identity. It is asked again at each attempt and should keep what it makes.
-	// Required.
-	Connect func(cluster.Identity) (metadata.Interface, cluster.Mapper, error)
+	// Connect opens the API server for an identity and a kind. It is asked again at each attempt and should keep what it
+	// makes. Required.
+	Connect func(cluster.Identity, schema.GroupVersionKind) (metadata.Interface, *meta.RESTMapping, error)
 	// Notify hears of changes. It is called without locks, many times in a row for many changes, and must neither wait
 	// nor call Close. nil means that nobody listens.
 	Notify func(owner string, ref cluster.Ref, event Event)
@@ -67,18 +68,24 @@ type Options struct {
 	Clock clock.Clock
 	// Log hears of watches that cannot be opened. The zero value is silent.
 	Log logr.Logger
-	// Subjects is how many an owner may have watched; 0 means 256. What it wants beyond that is a problem.
-	Subjects int
-	// Spare is how many objects of owners that do not want them are kept in all, so that such an owner can join
-	// without another list; 0 means 20,000, less than 0 none.
-	Spare int
 }
+
+const (
+	// maxSubjects is how many an owner may have watched. What it wants beyond that is a problem.
+	maxSubjects = 256
+	// maxSpares is how many objects of owners that do not want them are kept in all, so that such an owner can join
+	// without another list.
+	maxSpares = 20_000
+)
 
 // Watcher watches what owners want watched. Its methods may be called concurrently, and none of them waits for the API
 // server, except Close.
 type Watcher struct {
 	options Options
-	// lists holds a token for each list that runs.
+	// subjects and spares are maxSubjects and maxSpares.
+	subjects int
+	spares   int64
+	// lists holds a token for each list that runs, and spare counts the objects of owners that do not want them.
 	lists chan struct{}
 	spare atomic.Int64
 
@@ -105,24 +112,16 @@ func New(options Options) (*Watcher, error) {
 	if options.Connect == nil {
 		return nil, errors.New("watch: Connect is required")
 	}
-	options.setDefaults()
+	if options.Notify == nil {
+		options.Notify = func(string, cluster.Ref, Event) {}
+	}
+	options.Clock = cmp.Or[clock.Clock](options.Clock, clock.RealClock{})
 	root, stop := context.WithCancel(context.Background())
 	return &Watcher{
-		options: options, root: root, stop: stop,
+		options: options, subjects: maxSubjects, spares: maxSpares, root: root, stop: stop,
 		lists:  make(chan struct{}, lists),
 		owners: map[string]owner{}, watches: map[Subject]*subjectWatch{},
 	}, nil
-}
-
-func (o *Options) setDefaults() {
-	if o.Notify == nil {
-		o.Notify = func(string, cluster.Ref, Event) {}
-	}
-	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
-	o.Spare = cmp.Or(o.Spare, 20_000)
-	if o.Subjects <= 0 {
-		o.Subjects = 256
-	}
 }
 
 // Close ends every watch and waits until they are closed. Nobody is notified afterwards.
@@ -145,7 +144,7 @@ func (w *Watcher) Want(name, value string, set []Subject) {
 	had := w.owners[name]
 	now := owner{value: value, watches: make(map[Subject]*subjectWatch, len(set))}
 	for _, subject := range set {
-		if len(now.watches) >= w.options.Subjects {
+		if len(now.watches) >= w.subjects {
 			now.beyond = append(now.beyond, subject)
 			continue
 		}

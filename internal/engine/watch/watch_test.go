@@ -150,17 +150,18 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason         string
-		spare          int
+		spare          int64
 		objects, lists int
 	}{
-		"Room":   {"objects of others are kept while there is room, so that they may join without a list", 0, 10, 1},
-		"NoRoom": {"without room they are not kept, and who joins is served by another list", -1, 5, 2},
+		"Room":   {"objects of others are kept while there is room, so that they may join without a list", 100, 10, 1},
+		"NoRoom": {"without room they are not kept, and who joins is served by another list", 0, 5, 2},
 		"Some":   {"the bound holds for what is in between as well", 2, 7, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			watcher, tap, ears := newWatcher(t, func(options *watch.Options) { options.Spare = test.spare })
+			watcher, tap, ears := newWatcher(t, nil)
+			watcher.Limit(1, test.spare)
 			subject := []watch.Subject{{GVK: configMaps, Namespace: namespace}}
 			watcher.Want("one", "one", subject)
 			ears.until(t, "one synced ConfigMap")
@@ -187,7 +188,8 @@ func TestFewObjectsOfOthersAreKept(t *testing.T) {
 func TestOwnersHaveSoManySubjects(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
-	watcher, _, _ := newWatcher(t, func(options *watch.Options) { options.Subjects = 2 })
+	watcher, _, _ := newWatcher(t, nil)
+	watcher.Limit(2, 0)
 	set := make([]watch.Subject, 4)
 	for i := range set {
 		set[i] = watch.Subject{GVK: configMaps, Namespace: fmt.Sprint(namespace, "-", i)}
