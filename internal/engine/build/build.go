@@ -68,8 +68,8 @@ const Subcommand = "build-worker"
 
 // Options tune a Builder. Zero values mean the defaults.
 type Options struct {
-	// Worker is the command that calls ServeWorker with its standard input and output. It is started with an empty
-	// environment. Default: this program with the argument Subcommand.
+	// Worker is the command that calls Main. It is started with an empty environment. Default: this program with the
+	// argument Subcommand.
 	Worker []string
 	// Workers is how many worker processes run at once. Default 2.
 	Workers int
@@ -145,10 +145,10 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 	if work.heavy() || errors.Is(err, errHeavy) {
 		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
 	}
-	if err != nil {
-		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
+	var objects []*unstructured.Unstructured
+	if err == nil {
+		objects, err = finish(made.objects, r)
 	}
-	objects, err := finish(made.objects, r)
 	if err != nil {
 		return Built{}, fmt.Errorf("build %s: %w", transport.PrintableQuoted(work.Path), err)
 	}
@@ -191,15 +191,10 @@ func plan(ctx context.Context, r Request) (*job, error) {
 
 // cleanPath makes "", "./a/" and "/a" names of an fs.FS.
 func cleanPath(given string) (string, error) {
-	for part := range strings.SplitSeq(given, "/") {
-		if part == ".." {
-			return "", fmt.Errorf("%w: %s has a part %q", ErrPath, transport.PrintableQuoted(given), part)
-		}
+	if slices.Contains(strings.Split(given, "/"), "..") {
+		return "", fmt.Errorf("%w: %s has a part \"..\"", ErrPath, transport.PrintableQuoted(given))
 	}
-	cleaned := strings.TrimPrefix(path.Clean("/"+given), "/")
-	if cleaned == "" {
-		return ".", nil
-	}
+	cleaned := cmp.Or(strings.TrimPrefix(path.Clean("/"+given), "/"), ".")
 	if !fs.ValidPath(cleaned) {
 		return "", fmt.Errorf("%w: %s", ErrPath, transport.PrintableQuoted(given))
 	}

@@ -57,12 +57,12 @@ func (c *confined) kind(file string) kind {
 	if !ok {
 		return isNothing
 	}
-	found, err := c.from.kind(name)
+	found, err := c.from.ask(frameKind, name)
 	if err != nil {
 		_ = c.refuse(err) // Reported in the place of what kustomize makes of it.
 		return isNothing
 	}
-	return found
+	return kind(found)
 }
 
 // CleanedAbs splits a path into folder and file.
@@ -100,7 +100,7 @@ func (c *confined) ReadFile(file string) ([]byte, error) {
 		return nil, c.missing(cleaned)
 	}
 	name, _ := inside(cleaned)
-	content, err := c.from.read(name)
+	content, err := c.from.ask(frameRead, name)
 	if err != nil {
 		return nil, c.refuse(err)
 	}

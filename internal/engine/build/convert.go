@@ -20,9 +20,9 @@ type converter struct {
 	simple bool // leave to a worker what takes much memory
 	// plain is spent by objects as they are written, replaced by those that are read once more with their variables.
 	plain, replaced budget
-	aliases         int  // in the current document
-	secret          bool // the current document is a Secret, of which errors quote nothing
-	replace         bool
+	spent           *budget // that of the two which is spent now
+	aliases         int     // in the current document
+	secret          bool    // the current document is a Secret, of which errors quote nothing
 }
 
 // budget is what was made of all objects so far.
@@ -51,11 +51,11 @@ const (
 
 // object makes a document's object, with its variables replaced unless it says otherwise.
 func (c *converter) object(d document) (map[string]any, error) {
-	object, err := c.convert(d, false)
+	object, err := c.convert(d, &c.plain)
 	if err != nil || c.vars == nil || keepsVariables(object) {
 		return object, err
 	}
-	return c.convert(d, true)
+	return c.convert(d, &c.replaced)
 }
 
 func keepsVariables(object map[string]any) bool {
@@ -65,8 +65,8 @@ func keepsVariables(object map[string]any) bool {
 	return labels[substituteKey] == substituteDisabled || annotations[substituteKey] == substituteDisabled
 }
 
-func (c *converter) convert(d document, replace bool) (map[string]any, error) {
-	c.aliases, c.secret, c.replace = 0, isSecret(d.node), replace
+func (c *converter) convert(d document, spent *budget) (map[string]any, error) {
+	c.aliases, c.secret, c.spent = 0, isSecret(d.node), spent
 	made, err := c.value(d.node, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.origin, err)
@@ -91,19 +91,11 @@ func isSecret(node *yaml.Node) bool {
 	return false
 }
 
-func (c *converter) spent() *budget {
-	if c.replace {
-		return &c.replaced
-	}
-	return &c.plain
-}
-
 func (c *converter) value(node *yaml.Node, depth int) (any, error) {
-	spent := c.spent()
-	if spent.values++; spent.values > maxValues {
+	if c.spent.values++; c.spent.values > maxValues {
 		return nil, fmt.Errorf("%w: more than %d values", ErrLimit, maxValues)
 	}
-	if c.simple && spent.values > maxSeparators {
+	if c.simple && c.spent.values > maxSeparators {
 		return nil, errHeavy
 	}
 	if depth > maxDepth {
@@ -218,7 +210,7 @@ func (c *converter) merge(into map[string]any, from *yaml.Node, depth int) error
 // content is a scalar's text, variables replaced, and whether any were.
 func (c *converter) content(node *yaml.Node) (text string, replaced bool, err error) {
 	text = node.Value
-	if c.replace && strings.Contains(text, "$") {
+	if c.spent == &c.replaced && strings.Contains(text, "$") {
 		if text, err = c.vars.expand(text); err != nil {
 			if c.secret && errors.Is(err, errExpression) {
 				err = errExpression
@@ -227,8 +219,7 @@ func (c *converter) content(node *yaml.Node) (text string, replaced bool, err er
 		}
 		replaced = text != node.Value
 	}
-	spent := c.spent()
-	if spent.text += int64(len(text)); spent.text > maxText {
+	if c.spent.text += int64(len(text)); c.spent.text > maxText {
 		return "", false, fmt.Errorf("%w: more than %d bytes of text", ErrLimit, maxText)
 	}
 	return text, replaced, nil
@@ -258,12 +249,12 @@ func (c *converter) scalar(node *yaml.Node) (any, error) {
 		return text, nil
 	case yaml.NodeTagNull:
 		return nil, nil //nolint:nilnil // That is what null is.
-	case yaml.NodeTagBool:
-		return boolean(node, text, shown)
-	case yaml.NodeTagInt:
-		return integer(node, text, shown)
-	case yaml.NodeTagFloat:
-		return float(node, text, shown)
+	case yaml.NodeTagBool, yaml.NodeTagInt, yaml.NodeTagFloat:
+		value, err := read(tag, text, shown)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrDocument, node.Line, err)
+		}
+		return value, nil
 	}
 	return nil, unknownTag(node, tag)
 }
@@ -272,33 +263,27 @@ func unknownTag(node *yaml.Node, tag string) error {
 	return fmt.Errorf("%w: line %d: tag %s", ErrDocument, node.Line, transport.PrintableQuoted(tag))
 }
 
-func boolean(node *yaml.Node, text, shown string) (any, error) {
-	switch strings.ToLower(text) {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	return nil, fmt.Errorf("%w: line %d: value %s is neither true nor false", ErrDocument, node.Line, shown)
-}
-
-func integer(node *yaml.Node, text, shown string) (any, error) {
-	number, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 64)
-	if err != nil {
-		return nil, fmt.Errorf("%w: line %d: number %s has no room in 64 bits; quote it if it is text", ErrDocument, node.Line, shown)
-	}
-	return number, nil
-}
-
-func float(node *yaml.Node, text, shown string) (any, error) {
+// read makes the boolean or the number that the text is, which errors name as shown.
+func read(tag, text, shown string) (any, error) {
 	plain := strings.ReplaceAll(text, "_", "")
-	if !strings.ContainsAny(plain, ".eE") {
-		// YAML reads integers without bounds; rounding one would make another of it.
-		return integer(node, text, shown)
+	switch {
+	case tag == yaml.NodeTagBool && strings.EqualFold(text, "true"):
+		return true, nil
+	case tag == yaml.NodeTagBool && strings.EqualFold(text, "false"):
+		return false, nil
+	case tag == yaml.NodeTagBool:
+		return nil, fmt.Errorf("value %s is neither true nor false", shown)
+	case tag == yaml.NodeTagFloat && strings.ContainsAny(plain, ".eE"):
+		number, err := strconv.ParseFloat(plain, 64)
+		if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
+			return nil, fmt.Errorf("number %s does not exist in JSON; quote it if it is text", shown)
+		}
+		return number, nil
 	}
-	number, err := strconv.ParseFloat(plain, 64)
-	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
-		return nil, fmt.Errorf("%w: line %d: number %s does not exist in JSON; quote it if it is text", ErrDocument, node.Line, shown)
+	// YAML reads integers without bounds, and rounding one would make another of it.
+	number, err := strconv.ParseInt(plain, 0, 64)
+	if err != nil {
+		return nil, fmt.Errorf("number %s has no room in 64 bits; quote it if it is text", shown)
 	}
 	return number, nil
 }

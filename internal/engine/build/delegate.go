@@ -141,15 +141,7 @@ func decodeObject(content []byte) (rendered, error) {
 
 // reply answers a call. What the artifact does not have is no reason to stop talking.
 func (w *worker) reply(tag byte, name string, from source) error {
-	var content []byte
-	var err error
-	if tag == frameRead {
-		content, err = from.read(name)
-	} else {
-		var found kind
-		found, err = from.kind(name)
-		content = []byte{byte(found)}
-	}
+	content, err := from.ask(tag, name)
 	if err != nil {
 		return writeFrame(w.in, frameRefuse, encodeError(err))
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"sluice.dev/sluice/internal/transport"
@@ -37,7 +39,7 @@ func (j *job) plain(from source, simple bool) (output, error) {
 	var made []rendered
 	nodes := 0
 	for _, f := range j.Found {
-		content, err := from.read(f.Name)
+		content, err := from.ask(frameRead, f.Name)
 		if err != nil {
 			return output{}, err
 		}
@@ -208,8 +210,6 @@ func listItems(node *yaml.Node) (items []*yaml.Node, ok bool) {
 
 // isLocal says whether the object is configuration of kustomize, which leaves such objects out.
 func isLocal(object map[string]any) bool {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	value, ok := annotations["config.kubernetes.io/local-config"]
+	value, ok, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations", konfig.IgnoredByKustomizeAnnotation)
 	return ok && value != "false"
 }

@@ -62,29 +62,28 @@ func entries(k *types.Kustomization) []entry {
 	var all []entry
 	add := func(field string, present bool, values ...string) {
 		for _, value := range values {
-			if value != "" {
+			if value != "" && (present || !strings.ContainsAny(value, "\n{")) {
 				all = append(all, entry{field: field, value: value, present: present})
 			}
 		}
 	}
-	addFile := func(field string, values ...string) {
-		for _, value := range values {
-			// Such a line may hold the YAML itself.
-			if !strings.ContainsAny(value, "\n{") {
-				add(field, false, value)
-			}
+	generator := func(field string, sources types.KvPairSources) {
+		for _, file := range sources.FileSources {
+			add(field, false, file[strings.Index(file, "=")+1:]) // key=file, or the file alone.
 		}
+		add(field, false, sources.EnvSources...)
+		add(field, false, sources.EnvSource)
 	}
 	add("resources", true, k.Resources...)
 	add("components", true, k.Components...)
 	add("crds", true, k.Crds...)
 	add("configurations", true, k.Configurations...)
-	addFile("generators", k.Generators...)
-	addFile("transformers", k.Transformers...)
-	addFile("validators", k.Validators...)
+	add("generators", false, k.Generators...)
+	add("transformers", false, k.Transformers...)
+	add("validators", false, k.Validators...)
 	add("openapi path", true, k.OpenAPI["path"])
 	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // Deprecated, and still read by kustomize.
-		addFile("patchesStrategicMerge", string(p))
+		add("patchesStrategicMerge", false, string(p))
 	}
 	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // Likewise.
 		add("patch", true, p.Path)
@@ -93,22 +92,10 @@ func entries(k *types.Kustomization) []entry {
 		add("replacement", true, r.Path)
 	}
 	for _, g := range k.ConfigMapGenerator {
-		generator(g.KvPairSources, "configMapGenerator", add)
+		generator("configMapGenerator", g.KvPairSources)
 	}
 	for _, g := range k.SecretGenerator {
-		generator(g.KvPairSources, "secretGenerator", add)
+		generator("secretGenerator", g.KvPairSources)
 	}
 	return all
-}
-
-func generator(sources types.KvPairSources, field string, add func(field string, present bool, values ...string)) {
-	for _, file := range sources.FileSources {
-		// key=file, or the file alone.
-		if _, after, ok := strings.Cut(file, "="); ok {
-			file = after
-		}
-		add(field, false, file)
-	}
-	add(field, false, sources.EnvSources...)
-	add(field, false, sources.EnvSource)
 }

@@ -160,10 +160,7 @@ func Normalise(object *unstructured.Unstructured) error {
 	if object.GetKind() != "Secret" || object.GetAPIVersion() != "v1" {
 		return nil
 	}
-	given, there := object.Object["stringData"]
-	if !there {
-		return nil
-	}
+	given := object.Object["stringData"]
 	delete(object.Object, "stringData")
 	if given == nil {
 		return nil

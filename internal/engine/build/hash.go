@@ -1,12 +1,11 @@
 package build
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -18,7 +17,7 @@ func Hash(object *unstructured.Unstructured) string {
 	if err != nil {
 		return ""
 	}
-	return format(sha256.Sum256(raw))
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
 }
 
 // RenderDigest is sha256:hex of a set of objects, in whatever order they are.
@@ -28,12 +27,6 @@ func RenderDigest(objects []*unstructured.Unstructured) string {
 		lines = append(lines, fmt.Sprintf("%q %q %q %q %s\n",
 			object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), Hash(object)))
 	}
-	slices.SortFunc(lines, cmp.Compare[string])
-	sum := sha256.New()
-	for _, line := range lines {
-		sum.Write([]byte(line))
-	}
-	return format([sha256.Size]byte(sum.Sum(nil)))
+	slices.Sort(lines)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(lines, ""))))
 }
-
-func format(sum [sha256.Size]byte) string { return "sha256:" + hex.EncodeToString(sum[:]) }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -87,7 +89,7 @@ func (j *job) prepare(tree *confined) (string, error) {
 	if len(k.Resources) == 0 {
 		return "", ErrEmpty
 	}
-	return generatedRoot, tree.generate(path.Join(generatedRoot, kustomizationNames()[0]), k)
+	return generatedRoot, tree.generate(path.Join(generatedRoot, konfig.DefaultKustomizationFileName()), k)
 }
 
 // relative leads from the generated folder to a name of the artifact.
@@ -117,7 +119,7 @@ func (j *job) extend(tree *confined) (string, error) {
 	if wishes.Namespace == "" && len(wishes.Patches) == 0 && len(wishes.Images) == 0 {
 		return at, nil
 	}
-	for _, name := range kustomizationNames() {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file := path.Join(at, name)
 		if !tree.Exists(file) || tree.IsDir(file) {
 			continue
@@ -144,14 +146,14 @@ func (j *job) extend(tree *confined) (string, error) {
 // changeImages lets each wish for an image change what the artifact says of the same one.
 func changeImages(have, wishes []types.Image) []types.Image {
 	for _, wish := range wishes {
-		known := false
-		for i := range have {
-			if have[i].Name == wish.Name {
-				have[i], known = changed(have[i], wish), true
-			}
+		same := func(image types.Image) bool { return image.Name == wish.Name }
+		if !slices.ContainsFunc(have, same) {
+			have = append(have, types.Image{Name: wish.Name})
 		}
-		if !known {
-			have = append(have, wish)
+		for i := range have {
+			if same(have[i]) {
+				have[i] = changed(have[i], wish)
+			}
 		}
 	}
 	return have

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/envsubst"
 	"github.com/fluxcd/pkg/envsubst/parse"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"sluice.dev/sluice/internal/transport"
 )
@@ -20,12 +20,10 @@ var errHeavy = errors.New("too heavy to be done here")
 // errExpression says that the text around a variable cannot be read. What it is wrapped in quotes that text.
 var errExpression = fmt.Errorf("%w: not a valid expression", ErrVariable)
 
-// variableName is what Flux takes for the name of a variable.
-var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
-
+// checkNames refuses what Flux does not take for the name of a variable.
 func checkNames(vars map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		if !variableName.MatchString(name) {
+		if len(content.IsCIdentifier(name)) > 0 {
 			return fmt.Errorf("%w: %s is no name: letters, digits and underscores, no digit first", ErrVariable, transport.PrintableQuoted(name))
 		}
 	}

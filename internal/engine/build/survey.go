@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 
+	"sigs.k8s.io/kustomize/api/konfig"
+
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -21,12 +23,9 @@ type found struct {
 // largeInput is from how many bytes on manifests are parsed in a worker: a hostile byte becomes a hundred in memory.
 const largeInput = 2 << 20
 
-// kustomizationNames are the names by which kustomize finds its file.
-func kustomizationNames() []string {
-	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+func isKustomization(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
-
-func isKustomization(name string) bool { return slices.Contains(kustomizationNames(), path.Base(name)) }
 
 func isManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
@@ -43,18 +42,30 @@ func (j *job) survey(ctx context.Context) error {
 	}
 	total := int64(0)
 	return fs.WalkDir(j.Tree, j.Path, func(name string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
+		one := found{Name: name}
 		switch {
 		case err != nil:
 			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case entry.IsDir():
-			return j.folder(name)
+			if name != j.Path {
+				one.Folder, err = hasKustomization(j.Tree, name)
+			}
+			if err != nil || !one.Folder {
+				return err
+			}
 		case !isManifest(name):
 			return nil
 		case !entry.Type().IsRegular():
 			return fmt.Errorf("%w: %s is no plain file", ErrDocument, transport.PrintableQuoted(name))
+		}
+		if j.Found = append(j.Found, one); len(j.Found) > maxDocuments {
+			return fmt.Errorf("%w: more than %d files", ErrLimit, maxDocuments)
+		}
+		if one.Folder {
+			j.Folders = true
+			return fs.SkipDir
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -62,35 +73,12 @@ func (j *job) survey(ctx context.Context) error {
 		}
 		total += info.Size()
 		j.Large = total > largeInput
-		return j.add(found{Name: name})
+		return nil
 	})
 }
 
-func (j *job) folder(name string) error {
-	if name == j.Path {
-		return nil
-	}
-	own, err := hasKustomization(j.Tree, name)
-	if err != nil || !own {
-		return err
-	}
-	j.Folders = true
-	if err := j.add(found{Name: name, Folder: true}); err != nil {
-		return err
-	}
-	return fs.SkipDir
-}
-
-func (j *job) add(f found) error {
-	j.Found = append(j.Found, f)
-	if len(j.Found) > maxDocuments {
-		return fmt.Errorf("%w: more than %d files", ErrLimit, maxDocuments)
-	}
-	return nil
-}
-
 func hasKustomization(tree fs.FS, folder string) (bool, error) {
-	for _, name := range kustomizationNames() {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		info, err := fs.Stat(tree, path.Join(folder, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -105,19 +93,17 @@ func hasKustomization(tree fs.FS, folder string) (bool, error) {
 
 // source is the artifact, as far as a build looks into it.
 type source interface {
-	// kind says whether the name is a folder, a file or neither.
-	kind(name string) (kind, error)
-	// read gives the content of a file.
-	read(name string) ([]byte, error)
+	// ask gives the content of a file for frameRead, and what a name stands for, which is a kind, for frameKind.
+	ask(question byte, name string) ([]byte, error)
 }
 
 // kind is what a name stands for.
-type kind byte
+type kind string
 
 const (
-	isNothing kind = '-'
-	isFile    kind = 'f'
-	isFolder  kind = 'd'
+	isNothing kind = "-"
+	isFile    kind = "f"
+	isFolder  kind = "d"
 )
 
 // treeSource reads a tree within the limits of one build.
@@ -126,28 +112,29 @@ type treeSource struct {
 	used int64
 }
 
-func (s *treeSource) kind(name string) (kind, error) {
+func (s *treeSource) ask(question byte, name string) ([]byte, error) {
+	if question == frameRead {
+		return s.read(name)
+	}
 	info, err := fs.Stat(s.tree, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
-		return isNothing, nil
 	case err != nil:
-		return isNothing, err
+		return nil, err
 	case info.IsDir():
-		return isFolder, nil
+		return []byte(isFolder), nil
 	case info.Mode().IsRegular():
-		return isFile, nil
+		return []byte(isFile), nil
 	}
-	return isNothing, nil
+	return []byte(isNothing), nil
 }
 
 func (s *treeSource) read(name string) (content []byte, err error) {
 	file, err := s.tree.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", transport.PrintableQuoted(name), err)
+	if err == nil {
+		defer func() { err = errors.Join(err, file.Close()) }()
+		content, err = io.ReadAll(io.LimitReader(file, maxInput-s.used+1))
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	content, err = io.ReadAll(io.LimitReader(file, maxInput-s.used+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", transport.PrintableQuoted(name), err)
 	}

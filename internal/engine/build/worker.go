@@ -17,10 +17,9 @@ import (
 // maxJob bounds a job as JSON, in bytes: what an API server stores of an installation, its variables, and ten thousand names.
 const maxJob = 48 << 20
 
-// ServeWorker does one job that a Builder writes to its standard input, and ends. It is to be the only thing that its
-// process does: it takes from it the right to open files, to connect and to start programs, and limits its memory and
-// its processor time. The error says that the conversation broke; errors of the job are told to the Builder.
-func ServeWorker(stdin io.Reader, stdout io.Writer) error {
+// serve does one job that a Builder writes to stdin. The error says that the conversation broke; errors of the job are told
+// to the Builder.
+func serve(stdin io.Reader, stdout io.Writer) error {
 	tag, content, err := readFrame(stdin, maxJob)
 	if err != nil {
 		return err
@@ -93,8 +92,8 @@ type callSource struct {
 	out *bufio.Writer
 }
 
-func (s *callSource) call(tag byte, name string) ([]byte, error) {
-	if err := writeFrame(s.out, tag, []byte(name)); err != nil {
+func (s *callSource) ask(question byte, name string) ([]byte, error) {
+	if err := writeFrame(s.out, question, []byte(name)); err != nil {
 		return nil, err
 	}
 	if err := s.out.Flush(); err != nil {
@@ -112,22 +111,11 @@ func (s *callSource) call(tag byte, name string) ([]byte, error) {
 	return nil, errBroken
 }
 
-func (s *callSource) kind(name string) (kind, error) {
-	content, err := s.call(frameKind, name)
-	if err != nil {
-		return isNothing, err
-	}
-	if len(content) != 1 {
-		return isNothing, errBroken
-	}
-	return kind(content[0]), nil
-}
-
-func (s *callSource) read(name string) ([]byte, error) { return s.call(frameRead, name) }
-
-// Main is what a program does when it is started as a worker: it gives the exit status.
+// Main is what a program does when it is started as a worker, and is to be the only thing that its process does: it takes
+// from it the right to open files, to connect and to start programs, and limits its memory and its processor time. It gives
+// the exit status.
 func Main() int {
-	if err := ServeWorker(os.Stdin, os.Stdout); err != nil {
+	if err := serve(os.Stdin, os.Stdout); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err) // There is nobody else to tell.
 		return 1
 	}
