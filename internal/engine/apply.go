@@ -14,7 +14,7 @@ import (
 )
 
 // apply applies the members that the attempt is to change, stage by stage, and writes down what came of it: in one
-// write, however many they were. A stage begins once all of the one before was taken, and its gates are open.
+// write, however many they were. A stage begins once all of the one before was taken.
 func (r *round) apply(ctx context.Context) (bool, error) {
 	made, err := r.renders.objects(ctx, r.aim)
 	if err != nil {
@@ -52,37 +52,32 @@ func (r *round) toApply(made *render) []object {
 	})
 }
 
-// applyStages applies objects until a stage fails, or a gate is shut, which is an error only once that is overdue.
+// applyStages applies objects until some of a stage fail, or wait for a CRD, which is an error only once it is overdue.
 func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err error) {
 	slices.SortStableFunc(todo, func(a, b object) int { return cmp.Compare(a.stage, b.stage) })
 	for len(todo) > 0 {
-		stage := todo[0].stage
-		switch shut, err := r.gates(ctx, todo); {
-		case err != nil:
-			return false, err
-		case shut:
-			return false, r.overdue()
-		}
-		end := slices.IndexFunc(todo, func(o object) bool { return o.stage != stage })
+		end := slices.IndexFunc(todo, func(o object) bool { return o.stage != todo[0].stage })
 		if end < 0 {
 			end = len(todo)
 		}
-		shut, failed := false, []memberError(nil)
+		awaited, failed := map[key]object{}, []memberError(nil)
 		results := r.applyAll(ctx, todo[:end])
 		for _, one := range results {
-			switch waits := errors.Is(one.err, cluster.ErrNoKind) && r.aim.render.defines(one.of.GroupVersionKind()); {
-			case waits:
-				shut = true
-				r.out.waitFor(refOfObject(one.of.Unstructured), "its kind is not served yet")
-				r.out.again(gateAgain)
-			case one.err != nil:
+			r.memory.noteResult(one)
+			if one.err == nil {
+				continue
+			}
+			crd, comes := r.aim.render.definition(one.of.GroupVersionKind())
+			if comes && errors.Is(one.err, cluster.ErrNoKind) {
+				awaited[crd.key] = crd
+			} else {
 				failed = append(failed, memberError{refOfObject(one.of.Unstructured), one.err})
 			}
-			r.memory.noteResult(one)
 		}
-		if len(failed) > 0 || shut {
+		if len(failed)+len(awaited) > 0 {
 			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...)) //nolint:contextcheck // Watches outlive the round that asks for them.
-			return false, cmp.Or(joined(StageApply, modulesv1.ApplyFailedReason, failed), r.overdue())
+			overdue := r.await(ctx, awaited)
+			return false, cmp.Or(joined(StageApply, modulesv1.ApplyFailedReason, failed), overdue)
 		}
 		todo = todo[end:]
 	}

@@ -126,7 +126,7 @@ func (r *round) managedKinds() map[schema.GroupKind]string {
 
 // endsKind is the kind that a CRD among the members defines; empty if the CRD is not to be deleted.
 func (r *removal) endsKind(ctx context.Context, m *modulesv1.Member) (none schema.GroupKind, err error) {
-	crd, err := r.client.Get(ctx, withUID(refOf(m), ""))
+	crd, err := r.client.Get(ctx, refOf(m))
 	if errors.Is(err, cluster.ErrNotFound) {
 		return none, nil
 	}

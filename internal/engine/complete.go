@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -29,12 +29,7 @@ func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, err
 		if err := r.place(o, scopes, made); err != nil {
 			return nil, failure.At(StageBuild, failure.Retry(modulesv1.ApplyFailedReason, err))
 		}
-		labels := o.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		maps.Copy(labels, labelsOf(r.in.Name, r.in.Namespace))
-		o.SetLabels(labels)
+		o.SetLabels(labels.Merge(o.GetLabels(), labelsOf(r.in.Name, r.in.Namespace)))
 		k := keyOfObject(o)
 		if made.keys[k] || made.ignored[k] {
 			return nil, failure.At(StageBuild, failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf(
@@ -95,13 +90,18 @@ func (r *rendering) place(o *unstructured.Unstructured, scopes map[schema.GroupK
 			return fmt.Errorf("find out whether %s has namespaces: %w", gvk.Kind, err)
 		}
 	}
+	inNamespace(o, r.in.Namespace, namespaced)
+	return nil
+}
+
+// inNamespace puts an object into the namespace if it names none, or takes it out where its kind has none.
+func inNamespace(o *unstructured.Unstructured, namespace string, namespaced bool) {
 	switch {
 	case !namespaced:
 		o.SetNamespace("")
 	case o.GetNamespace() == "":
-		o.SetNamespace(r.in.Namespace)
+		o.SetNamespace(namespace)
 	}
-	return nil
 }
 
 // placed says whether members of the kind that were applied have namespaces: an aggregated API may be down, or a CRD away.

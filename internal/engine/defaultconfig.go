@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,18 +47,8 @@ func createdFrom(o *unstructured.Unstructured) *modulesv1.CreatedObject {
 func (r *round) defaultObject() *unstructured.Unstructured {
 	o := r.aim.target.DefaultConfig.DeepCopy()
 	namespaced, err := r.client.Namespaced(o.GroupVersionKind())
-	switch {
-	case err == nil && !namespaced:
-		o.SetNamespace("")
-	case o.GetNamespace() == "":
-		o.SetNamespace(r.in.Namespace)
-	}
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[DefaultConfigAnnotation] = r.in.UID
-	o.SetAnnotations(annotations)
+	inNamespace(o, r.in.Namespace, namespaced || err != nil)
+	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{DefaultConfigAnnotation: r.in.UID}))
 	return o
 }
 

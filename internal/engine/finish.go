@@ -39,7 +39,6 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	clear(r.memory.gates)
 	known := index(r.record.Data.Members)
 	maps.DeleteFunc(r.memory.checked, func(k key, _ checked) bool { return known[k] == nil })
 	maps.DeleteFunc(r.memory.unmade, func(k key, _ bool) bool { return known[k] == nil })

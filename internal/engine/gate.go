@@ -16,56 +16,38 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// gateAgain is how soon a gate is tried again if no event tells that it opened.
+// gateAgain is how soon a CRD that objects wait for is looked at again.
 const gateAgain = 500 * time.Millisecond
 
-// gates says whether CRDs that were applied, and of which something is left to apply, are not Established yet. A Namespace
-// needs none: it is Active as soon as it is there, and one that is on its way out is an error when it is applied.
-func (r *round) gates(ctx context.Context, todo []object) (shut bool, err error) {
-	for k, gate := range r.memory.gates {
-		if !slices.ContainsFunc(todo, func(o object) bool { return o.GroupVersionKind().GroupKind() == gate.defines }) {
-			continue
-		}
+// await tells of CRDs of the release that do not serve their kinds yet, for which objects have to wait, and fails once
+// they should. A Namespace needs no waiting: it is Active as soon as it is there, and one that is on its way out is an
+// error when it is applied.
+func (r *round) await(ctx context.Context, crds map[key]object) error {
+	var overdue []memberError
+	for _, crd := range crds {
 		if r.over(ctx) != nil {
-			return false, late(StageApply)
+			return late(StageApply)
 		}
+		ref := refOfObject(crd.Unstructured)
 		status, message := health.InProgress, "is gone again"
-		switch live, err := r.client.Get(ctx, gate.ref); {
+		switch live, err := r.client.Get(ctx, ref); {
 		case err == nil:
 			status, message = (&health.Checker{}).Check(live)
 		case !errors.Is(err, cluster.ErrNotFound):
-			return false, failure.At(StageApply, err)
+			return failure.At(StageApply, err)
 		}
-		if status != health.Current {
-			shut = true
-			r.out.waitFor(gate.ref, message)
-			continue
+		if status == health.Current {
+			message = "its kind is not served yet"
+			r.engine.parts.Connector.Refresh()
 		}
-		delete(r.memory.gates, k)
-		r.engine.parts.Connector.Refresh()
-	}
-	if shut {
+		r.out.waitFor(ref, message)
 		r.out.again(gateAgain)
+		overdue = append(overdue, memberError{ref, fmt.Errorf("%s, which others need, is not ready: %s", describe(ref), message)})
 	}
-	return shut, nil
-}
-
-// overdue is the failure of gates that should have opened by now.
-func (r *round) overdue() error {
 	if r.engine.clock.Now().Sub(r.record.Data.Attempt.StartedAt.Time) < r.in.Spec.GetTimeout() {
 		return nil
 	}
-	var late []memberError
-	for _, problem := range r.out.Waiting {
-		late = append(late, memberError{problem.Ref, fmt.Errorf("%s, which others need, is not ready: %s", describe(problem.Ref), problem.Message)})
-	}
-	return joined(StageApply, modulesv1.ApplyFailedReason, late)
-}
-
-// gate is a CRD that was applied, and the kind that it defines.
-type gate struct {
-	ref     cluster.Ref
-	defines schema.GroupKind
+	return joined(StageApply, modulesv1.ApplyFailedReason, overdue)
 }
 
 // defined is the kind that a CRD defines.
@@ -79,14 +61,16 @@ func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// defines says that a CRD in the release serves the kind in this version, so that it is there before long.
-func (r *render) defines(gvk schema.GroupVersionKind) bool {
-	for _, o := range r.objects {
-		if found, ok := defined(o.Unstructured); ok && found == gvk.GroupKind() {
-			return serves(o.Unstructured, gvk.Version)
-		}
+// definition is the CRD in the release that serves the kind in this version, so that it is there before long.
+func (r *render) definition(gvk schema.GroupVersionKind) (crd object, found bool) {
+	at := slices.IndexFunc(r.objects, func(o object) bool {
+		kind, ok := defined(o.Unstructured)
+		return ok && kind == gvk.GroupKind() && serves(o.Unstructured, gvk.Version)
+	})
+	if at < 0 {
+		return object{}, false
 	}
-	return false
+	return r.objects[at], true
 }
 
 func serves(crd *unstructured.Unstructured, version string) bool {

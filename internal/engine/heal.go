@@ -155,9 +155,7 @@ func (r *round) verify(ctx context.Context) (bool, error) {
 	}
 	now := r.engine.clock.Now()
 	if r.in.Verify || !now.Before(r.memory.verifyAt) {
-		for !r.memory.verifyAt.After(now) {
-			r.memory.verifyAt = r.memory.verifyAt.Add(verifyEvery)
-		}
+		r.memory.verifyAt = nextVerification(r.in.UID, now)
 		r.memory.verifying = maps.Clone(made.keys)
 	}
 	only := r.memory.verifying

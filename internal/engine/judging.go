@@ -116,7 +116,7 @@ func (j *judging) readMany(ctx context.Context, unread []*modulesv1.Member) (fou
 
 func (j *judging) read(ctx context.Context, m *modulesv1.Member) (checked, error) {
 	seen := j.version(m)
-	live, err := j.client.Get(ctx, withUID(refOf(m), ""))
+	live, err := j.client.Get(ctx, refOf(m))
 	if errors.Is(err, cluster.ErrNotFound) || errors.Is(err, cluster.ErrNoKind) || errors.Is(err, cluster.ErrScope) {
 		live, err = nil, nil
 	}

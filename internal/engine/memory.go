@@ -27,8 +27,6 @@ type memory struct {
 	rights rights
 	// none are the kinds of users' data of which there are no objects, in a count that goes on.
 	none map[countedKind]bool
-	// gates are CRDs that were applied and not seen to work yet.
-	gates map[key]gate
 	// checked is what is known of members' health.
 	checked map[key]checked
 	// judgesBy is the fingerprint of the expressions by which they were judged.
@@ -68,8 +66,8 @@ type checked struct {
 
 func (e *Engine) memory(in Installation) *memory {
 	fresh := &memory{
-		uid: in.UID, verifyAt: e.firstVerification(in.UID),
-		progress: map[key]progress{}, unmade: map[key]bool{}, gates: map[key]gate{}, fights: fights{},
+		uid: in.UID, verifyAt: nextVerification(in.UID, e.clock.Now()),
+		progress: map[key]progress{}, unmade: map[key]bool{}, fights: fights{},
 		none: map[countedKind]bool{},
 	}
 	known, loaded := e.memories.LoadOrStore(in.Key(), fresh)
@@ -82,17 +80,12 @@ func (e *Engine) memory(in Installation) *memory {
 	return fresh
 }
 
-// firstVerification spreads the installations over the interval, by their UIDs: the same after each restart.
-func (e *Engine) firstVerification(uid string) time.Time {
+// nextVerification spreads the installations over the interval, by their UIDs: the same after each restart.
+func nextVerification(uid string, now time.Time) time.Time {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(uid))
 	offset := time.Duration(sum.Sum64() % uint64(verifyEvery))
-	now := e.clock.Now()
-	at := now.Truncate(verifyEvery).Add(offset)
-	if !at.After(now) {
-		at = at.Add(verifyEvery)
-	}
-	return at
+	return now.Add(-offset).Truncate(verifyEvery).Add(verifyEvery + offset)
 }
 
 // claims remembers which members are new: before they are written down, nobody can have made them.
@@ -113,12 +106,8 @@ func (mem *memory) noteResult(one answer[object, result]) {
 	if !errors.Is(one.err, cluster.ErrForbidden) {
 		delete(mem.unmade, one.of.key)
 	}
-	if one.err != nil {
-		return
-	}
-	mem.progress[one.of.key] = one.found.progress
-	if kind, ok := defined(one.of.Unstructured); ok {
-		mem.gates[one.of.key] = gate{refOfObject(one.of.Unstructured), kind}
+	if one.err == nil {
+		mem.progress[one.of.key] = one.found.progress
 	}
 }
 

@@ -125,7 +125,8 @@ func (r *removal) delete(ctx context.Context, done removed) (removed, error) {
 		return done, nil
 	}
 	var err error
-	done.over, err = r.client.Delete(ctx, withUID(done.ref, done.live.UID), done.live.ResourceVersion)
+	done.ref.UID = done.live.UID
+	done.over, err = r.client.Delete(ctx, done.ref, done.live.ResourceVersion)
 	done.deleted = err == nil
 	return done, err
 }
@@ -179,13 +180,13 @@ func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error)
 			return describe(*found) + " is in it", nil
 		}
 	case statefulKind():
-		set, err := r.client.Get(ctx, withUID(ref, ""))
+		set, err := r.client.Get(ctx, ref)
 		if err != nil {
 			return "", err
 		}
 		return claimsOf(set), nil
 	case definitionKind():
-		crd, err := r.client.Get(ctx, withUID(ref, ""))
+		crd, err := r.client.Get(ctx, ref)
 		if err != nil {
 			return "", err
 		}
@@ -226,7 +227,6 @@ func (r *removal) takes(kind schema.GroupKind) func(*metav1.PartialObjectMetadat
 // no difference: the reference comes back in one that it does. An object that does not fit its kind's scope is not
 // there: the kind was not known when it was claimed, or its CRD was made anew with another scope.
 func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster.Ref, *metav1.PartialObjectMetadata, error) {
-	ref.UID = ""
 	live, err := client.Metadata(ctx, ref)
 	if errors.Is(err, cluster.ErrNoKind) {
 		served := client.Preferred(ref)
@@ -248,9 +248,4 @@ func kindIsGone(ctx context.Context, client *cluster.Client, kind schema.GroupKi
 		return err
 	}
 	return answer
-}
-
-func withUID(ref cluster.Ref, uid types.UID) cluster.Ref {
-	ref.UID = uid
-	return ref
 }

@@ -76,23 +76,15 @@ func (r *round) judge(ctx context.Context) (failing bool, err error) {
 
 // judges is the checker for the expressions of the release on record.
 func (r *round) judges() (*health.Checker, error) {
-	target := r.in.Current
-	switch {
-	case r.kept != nil:
-		target = r.kept.target
-	case target == nil && r.in.Target != nil && r.record.Data.Current != nil &&
-		sameRelease(*r.record.Data.Current, r.in.Target.Release):
-		target = r.in.Target
+	told := r.record.Data.Health
+	if r.kept != nil {
+		told = r.kept.target.Health
 	}
-	if target == nil || len(target.Health) == 0 {
-		r.memory.judgeBy("", &r.record.Data)
-		return &health.Checker{}, nil
-	}
-	checker, err := r.engine.library.Checker(target.Health)
+	checker, err := r.engine.library.Checker(told)
 	if err != nil {
 		return nil, failure.At(StageHealth, failure.Stall(modulesv1.HealthCheckFailedReason, err))
 	}
-	r.memory.judgeBy(fmt.Sprintf("%q", target.Health), &r.record.Data)
+	r.memory.judgeBy(fmt.Sprintf("%q", told), &r.record.Data)
 	return checker, nil
 }
 
