@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/failure"
 )
 
 // apply applies the members that the attempt is to change, stage by stage, and writes down what came of it: in one
@@ -63,7 +68,6 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 		awaited, failed := map[key]object{}, []memberError(nil)
 		results := r.applyAll(ctx, todo[:end])
 		for _, one := range results {
-			r.memory.noteResult(one)
 			if one.err == nil {
 				continue
 			}
@@ -74,8 +78,12 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 				failed = append(failed, memberError{refOfObject(one.of.Unstructured), one.err})
 			}
 		}
-		if len(failed)+len(awaited) > 0 {
-			r.noteClaims(append(results, r.claimLater(ctx, results, todo[end:])...)) //nolint:contextcheck // Watches outlive the round that asks for them.
+		stops := len(failed)+len(awaited) > 0
+		if stops {
+			results = append(results, r.claimLater(ctx, results, todo[end:])...)
+		}
+		r.noteResults(results) //nolint:contextcheck // Watches outlive the round that asks for them.
+		if stops {
 			overdue := r.await(ctx, awaited)
 			return false, cmp.Or(joined(StageApply, modulesv1.ApplyFailedReason, failed), overdue)
 		}
@@ -128,8 +136,8 @@ func (r *round) applied(ctx context.Context, made *render) error {
 	err := r.store(ctx, func(record *modulesv1.Inventory) {
 		fold(record, r.memory.progress)
 		data := &record.Data
-		for i := range data.Members {
-			if m := &data.Members[i]; !made.keys[keyOf(m)] {
+		for m := range every(data.Members) {
+			if !made.keys[keyOf(m)] {
 				m.RenderHash, m.Fingerprint = "", ""
 			}
 		}
@@ -158,8 +166,7 @@ func (r *round) applied(ctx context.Context, made *render) error {
 func fold(record *modulesv1.Inventory, done map[key]progress) {
 	data := &record.Data
 	data.Members = slices.DeleteFunc(data.Members, func(m modulesv1.Member) bool { return done[keyOf(&m)].foreign })
-	for i := range data.Members {
-		m := &data.Members[i]
+	for m := range every(data.Members) {
 		one, found := done[keyOf(m)]
 		if !found {
 			continue
@@ -175,4 +182,69 @@ func fold(record *modulesv1.Inventory, done map[key]progress) {
 		m.UID, m.RenderHash, m.Fingerprint = string(one.applied.UID), one.hash, one.applied.Fingerprint
 		m.State, m.Claimed, m.Ended = modulesv1.MemberApplied, false, false
 	}
+}
+
+// gateAgain is how soon a CRD that objects wait for is looked at again.
+const gateAgain = 500 * time.Millisecond
+
+// await tells of CRDs of the release that do not serve their kinds yet, for which objects have to wait, and fails once
+// they should. A Namespace needs no waiting: it is Active as soon as it is there, and one that is on its way out is an
+// error when it is applied.
+func (r *round) await(ctx context.Context, crds map[key]object) error {
+	var overdue []memberError
+	for _, crd := range crds {
+		if r.over(ctx) != nil {
+			return late(StageApply)
+		}
+		ref := refOfObject(crd.Unstructured)
+		status, message := health.InProgress, "is gone again"
+		switch live, err := r.client.Get(ctx, ref); {
+		case err == nil:
+			status, message = (&health.Checker{}).Check(live)
+		case !errors.Is(err, cluster.ErrNotFound):
+			return failure.At(StageApply, err)
+		}
+		if status == health.Current {
+			message = "its kind is not served yet"
+			r.engine.parts.Connector.Refresh()
+		}
+		r.out.waitFor(ref, message)
+		r.out.again(gateAgain)
+		overdue = append(overdue, memberError{ref, fmt.Errorf("%s, which others need, is not ready: %s", describe(ref), message)})
+	}
+	if r.engine.clock.Now().Sub(r.record.Data.Attempt.StartedAt.Time) < r.in.Spec.GetTimeout() {
+		return nil
+	}
+	return joined(StageApply, modulesv1.ApplyFailedReason, overdue)
+}
+
+// defined is the kind that a CRD defines.
+func defined(o *unstructured.Unstructured) (schema.GroupKind, bool) {
+	return definedBy(o), o.GroupVersionKind().GroupKind() == definitionKind()
+}
+
+func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// definition is the CRD in the release that serves the kind in this version, so that it is there before long.
+func (r *render) definition(gvk schema.GroupVersionKind) (crd object, found bool) {
+	at := slices.IndexFunc(r.objects, func(o object) bool {
+		kind, ok := defined(o.Unstructured)
+		return ok && kind == gvk.GroupKind() && serves(o.Unstructured, gvk.Version)
+	})
+	if at < 0 {
+		return object{}, false
+	}
+	return r.objects[at], true
+}
+
+func serves(crd *unstructured.Unstructured, version string) bool {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		return fields["name"] == version && fields["served"] == true
+	})
 }

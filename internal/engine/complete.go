@@ -106,8 +106,8 @@ func inNamespace(o *unstructured.Unstructured, namespace string, namespaced bool
 
 // placed says whether members of the kind that were applied have namespaces: an aggregated API may be down, or a CRD away.
 func (r *rendering) placed(kind schema.GroupKind) (namespaced, applied bool) {
-	for i := range r.members {
-		if m := &r.members[i]; m.UID != "" && kindOf(m).GroupKind() == kind {
+	for m := range every(r.members) {
+		if m.UID != "" && kindOf(m).GroupKind() == kind {
 			return m.Namespace != "", true
 		}
 	}

@@ -137,12 +137,20 @@ func (c *claim) isOn(record *modulesv1.Inventory, m *modulesv1.Member) bool {
 	return m.Claimed && m.UID == string(c.uid) && labelled
 }
 
-// noteClaims remembers claims until what became of the stage is written. A watch tells when the other gives up an object.
-func (r *round) noteClaims(refused []answer[object, result]) {
+// noteResults remembers what came of objects until it is in the record. A watch tells when another installation gives up
+// one that is claimed.
+func (r *round) noteResults(results []answer[object, result]) {
 	known := index(r.record.Data.Members)
-	for _, one := range refused {
-		if m, claim := known[one.of.key], one.found.claim; claim != nil && m != nil && !claim.isOn(r.record, m) {
-			r.memory.progress[one.of.key] = one.found.progress
+	for _, one := range results {
+		k, claim := one.of.key, one.found.claim
+		if !errors.Is(one.err, cluster.ErrForbidden) {
+			delete(r.memory.unmade, k)
+		}
+		claims := claim != nil && known[k] != nil && !claim.isOn(r.record, known[k])
+		if claims || claim == nil && one.err == nil {
+			r.memory.progress[k] = one.found.progress
+		}
+		if claims {
 			r.watch(r.record.Data.Members)
 		}
 	}
@@ -157,8 +165,7 @@ func (r *round) claimLater(ctx context.Context, refused []answer[object, result]
 		if one.found.claim == nil {
 			continue
 		}
-		for i := range one.found.claim.owner.Data.Members {
-			m := &one.found.claim.owner.Data.Members[i]
+		for m := range every(one.found.claim.owner.Data.Members) {
 			had[keyOf(m)] = types.UID(m.UID)
 		}
 	}
@@ -168,9 +175,10 @@ func (r *round) claimLater(ctx context.Context, refused []answer[object, result]
 		return had[o.key] == "" || o.once || m == nil || m.Claimed && m.UID == string(had[o.key])
 	})
 	taker := r.taker()
-	return each(ctx, r.over, later, func(o object) (result, error) {
+	claims := each(ctx, r.over, later, func(o object) (result, error) {
 		return result{progress: progress{claim: taker.claimOnly(ctx, o, had[o.key])}}, nil
 	})
+	return slices.DeleteFunc(claims, func(one answer[object, result]) bool { return one.found.claim == nil })
 }
 
 // heirs are who claims an installation's members, by the objects' uids: a claim may be left on record after its object.

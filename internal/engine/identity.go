@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,11 +90,22 @@ func wanted(m *modulesv1.Member) bool {
 	return m.State == modulesv1.MemberApplied && m.RenderHash != ""
 }
 
+// every gives all members, for a loop that may change them.
+func every(members []modulesv1.Member) iter.Seq[*modulesv1.Member] {
+	return func(yield func(*modulesv1.Member) bool) {
+		for i := range members {
+			if !yield(&members[i]) {
+				return
+			}
+		}
+	}
+}
+
 // index finds members by their key.
 func index(members []modulesv1.Member) map[key]*modulesv1.Member {
 	all := make(map[key]*modulesv1.Member, len(members))
-	for i := range members {
-		all[keyOf(&members[i])] = &members[i]
+	for m := range every(members) {
+		all[keyOf(m)] = m
 	}
 	return all
 }

@@ -45,8 +45,8 @@ type judgement = answer[*modulesv1.Member, checked]
 func (j *judging) judge(ctx context.Context, members []modulesv1.Member) []judgement {
 	var unread []*modulesv1.Member
 	blind := j.blind(members)
-	for i := range members {
-		if m := &members[i]; wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
+	for m := range every(members) {
+		if wanted(m) && !j.gone(m) && !j.known(m, blind[keyOf(m)]) {
 			unread = append(unread, m)
 		}
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"hash/fnv"
 	"sync"
 	"time"
@@ -91,8 +90,8 @@ func nextVerification(uid string, now time.Time) time.Time {
 // claims remembers which members are new: before they are written down, nobody can have made them.
 func (mem *memory) claims(before, union []modulesv1.Member) {
 	known := index(before)
-	for i := range union {
-		if k := keyOf(&union[i]); known[k] == nil {
+	for m := range every(union) {
+		if k := keyOf(m); known[k] == nil {
 			mem.unmade[k] = true
 		}
 	}
@@ -100,16 +99,6 @@ func (mem *memory) claims(before, union []modulesv1.Member) {
 
 // isUnmade says that a member was never made, for certain.
 func (mem *memory) isUnmade(m *modulesv1.Member) bool { return m.UID == "" && mem.unmade[keyOf(m)] }
-
-// noteResult remembers what came of an object until it is in the record.
-func (mem *memory) noteResult(one answer[object, result]) {
-	if !errors.Is(one.err, cluster.ErrForbidden) {
-		delete(mem.unmade, one.of.key)
-	}
-	if one.err == nil {
-		mem.progress[one.of.key] = one.found.progress
-	}
-}
 
 // judgeBy forgets what was found by other expressions, and takes up what the record says by these.
 func (mem *memory) judgeBy(expressions string, data *modulesv1.InventoryData) {
@@ -122,8 +111,8 @@ func (mem *memory) judgeBy(expressions string, data *modulesv1.InventoryData) {
 	if data.JudgedBy != fingerprint {
 		return
 	}
-	for i := range data.Members {
-		if m := &data.Members[i]; m.HealthyAt != "" {
+	for m := range every(data.Members) {
+		if m.HealthyAt != "" {
 			mem.checked[keyOf(m)] = checked{got: m.HealthyAt, status: health.Current, recalled: true}
 		}
 	}
@@ -135,8 +124,7 @@ func (mem *memory) noteHealth(data *modulesv1.InventoryData) {
 		return
 	}
 	data.JudgedBy = mem.judgesBy
-	for i := range data.Members {
-		m := &data.Members[i]
+	for m := range every(data.Members) {
 		m.HealthyAt = ""
 		if last := mem.checked[keyOf(m)]; wanted(m) && last.status == health.Current {
 			m.HealthyAt = last.got

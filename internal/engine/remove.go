@@ -50,8 +50,8 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 	if created := r.record.Data.DefaultConfigCreated; created != nil {
 		made.created = types.UID(created.UID)
 	}
-	for i := range r.record.Data.Members {
-		switch m := &r.record.Data.Members[i]; {
+	for m := range every(r.record.Data.Members) {
+		switch {
 		case !r.in.Deleting && wanted(m):
 			made.kept[m.UID] = true
 		case m.UID == "":

@@ -54,18 +54,20 @@ func (r *removal) removeAll(ctx context.Context, members []modulesv1.Member) []a
 
 // settle forgets the members that are gone or let go of, and tells what became of all.
 func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, all []answer[modulesv1.Member, removed]) (bool, error) {
-	told := farewells{let: map[string][]string{}}
+	let := map[string][]string{} // by the reason why
+	var deleted, labelled []string
 	var failed, kept []memberError
-	waiting := false
+	var waiting bool
+	var forbidden error
 	for _, one := range all {
 		m, done := &one.of, one.found
 		ref := refOf(m)
 		if done.deleted {
-			told.deleted = append(told.deleted, describe(ref))
+			deleted = append(deleted, describe(ref))
 		}
 		switch {
 		case r.isOutOfReach(one.err) && r.lapsed():
-			told.labelled, told.forbidden, r.deprived = append(told.labelled, describe(ref)), one.err, true
+			labelled, forbidden, r.deprived = append(labelled, describe(ref)), one.err, true
 			r.removed[keyOf(m)] = letGo
 		case one.err != nil:
 			failed = append(failed, memberError{ref, r.withoutRights(one.err)})
@@ -80,12 +82,21 @@ func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, 
 			if done.fate == inherited {
 				r.out.note(modulesv1.HandedOverReason, "handed %s over to the installation %s/%s, which claims it", describe(ref), done.heir.Namespace, done.heir.Name)
 			}
-			if done.fate == letGo {
-				told.let[done.why] = append(told.let[done.why], describe(ref))
+			if done.fate == letGo && done.why != "" {
+				let[done.why] = append(let[done.why], describe(ref))
 			}
 		}
 	}
-	r.out.tell(stage, told)
+	r.out.Notes = fewer(r.out.Notes)
+	if stage == StagePrune && len(deleted) > 0 {
+		r.out.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(deleted)), some(deleted))
+	}
+	for _, why := range slices.Sorted(maps.Keys(let)) {
+		r.out.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(let[why]), why)
+	}
+	if len(labelled) > 0 {
+		r.out.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(labelled), forbidden)
+	}
 	blocked := modulesv1.PruneBlockedReason
 	if stage == StageDelete {
 		blocked = modulesv1.DeletionBlockedReason
@@ -96,33 +107,6 @@ func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, 
 		err = errors.Join(err, r.save(ctx, r.shrink))
 	}
 	return err == nil && !waiting, err
-}
-
-// farewells are the names of members that are none any more.
-type farewells struct {
-	deleted []string
-	// let are those that were let go of, by the reason why.
-	let map[string][]string
-	// labelled are those whose labels could not be taken off, because that is forbidden.
-	labelled  []string
-	forbidden error
-}
-
-// tell tells what became of members. That one is gone as it should is told once for all of them.
-func (o *Outcome) tell(stage failure.Stage, told farewells) {
-	o.Notes = fewer(o.Notes)
-	if stage == StagePrune && len(told.deleted) > 0 {
-		o.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(told.deleted)), some(told.deleted))
-	}
-	for _, why := range slices.Sorted(maps.Keys(told.let)) {
-		if why == "" {
-			continue
-		}
-		o.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(told.let[why]), why)
-	}
-	if len(told.labelled) > 0 {
-		o.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(told.labelled), told.forbidden)
-	}
 }
 
 // goingAgain is when a member that is on its way out is looked at again: the watch tells its end, if there is one.
@@ -156,3 +140,72 @@ func some(names []string) string {
 
 // stays is the error of a member that is held.
 func stays(ref cluster.Ref, why string) error { return fmt.Errorf("%s stays: %s", describe(ref), why) }
+
+// prunable says that there are leftovers, and that they are to go.
+func (r *round) prunable() bool { return r.in.Spec.PruneEnabled() && len(r.leftovers()) > 0 }
+
+// leftovers are the members that no release needs any more, and that are not known to be gone.
+func (r *round) leftovers() []modulesv1.Member {
+	return slices.DeleteFunc(r.remaining(), func(m modulesv1.Member) bool { return wanted(&m) })
+}
+
+// prune removes the leftovers, last stage first. All that the release needs is applied and healthy by now. Which are
+// to go is written down before the first delete, and none is forgotten before it is known to be gone.
+func (r *round) prune(ctx context.Context) (bool, error) {
+	if r.record.Data.Attempt.Stage != modulesv1.StagePruning {
+		if err := r.mayPrune(ctx); err != nil {
+			return false, err
+		}
+		return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+			data.Attempt.Stage = modulesv1.StagePruning
+			for m := range every(data.Members) {
+				if !wanted(m) {
+					m.State = modulesv1.MemberDeleting
+				}
+			}
+		})
+	}
+	return r.removeStage(ctx, StagePrune, modulesv1.PruneFailedReason, r.leftovers())
+}
+
+// mayPrune says why the leftovers may not go: they are too many, or one of them is held.
+func (r *round) mayPrune(ctx context.Context) error {
+	var existing, all int
+	var failed []memberError
+	removal, err := r.removal(ctx)
+	if err != nil {
+		return failure.At(StagePrune, failure.Retry(modulesv1.PruneFailedReason, err))
+	}
+	for m := range every(r.record.Data.Members) {
+		if m.UID == "" {
+			continue
+		}
+		all++
+		if wanted(m) {
+			continue
+		}
+		existing++
+		if kindOf(m).GroupKind() == definitionKind() {
+			if err := removal.mayGo(ctx, m); err != nil {
+				failed = append(failed, memberError{refOf(m), err})
+			}
+		}
+	}
+	if percent := int(r.in.Spec.GetPruneMaxPercent()); existing*100 > percent*all {
+		return failure.At(StagePrune, failure.Retry(modulesv1.PruneBlockedReason, fmt.Errorf(
+			"%d of %s would be removed, and prune.maxPercent allows %d %%", existing, objects(all), percent)))
+	}
+	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)
+}
+
+// mayGo says why a member is held.
+func (r *removal) mayGo(ctx context.Context, m *modulesv1.Member) error {
+	if err := r.over(ctx); err != nil {
+		return err
+	}
+	found, err := r.look(ctx, refOf(m), func(live metav1.Object) facts { return r.known(m, live) })
+	if err == nil && found.fate == held {
+		err = stays(found.ref, found.why)
+	}
+	return err
+}

@@ -47,8 +47,7 @@ func isForced(o *unstructured.Unstructured) bool {
 func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 	var released []string
 	var failed []memberError
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
+	for m := range every(r.record.Data.Members) {
 		if !made.ignored[keyOf(m)] {
 			continue
 		}

@@ -73,8 +73,8 @@ func (s sight) blind(members []modulesv1.Member) map[key]bool {
 		unseen[problem.Subject] = true
 	}
 	blind := map[key]bool{}
-	for i := range members {
-		if m := &members[i]; wanted(m) && unseen[s.subject(m)] {
+	for m := range every(members) {
+		if wanted(m) && unseen[s.subject(m)] {
 			blind[keyOf(m)] = true
 		}
 	}
@@ -93,8 +93,8 @@ func (s sight) unwatched() []Problem {
 // watch asks for the watches that the members need.
 func (s sight) watch(members []modulesv1.Member) {
 	set := map[watch.Subject]bool{}
-	for i := range members {
-		set[s.subject(&members[i])] = true
+	for m := range every(members) {
+		set[s.subject(m)] = true
 	}
 	s.watcher.Want(s.key, s.id, slices.SortedFunc(maps.Keys(set), watch.Subject.Compare))
 }

@@ -91,8 +91,7 @@ func (r *round) judges() (*health.Checker, error) {
 // report tells what is not healthy. A member whose kind has no health to speak of is healthy if it is there.
 func (r *round) report(checker *health.Checker) (failing bool) {
 	r.out.Waiting = nil
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
+	for m := range every(r.record.Data.Members) {
 		if !wanted(m) || r.gone(m) {
 			continue
 		}
@@ -127,8 +126,7 @@ func (r *round) hold(ctx context.Context) (bool, error) {
 	}
 	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	paused := r.in.Spec.GetManagement() == modulesv1.ManagementPaused
-	for i := range r.record.Data.Members {
-		m := &r.record.Data.Members[i]
+	for m := range every(r.record.Data.Members) {
 		if meta, known := r.state(m); known && wanted(m) && r.hasDrifted(m, meta) {
 			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Message: "is not as it was applied"})
 		}

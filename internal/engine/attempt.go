@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -69,8 +73,7 @@ func (r *round) claim(ctx context.Context) (bool, error) {
 // recognise finds the UIDs of members that were made and not written down: applied with other values, they tell no more.
 func (r *round) recognise(ctx context.Context, members []modulesv1.Member, made *render) error {
 	var failed []memberError
-	for i := range members {
-		m := &members[i]
+	for m := range every(members) {
 		if m.UID != "" || !made.keys[keyOf(m)] || r.memory.isUnmade(m) {
 			continue
 		}
@@ -109,8 +112,7 @@ func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error
 	// What a UID, and a hash, take in the record.
 	const uid, hash = "00000000-0000-0000-0000-000000000000", "AAAAAAAAAAAAAAAAAAAAAA"
 	full := slices.Clone(members)
-	for i := range full {
-		m := &full[i]
+	for m := range every(full) {
 		m.UID, m.RenderHash, m.Fingerprint, m.State, m.Adopted = uid, hash, hash, modulesv1.MemberDeleting, true
 	}
 	raw, err := json.Marshal([]any{full, health})
@@ -128,8 +130,7 @@ func fits(members []modulesv1.Member, health []modulesv1.HealthExpression) error
 // its fingerprint says any more; one that stays as it is keeps both. One that the objects lack is going to go.
 func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 	union := slices.Clone(members)
-	for i := range union {
-		m := &union[i]
+	for m := range every(union) {
 		m.HealthyAt = "" // What only saves work must not keep a release from fitting in.
 		if made.keys[keyOf(m)] {
 			continue
@@ -185,4 +186,81 @@ func (r *round) deletion(target *Target, before bool) (*modulesv1.RecordedDeleti
 			target.Release.Template, count, modulesv1.MaxManagedResources)))
 	}
 	return recorded, nil
+}
+
+// finish ends an attempt: its release is healthy, and leftovers are gone, or stay by the spec's wish, without a hash.
+func (r *round) finish(ctx context.Context) (bool, error) {
+	now := metav1.NewTime(r.engine.clock.Now())
+	first := r.record.Data.Phase == modulesv1.PhaseInstalling
+	deletion, err := r.deletion(r.aim.target, len(r.leftovers()) > 0)
+	if err != nil {
+		return false, err
+	}
+	err = r.store(ctx, func(record *modulesv1.Inventory) {
+		data := &record.Data
+		maps.DeleteFunc(record.Labels, func(label, _ string) bool { return strings.HasPrefix(label, ClaimPrefix) })
+		r.shrink(data)
+		r.markEnds(data)
+		data.Current.HealthyAt = &now
+		data.Attempt, data.Phase = nil, modulesv1.PhaseInstalled
+		for m := range every(data.Members) {
+			if !wanted(m) {
+				m.State = modulesv1.MemberApplied
+			}
+		}
+		data.Deletion = deletion
+		remember(data, *data.Current, modulesv1.OutcomeSucceeded, r.engine.clock.Now(), "")
+	})
+	if err != nil {
+		return false, err
+	}
+	known := index(r.record.Data.Members)
+	maps.DeleteFunc(r.memory.checked, func(k key, _ checked) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.unmade, func(k key, _ bool) bool { return known[k] == nil })
+	maps.DeleteFunc(r.memory.fights, func(k key, _ fight) bool { return known[k] == nil })
+	reason, verb := modulesv1.UpgradeSucceededReason, "upgraded to"
+	if first {
+		reason, verb = modulesv1.InstallSucceededReason, "installed"
+	}
+	r.out.note(reason, "%s %s, %s", verb, title(*r.record.Data.Current), objects(len(r.record.Data.Members)))
+	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
+	return false, nil
+}
+
+// relabel records what else is known now of the same release: another channel leads to it, or another template, which may
+// say something else about users' data or health. That concerns an installation that waits for something else as well.
+func (r *round) relabel(ctx context.Context) (bool, error) {
+	target := r.aim.target
+	deletion, err := r.deletion(target, len(r.leftovers()) > 0)
+	if err != nil {
+		return false, err
+	}
+	known := &r.record.Data
+	release := *known.Current
+	if r.in.Target != nil {
+		release = *target.Release.DeepCopy()
+		release.AppliedAt, release.HealthyAt = known.Current.AppliedAt, known.Current.HealthyAt
+	}
+	same := equality.Semantic.DeepEqual
+	if same(release, *known.Current) && same(deletion, known.Deletion) && same(target.Health, known.Health) &&
+		(r.in.Choice == nil || same(r.in.Choice, known.Choice)) {
+		return true, nil
+	}
+	return true, r.save(ctx, func(data *modulesv1.InventoryData) {
+		data.Current, data.Deletion, data.Health = release.DeepCopy(), deletion, target.Health
+	})
+}
+
+// remember puts an entry in front of the history, and drops what is too old.
+func remember(data *modulesv1.InventoryData, release modulesv1.Release, outcome modulesv1.Outcome, now time.Time, message string) {
+	entry := modulesv1.HistoryEntry{
+		Version: release.Version, Template: release.Template, Digest: release.Digest,
+		Outcome: outcome, At: metav1.NewTime(now), Message: message,
+	}
+	data.History = append([]modulesv1.HistoryEntry{entry}, data.History[:min(len(data.History), modulesv1.MaxHistory-1)]...)
+}
+
+// title names a release to people.
+func title(release modulesv1.Release) string {
+	return strings.TrimSpace(cmp.Or(release.Module, release.Template) + " " + cmp.Or(release.Version, release.Revision))
 }
