@@ -62,7 +62,7 @@ func (b *stagedBodies) expire(now time.Time) {
 func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	defer s.digests.lock(staged.Digest)()
 	blob := blobPath(staged.Digest)
-	have, err := s.holds(blob, storage.Artifact{Digest: staged.Digest, Size: staged.Size})
+	have, err := s.holds(storage.Artifact{Digest: staged.Digest, Size: staged.Size})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 		if err := s.disk.place(tmp, blob); err != nil {
 			return errors.Join(err, s.disk.remove(blob)) // It may have its name already.
 		}
-		if err := s.trust(blob, staged.Digest); err != nil {
+		if err := s.trust(staged.Digest); err != nil {
 			return errors.Join(err, s.disk.remove(blob))
 		}
 	}
@@ -79,33 +79,38 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	return nil
 }
 
-// trust remembers a file that was hashed while it was written.
-func (s *Store) trust(name string, d digest.Digest) error {
-	file, err := s.disk.open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	id, err := identify(file)
+// trust remembers a blob that was hashed while it was written.
+func (s *Store) trust(d digest.Digest) error {
+	file, id, err := s.disk.open(blobPath(d))
 	if err != nil {
 		return err
 	}
 	s.verdicts.remember(id, d, intact)
-	return nil
+	return file.Close()
 }
 
-// reap removes the digest's blob if nothing is published from it and nobody has staged it.
+// keep claims the artifact's blob as if it were staged once more. storage.ErrNotFound without an intact one;
+// storage.ErrDamaged when it was found damaged just now, and removed.
+func (s *Store) keep(artifact storage.Artifact) error {
+	defer s.digests.lock(artifact.Digest)()
+	file, err := s.openIntact(artifact)
+	if file != nil {
+		defer file.Close()
+	}
+	if errors.Is(err, storage.ErrDamaged) {
+		return errors.Join(err, s.disk.remove(blobPath(artifact.Digest)))
+	}
+	if err == nil {
+		s.staged.add(artifact.Digest, s.options.Now())
+	}
+	return err
+}
+
+// reap removes the digest's blob if no record names it and nobody has staged it.
 func (s *Store) reap(d digest.Digest) error {
 	defer s.digests.lock(d)()
-	if s.staged.has(d) {
+	if s.staged.has(d) || s.names.has(d) {
 		return nil
-	}
-	_, links, err := s.disk.identify(blobPath(d))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || links > 1 {
-		return err
 	}
 	return s.disk.remove(blobPath(d))
 }

@@ -46,18 +46,15 @@ func (s *Store) open(ctx context.Context, name string) (*os.File, storage.Artifa
 	if err := ctx.Err(); err != nil {
 		return nil, storage.Artifact{}, err
 	}
-	record, err := s.load(object)
+	all, err := s.meaning(object)
 	if err != nil {
 		return nil, storage.Artifact{}, err
 	}
-	if base == storage.LatestFile {
-		name = record.Current.Path
-	}
-	for _, artifact := range artifacts(record) {
-		if artifact.Path != name {
+	for i, artifact := range all {
+		if artifact.Path != name && (i > 0 || base != storage.LatestFile) {
 			continue
 		}
-		file, err := s.openIntact(name, artifact)
+		file, err := s.openIntact(artifact)
 		if errors.Is(err, storage.ErrDamaged) {
 			return nil, storage.Artifact{}, s.reportDamage(object, file, artifact)
 		}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,7 +26,14 @@ type damageable struct {
 	dir string
 }
 
-func (d damageable) Damage(name string) error { return flip(filepath.Join(d.dir, name)) }
+func (d damageable) Damage(name string) error {
+	body, err := d.Open(context.Background(), name)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return flip(filepath.Join(d.dir, blobPath(body.Stat().Digest)))
+}
 
 func open(t *testing.T, dir string, options Options) *Store {
 	t.Helper()

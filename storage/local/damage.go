@@ -21,44 +21,36 @@ func (s *Store) reportDamage(object storage.Object, file *os.File, artifact stor
 	return err
 }
 
-// condemn removes the damaged file's names: the published path and the blob, each only if it still is that very file.
-// The object's lock is held. Links of other objects to the same file are found and removed when they are looked at.
-// Without a file it removes those of the names that cannot be opened.
-// A process that does not write only remembers the damage, and so does not serve it either.
+// condemn removes the damaged blob if it still is that very file, or without a file if it cannot be opened. What other
+// objects name it find it missing. A process that does not write only remembers the damage, and so does not serve it either.
 func (s *Store) condemn(file *os.File, artifact storage.Artifact) error {
 	if !s.isWriter() {
 		return nil
 	}
-	isBad := s.cannotOpen
-	if file != nil {
-		bad, err := file.Stat()
-		if err != nil {
-			return err
-		}
-		isBad = func(name string) bool {
-			info, err := s.disk.root.Lstat(name)
-			return err == nil && os.SameFile(info, bad)
-		}
-	}
 	defer s.digests.lock(artifact.Digest)()
-	for _, name := range []string{artifact.Path, blobPath(artifact.Digest)} {
-		if !isBad(name) {
-			continue
-		}
-		if err := s.disk.remove(name); err != nil {
-			return err
-		}
-		if err := s.disk.syncDir(path.Dir(name)); err != nil {
-			return err
-		}
+	blob := blobPath(artifact.Digest)
+	isBad, err := s.isStill(file, blob)
+	if err != nil || !isBad {
+		return err
 	}
-	return nil
+	if err := s.disk.remove(blob); err != nil {
+		return err
+	}
+	return s.disk.syncDir(path.Dir(blob))
 }
 
-func (s *Store) cannotOpen(name string) bool {
-	file, err := s.disk.open(name)
-	if err == nil {
-		_ = file.Close() // It was only opened.
+func (s *Store) isStill(bad *os.File, name string) (bool, error) {
+	if bad == nil {
+		file, _, err := s.disk.open(name)
+		if err == nil {
+			_ = file.Close() // It was only opened.
+		}
+		return unreadable(err), nil
 	}
-	return unreadable(err)
+	opened, err := bad.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := s.disk.root.Lstat(name)
+	return err == nil && os.SameFile(named, opened), nil
 }

@@ -23,6 +23,9 @@ const (
 // disk changes files below one root, durably: what a method did survives a power cut once it has returned.
 type disk struct {
 	root *os.Root
+	// dir is the root's folder, for the calls that take a path at once.
+	dir    syscall.RawConn
+	folder *os.File
 	// before is asked ahead of every change. Tests set it to stop the process or to make the change fail.
 	before func(op, name string) error
 	// opening is asked ahead of every opening for reading. Tests set it to make that fail.
@@ -33,33 +36,61 @@ type disk struct {
 	writing map[string]bool // temporary files in use
 }
 
-func newDisk(root *os.Root) *disk {
+func newDisk(root *os.Root) (*disk, error) {
+	folder, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := folder.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
 	return &disk{
 		root:    root,
+		dir:     dir,
+		folder:  folder,
 		before:  func(string, string) error { return nil },
 		opening: func(string) error { return nil },
 		writing: make(map[string]bool),
-	}
+	}, nil
 }
 
-// open opens a regular file for reading. Anything else under that name counts as missing: a link or a device
-// was not put there by us.
-func (d *disk) open(name string) (*os.File, error) {
+func (d *disk) close() error { return errors.Join(d.folder.Close(), d.root.Close()) }
+
+// open opens a regular file for reading, and identifies it. Anything else under that name counts as missing: a link or a
+// device was not put there by us.
+func (d *disk) open(name string) (*os.File, identity, error) {
 	if err := d.opening(name); err != nil {
-		return nil, err
+		return nil, identity{}, err
 	}
+	file, err := openBeneath(d.dir, name)
+	if err != nil {
+		// The kernel may be too old for that; if it is not, this way tells what is wrong.
+		file, err = d.openStepwise(name)
+	}
+	if err != nil {
+		return nil, identity{}, missing(err)
+	}
+	id, err := identify(file)
+	if err != nil {
+		return nil, identity{}, errors.Join(err, file.Close())
+	}
+	return file, id, nil
+}
+
+func (d *disk) openStepwise(name string) (*os.File, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
-		return nil, missing(err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
+		return nil, notRegular(name)
 	}
-	file, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, missing(err)
-	}
-	return file, nil
+	return d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+func notRegular(name string) error {
+	return fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
 }
 
 // unreadable tells whether a file of ours cannot be read although it is there, and will not be by waiting: the disk or
@@ -129,18 +160,16 @@ func (d *disk) place(tmp, name string) error {
 	if err := d.before("rename", name); err != nil {
 		return err
 	}
+	if info, err := d.root.Lstat(name); err == nil && info.IsDir() {
+		// Renaming does not replace a folder, which is none of ours.
+		if err := d.removeTree(name); err != nil {
+			return err
+		}
+	}
 	if err := d.root.Rename(tmp, name); err != nil {
 		return err
 	}
 	return d.syncDir(path.Dir(name))
-}
-
-// link gives a file a second name.
-func (d *disk) link(old, name string) error {
-	if err := d.before("link", name); err != nil {
-		return err
-	}
-	return d.root.Link(old, name)
 }
 
 // remove removes a file or an empty folder; it is no error when there is none.

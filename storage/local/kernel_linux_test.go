@@ -16,8 +16,8 @@ func TestTheCacheIsDropped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store := open(t, dir, Options{})
-	path := publish(t, store, podinfo, strings.Repeat("x", 1<<20)).Current.Path
-	file, err := os.Open(filepath.Join(dir, path))
+	blob := blobPath(publish(t, store, podinfo, strings.Repeat("x", 1<<20)).Current.Digest)
+	file, err := os.Open(filepath.Join(dir, blob))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -17,11 +19,14 @@ import (
 type writerLock struct {
 	mu   sync.Mutex
 	file *os.File
+	// held is whether there is a file, for who must not wait for mu.
+	held atomic.Bool
 }
 
 // beginWriting takes the lock unless this store has it already, and puts the storage's own folders in order. What
 // somebody has removed under a running process is made again. storage.ErrInUse when another process has the lock.
-func (s *Store) beginWriting() error {
+// No object's lock is held.
+func (s *Store) beginWriting(ctx context.Context) error {
 	s.lock.mu.Lock()
 	defer s.lock.mu.Unlock()
 	if s.lock.file != nil {
@@ -44,12 +49,30 @@ func (s *Store) beginWriting() error {
 	// Whatever lies in tmp was left by a process that is gone.
 	err = s.prepare()
 	if err == nil {
-		err = s.disk.sweepTmp()
+		err = errors.Join(s.disk.sweepTmp(), s.countAll(ctx))
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
 	s.lock.file = file
+	s.lock.held.Store(true)
+	return nil
+}
+
+// countAll learns what all records name, of which others may have written some.
+func (s *Store) countAll(ctx context.Context) error {
+	objects, err := s.folders(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range s.names.and(objects) {
+		unlock := s.objects.lock(object)
+		err := s.count(object)
+		unlock()
+		if err != nil {
+			return fmt.Errorf("record of %s: %w", object, err)
+		}
+	}
 	return nil
 }
 
@@ -100,11 +123,7 @@ func (s *Store) prepare() error {
 }
 
 // isWriter tells whether this store has the lock. A mere reader removes nothing.
-func (s *Store) isWriter() bool {
-	s.lock.mu.Lock()
-	defer s.lock.mu.Unlock()
-	return s.lock.file != nil
-}
+func (s *Store) isWriter() bool { return s.lock.held.Load() }
 
 func (l *writerLock) release() error {
 	l.mu.Lock()
@@ -117,6 +136,7 @@ func (l *writerLock) release() error {
 
 // drop is release for who holds mu.
 func (l *writerLock) drop() error {
-	defer func() { l.file = nil }()
-	return l.file.Close()
+	defer func() { l.file = nil; l.held.Store(false) }()
+	// A child that is being started may have the file, too, until it runs its own program.
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

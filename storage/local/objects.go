@@ -17,22 +17,18 @@ func (s *Store) Objects(ctx context.Context) (objects []storage.Object, err erro
 		return nil, err
 	}
 	for _, object := range folders {
-		for _, dir := range []string{path.Dir(recordPath(object)), object.Dir()} {
-			entries, err := s.disk.list(dir)
-			if err != nil {
-				return nil, err
-			}
-			if len(entries) > 0 {
-				objects = append(objects, object)
-				break
-			}
+		entries, err := s.disk.list(path.Dir(recordPath(object)))
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) > 0 {
+			objects = append(objects, object)
 		}
 	}
 	return objects, nil
 }
 
-// folders lists the objects that have a folder of records, be it empty. Each object gets that before its first file,
-// so that files which the storage did not write, below a path chosen by mistake, are nobody's and are left alone.
+// folders lists the objects that have a folder of records, be it empty.
 func (s *Store) folders(ctx context.Context) ([]storage.Object, error) {
 	var objects []storage.Object
 	err := s.walk(ctx, recordsDir, nil, func(segments []string) {
@@ -41,8 +37,13 @@ func (s *Store) folders(ctx context.Context) ([]storage.Object, error) {
 			objects = append(objects, object)
 		}
 	})
+	return inOrder(objects), err
+}
+
+// inOrder sorts the objects, and drops those that are there twice.
+func inOrder(objects []storage.Object) []storage.Object {
 	slices.SortFunc(objects, func(a, b storage.Object) int { return strings.Compare(a.Dir(), b.Dir()) })
-	return objects, err
+	return slices.Compact(objects)
 }
 
 // walk visits the folders three levels below dir, also when others cannot be listed.

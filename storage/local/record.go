@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
@@ -50,7 +52,7 @@ func (s *Store) checkedRecord(object storage.Object) (record storage.Record, dam
 	if err != nil {
 		return storage.Record{}, nil, err
 	}
-	file, err := s.openIntact(record.Current.Path, record.Current)
+	file, err := s.openIntact(record.Current)
 	if file != nil {
 		defer file.Close()
 	}
@@ -66,26 +68,32 @@ func (s *Store) checkedRecord(object storage.Object) (record storage.Record, dam
 
 // load reads the object's record. One that cannot be understood counts as none: storage.ErrNotFound.
 func (s *Store) load(object storage.Object) (storage.Record, error) {
+	record, _, err := s.read(object)
+	return record, err
+}
+
+// read is load that also identifies the file it has read.
+func (s *Store) read(object storage.Object) (storage.Record, identity, error) {
 	if err := object.Validate(); err != nil {
-		return storage.Record{}, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+		return storage.Record{}, identity{}, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
-	file, err := s.disk.open(recordPath(object))
+	file, id, err := s.disk.open(recordPath(object))
 	if errors.Is(err, fs.ErrNotExist) {
-		return storage.Record{}, storage.ErrNotFound
+		return storage.Record{}, identity{}, storage.ErrNotFound
 	}
 	if err != nil {
-		return storage.Record{}, noRecord(err)
+		return storage.Record{}, identity{}, noRecord(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
-		return storage.Record{}, noRecord(err)
+		return storage.Record{}, identity{}, noRecord(err)
 	}
 	record, err := decodeRecord(object, text)
 	if err != nil {
-		return storage.Record{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
+		return storage.Record{}, identity{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
 	}
-	return record, nil
+	return record, id, nil
 }
 
 // noRecord makes a file that the disk does not give back count as none.
@@ -96,7 +104,8 @@ func noRecord(err error) error {
 	return err
 }
 
-// save replaces the object's record.
+// save replaces the object's record, and learns what it names. The object's lock is held, and who brings a new body has
+// claimed it.
 func (s *Store) save(object storage.Object, record storage.Record) error {
 	text, err := encodeRecord(record)
 	if err != nil {
@@ -113,7 +122,19 @@ func (s *Store) save(object storage.Object, record storage.Record) error {
 		return err
 	}
 	defer done()
-	return s.disk.place(tmp, recordPath(object))
+	s.tree.RLock()
+	defer s.tree.RUnlock()
+	if err := s.disk.mkdirAll(path.Dir(recordPath(object))); err != nil {
+		return err
+	}
+	before := s.names.set(object, digests(record))
+	if err := s.disk.place(tmp, recordPath(object)); err != nil {
+		// It may have its name already. Until that is known, it names what either says.
+		s.names.set(object, slices.Concat(before, digests(record)))
+		return errors.Join(err, s.count(object))
+	}
+	s.meanings.objects.Remove(object)
+	return nil
 }
 
 func encodeRecord(record storage.Record) ([]byte, error) {
@@ -149,8 +170,11 @@ func decodeRecord(object storage.Object, text []byte) (storage.Record, error) {
 	return record, nil
 }
 
-// artifacts lists what the record names, the current artifact first.
+// artifacts lists what the record names, the current artifact first. No record names nothing.
 func artifacts(record storage.Record) []storage.Artifact {
+	if record.Current.Path == "" {
+		return nil
+	}
 	all := []storage.Artifact{record.Current}
 	for _, old := range record.Superseded {
 		all = append(all, old.Artifact)

@@ -68,7 +68,7 @@ func (s *Store) scrubObject(ctx context.Context, object storage.Object) (checked
 }
 
 func (s *Store) scrub(object storage.Object, artifact storage.Artifact) error {
-	file, err := s.disk.open(artifact.Path)
+	file, _, err := s.disk.open(blobPath(artifact.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return storage.ErrNotFound
 	}

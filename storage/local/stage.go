@@ -16,7 +16,7 @@ func (s *Store) Stage(ctx context.Context, limit int64, write func(io.Writer) er
 	if limit < 0 {
 		return storage.Staged{}, fmt.Errorf("stage: limit %d is negative", limit)
 	}
-	if err := s.beginWriting(); err != nil {
+	if err := s.beginWriting(ctx); err != nil {
 		return storage.Staged{}, err
 	}
 	var staged storage.Staged
@@ -36,11 +36,11 @@ func (s *Store) Stage(ctx context.Context, limit int64, write func(io.Writer) er
 }
 
 // Discard implements storage.Writer. Discarding a body that others staged too, or that is published, keeps it.
-func (s *Store) Discard(_ context.Context, staged storage.Staged) error {
+func (s *Store) Discard(ctx context.Context, staged storage.Staged) error {
 	if err := staged.Digest.Validate(); err != nil {
 		return fmt.Errorf("discard %q: %w", staged.Digest, err)
 	}
-	if err := s.beginWriting(); err != nil {
+	if err := s.beginWriting(ctx); err != nil {
 		return err
 	}
 	s.staged.drop(staged.Digest)

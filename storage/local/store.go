@@ -1,9 +1,8 @@
-// Package local stores artifacts as files under one folder: content-addressed blobs, with hard links under the
-// published paths. It does not know who serves the files or what they hold.
+// Package local stores artifacts as files under one folder: bodies by their digest, and records that say which body
+// each published path means. It does not know who serves the files or what they hold.
 //
-// The folder looks like this; everything of the storage's own is hidden:
+// The folder looks like this; everything in it is hidden:
 //
-//	<kind>/<namespace>/<name>/<file>                    finished artifacts, hard links to blobs
 //	.sluice/blobs/<algorithm>/<hex>                     bodies by digest
 //	.sluice/records/<kind>/<namespace>/<name>/record.json  what is known about the object
 //	.sluice/tmp/                                        files being written
@@ -48,11 +47,13 @@ type Store struct {
 	disk    *disk
 	lock    writerLock
 
-	objects  keyed[storage.Object] // held while an object's record or folder changes
-	digests  keyed[digest.Digest]  // held while a blob appears, is linked or goes away
+	objects  keyed[storage.Object] // held while an object's record changes
+	digests  keyed[digest.Digest]  // held while a blob appears, is claimed or goes away
 	hashing  keyed[digest.Digest]  // held while a body is hashed, so that many readers cause one pass
 	tree     sync.RWMutex          // shared while files enter folders, exclusive while empty folders go
 	staged   stagedBodies
+	names    names
+	meanings meanings
 	verdicts verdicts
 }
 
@@ -75,7 +76,11 @@ func Open(dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open storage: %w", err)
 	}
-	return &Store{options: options, disk: newDisk(root), verdicts: newVerdicts()}, nil
+	disk, err := newDisk(root)
+	if err != nil {
+		return nil, fmt.Errorf("open storage: %w", errors.Join(err, root.Close()))
+	}
+	return &Store{options: options, disk: disk, verdicts: newVerdicts(), meanings: newMeanings()}, nil
 }
 
 // Algorithm implements storage.Writer.
@@ -83,5 +88,5 @@ func (s *Store) Algorithm() digest.Algorithm { return s.options.Algorithm }
 
 // Close lets other processes write. Bodies that are open stay readable; the store is not usable any more.
 func (s *Store) Close() error {
-	return errors.Join(s.lock.release(), s.disk.root.Close())
+	return errors.Join(s.lock.release(), s.disk.close())
 }

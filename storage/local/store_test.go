@@ -114,56 +114,96 @@ func TestReadersWriteNothing(t *testing.T) {
 	}
 }
 
-func TestPublishedFilesAreLinksThatNobodyMayWrite(t *testing.T) {
+func TestABodyIsStoredOnceUnderItsDigestAndNobodyMayWriteIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store := open(t, dir, Options{})
-	record := publish(t, store, podinfo, "hello")
-	public, err := os.Stat(filepath.Join(dir, record.Current.Path))
-	if err != nil {
-		t.Fatal(err)
+	blob := blobPath(publish(t, store, podinfo, "hello").Current.Digest)
+	publish(t, store, twin, "hello")
+	want := []string{blob, lockFile, recordPath(podinfo), recordPath(twin)}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("Stored: -want, +got:\n%s", diff)
 	}
-	blob, err := os.Stat(filepath.Join(dir, blobPath(record.Current.Digest)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !os.SameFile(public, blob) || public.Mode().Perm() != 0o440 {
-		t.Errorf("Published: %v, same as blob: %t", public.Mode(), os.SameFile(public, blob))
+	info, err := os.Stat(filepath.Join(dir, blob))
+	if err != nil || info.Mode().Perm() != 0o440 {
+		t.Errorf("The body: %v, %v", info, err)
 	}
 }
 
-func TestWhereLinksFailTheBodyIsCopied(t *testing.T) {
+func TestABodyGoesWithItsLastName(t *testing.T) {
 	t.Parallel()
-	for _, reason := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EMLINK, syscall.EXDEV} {
-		dir := t.TempDir()
-		store := open(t, dir, Options{})
-		store.disk.before = func(op, name string) error {
-			if op == "link" {
-				return &os.LinkError{Op: "linkat", New: name, Err: reason}
+	for name, restarted := range map[string]bool{"Running": false, "Restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			store, err := Open(dir, Options{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return nil
+			path := publish(t, store, podinfo, "hello").Current.Path
+			publish(t, store, twin, "hello")
+			if restarted {
+				if err := store.Close(); err != nil {
+					t.Fatal(err)
+				}
+				store = open(t, dir, Options{})
+			} else {
+				t.Cleanup(func() { _ = store.Close() })
+			}
+			if err := store.Delete(t.Context(), twin); err != nil {
+				t.Fatal(err)
+			}
+			if content, err := read(store, path); content != "hello" {
+				t.Errorf("What is left: %q, %v", content, err)
+			}
+			if err := store.Delete(t.Context(), podinfo); err != nil {
+				t.Fatal(err)
+			}
+			wantTidy(t, store, dir)
+		})
+	}
+}
+
+func TestAReaderSeesWhatAnotherProcessPublishes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writer, reader := open(t, dir, Options{}), open(t, dir, Options{})
+	for _, body := range []string{"first", "other", "third"} {
+		path := publish(t, writer, podinfo, body).Current.Path
+		for _, name := range []string{path, podinfo.File(storage.LatestFile)} {
+			for range 2 { // It remembers what it has read.
+				if content, err := read(reader, name); content != body {
+					t.Errorf("%s: want %q, got %q, %v", name, body, content, err)
+				}
+			}
 		}
-		publish(t, store, podinfo, "hello")
-		record := publish(t, store, podinfo, "hello")
-		if content, err := read(store, record.Current.Path); content != "hello" {
-			t.Errorf("%v: %q, %v", reason, content, err)
+	}
+	if err := writer.Delete(t.Context(), podinfo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(reader, pathFor(podinfo, "third")); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("What was deleted: %v", err)
+	}
+}
+
+func TestARecordIsReadOnceWhileItIsTheSame(t *testing.T) {
+	t.Parallel()
+	store := open(t, t.TempDir(), Options{})
+	path := publish(t, store, podinfo, "hello").Current.Path
+	opened := 0
+	store.disk.opening = func(name string) error {
+		if name == recordPath(podinfo) {
+			opened++
 		}
-		if exists(dir, blobPath(record.Current.Digest)) {
-			t.Errorf("%v: the blob is kept beside the copy", reason)
+		return nil
+	}
+	for range 3 {
+		if content, err := read(store, path); content != "hello" {
+			t.Fatalf("%q, %v", content, err)
 		}
-		if bytes, count, err := store.Usage(t.Context()); bytes != 5 || count != 1 || err != nil {
-			t.Errorf("%v: Usage: %d, %d, %v", reason, bytes, count, err)
-		}
-		if err := flip(filepath.Join(dir, record.Current.Path)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := read(store, record.Current.Path); !errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("%v: a damaged copy: %v", reason, err)
-		}
-		if err := store.Delete(t.Context(), podinfo); err != nil {
-			t.Errorf("%v: Delete: %v", reason, err)
-		}
-		wantTidy(t, store, dir)
+	}
+	if opened != 1 {
+		t.Errorf("The record was read %d times", opened)
 	}
 }
 
@@ -244,11 +284,10 @@ func TestEveryNameIsDurableBeforeItCounts(t *testing.T) {
 		return nil
 	}
 	publish(t, store, podinfo, "new")
-	blob, path, record := blobPath(digest.FromString("new")), pathFor(podinfo, "new"), recordPath(podinfo)
+	blob, record := blobPath(digest.FromString("new")), recordPath(podinfo)
 	want := []string{
-		"create .sluice/tmp/4", "sync .sluice/tmp/4", "rename " + blob, "syncdir " + filepath.Dir(blob),
-		"link .sluice/tmp/5", "rename " + path, "syncdir " + filepath.Dir(path),
-		"create .sluice/tmp/6", "sync .sluice/tmp/6", "rename " + record, "syncdir " + filepath.Dir(record),
+		"create .sluice/tmp/3", "sync .sluice/tmp/3", "rename " + blob, "syncdir " + filepath.Dir(blob),
+		"create .sluice/tmp/4", "sync .sluice/tmp/4", "rename " + record, "syncdir " + filepath.Dir(record),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Changes: -want, +got:\n%s", diff)
@@ -294,7 +333,7 @@ func TestSweepRemovesOrphansAndLeftovers(t *testing.T) {
 	}
 	for _, stray := range []string{
 		tmpDir + "/99", blobsDir + "/sha256/junk", blobsDir + "/sha256/" + digest.FromString("unlinked").Encoded(),
-		blobsDir + "/md5", object("alive").File("stray"), object("unreadable").File("stray"), recordPath(object("unreadable")),
+		blobsDir + "/md5", recordPath(object("unreadable")),
 	} {
 		_ = os.Remove(filepath.Join(dir, stray))
 		if err := os.WriteFile(filepath.Join(dir, stray), []byte("unlinked"), 0o600); err != nil {
@@ -314,7 +353,7 @@ func TestSweepRemovesOrphansAndLeftovers(t *testing.T) {
 	want := []string{
 		blobPath(digest.FromString("alive")), blobPath(digest.FromString("young")), blobPath(forgotten.Digest), blobPath(fresh.Digest),
 		lockFile, recordPath(object("alive")), recordPath(object("young")),
-		pathFor(object("alive"), "alive"), pathFor(object("young"), "young"), "home/user/documents/thesis",
+		"home/user/documents/thesis",
 	}
 	slices.Sort(want)
 	got := files(t, dir)

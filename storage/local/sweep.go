@@ -11,18 +11,18 @@ import (
 
 // SweepOrphans removes the objects that alive does not know, by name and UID, and returns them. An object whose
 // current artifact was stored less than grace ago stays: the caller's view of the world may be older than that.
-// It also removes what crashes left behind: unfinished files, bodies that nothing names, files that no record names,
-// and bodies that have been staged for more than an hour. What goes wrong with one object does not keep it from the
+// It also removes what crashes left behind: unfinished files, bodies that no record names, and bodies that have been
+// staged for more than an hour. What goes wrong with one object does not keep it from the
 // others. Alive is called without locks.
 func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Object, uid string) bool, grace time.Duration) ([]storage.Object, error) {
-	if err := s.beginWriting(); err != nil {
+	if err := s.beginWriting(ctx); err != nil {
 		return nil, err
 	}
 	var failed failures
 	objects, err := s.folders(ctx)
 	failed.add(err)
 	var removed []storage.Object
-	for _, object := range objects {
+	for _, object := range s.names.and(objects) {
 		if err := ctx.Err(); err != nil {
 			return removed, fmt.Errorf("sweep: %w", errors.Join(failed.join(), err))
 		}
@@ -63,6 +63,7 @@ func (s *Store) sweepObject(object storage.Object, alive func(storage.Object, st
 	case orphan && record.UID == seen.UID && record.Current.StoredAt.Equal(seen.Current.StoredAt):
 		return true, s.remove(object)
 	default:
-		return false, s.dropStrays(object)
+		s.names.set(object, digests(record))
+		return false, nil
 	}
 }

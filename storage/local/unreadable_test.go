@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +29,7 @@ func TestAFileWithoutRightsIsMadeAgain(t *testing.T) {
 		return
 	}
 	for name, file := range map[string]string{
-		"Body": pathFor(podinfo, "hello"), "Blob": blobPath(digest.FromString("hello")), "Record": recordPath(podinfo),
+		"Body": blobPath(digest.FromString("hello")), "Record": recordPath(podinfo),
 	} {
 		for _, restarted := range []bool{false, true} {
 			label := name
@@ -88,9 +87,7 @@ func runBound(command *exec.Cmd) ([]byte, error) {
 func TestAFileThatTheDiskDoesNotGiveBackIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []error{syscall.EIO, errCorrupted, syscall.EACCES, syscall.EPERM} {
-		for _, bad := range [][]string{
-			{pathFor(podinfo, "hello"), blobPath(digest.FromString("hello"))}, {recordPath(podinfo)},
-		} {
+		for _, bad := range []string{blobPath(digest.FromString("hello")), recordPath(podinfo)} {
 			dir := t.TempDir()
 			store := open(t, dir, Options{})
 			publish(t, store, podinfo, "hello")
@@ -100,23 +97,21 @@ func TestAFileThatTheDiskDoesNotGiveBackIsMadeAgain(t *testing.T) {
 	}
 }
 
-// rot makes files unreadable until others take their names.
-func rot(t *testing.T, store *Store, dir string, names []string, reason error) {
+// rot makes a file unreadable until another takes its name.
+func rot(t *testing.T, store *Store, dir, bad string, reason error) {
 	t.Helper()
-	bad := make(map[string]fs.FileInfo)
-	for _, name := range names {
-		file, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = file.Close() }) // Until then no other file gets its number.
-		if bad[name], err = file.Stat(); err != nil {
-			t.Fatal(err)
-		}
+	file, err := os.Open(filepath.Join(dir, bad))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() }) // Until then no other file gets its number.
+	was, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
 	}
 	store.disk.opening = func(name string) error {
 		info, err := os.Lstat(filepath.Join(dir, name))
-		if err == nil && bad[name] != nil && os.SameFile(info, bad[name]) {
+		if name == bad && err == nil && os.SameFile(info, was) {
 			return &os.PathError{Op: "open", Path: name, Err: reason}
 		}
 		return nil
@@ -153,29 +148,29 @@ func TestScrubFindsWhatTheDiskDoesNotGiveBack(t *testing.T) {
 	dir := t.TempDir()
 	var seen watch
 	store := open(t, dir, Options{OnDamage: seen.onDamage})
-	path := publish(t, store, podinfo, "hello").Current.Path
+	publish(t, store, podinfo, "hello")
 	publish(t, store, twin, "fine")
 	blob := blobPath(digest.FromString("hello"))
-	rot(t, store, dir, []string{path, blob}, syscall.EIO)
+	rot(t, store, dir, blob, syscall.EIO)
 
 	checked, damagedObjects, err := store.Scrub(t.Context())
 	if diff := cmp.Diff([]storage.Object{podinfo}, damagedObjects); diff != "" || checked != 2 || err != nil {
 		t.Errorf("Scrub checked %d, %v; damaged: -want, +got:\n%s", checked, err, diff)
 	}
-	if exists(dir, path) || exists(dir, blob) || seen.count() != 1 {
-		t.Errorf("The unreadable file: published %t, blob %t, told %d times", exists(dir, path), exists(dir, blob), seen.count())
+	if exists(dir, blob) || seen.count() != 1 {
+		t.Errorf("The unreadable file: still there %t, told %d times", exists(dir, blob), seen.count())
 	}
 }
 
 func TestTheLackOfDescriptorsIsNoDamage(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		for _, bad := range []string{pathFor(podinfo, "hello"), recordPath(podinfo)} {
+		for _, bad := range []string{blobPath(digest.FromString("hello")), recordPath(podinfo)} {
 			dir := t.TempDir()
 			var seen watch
 			store := open(t, dir, Options{OnDamage: seen.onDamage})
 			path := publish(t, store, podinfo, "hello").Current.Path
-			rot(t, store, dir, []string{bad}, reason)
+			rot(t, store, dir, bad, reason)
 			if _, err := store.Record(t.Context(), podinfo); !errors.Is(err, reason) || errors.Is(err, storage.ErrNotFound) {
 				t.Errorf("%s: Record: want %v, got %v", bad, reason, err)
 			}
@@ -202,7 +197,11 @@ func TestAReadErrorIsDamage(t *testing.T) {
 		t.Fatalf("The test needs an I/O error, got %v", err)
 	}
 	store := open(t, t.TempDir(), Options{})
-	is, isNew, err := store.judge(file, storage.Artifact{Digest: digest.FromString("hello")})
+	id, err := identify(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, isNew, err := store.judge(file, id, storage.Artifact{Digest: digest.FromString("hello")})
 	if is != damaged || !isNew || err != nil {
 		t.Errorf("judge: %v, %t, %v", is, isNew, err)
 	}
@@ -227,7 +226,7 @@ func TestOneBadObjectStopsNoPass(t *testing.T) {
 			return err
 		},
 	} {
-		for _, bad := range []string{pathFor(podinfo, "hello"), recordPath(podinfo)} {
+		for _, bad := range []string{blobPath(digest.FromString("hello")), recordPath(podinfo)} {
 			if name == "Sweep" && bad != recordPath(podinfo) {
 				continue // A sweep opens no bodies.
 			}
@@ -235,7 +234,7 @@ func TestOneBadObjectStopsNoPass(t *testing.T) {
 			store := open(t, dir, Options{})
 			publish(t, store, podinfo, "hello")
 			publish(t, store, twin, "fine")
-			rot(t, store, dir, []string{bad}, syscall.EMFILE)
+			rot(t, store, dir, bad, syscall.EMFILE)
 			if err := pass(t.Context(), store); !errors.Is(err, syscall.EMFILE) {
 				t.Errorf("%s with %s: %v", name, bad, err)
 			}

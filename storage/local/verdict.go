@@ -1,10 +1,7 @@
 package local
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
-	"path"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/opencontainers/go-digest"
@@ -22,47 +19,40 @@ type identity struct {
 	mtime, ctime int64
 }
 
-// sameBytes tells whether only names came or went between the two: these change nothing but ctime.
-func (i identity) sameBytes(other identity) bool {
-	i.ctime, other.ctime = 0, 0
-	return i == other
-}
-
+// identify identifies a regular file that is open. Anything else counts as missing.
 func identify(file *os.File) (identity, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
 		return identity{}, &os.PathError{Op: "fstat", Path: file.Name(), Err: err}
 	}
-	id, _ := identityOf(&stat)
-	return id, nil
+	return identityOf(file.Name(), &stat)
 }
 
-// identify identifies a regular file that need not be readable, and counts its names. Anything else counts as missing.
-func (d *disk) identify(name string) (id identity, links uint64, err error) {
-	dir, err := d.root.Open(path.Dir(name))
-	if err != nil {
-		return identity{}, 0, missing(err)
-	}
-	defer dir.Close()
+// identify identifies a regular file that need not be readable.
+func (d *disk) identify(name string) (identity, error) {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), path.Base(name), &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return identity{}, 0, missing(&os.PathError{Op: "fstatat", Path: name, Err: err})
+	var statErr error
+	err := d.dir.Control(func(at uintptr) { statErr = unix.Fstatat(int(at), name, &stat, unix.AT_SYMLINK_NOFOLLOW) })
+	if statErr != nil {
+		err = missing(&os.PathError{Op: "fstatat", Path: name, Err: statErr})
 	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		return identity{}, 0, fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
+	if err != nil {
+		return identity{}, err
 	}
-	id, links = identityOf(&stat)
-	return id, links, nil
+	return identityOf(name, &stat)
 }
 
-func identityOf(stat *unix.Stat_t) (id identity, links uint64) {
+func identityOf(name string, stat *unix.Stat_t) (identity, error) {
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return identity{}, notRegular(name)
+	}
 	return identity{
 		dev:   uint64(stat.Dev), //nolint:unconvert // Its type differs between systems.
 		ino:   stat.Ino,
 		size:  stat.Size,
 		mtime: stat.Mtim.Nano(),
 		ctime: stat.Ctim.Nano(),
-	}, uint64(stat.Nlink) //nolint:unconvert // Its type differs between systems.
+	}, nil
 }
 
 type verdict int

@@ -12,22 +12,22 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// openIntact opens a file that holds exactly the artifact's bytes. A file that has not changed since it was last
-// hashed is not read; any other is hashed first. storage.ErrNotFound when there is no file or when it is known to be
-// damaged; storage.ErrDamaged, together with the open file, when that has just been found out, and without a file when
-// it cannot be read at all.
-func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, error) {
-	file, err := s.disk.open(name)
+// openIntact opens the body of exactly the artifact's bytes. A file that has not changed since it was last hashed is not
+// read; any other is hashed first. storage.ErrNotFound when there is no file or when it is known to be damaged;
+// storage.ErrDamaged, together with the open file, when that has just been found out, and without a file when it cannot
+// be read at all.
+func (s *Store) openIntact(artifact storage.Artifact) (*os.File, error) {
+	file, id, err := s.disk.open(blobPath(artifact.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, storage.ErrNotFound
 	}
 	if unreadable(err) {
-		return nil, s.judgeUnread(name, artifact, err)
+		return nil, s.judgeUnread(artifact, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	is, isNew, err := s.judge(file, artifact)
+	is, isNew, err := s.judge(file, id, artifact)
 	switch {
 	case err != nil:
 		return nil, errors.Join(err, file.Close())
@@ -40,9 +40,9 @@ func (s *Store) openIntact(name string, artifact storage.Artifact) (*os.File, er
 	}
 }
 
-// holds tells whether a file has exactly the artifact's bytes.
-func (s *Store) holds(name string, artifact storage.Artifact) (bool, error) {
-	file, err := s.openIntact(name, artifact)
+// holds tells whether the body of exactly the artifact's bytes is there.
+func (s *Store) holds(artifact storage.Artifact) (bool, error) {
+	file, err := s.openIntact(artifact)
 	if file != nil {
 		defer file.Close()
 	}
@@ -53,8 +53,8 @@ func (s *Store) holds(name string, artifact storage.Artifact) (bool, error) {
 }
 
 // judgeUnread remembers the file that cannot be read as damaged: storage.ErrNotFound when that was known.
-func (s *Store) judgeUnread(name string, artifact storage.Artifact, reason error) error {
-	id, _, err := s.disk.identify(name)
+func (s *Store) judgeUnread(artifact storage.Artifact, reason error) error {
+	id, err := s.disk.identify(blobPath(artifact.Digest))
 	if err == nil {
 		if s.verdicts.of(id, artifact.Digest) == damaged {
 			return storage.ErrNotFound
@@ -65,11 +65,7 @@ func (s *Store) judgeUnread(name string, artifact storage.Artifact, reason error
 }
 
 // judge tells whether the file is intact, and whether that is news.
-func (s *Store) judge(file *os.File, artifact storage.Artifact) (is verdict, isNew bool, err error) {
-	id, err := identify(file)
-	if err != nil {
-		return unknown, false, err
-	}
+func (s *Store) judge(file *os.File, id identity, artifact storage.Artifact) (is verdict, isNew bool, err error) {
 	if is := s.verdicts.of(id, artifact.Digest); is != unknown {
 		return is, false, nil
 	}
@@ -128,30 +124,4 @@ func hashOf(file *os.File, algorithm digest.Algorithm) (digest.Digest, error) {
 	}
 	_, err := file.Seek(0, io.SeekStart)
 	return hash.Digest(), err
-}
-
-// keepTrust runs a change that gives or takes names of the digest's blob. That moves the blob's ctime, which would
-// cost a needless pass over the bytes; so a blob that was intact before the change is intact after it.
-func (s *Store) keepTrust(d digest.Digest, change func() error) error {
-	blob, err := s.disk.open(blobPath(d))
-	if err != nil {
-		return change()
-	}
-	defer blob.Close()
-	before, err := identify(blob)
-	if err != nil {
-		return err
-	}
-	trusted := s.verdicts.of(before, d) == intact
-	if err := change(); err != nil {
-		return err
-	}
-	after, err := identify(blob)
-	if err != nil {
-		return err
-	}
-	if trusted && after.sameBytes(before) {
-		s.verdicts.remember(after, d, intact)
-	}
-	return nil
 }

@@ -15,8 +15,8 @@ func TestAStorageWipedUnderItsWriterIsMadeAgain(t *testing.T) {
 		reason string
 		lost   []string
 	}{
-		"Everything":  {"An operator empties the volume.", []string{ownDir, podinfo.Kind}},
-		"Own":         {"The hidden folder goes.", []string{ownDir}},
+		"Everything":  {"An operator empties the volume.", []string{ownDir}},
+		"Records":     {"Only the records go.", []string{recordsDir}},
 		"Lock":        {"Only the lock goes.", []string{lockFile}},
 		"Temporary":   {"Only the folder of unfinished files goes.", []string{tmpDir}},
 		"Blobs":       {"Only the bodies go.", []string{blobsDir}},
@@ -57,7 +57,7 @@ func TestWhoLosesTheLockDoesNotWriteBesideItsNextOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, first, podinfo, "hello")
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, ownDir)), os.RemoveAll(filepath.Join(dir, podinfo.Kind))); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, ownDir)); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, second, podinfo, "mine now")

@@ -130,7 +130,7 @@ func (b *bench) reconcile(ctx context.Context) (result, error) {
 	current := outcome.Record.Current
 	return result{
 		Changed: outcome.Changed, Revision: current.Revision, Steps: b.steps,
-		Artifact: filepath.Join(b.dir, filepath.FromSlash(current.Path)), Digest: current.Digest, Size: current.Size,
+		Artifact: filepath.Join(b.dir, ".sluice/blobs", current.Digest.Algorithm().String(), current.Digest.Encoded()), Digest: current.Digest, Size: current.Size,
 	}, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/opencontainers/go-digest"
 )
@@ -23,16 +22,16 @@ var published = regexp.MustCompile(
 
 // disk is what lies in a storage folder, as an outsider sees it.
 type disk struct {
-	files   map[string]digest.Digest // everything outside .sluice
-	blobs   map[string]uint64        // how many names each body has
-	records map[string]string        // the digest under each path that a record names
+	files   map[string]digest.Digest // what a path that a record names is served with
+	blobs   map[string]bool          // the bodies, and whether a record names each
+	records map[string]digest.Digest // the digest under each path that a record names
 	tmp     []string
 }
 
 // readDisk reads a storage folder that nobody writes to, and tells everything that is wrong with it: torn or foreign
-// files in the part that is served, bodies that are not what they are called, records that name what is not there.
+// files, bodies that are not what they are called, records that name what is not there.
 func readDisk(root string) (disk, []string) {
-	d := disk{files: map[string]digest.Digest{}, blobs: map[string]uint64{}, records: map[string]string{}}
+	d := disk{files: map[string]digest.Digest{}, blobs: map[string]bool{}, records: map[string]digest.Digest{}}
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -49,7 +48,10 @@ func readDisk(root string) (disk, []string) {
 			if path.Base(name) != hex.EncodeToString(sum[:]) {
 				complain("the body %s has the digest %x", name, sum)
 			}
-			d.blobs[path.Base(name)] = links(entry)
+			if _, err := untar(content); err != nil {
+				complain("%s is torn: %v", name, err)
+			}
+			d.blobs[path.Base(name)] = false
 		case strings.HasPrefix(name, ".sluice/records/"):
 			if err := d.record(content); err != nil {
 				complain("the record %s: %v", name, err)
@@ -57,13 +59,8 @@ func readDisk(root string) (disk, []string) {
 		case strings.HasPrefix(name, ".sluice/tmp/"):
 			d.tmp = append(d.tmp, name)
 		case name == ".sluice/lock":
-		case !published.MatchString(name):
-			complain("%s is in the part that is served", name)
 		default:
-			d.files[name] = digest.NewDigestFromBytes(digest.SHA256, sum[:])
-			if _, err := untar(content); err != nil {
-				complain("%s is torn: %v", name, err)
-			}
+			complain("%s is none of the storage's files", name)
 		}
 		return nil
 	})
@@ -71,11 +68,23 @@ func readDisk(root string) (disk, []string) {
 		complain("read the storage: %v", err)
 	}
 	for name, want := range d.records {
-		if got := d.files[name]; got.String() != want {
-			complain("a record gives %s the digest %s, its bytes have %q", name, want, got)
+		if !published.MatchString(name) {
+			complain("a record names %s", name)
 		}
+		if _, stored := d.blobs[want.Encoded()]; !stored {
+			complain("a record gives %s the digest %s, which is not stored", name, want)
+			continue
+		}
+		d.blobs[want.Encoded()] = true
+		d.files[name] = want
 	}
 	return d, wrong
+}
+
+// storedArtifact is what a record says of an artifact.
+type storedArtifact struct {
+	Path   string        `json:"path"`
+	Digest digest.Digest `json:"digest"`
 }
 
 // record reads a record as documented in storage: a version, a digest, and the record under it.
@@ -85,8 +94,8 @@ func (d *disk) record(text []byte) error {
 		Record json.RawMessage `json:"record"`
 	}
 	var record struct {
-		Current    struct{ Path, Digest string }   `json:"current"`
-		Superseded []struct{ Path, Digest string } `json:"superseded"`
+		Current    storedArtifact   `json:"current"`
+		Superseded []storedArtifact `json:"superseded"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return err
@@ -106,28 +115,11 @@ func (d *disk) record(text []byte) error {
 // strays is everything that nothing refers to.
 func (d *disk) strays() []string {
 	strays := slices.Clone(d.tmp)
-	for name := range d.files {
-		if d.records[name] == "" {
-			strays = append(strays, name)
-		}
-	}
-	for name, links := range d.blobs {
-		if links < 2 {
+	for name, named := range d.blobs {
+		if !named {
 			strays = append(strays, "body "+name)
 		}
 	}
 	slices.Sort(strays)
 	return strays
-}
-
-func links(entry fs.DirEntry) uint64 {
-	info, err := entry.Info()
-	if err != nil {
-		return 0
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return uint64(stat.Nlink) //nolint:unconvert // Its type differs between systems.
 }

@@ -141,7 +141,7 @@ func TestADamagedFileIsNeverServedAndMadeAgain(t *testing.T) {
 	commit := repository.Commit("main", "First", oneFile(noise(4096, 7)))
 	s.create("app", s.upstream.HTTP(upstream.HTTPOptions{}).URL("app"))
 	artifact := s.ready("app", mainAt(commit)).Status.Artifact
-	file := filepath.Join(s.storage, artifact.Path)
+	file := filepath.Join(s.storage, ".sluice/blobs/sha256", digest.Digest(artifact.Digest).Encoded())
 
 	damages := map[string]struct {
 		reason string

@@ -61,7 +61,7 @@ func TestASecondWriterReportsAndDoesNotWrite(t *testing.T) {
 	if obj := intruder.get("app"); obj.Status.Artifact != nil || conditions.IsTrue(obj, sourcev1.ArtifactInStorageCondition) {
 		t.Errorf("the second process claims an artifact: %s", asJSON(obj.Status))
 	}
-	if _, err := os.Stat(filepath.Join(s.storage, "gitrepository", intruder.namespace)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(s.storage, ".sluice/records/gitrepository", intruder.namespace)); !os.IsNotExist(err) {
 		t.Errorf("the second process wrote: %v", err)
 	}
 	s.download(s.reconcile("app").Status.Artifact)

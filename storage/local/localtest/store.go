@@ -2,6 +2,7 @@
 package localtest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,7 +30,15 @@ func Open(t *testing.T, options local.Options) *Store {
 
 // Damage flips a bit of the body under the path, as a failing disk would.
 func (s *Store) Damage(path string) error {
-	name := filepath.Join(s.dir, path)
+	stored, err := s.Open(context.Background(), path)
+	if err != nil {
+		return err
+	}
+	digest := stored.Stat().Digest
+	if err := stored.Close(); err != nil {
+		return err
+	}
+	name := filepath.Join(s.dir, ".sluice/blobs", digest.Algorithm().String(), digest.Encoded())
 	body, err := os.ReadFile(name)
 	if err != nil {
 		return err
