@@ -33,6 +33,7 @@ func newAnswer(w http.ResponseWriter, options Options) *answer {
 
 func (a *answer) WriteHeader(status int) {
 	a.status = status
+	a.extendDeadline()
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -51,27 +52,23 @@ func (a *answer) Write(p []byte) (written int, err error) {
 // ReadFrom implements io.ReaderFrom. net/http turns each chunk into one sendfile if src is a limited file, which is
 // what http.ServeContent hands over; a second limit round the first would hide the file.
 func (a *answer) ReadFrom(src io.Reader) (written int64, err error) {
-	limited, ok := src.(*io.LimitedReader)
-	if !ok {
+	limited, isLimited := src.(*io.LimitedReader)
+	to, canSend := a.ResponseWriter.(io.ReaderFrom)
+	if !isLimited || !canSend {
 		return io.Copy(writerOnly{a}, src)
 	}
-	to, ok := a.ResponseWriter.(io.ReaderFrom)
-	if !ok {
-		return io.Copy(writerOnly{a}, src)
-	}
-	for limited.N > 0 && err == nil {
-		a.extendDeadline()
-		part := &io.LimitedReader{R: limited.R, N: min(limited.N, chunk)}
-		var n int64
-		n, err = to.ReadFrom(part)
+	part := &io.LimitedReader{R: limited.R}
+	for {
+		part.N = min(limited.N, chunk)
+		n, err := to.ReadFrom(part)
 		a.bytes += n
 		written += n
 		limited.N -= n
-		if n == 0 {
-			break // The source has ended early.
+		if err != nil || n == 0 || limited.N == 0 {
+			return written, err
 		}
+		a.extendDeadline()
 	}
-	return written, err
 }
 
 // writerOnly hides ReadFrom from io.Copy.

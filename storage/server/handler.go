@@ -37,7 +37,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve returns only errors that the client is not to know the words of.
 func (h *handler) serve(w *answer, r *http.Request) error {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.extendDeadline()
 	if r.ContentLength != 0 {
 		// The body is not read; what is left of it must not hold the connection either.
 		w.refuseBody()
@@ -76,12 +75,7 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 	}
 	defer body.Close()
 	stat := body.Stat()
-	describe(w.Header(), stat)
-	if stat.Path != p {
-		// The path stands for whatever is current: another body may be under it with the next request.
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("Content-Location", "/"+stat.Path)
-	}
+	describe(w.Header(), p, stat)
 	if strings.Contains(r.Header.Get("Range"), ",") {
 		// Many ranges cost more than the whole body; RFC 9110 §14.2 lets a server ignore them.
 		r.Header.Del("Range")

@@ -95,7 +95,7 @@ func TestAnswersDescribeTheBody(t *testing.T) {
 		"Etag":                   etag,
 		"Digest":                 "sha-256=" + base64.StdEncoding.EncodeToString(sum),
 		"Repr-Digest":            "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":",
-		"Cache-Control":          "max-age=31536000, immutable",
+		"Cache-Control":          "no-cache",
 		"Content-Type":           "application/gzip",
 		"X-Content-Type-Options": "nosniff",
 		"Last-Modified":          "Sun, 01 Mar 2026 12:00:00 GMT",
@@ -417,6 +417,31 @@ type listeningReader struct{ path string }
 func (r *listeningReader) Open(_ context.Context, p string) (storage.Body, error) {
 	r.path = p
 	return nil, storage.ErrNotFound
+}
+
+func TestOnlyANameThatCarriesItsDigestIsImmutable(t *testing.T) {
+	t.Parallel()
+	const body = "hello world"
+	bound := "1.0.0-" + digest.FromString(body).Encoded()[:12] + ".tar.gz"
+	for name, tc := range map[string]struct {
+		reason string
+		file   string
+		want   string
+	}{
+		"Plain":   {"An object of the same name may use it again.", "1.0.0.tar.gz", "no-cache"},
+		"Digest":  {"It means these bytes and no others.", bound, "max-age=31536000, immutable"},
+		"Another": {"The digest is that of other bytes.", "1.0.0-b94d27b99340.tar.gz", "no-cache"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := localtest.Open(t, local.Options{})
+			artifact := publish(t, store, tc.file, body)
+			got := answer(t, server.New(store, server.Options{}), http.MethodGet, "/"+artifact.Path, nil)
+			if is := got.Header().Get("Cache-Control"); is != tc.want {
+				t.Errorf("%s\nCache-Control: want %q, got %q", tc.reason, tc.want, is)
+			}
+		})
+	}
 }
 
 func TestLatestIsNotCached(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -11,13 +12,25 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// describe sets the header of a body. A published path never changes its bytes, so it may be cached for a year,
-// the longest time that caches are asked to take seriously, without asking again.
-func describe(header http.Header, artifact storage.Artifact) {
+// describe sets the header of a body that was asked for by the path.
+func describe(header http.Header, p string, artifact storage.Artifact) {
 	header.Set("Content-Type", contentType(artifact.Path))
 	header.Set("ETag", `"`+artifact.Digest.String()+`"`)
-	header.Set("Cache-Control", "max-age=31536000, immutable")
+	header.Set("Cache-Control", cacheControl(p, artifact.Digest))
+	if artifact.Path != p {
+		header.Set("Content-Location", "/"+artifact.Path)
+	}
 	setDigest(header, artifact.Digest)
+}
+
+// cacheControl lets a name that carries the beginning of its digest be cached for a year, the longest time that caches are
+// asked to take seriously. Any other may have another body one day: an object that is made anew under an old name uses its
+// plain names again, and latest stands for whatever is current. Caches ask for these each time, and are told 304.
+func cacheControl(p string, d digest.Digest) string {
+	if strings.Contains(path.Base(p), "-"+d.Encoded()[:12]+".") {
+		return "max-age=31536000, immutable"
+	}
+	return "no-cache"
 }
 
 func contentType(p string) string {

@@ -1,17 +1,26 @@
 package server
 
 import (
+	"errors"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// stalledAfter is how long a client may take to accept the next chunk while others wait for a place.
-const stalledAfter = time.Second
+const (
+	// stalledAfter is how long a client may take to accept the next chunk while others wait for a place.
+	stalledAfter = time.Second
+	// never is when a connection gives way that waits for us.
+	never = math.MaxInt64
+)
 
-// limitedListener bounds the connections that are open at a time, in all and for one client address. One more of an
+var errNotTCP = errors.New("artifacts are served over TCP alone")
+
+// limitedListener bounds the TCP connections that are open at a time, in all and for one client address. One more of an
 // address that has its share is closed at once. One more in all takes the place of the connection that has waited longest
 // for its client: for a request, or for more than stalledAfter to accept a chunk. When all are busy it waits.
 type limitedListener struct {
@@ -28,16 +37,13 @@ type limitedListener struct {
 	closed chan struct{}
 }
 
-// place is an open connection.
+// place is an open connection. For io.Copy it is a TCP connection, to which files are sent by sendfile.
 type place struct {
+	*net.TCPConn
 	listener *limitedListener
-	conn     net.Conn
 	client   netip.Addr
-	left     bool
-	// since is when the connection began to wait for its client; zero while it does not.
-	since time.Time
-	// sending tells that it waits for the client to accept bytes, not to send a request.
-	sending bool
+	// givesWay is from when on a newcomer may have the place, in nanoseconds since 1970.
+	givesWay atomic.Int64
 }
 
 func limit(listener net.Listener, options Options) *limitedListener {
@@ -60,16 +66,23 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		newcomer := &place{listener: l, conn: conn, client: address(conn)}
-		entered, err := l.enter(newcomer)
-		if err != nil {
-			_ = conn.Close() // Nobody has seen it yet.
-			return nil, err
+		tcp, ok := conn.(*net.TCPConn)
+		if !ok {
+			return nil, errors.Join(errNotTCP, conn.Close())
 		}
-		if entered {
-			return newcomer.wrap(), nil
+		newcomer := &place{TCPConn: tcp, listener: l, client: address(tcp)}
+		is := l.enter(newcomer)
+		for is == full && l.waitForRoom() {
+			is = l.enter(newcomer)
 		}
-		_ = conn.Close() // The client sees the end of it either way.
+		switch is {
+		case entered:
+			return newcomer, nil
+		case refused:
+			_ = tcp.Close() // The client sees the end of it either way.
+		case full:
+			return nil, errors.Join(net.ErrClosed, tcp.Close())
+		}
 	}
 }
 
@@ -79,108 +92,68 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// enter gives the newcomer a place, when there is one. It is false for an address that has its share.
-func (l *limitedListener) enter(newcomer *place) (bool, error) {
-	for {
-		is, slowest, again := l.tryEnter(newcomer)
-		if is != full {
-			return is == entered, nil
-		}
-		if slowest != nil {
-			slowest.leave()
-			_ = slowest.conn.Close() // It makes room, however it takes it.
-			continue
-		}
-		timer := time.NewTimer(again)
-		select {
-		case <-l.freed:
-		case <-timer.C:
-		case <-l.closed:
-			timer.Stop()
-			return false, net.ErrClosed
-		}
-		timer.Stop()
-	}
-}
-
 type entry int
 
 const (
 	entered entry = iota
-	refused
-	full
+	refused       // The address has its share.
+	full          // Nobody gives way.
 )
 
-// tryEnter also tells who is to make room when all places are taken, or when to ask again if that is nobody.
-func (l *limitedListener) tryEnter(newcomer *place) (is entry, slowest *place, again time.Duration) {
+// enter gives the newcomer a place, which may be that of another connection.
+func (l *limitedListener) enter(newcomer *place) entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.perIP > 0 && l.share[newcomer.client] >= l.perIP {
-		return refused, nil, 0
+	if l.share[newcomer.client] >= l.perIP {
+		return refused
 	}
-	now := l.now()
-	if l.total <= 0 || len(l.open) < l.total {
-		newcomer.since = now
-		l.open[newcomer] = struct{}{}
-		l.share[newcomer.client]++
-		return entered, nil, 0
+	now := l.now().UnixNano()
+	if len(l.open) >= l.total {
+		slowest := l.slowest(now)
+		if slowest == nil {
+			return full
+		}
+		l.drop(slowest)
+		_ = slowest.TCPConn.Close() // It makes room, however it takes it.
 	}
-	for other := range l.open {
-		waits := !other.since.IsZero() && (!other.sending || now.Sub(other.since) > stalledAfter)
-		if waits && (slowest == nil || other.since.Before(slowest.since)) {
-			slowest = other
+	newcomer.givesWay.Store(now)
+	l.open[newcomer] = struct{}{}
+	l.share[newcomer.client]++
+	return entered
+}
+
+// slowest is the connection that has waited longest for its client, of those that give way.
+func (l *limitedListener) slowest(now int64) (slowest *place) {
+	least := now + 1
+	for p := range l.open {
+		if since := p.givesWay.Load(); since < least {
+			slowest, least = p, since
 		}
 	}
-	return full, slowest, stalledAfter / 10
+	return slowest
 }
 
-// watch is an http.Server's ConnState.
-func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
-	p, ok := conn.(interface {
-		waits(since time.Time, sending bool)
-	})
-	if !ok {
+// drop takes the place away, once. The lock is held.
+func (l *limitedListener) drop(p *place) {
+	if _, is := l.open[p]; !is {
 		return
 	}
-	switch state {
-	case http.StateIdle:
-		p.waits(l.now(), false)
-	case http.StateActive:
-		p.waits(time.Time{}, false)
-	case http.StateNew, http.StateHijacked, http.StateClosed:
-		// A new connection waits from the start; one that ends says so itself.
-	}
-}
-
-func (p *place) waits(since time.Time, sending bool) {
-	p.listener.mu.Lock()
-	defer p.listener.mu.Unlock()
-	p.since, p.sending = since, sending
-	if !since.IsZero() && !sending {
-		p.listener.signal()
-	}
-}
-
-// send notes how long the client takes to accept what write sends.
-func (p *place) send(write func()) {
-	p.waits(p.listener.now(), true)
-	write()
-	p.waits(time.Time{}, false)
-}
-
-func (p *place) leave() {
-	l := p.listener
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.left {
-		return
-	}
-	p.left = true
 	delete(l.open, p)
 	if l.share[p.client]--; l.share[p.client] == 0 {
 		delete(l.share, p.client)
 	}
 	l.signal()
+}
+
+// waitForRoom is false once the listener is closed.
+func (l *limitedListener) waitForRoom() bool {
+	select {
+	case <-l.freed:
+	case <-time.After(stalledAfter / 10): // Nobody tells that a client has stalled.
+	case <-l.closed:
+		return false
+	}
+	return true
 }
 
 // signal lets a newcomer look again.
@@ -191,11 +164,44 @@ func (l *limitedListener) signal() {
 	}
 }
 
-// address is the zero address for clients that have none, such as those of a Unix socket.
-func address(conn net.Conn) netip.Addr {
-	client, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
+// watch is an http.Server's ConnState.
+func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
+	p, ok := conn.(*place)
+	if !ok {
+		return
 	}
-	return client.Addr().Unmap().WithZone("")
+	switch state {
+	case http.StateIdle:
+		p.givesWay.Store(l.now().UnixNano())
+		l.signal()
+	case http.StateActive:
+		p.givesWay.Store(never)
+	case http.StateNew, http.StateHijacked, http.StateClosed:
+		// A new connection waits from the start; one that ends says so itself.
+	}
+}
+
+// SetWriteDeadline is called ahead of each chunk, for which the client is waited for. At the end there is none.
+func (p *place) SetWriteDeadline(t time.Time) error {
+	if !t.IsZero() {
+		p.givesWay.Store(p.listener.now().Add(stalledAfter).UnixNano())
+	}
+	return p.TCPConn.SetWriteDeadline(t)
+}
+
+func (p *place) Close() error {
+	defer func() {
+		p.listener.mu.Lock()
+		defer p.listener.mu.Unlock()
+		p.listener.drop(p)
+	}()
+	return p.TCPConn.Close()
+}
+
+func address(conn *net.TCPConn) netip.Addr {
+	client, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{} // It has been closed.
+	}
+	return client.AddrPort().Addr().Unmap().WithZone("")
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,32 +11,50 @@ import (
 func TestWhoMakesRoom(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	ago := func(by time.Duration) time.Time { return start.Add(-by) }
+	// Each of these is what a connection did last, and how long ago.
+	idle := func(l *limitedListener, p *place) { l.watch(p, http.StateIdle) }
+	busy := func(l *limitedListener, p *place) { l.watch(p, http.StateActive) }
+	sending := func(_ *limitedListener, p *place) { _ = p.SetWriteDeadline(start) }
+	type did struct {
+		what func(*limitedListener, *place)
+		ago  time.Duration
+	}
 	for name, tc := range map[string]struct {
 		reason string
-		open   []*place
+		open   []did
 		want   int // -1 is nobody
 	}{
-		"LongestIdle": {"Of those that wait for a request the longest goes.", []*place{{since: ago(1)}, {since: ago(3)}, {since: ago(2)}}, 1},
-		"Busy":        {"Who waits for us stays.", []*place{{}, {since: ago(1)}, {}}, 1},
-		"AllBusy":     {"Nobody goes when all wait for us.", []*place{{}, {}, {}}, -1},
-		"Sending":     {"Who has just been sent bytes stays.", []*place{{since: ago(stalledAfter), sending: true}, {}, {}}, -1},
-		"Stalled":     {"Who does not accept bytes goes.", []*place{{}, {since: ago(stalledAfter + 1), sending: true}, {}}, 1},
-		"Either":      {"The longest wait counts, whatever it is for.", []*place{{since: ago(time.Minute)}, {since: ago(time.Hour), sending: true}, {}}, 1},
+		"LongestIdle": {"Of those that wait for a request the longest goes.", []did{{idle, 1}, {idle, 3}, {idle, 2}}, 1},
+		"Busy":        {"Who waits for us stays.", []did{{busy, time.Hour}, {idle, 1}, {busy, time.Hour}}, 1},
+		"AllBusy":     {"Nobody goes when all wait for us.", []did{{busy, time.Hour}, {busy, time.Hour}, {busy, 1}}, -1},
+		"Sending":     {"Who has just been sent bytes stays.", []did{{sending, stalledAfter - 1}, {busy, 1}, {busy, 1}}, -1},
+		"Stalled":     {"Who does not accept bytes goes.", []did{{busy, 1}, {sending, stalledAfter}, {busy, 1}}, 1},
+		"Either":      {"The longest wait counts, whatever it is for.", []did{{idle, time.Minute}, {sending, time.Hour}, {busy, 1}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Log(tc.reason)
-			l := limit(nil, Options{MaxConns: len(tc.open), MaxConnsPerIP: 1, Now: func() time.Time { return start }})
-			for _, p := range tc.open {
-				l.open[p] = struct{}{}
+			var now time.Time
+			l := limit(nil, Options{MaxConns: len(tc.open), MaxConnsPerIP: len(tc.open), Now: func() time.Time { return now }})
+			var open []*place
+			for i, last := range tc.open {
+				p := &place{TCPConn: &net.TCPConn{}, listener: l, client: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
+				now = start.Add(-last.ago)
+				if is := l.enter(p); is != entered {
+					t.Fatalf("It did not enter: %d", is)
+				}
+				last.what(l, p)
+				open = append(open, p)
 			}
-			is, slowest, _ := l.tryEnter(&place{listener: l})
-			if is != full {
-				t.Errorf("It found a place: %d", is)
+			now = start
+			is := l.enter(&place{listener: l})
+			if (is == entered) != (tc.want >= 0) {
+				t.Errorf("It got a place: %d", is)
 			}
-			if tc.want < 0 && slowest != nil || tc.want >= 0 && slowest != tc.open[tc.want] {
-				t.Errorf("want the connection %d to make room, got %+v", tc.want, slowest)
+			for i, p := range open {
+				if _, stays := l.open[p]; stays == (i == tc.want) {
+					t.Errorf("Connection %d stays: %t, want %d to make room", i, stays, tc.want)
+				}
 			}
 		})
 	}
@@ -47,21 +66,17 @@ func TestPlacesAreGivenBackOnce(t *testing.T) {
 	client := netip.MustParseAddr("192.0.2.1")
 	var places []*place
 	for range 2 {
-		conn, other := net.Pipe()
-		t.Cleanup(func() { _ = other.Close() })
-		p := &place{listener: l, conn: conn, client: client}
-		if is, _, _ := l.tryEnter(p); is != entered {
+		p := &place{TCPConn: &net.TCPConn{}, listener: l, client: client}
+		if is := l.enter(p); is != entered {
 			t.Fatalf("It did not enter: %d", is)
 		}
 		places = append(places, p)
 	}
-	if is, _, _ := l.tryEnter(&place{listener: l, client: client}); is != refused {
+	if is := l.enter(&place{listener: l, client: client}); is != refused {
 		t.Errorf("The third of an address that may have two: %d", is)
 	}
 	for range 2 {
-		if err := places[0].wrap().Close(); err != nil {
-			t.Fatal(err)
-		}
+		_ = places[0].Close() // It is open as far as the places are concerned, and no more.
 	}
 	if len(l.open) != 1 || l.share[client] != 1 {
 		t.Errorf("Left open: %d, %d of the address", len(l.open), l.share[client])

@@ -81,8 +81,6 @@ func asTCP(t *testing.T, conn net.Conn) *net.TCPConn {
 	return tcp
 }
 
-var errNotTCP = errors.New("not a TCP connection")
-
 // smallBuffers makes the server's send buffers small.
 type smallBuffers struct{ net.Listener }
 
@@ -93,7 +91,7 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
-		return nil, errNotTCP
+		return nil, fmt.Errorf("a %T is no TCP connection", conn)
 	}
 	return tcp, tcp.SetWriteBuffer(16 << 10)
 }
@@ -358,7 +356,7 @@ func (l sendfileListener) Accept() (net.Conn, error) {
 	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
-		return nil, errNotTCP
+		return nil, fmt.Errorf("a %T is no TCP connection", conn)
 	}
 	return sendfileConn{TCPConn: tcp, sources: l.sources}, nil
 }
