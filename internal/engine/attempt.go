@@ -222,7 +222,9 @@ func (r *round) finish(ctx context.Context) (bool, error) {
 	if first {
 		reason, verb = modulesv1.InstallSucceededReason, "installed"
 	}
-	r.out.note(reason, "%s %s, %s", verb, title(*r.record.Data.Current), objects(len(r.record.Data.Members)))
+	installed := r.record.Data.Current
+	r.out.note(reason, "%s %s, %s", verb, strings.TrimSpace(cmp.Or(installed.Module, installed.Template)+" "+cmp.Or(installed.Version, installed.Revision)),
+		objects(len(r.record.Data.Members)))
 	r.watch(r.record.Data.Members) //nolint:contextcheck // Watches outlive the round that asks for them.
 	return false, nil
 }
@@ -258,9 +260,4 @@ func remember(data *modulesv1.InventoryData, release modulesv1.Release, outcome 
 		Outcome: outcome, At: metav1.NewTime(now), Message: message,
 	}
 	data.History = append([]modulesv1.HistoryEntry{entry}, data.History[:min(len(data.History), modulesv1.MaxHistory-1)]...)
-}
-
-// title names a release to people.
-func title(release modulesv1.Release) string {
-	return strings.TrimSpace(cmp.Or(release.Module, release.Template) + " " + cmp.Or(release.Version, release.Revision))
 }

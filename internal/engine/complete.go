@@ -3,7 +3,6 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -43,8 +42,7 @@ func (r *rendering) complete(objects []*unstructured.Unstructured) (*render, err
 	for _, o := range made.objects {
 		applied = append(applied, o.Unstructured)
 	}
-	sum := r.salted(build.RenderDigest(applied))
-	made.digest = "sha256:" + hex.EncodeToString(sum[:])
+	made.digest = fmt.Sprintf("sha256:%x", r.salted(build.RenderDigest(applied)))
 	return made, nil
 }
 

@@ -27,11 +27,7 @@ func (r *round) lacksDefaultConfig() bool {
 	return r.wantsDefaultConfig() && intended != nil && intended.UID == "" && !intended.Found
 }
 
-// owesDefaultConfig says that the release has a default configuration that nobody has intended to create so far.
-func (r *round) owesDefaultConfig() bool {
-	return r.wantsDefaultConfig() && r.record.Data.DefaultConfigCreated == nil
-}
-
+// wantsDefaultConfig says that the release has a default configuration.
 func (r *round) wantsDefaultConfig() bool {
 	return r.aim != nil && r.aim.target.DefaultConfig != nil && r.in.Spec.CreatesDefaultConfig()
 }

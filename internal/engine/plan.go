@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -47,8 +47,7 @@ func (e *Engine) Plan(ctx context.Context, in Installation) (modulesv1.Plan, err
 	if err != nil {
 		return modulesv1.Plan{}, failure.At(StageBuild, err)
 	}
-	sum := sha256.Sum256(raw)
-	result.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	result.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
 	return result, nil
 }
 

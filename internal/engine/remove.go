@@ -102,19 +102,28 @@ func (r *removal) once(ctx context.Context, m *modulesv1.Member) (removed, error
 	return done, err
 }
 
-// look finds out what becomes of an object, if it has not gone with its kind.
+// look finds out what becomes of an object, if it has not gone with its kind, whose CRD is deleted then. What is in one
+// that is on its way out makes no difference.
 func (r *removal) look(ctx context.Context, ref cluster.Ref, factsOf func(live metav1.Object) facts) (done removed, err error) {
 	done.ref, done.live, err = find(ctx, r.client, ref)
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return removed{fate: goes, over: true}, nil
 	case errors.Is(err, cluster.ErrNoKind):
-		if gone := kindIsGone(ctx, r.client, ref.GVK.GroupKind(), err); gone == nil || !r.orphan {
-			err = gone
+		found, unknown := r.client.Instances(ctx, ref.GVK.GroupKind(), "", nil)
+		if found.Count == 0 && (unknown == nil || !r.orphan) {
+			err = unknown
 		}
 		return removed{fate: goes, over: err == nil}, err
-	case err == nil:
-		done.fate, done.why, err = r.judge(ctx, factsOf(done.live), done.ref, done.live)
+	case err != nil:
+		return done, err
+	}
+	known := factsOf(done.live)
+	if done.fate, done.why = known.fate(); done.fate != goes || done.live.DeletionTimestamp != nil {
+		return done, nil
+	}
+	if known.holds, err = r.contents(ctx, done.ref); err == nil {
+		done.fate, done.why = known.fate()
 	}
 	return done, err
 }
@@ -151,18 +160,6 @@ func (r *removal) known(m *modulesv1.Member, live metav1.Object) facts {
 	known := r.facts(m, live)
 	known.orphan, known.claimed = r.orphan, r.heirs[live.GetUID()] != nil && live.GetDeletionTimestamp() == nil
 	return known
-}
-
-// judge finds out what becomes of an object that was looked at. What is in one that is on its way out makes no difference.
-func (r *removal) judge(ctx context.Context, known facts, ref cluster.Ref, live *metav1.PartialObjectMetadata) (fate, string, error) {
-	if what, _ := known.fate(); what == goes && live.DeletionTimestamp == nil {
-		var err error
-		if known.holds, err = r.contents(ctx, ref); err != nil {
-			return held, "", err
-		}
-	}
-	what, why := known.fate()
-	return what, why, nil
 }
 
 // contents is what would go with an object, in words. It is asked when what goes before it is gone, so that whatever is
@@ -240,12 +237,4 @@ func find(ctx context.Context, client *cluster.Client, ref cluster.Ref) (cluster
 		err = client.Misplaced(ctx, ref)
 	}
 	return ref, live, err
-}
-
-// kindIsGone is nil if a kind that is not served has no objects for certain: its CRD is deleted. Else the answer stands.
-func kindIsGone(ctx context.Context, client *cluster.Client, kind schema.GroupKind, answer error) error {
-	if found, err := client.Instances(ctx, kind, "", nil); err != nil || found.Count == 0 {
-		return err
-	}
-	return answer
 }

@@ -44,12 +44,8 @@ func (r *round) removeStage(ctx context.Context, stage failure.Stage, reason str
 		return !removal.orphan && cluster.Stage(kindOf(&m)) != last
 	})
 	slices.SortFunc(members, func(a, b modulesv1.Member) int { return cmp.Compare(a.Name, b.Name) })
-	return r.settle(ctx, stage, reason, removal.removeAll(ctx, members))
-}
-
-// removeAll removes the members, in parallel.
-func (r *removal) removeAll(ctx context.Context, members []modulesv1.Member) []answer[modulesv1.Member, removed] {
-	return each(ctx, r.over, members, func(m modulesv1.Member) (removed, error) { return r.remove(ctx, m) })
+	all := each(ctx, r.over, members, func(m modulesv1.Member) (removed, error) { return removal.remove(ctx, m) })
+	return r.settle(ctx, stage, reason, all)
 }
 
 // settle forgets the members that are gone or let go of, and tells what became of all.

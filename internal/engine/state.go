@@ -59,7 +59,7 @@ func (r *round) chooseKeeping(ctx context.Context) action {
 	switch {
 	case attempt == nil && mine && !r.did["relabel"]:
 		return action{"relabel", r.relabel}
-	case attempt == nil && mine && r.held == nil && r.out.Healthy && (r.prunable() || r.owesDefaultConfig()):
+	case attempt == nil && mine && r.held == nil && r.out.Healthy && (r.prunable() || r.wantsDefaultConfig() && r.record.Data.DefaultConfigCreated == nil):
 		// The spec or the template has changed its mind about what goes, or about the default configuration.
 		return action{"claim", r.claim}
 	case attempt == nil || !mine || !r.out.Healthy:
