@@ -143,22 +143,24 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	}
 	current := outcome.Record.Current
 	was := *k.fields(before).artifact
+	var events []event.Event
+	if outcome.SkippedLinks != "" {
+		events = append(events, event.Happened(about, sourcev1.LinksSkippedReason, outcome.SkippedLinks, current.Revision))
+	}
 	switch {
 	case k.fields(before).Unreadable && !outcome.Changed:
 		// Nobody can tell what status said before; what is stored is as it was.
-		return nil
 	case was == nil || digest.Digest(was.Digest) != current.Digest:
-		return []event.Event{event.NewArtifact(about, artifactOf(current), k.told(after, current, outcome.Record.Title))}
+		events = append(events, event.NewArtifact(about, artifactOf(current), k.told(after, current, outcome.Record.Title)))
 	case k.table.HasFailed(before):
 		// As in Flux, a recovery that fetches nothing is told by the revision.
 		title := ""
 		if outcome.Changed {
 			title = outcome.Record.Title
 		}
-		return []event.Event{event.Recovered(about, artifactOf(current), k.told(after, current, title))}
-	default:
-		return nil
+		events = append(events, event.Recovered(about, artifactOf(current), k.told(after, current, title)))
 	}
+	return events
 }
 
 // artifactOf is an artifact as events tell of it.

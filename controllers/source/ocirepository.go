@@ -26,7 +26,7 @@ const OCIRepositoryDir = "ocirepository"
 
 // ociTable says how an OCIRepository reports what happened.
 func ociTable() status.Table {
-	table := newTable(sourcev1.ReadOperationFailedReason, sourcev1.OCIPullFailedReason)
+	table := newTable(sourcev1.OCIPullFailedReason, sourcev1.OCILayerOperationFailedReason)
 	table.Stages[source.StageVerify] = status.Failure{
 		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
 	}

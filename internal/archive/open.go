@@ -38,15 +38,15 @@ func Open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree,
 // OpenLayer is like Open, for a layer of an image or artifact that others made: a tar archive as it is or packed with
 // gzip or zstandard, which its first bytes tell. Several members or frames in a row are one archive, and a folder may
 // have several entries. Whiteouts and the indexes of layers that are made for lazy pulling are files like others; links
-// are refused, as is all else that Open refuses, and a zstandard window of more than 16 MiB is ErrLimit.
+// are left out and counted. All else that Open refuses is refused, and a zstandard window of more than 16 MiB is ErrLimit.
 func OpenLayer(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
-	return dialect{expand: expandAny, repeats: true}.open(ctx, src, dir, limits)
+	return dialect{expand: expandAny, foreign: true}.open(ctx, src, dir, limits)
 }
 
 // dialect says what is an archive.
 type dialect struct {
 	expand  func(*bufio.Reader) (io.Reader, error) // takes the compression off
-	repeats bool                                   // a folder may have several entries
+	foreign bool                                   // a folder may have several entries, and links are left out
 }
 
 func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
@@ -74,7 +74,7 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 	for n, f := range r.folders {
 		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
 	}
-	return &Tree{Tree: &tree.Tree{Root: r.root}, spool: r.bodies}, nil
+	return &Tree{Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies}, nil
 }
 
 // newSpool makes a file that has no name any more, so that a crash leaves nothing behind either.
@@ -101,6 +101,9 @@ type reader struct {
 	stream  *boundedReader
 	files   int
 	bytes   int64
+	// links are those that were left out.
+	links     int
+	firstLink string
 }
 
 // folder is what is collected about a folder.

@@ -141,6 +141,35 @@ func lineage(name, body string) map[string]string {
 	return all
 }
 
+// TestLinksOfALayerAreLeftOut: they lead nowhere, whatever they are named and wherever they lead; what stands under their
+// names later is what it is without them.
+func TestLinksOfALayerAreLeftOut(t *testing.T) {
+	t.Parallel()
+	link := func(typeflag byte, name, to string) item {
+		return item{Header: tar.Header{Name: name, Typeflag: typeflag, Linkname: to}}
+	}
+	layer := craft(t, file("a"), link(tar.TypeSymlink, "out", "/etc"), file("out/passwd"), link(tar.TypeLink, "hard", "a"),
+		link(tar.TypeSymlink, "a", "out"), link(tar.TypeLink, "none/of/these", "/etc/passwd"), link(tar.TypeSymlink, "b", ".."), file("b"))
+	tree, err := archive.OpenLayer(t.Context(), bytes.NewReader(layer), t.TempDir(), archive.Limits{})
+	check(t, err)
+	defer func() { check(t, tree.Close()) }()
+	if diff := cmp.Diff(map[string]string{"a": "a", "out": "folder", "out/passwd": "out/passwd", "b": "b"}, bodies(t, tree)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if tree.Links != 5 || tree.FirstLink != "out" {
+		t.Errorf("%d links are left out, the first is %q", tree.Links, tree.FirstLink)
+	}
+	many := make([]item, 5000)
+	for i := range many {
+		many[i] = link(tar.TypeSymlink, fmt.Sprint(i), "a")
+	}
+	empty, err := archive.OpenLayer(t.Context(), bytes.NewReader(craft(t, many...)), t.TempDir(), archive.Limits{MaxFiles: 5000})
+	check(t, err)
+	check(t, empty.Close())
+	refuse(t, archive.OpenLayer, "Links count as files do.", craft(t, many...), archive.Limits{MaxFiles: 4999}, archive.ErrLimit)
+	refuse(t, archive.OpenLayer, "A link has a name like others.", craft(t, link(tar.TypeSymlink, "../x", "a")), archive.Limits{}, archive.ErrUnsafe)
+}
+
 func TestOpenLayerTakesArchivesOfTar(t *testing.T) {
 	t.Parallel()
 	tree := fstest.MapFS{}

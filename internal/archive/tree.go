@@ -11,6 +11,10 @@ import (
 type Tree struct {
 	*tree.Tree
 
+	// Links is how many links the archive has that the tree has not, FirstLink the name of the first.
+	Links     int
+	FirstLink string
+
 	spool spool
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func (r *reader) entry(header *tar.Header, body io.Reader) error {
-	if err := checkHeader(header); err != nil {
+	if err := r.checkHeader(header); err != nil {
 		return err
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
@@ -21,8 +21,11 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if header.Typeflag == tar.TypeDir {
+	switch header.Typeflag {
+	case tar.TypeDir:
 		return r.folder(name)
+	case tar.TypeLink, tar.TypeSymlink:
+		return r.leaveOut(name)
 	}
 	if header.Size > r.limits.MaxBytes-r.bytes {
 		return fmt.Errorf("%w: the files hold more than %d bytes", ErrLimit, r.limits.MaxBytes)
@@ -36,7 +39,7 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 }
 
 // checkHeader refuses what has no place in a tree of plain files, and what readers of tar disagree about.
-func checkHeader(header *tar.Header) error {
+func (d dialect) checkHeader(header *tar.Header) error {
 	switch header.Typeflag {
 	case tar.TypeReg, tar.TypeDir:
 	case tar.TypeXGlobalHeader:
@@ -46,7 +49,9 @@ func checkHeader(header *tar.Header) error {
 			}
 		}
 	case tar.TypeLink, tar.TypeSymlink:
-		return fmt.Errorf("%w: it is a link", ErrUnsafe)
+		if !d.foreign {
+			return fmt.Errorf("%w: it is a link", ErrUnsafe)
+		}
 	default:
 		return fmt.Errorf("%w: type %q is neither file nor folder", ErrUnsafe, header.Typeflag)
 	}
@@ -96,7 +101,7 @@ func (r *reader) folder(name string) error {
 		return err
 	}
 	f := r.inside(n)
-	if f.declared && !r.repeats {
+	if f.declared && !r.foreign {
 		return errTaken()
 	}
 	f.declared = true
@@ -147,10 +152,23 @@ func (r *reader) inside(n *tree.Node) *folder {
 }
 
 func (r *reader) add(above, n *tree.Node) error {
+	r.inside(above).byName[n.Name] = n
+	return r.count()
+}
+
+// leaveOut forgets a link: its name stays free.
+func (r *reader) leaveOut(link string) error {
+	if r.links++; r.links == 1 {
+		r.firstLink = strings.Clone(link)
+	}
+	return r.count()
+}
+
+// count allows an entry its place in the stream.
+func (r *reader) count() error {
 	if r.files++; r.files > r.limits.MaxFiles {
 		return fmt.Errorf("%w: more than %d files and folders", ErrLimit, r.limits.MaxFiles)
 	}
-	r.inside(above).byName[n.Name] = n
 	r.stream.left += slackEntry
 	return nil
 }

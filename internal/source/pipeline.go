@@ -75,13 +75,13 @@ func (p *Pipeline) Run(
 		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
 	}
 	defer slot.Release()
-	stored, err := p.make(ctx, subject, session, outcome, signer, left)
+	made, err := p.make(ctx, subject, session, outcome, signer, left)
 	if err != nil {
 		return outcome, err
 	}
-	p.Observer.Stored(subject.Object, stored.Current.Size)
+	p.Observer.Stored(subject.Object, made.Record.Current.Size)
 	p.Observer.Run(subject.Object.Kind, true)
-	return Outcome{Changed: true, Known: true, Record: stored, Selected: selected}, nil
+	return made, nil
 }
 
 // resolve opens the session and finds what the spec selects.
@@ -118,13 +118,13 @@ func (p *Pipeline) verify(
 // make fetches the selected content and makes it the object's artifact. Left is what remains of the timeout.
 func (p *Pipeline) make(
 	ctx context.Context, subject Subject, session Session, before Outcome, signer string, left time.Duration,
-) (storage.Record, error) {
+) (Outcome, error) {
 	upstream, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	// What is stored is taken hold of first: a session is told of it only if it is really there.
-	kept, have, err := p.keep(ctx, subject, before.Record)
+	staged, have, err := p.keep(ctx, subject, before.Record)
 	if err != nil {
-		return storage.Record{}, failure.At(StageStore, err)
+		return Outcome{}, failure.At(StageStore, err)
 	}
 	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected, have) })
 	if content.Close != nil {
@@ -132,27 +132,30 @@ func (p *Pipeline) make(
 	}
 	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
 	if have != "" && !reused {
-		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), kept)))
+		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), staged)))
+	}
+	if err == nil && !reused {
+		staged, err = p.archive(ctx, subject, content)
 	}
 	if err != nil {
-		return storage.Record{}, bounded(upstream, subject, err)
+		return Outcome{}, bounded(upstream, subject, err)
 	}
-	if reused {
-		stored, err := p.publish(ctx, subject, before, content, signer, kept)
-		return stored, failure.At(StageStore, err)
-	}
-	// A tree is local by now, and may take longer than upstream was given; but a slot is not held for ever.
-	archiving, stop := context.WithTimeout(ctx, max(subject.Timeout, archiveTimeout))
+	stored, err := p.publish(ctx, subject, before, content, signer, staged)
+	made := Outcome{Changed: true, Known: true, Record: stored, Selected: before.Selected, SkippedLinks: content.SkippedLinks}
+	return made, failure.At(StageStore, err)
+}
+
+// archive stages the content. A tree is local by now, and may take longer than upstream was given; but a slot is not held
+// for ever.
+func (p *Pipeline) archive(ctx context.Context, subject Subject, content Content) (storage.Staged, error) {
+	limit := max(subject.Timeout, archiveTimeout)
+	archiving, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(archiving, content) })
 	if err != nil && errors.Is(archiving.Err(), context.DeadlineExceeded) {
-		return storage.Record{}, fmt.Errorf("%w: archiving took longer than %s", err, max(subject.Timeout, archiveTimeout))
+		err = fmt.Errorf("%w: archiving took longer than %s", err, limit)
 	}
-	if err != nil {
-		return storage.Record{}, bounded(upstream, subject, err)
-	}
-	stored, err := p.publish(ctx, subject, before, content, signer, staged)
-	return stored, failure.At(StageStore, err)
+	return staged, err
 }
 
 // keep stages the stored artifact again, if its content has a key by which a session can know it.

@@ -88,6 +88,8 @@ type Content struct {
 	Key string
 	// Title is the content's own name for itself, e.g. the commit's subject. Events show it.
 	Title string
+	// SkippedLinks says which links upstream are not in Tree; empty when none is missing. An event shows it.
+	SkippedLinks string
 	// Metadata goes into the artifact's metadata.
 	Metadata map[string]string
 	// Close lets go of the content; may be nil.
@@ -148,4 +150,6 @@ type Outcome struct {
 	Record storage.Record
 	// Selected is what the spec selects; the zero Selection when that could not be found out.
 	Selected Selection
+	// SkippedLinks is that of the Content, where one was fetched.
+	SkippedLinks string
 }

@@ -144,14 +144,14 @@ func TestOCIRefusedLoginsAreToldWithoutTheirSecretsAndHeal(t *testing.T) {
 		after   func(s ociScene, name string, r *registry.Fixture)
 		changes []ociChange
 	}{
-		"basic": {"A wrong password is refused.", registry.Options{Auth: registry.Basic, Users: users}, badLogin, loginFailed("401 Unauthorized"), goodLogin, []ociChange{ociSecret("basic")}},
-		"token": {"The token server refuses a wrong password.", registry.Options{Auth: registry.TokenAuth, Users: users}, badLogin, loginFailed("401 Unauthorized"), goodLogin, []ociChange{ociSecret("token")}},
-		"nobody": {"The registry wants to know who asks.", registry.Options{Auth: registry.Basic, Users: users}, nothing, loginFailed("registry asks for a user name and a password"), func(s ociScene, name string, r *registry.Fixture) {
+		"basic": {"A wrong password is refused.", registry.Options{Auth: registry.Basic, Users: users}, badLogin, pullFailed("401 Unauthorized"), goodLogin, []ociChange{ociSecret("basic")}},
+		"token": {"The token server refuses a wrong password.", registry.Options{Auth: registry.TokenAuth, Users: users}, badLogin, pullFailed("401 Unauthorized"), goodLogin, []ociChange{ociSecret("token")}},
+		"nobody": {"The registry wants to know who asks.", registry.Options{Auth: registry.Basic, Users: users}, nothing, pullFailed("registry asks for a user name and a password"), func(s ociScene, name string, r *registry.Fixture) {
 			s.dockerConfig(name, r.DockerConfig("ada"))
 			s.change(name, ociSecret(name))
 		}, nil},
 		"missing": {"A Secret that is missing is named.", registry.Options{Auth: registry.Basic, Users: users}, nothing, loginFailed("secret '" + s.namespace + "/missing' not found"), func(s ociScene, name string, r *registry.Fixture) { s.dockerConfig(name, r.DockerConfig("ada")) }, []ociChange{ociSecret("missing")}},
-		"unproven": {"A certificate that nobody vouches for is no proof.", registry.Options{CA: ca}, nothing, lookupFailed("certificate signed by unknown authority"), func(s ociScene, name string, _ *registry.Fixture) {
+		"unproven": {"A certificate that nobody vouches for is no proof.", registry.Options{CA: ca}, nothing, pullFailed("certificate signed by unknown authority"), func(s ociScene, name string, _ *registry.Fixture) {
 			s.secret(name, map[string]string{"ca.crt": string(ca.PEM())})
 			s.change(name, ociCert(name))
 		}, []ociChange{ociSecure}},
@@ -161,13 +161,13 @@ func TestOCIRefusedLoginsAreToldWithoutTheirSecretsAndHeal(t *testing.T) {
 			func(s ociScene, name string, _ *registry.Fixture) {
 				s.secret(name, map[string]string{"ca.crt": string(ca.PEM())})
 			},
-			lookupFailed("certificate required"),
+			pullFailed("certificate required"),
 			func(s ociScene, name string, _ *registry.Fixture) {
 				s.secret(name, map[string]string{"ca.crt": string(ca.PEM()), "tls.crt": string(identity.CertPEM), "tls.key": string(identity.KeyPEM)})
 			},
 			[]ociChange{ociSecure, ociCert("certificate")},
 		},
-		"plain": {"Without leave nothing is said in plain text.", registry.Options{}, nothing, lookupFailed("http"), func(s ociScene, name string, _ *registry.Fixture) { s.edit(name, allowInsecure) }, []ociChange{ociSecure}},
+		"plain": {"Without leave nothing is said in plain text.", registry.Options{}, nothing, pullFailed("http"), func(s ociScene, name string, _ *registry.Fixture) { s.edit(name, allowInsecure) }, []ociChange{ociSecure}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestOCIAProxyIsUsedAndLoggedInTo(t *testing.T) {
 			}
 			s.secret(name+"-proxy", map[string]string{"address": proxy.URL, "username": "out", "password": "canary-bad-proxy-password"})
 			s.create(name, "oci://"+host+"/team/app", changes...)
-			s.failing(name, lookupFailed("roxy"))
+			s.failing(name, pullFailed("roxy"))
 			if n := r.Count(); n != 0 {
 				t.Errorf("the registry got %d requests past the proxy", n)
 			}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -31,6 +32,17 @@ func TestOCIHostileLayersAreNotServed(t *testing.T) {
 		"whiteout of another file": {"good.yaml": kept, ".wh.good.yaml": {Mode: upstream.Regular}},
 		"control characters":       {"good.yaml": kept, "a\nb\x1b[2J": {Mode: upstream.Regular, Content: "owned"}},
 	}
+	// Links are left out, which an event tells. Under their names other things may stand.
+	owned := upstream.File{Mode: upstream.Regular, Content: "owned"}
+	linked := map[string]upstream.Files{
+		"symlink out":     {"good.yaml": kept, "link/passwd": owned},
+		"symlink up":      {"good.yaml": kept, "link/owned": owned},
+		"symlink inside":  {"good.yaml": kept},
+		"hardlink out":    {"good.yaml": kept},
+		"hardlink inside": {"good.yaml": kept},
+		"pax link":        {"good.yaml": kept},
+	}
+	maps.Copy(harmless, linked)
 	bomb, err := registry.Bomb(8 << 20)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +81,9 @@ func TestOCIHostileLayersAreNotServed(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.holds(s.ready(name, at(name, manifest)).Status.Artifact, want)
+				if linked[try] != nil {
+					s.told(name, "Normal", sourcev1.LinksSkippedReason, `links left out of the artifact: 1, the first is "link"`)
+				}
 				return
 			}
 			bad := s.failing(name, layerFailed(""))
@@ -95,7 +110,7 @@ func TestOCIWhatExceedsALimitIsNotAskedFor(t *testing.T) {
 		push    func(r *registry.Fixture, repository *registry.Edited)
 	}{
 		"layer": {
-			"A layer says how large it is.", nil, pullFailed("limit exceeded"),
+			"A layer says how large it is.", nil, layerFailed("limit exceeded"),
 			func(_ *registry.Fixture, repository *registry.Edited) {
 				repository.PushORAS("latest", registry.Layer{MediaType: ocispec.MediaTypeImageLayer, Content: []byte(noise(20000, 1))})
 			},
@@ -103,7 +118,7 @@ func TestOCIWhatExceedsALimitIsNotAskedFor(t *testing.T) {
 		"copied-layer": {
 			"It does not matter what becomes of it.",
 			[]ociChange{ociLayer("", "copy")},
-			pullFailed("limit exceeded"),
+			layerFailed("limit exceeded"),
 			func(_ *registry.Fixture, repository *registry.Edited) {
 				repository.PushORAS("latest", registry.Layer{MediaType: ocispec.MediaTypeImageLayer, Content: []byte(noise(20000, 2))})
 			},
@@ -125,7 +140,7 @@ func TestOCIWhatExceedsALimitIsNotAskedFor(t *testing.T) {
 		"tags": {
 			"A list of tags ends.",
 			[]ociChange{ociSemver("*")},
-			lookupFailed("limit exceeded"),
+			listFailed("limit exceeded"),
 			func(_ *registry.Fixture, repository *registry.Edited) {
 				pushed := repository.PushFlux("1.0.0", module(2), nil)
 				for i := range 60 {
@@ -136,7 +151,7 @@ func TestOCIWhatExceedsALimitIsNotAskedFor(t *testing.T) {
 		"tag-pages": {
 			"Also one whose pages name themselves.",
 			[]ociChange{ociSemver("*")},
-			lookupFailed(""),
+			listFailed(""),
 			func(r *registry.Fixture, repository *registry.Edited) {
 				repository.PushFlux("1.0.0", module(2), nil)
 				r.Always(registry.LinkLoop().On(registry.Tags))

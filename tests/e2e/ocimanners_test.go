@@ -31,33 +31,34 @@ func TestOCIFailuresOfTheRegistryAreToldAndHeal(t *testing.T) {
 		fault  registry.Fault
 		want   trouble
 	}{
-		"429":            {"The registry is asked too often.", registry.RetryLater(http.StatusTooManyRequests, time.Hour), lookupFailed("429 Too Many Requests")},
-		"429-by-date":    {"It says until when.", registry.RetryAt(http.StatusTooManyRequests, time.Now().Add(time.Hour)), lookupFailed("429 Too Many Requests")},
-		"429-for-layers": {"Layers alone are too many.", registry.RetryLater(http.StatusTooManyRequests, time.Hour).On(registry.Blob), pullFailed("429 Too Many Requests")},
-		"503":            {"The registry is being worked on.", registry.RetryLater(http.StatusServiceUnavailable, time.Hour), lookupFailed("503 Service Unavailable")},
-		"500":            {"The registry is broken.", registry.Status(http.StatusInternalServerError), lookupFailed("500 Internal Server Error")},
+		"429":            {"The registry is asked too often.", registry.RetryLater(http.StatusTooManyRequests, time.Hour), pullFailed("429 Too Many Requests")},
+		"429-by-date":    {"It says until when.", registry.RetryAt(http.StatusTooManyRequests, time.Now().Add(time.Hour)), pullFailed("429 Too Many Requests")},
+		"429-for-layers": {"Layers alone are too many.", registry.RetryLater(http.StatusTooManyRequests, time.Hour).On(registry.Blob), layerFailed("429 Too Many Requests")},
+		"503":            {"The registry is being worked on.", registry.RetryLater(http.StatusServiceUnavailable, time.Hour), pullFailed("503 Service Unavailable")},
+		"500":            {"The registry is broken.", registry.Status(http.StatusInternalServerError), pullFailed("500 Internal Server Error")},
 		"500-manifest":   {"It cannot read a manifest.", registry.Status(http.StatusInternalServerError).On(registry.ManifestGET), pullFailed("500 Internal Server Error")},
-		"403":            {"The registry refuses whoever asks.", registry.Status(http.StatusForbidden), loginFailed("403 Forbidden")},
-		"404":            {"The repository is gone.", registry.Status(http.StatusNotFound), lookupFailed("not found")},
-		"404-layer":      {"The layer is gone.", registry.Status(http.StatusNotFound).On(registry.Blob), pullFailed("not found")},
-		"cut":            {"A layer that ends early is no layer.", registry.Cut(early).On(registry.Blob), pullFailed("unexpected EOF")},
-		"corrupt":        {"A layer is checked against its digest.", registry.Corrupt(early).On(registry.Blob), pullFailed("does not match its digest")},
-		"corrupt-end":    {"To the last byte.", registry.Corrupt(0).On(registry.Blob), pullFailed("does not match its digest")},
+		"403":            {"The registry refuses whoever asks.", registry.Status(http.StatusForbidden), pullFailed("403 Forbidden")},
+		"404":            {"The repository is gone.", registry.Status(http.StatusNotFound), pullFailed("not found")},
+		"404-layer":      {"The layer is gone.", registry.Status(http.StatusNotFound).On(registry.Blob), layerFailed("not found")},
+		"cut":            {"A layer that ends early is no layer.", registry.Cut(early).On(registry.Blob), layerFailed("unexpected EOF")},
+		"corrupt":        {"A layer is checked against its digest.", registry.Corrupt(early).On(registry.Blob), layerFailed("does not match its digest")},
+		"corrupt-end":    {"To the last byte.", registry.Corrupt(0).On(registry.Blob), layerFailed("does not match its digest")},
+		"corrupt-copy":   {"Also where it is copied.", registry.Corrupt(early).On(registry.Blob), layerFailed("does not match its digest")},
 		"bad-manifest":   {"So is a manifest.", registry.Corrupt(early).On(registry.ManifestGET), pullFailed("does not match its digest")},
 		"wrong-digest":   {"A digest that the registry names has to be there.", registry.WrongDigest().On(registry.ManifestHEAD), pullFailed("not found")},
 		"head-lies":      {"HEAD describes what GET does not have.", registry.HeadSays(other), pullFailed("not found")},
-		"no-digest":      {"A digest that is none.", registry.Header("Docker-Content-Digest", "sha256:latest").On(registry.ManifestHEAD), lookupFailed("digest")},
-		"loop":           {"A redirect to itself ends.", registry.RedirectLoop().On(registry.Blob), pullFailed("redirect")},
-		"loop-of-all":    {"So it does for a tag.", registry.RedirectLoop(), lookupFailed("redirect")},
-		"to-nowhere":     {"A redirect to another scheme is not followed.", registry.Redirect(http.StatusTemporaryRedirect, "file:///etc/passwd").On(registry.Blob), pullFailed("redirect")},
-		"foreign-realm":  {"Nobody else hands out tokens for a registry.", registry.ForeignRealm(strings.Replace(sink.URL(), "127.0.0.1", "localhost", 1)), loginFailed("token server is not trusted")},
-		"html":           {"A log-in page is no registry.", registry.HTML(), lookupFailed("text/html")},
-		"html-layer":     {"Nor is it a layer.", registry.HTML().On(registry.Blob), pullFailed("text/html")},
+		"no-digest":      {"A digest that is none.", registry.Header("Docker-Content-Digest", "sha256:latest").On(registry.ManifestHEAD), pullFailed("digest")},
+		"loop":           {"A redirect to itself ends.", registry.RedirectLoop().On(registry.Blob), layerFailed("redirect")},
+		"loop-of-all":    {"So it does for a tag.", registry.RedirectLoop(), pullFailed("redirect")},
+		"to-nowhere":     {"A redirect to another scheme is not followed.", registry.Redirect(http.StatusTemporaryRedirect, "file:///etc/passwd").On(registry.Blob), layerFailed("redirect")},
+		"foreign-realm":  {"Nobody else hands out tokens for a registry.", registry.ForeignRealm(strings.Replace(sink.URL(), "127.0.0.1", "localhost", 1)), pullFailed("token server is not trusted")},
+		"html":           {"A log-in page is no registry.", registry.HTML(), pullFailed("text/html")},
+		"html-layer":     {"Nor is it a layer.", registry.HTML().On(registry.Blob), layerFailed("text/html")},
 		"garbage":        {"JSON that breaks off is no manifest.", registry.GarbageJSON().On(registry.ManifestGET), pullFailed("digest")},
 		"huge-manifest":  {"A manifest without end meets a limit.", registry.Huge(64 << 20).On(registry.ManifestGET), pullFailed("limit exceeded")},
-		"dropped":        {"A connection closed without an answer.", registry.Drop(), lookupFailed("EOF")},
-		"hang":           {"The spec's timeout bounds a registry that never answers.", registry.Hang(), lookupFailed("spec.timeout of 3s was not enough")},
-		"hang-in-layer":  {"And a layer that stops.", registry.HangAfter(early).On(registry.Blob), pullFailed("spec.timeout of 3s was not enough")},
+		"dropped":        {"A connection closed without an answer.", registry.Drop(), pullFailed("EOF")},
+		"hang":           {"The spec's timeout bounds a registry that never answers.", registry.Hang(), pullFailed("spec.timeout of 3s was not enough")},
+		"hang-in-layer":  {"And a layer that stops.", registry.HangAfter(early).On(registry.Blob), layerFailed("spec.timeout of 3s was not enough")},
 		"hang-manifest":  {"And a manifest that never comes.", registry.Hang().On(registry.ManifestGET), pullFailed("spec.timeout of 3s was not enough")},
 	}
 	for name, c := range cases {
@@ -68,7 +69,11 @@ func TestOCIFailuresOfTheRegistryAreToldAndHeal(t *testing.T) {
 			r := registry.ForTest(t, registry.Options{})
 			repository := r.Repository("team/app")
 			first := repository.PushFlux("latest", module(1), nil)
-			s.create(name, r.URL("team/app"), ociWithin(boundFor(name)))
+			changes := []ociChange{ociWithin(boundFor(name))}
+			if name == "corrupt-copy" {
+				changes = append(changes, ociLayer("", "copy"))
+			}
+			s.create(name, r.URL("team/app"), changes...)
 			good := s.ready(name, at("latest", first))
 
 			r.Always(c.fault)
@@ -111,8 +116,8 @@ func TestOCIARegistryIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 	busy.Always(registry.RetryLater(http.StatusTooManyRequests, time.Hour))
 	brief.FailNext(1, registry.RetryLater(http.StatusServiceUnavailable, time.Second))
 	released := brief.repository.PushFlux("latest", module(2), nil)
-	s.failing("busy", lookupFailed("429 Too Many Requests"))
-	s.told("brief", "Warning", sourcev1.ReadOperationFailedReason, "503 Service Unavailable")
+	s.failing("busy", pullFailed("429 Too Many Requests"))
+	s.told("brief", "Warning", sourcev1.OCIPullFailedReason, "503 Service Unavailable")
 	busy.Reset()
 	clock.Reset()
 	s.ready("brief", at("latest", released))
@@ -241,7 +246,7 @@ func (s ociScene) credentialsStay(auth string, ca *upstream.CA, options registry
 		realm := strings.Replace(foreign.URL(), "127.0.0.1", "localhost", 1)
 		r.Always(registry.ForeignRealm(realm + "/token"))
 		s.create(name, r.URL("team/app"), ociSecure, ociCert("ca"), ociSecret(name))
-		s.failing(name, loginFailed("token server is not trusted"))
+		s.failing(name, pullFailed("token server is not trusted"))
 		if requests := foreign.Requests(); len(requests) > 0 {
 			t.Errorf("the foreign token server was asked: %+v", requests)
 		}

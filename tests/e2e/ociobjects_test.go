@@ -248,12 +248,13 @@ func files(contents map[string]string) upstream.Files { return upstream.Text(con
 // blobs counts the layers that were asked for, of the whole registry.
 func blobs(r *registry.Fixture) int { return r.Count(registry.Blob) }
 
-// puller fails at the registry, in each of the ways that conditions tell apart.
+// What fails at the registry, in each of the ways that conditions tell apart: a tag, a digest or a manifest, a list of
+// tags, and a layer.
 func pullFailed(text string) trouble {
 	return trouble{sourcev1.FetchFailedCondition, sourcev1.OCIPullFailedReason, text}
 }
 
-func lookupFailed(text string) trouble {
+func listFailed(text string) trouble {
 	return trouble{sourcev1.FetchFailedCondition, sourcev1.ReadOperationFailedReason, text}
 }
 

@@ -79,15 +79,15 @@ func TestOCIWhatCannotBeSelectedIsTold(t *testing.T) {
 		ref    sourcev1.OCIRepositoryRef
 		want   trouble
 	}{
-		"no-version":    {"A date and a part of a version are no versions.", url, sourcev1.OCIRepositoryRef{SemVer: ">=1"}, lookupFailed("no tag of 2 is a version")},
-		"no-tag":        {"A tag that does not exist.", url, sourcev1.OCIRepositoryRef{Tag: "none"}, lookupFailed("not found")},
-		"no-repository": {"A repository that does not exist.", r.URL("team/none"), sourcev1.OCIRepositoryRef{Tag: "none"}, lookupFailed("not found")},
+		"no-version":    {"A date and a part of a version are no versions.", url, sourcev1.OCIRepositoryRef{SemVer: ">=1"}, listFailed("no tag of 2 is a version")},
+		"no-tag":        {"A tag that does not exist.", url, sourcev1.OCIRepositoryRef{Tag: "none"}, pullFailed("not found")},
+		"no-repository": {"A repository that does not exist.", r.URL("team/none"), sourcev1.OCIRepositoryRef{Tag: "none"}, pullFailed("not found")},
 		"no-digest":     {"A digest that nothing has.", url, sourcev1.OCIRepositoryRef{Digest: missing}, pullFailed("not found")},
 		"tag-in-url":    {"A tag has no place in the URL.", url + ":v3", sourcev1.OCIRepositoryRef{}, stalled(sourcev1.URLInvalidReason, "spec.url")},
 		"digest-in-url": {"Nor has a digest.", url + "@" + missing, sourcev1.OCIRepositoryRef{}, stalled(sourcev1.URLInvalidReason, "spec.url")},
 		"range":         {"A range has to be one.", url, sourcev1.OCIRepositoryRef{SemVer: "newest"}, stalled(sourcev1.ReadOperationFailedReason, "spec.ref.semver")},
 		"filter":        {"A filter has to be a pattern.", url, sourcev1.OCIRepositoryRef{SemVer: "*", SemverFilter: "("}, stalled(sourcev1.ReadOperationFailedReason, "spec.ref.semverFilter")},
-		"digest":        {"A digest has to be one.", url, sourcev1.OCIRepositoryRef{Digest: "sha256:abc"}, stalled(sourcev1.ReadOperationFailedReason, "spec.ref.digest")},
+		"digest":        {"A digest has to be one.", url, sourcev1.OCIRepositoryRef{Digest: "sha256:abc"}, stalled(sourcev1.OCIPullFailedReason, "spec.ref.digest")},
 	}
 	for name, c := range cases {
 		s.create(name, c.url, ociRef(c.ref))

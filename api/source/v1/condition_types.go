@@ -55,19 +55,21 @@ const (
 	// EmptyGitRepositoryReason: the Git repository has no commit. Tried again; push one.
 	EmptyGitRepositoryReason = "EmptyGitRepository"
 
-	// ReadOperationFailedReason: what spec.ref selects could not be found in the registry: it could not be reached,
-	// has no such tag or manifest, or none of its tags is in the range. Tried again with growing delays; check
-	// spec.url and spec.ref, and that the registry is reachable from the cluster.
+	// ReadOperationFailedReason: the tags of the repository could not be listed, or spec.ref.semver or semverFilter is
+	// malformed or matches none of them. Tried again with growing delays, and Stalled where it is malformed; check
+	// spec.ref, and that the registry is reachable from the cluster.
 	ReadOperationFailedReason = "ReadOperationFailed"
 
-	// OCIPullFailedReason: the manifest or its layer could not be pulled, or is not what its digest says. Tried
-	// again with growing delays; check that the registry is reachable from the cluster, and push again what the
-	// message calls damaged.
+	// OCIPullFailedReason: what spec.ref selects could not be looked up in the registry, or its manifest could not be
+	// pulled: the registry could not be reached, refused the login, has no such tag or digest, or sent what its digest does
+	// not say. Tried again with growing delays, and Stalled where spec.ref is malformed; check spec.url, spec.ref and
+	// spec.secretRef, and that the registry is reachable from the cluster.
 	OCIPullFailedReason = "OCIArtifactPullFailed"
 
-	// OCILayerOperationFailedReason: the manifest has no layer that spec.layerSelector selects, or the layer could
-	// not be unpacked: it is no archive, is damaged, holds something unsafe, or exceeds a limit. Tried again with
-	// growing delays; correct spec.layerSelector, push a layer without what the message names, or raise the limit.
+	// OCILayerOperationFailedReason: the manifest has no layer that spec.layerSelector selects, or the layer could not be
+	// pulled, is not what its digest says, or could not be unpacked: it is no archive, is damaged, holds something unsafe, or
+	// exceeds a limit. Tried again with growing delays; correct spec.layerSelector, push a layer without what the message
+	// names, or raise the limit.
 	OCILayerOperationFailedReason = "OCIArtifactLayerOperationFailed"
 
 	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
@@ -158,6 +160,10 @@ const (
 const (
 	// NewArtifactReason: an artifact was stored.
 	NewArtifactReason = "NewArtifact"
+
+	// LinksSkippedReason: an artifact was made without the links of its OCI layer. Push files in their place if they are
+	// missed.
+	LinksSkippedReason = "LinksSkipped"
 
 	// GitOperationSucceededReason: the Git server was asked and has nothing new.
 	GitOperationSucceededReason = "GitOperationSucceeded"

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/transport"
 )
 
 // The platform that is taken from an index: Flux's default, whatever the node is.
@@ -44,10 +45,10 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 	}
 	blob, err := pull(ctx, remote, layer)
 	if err != nil {
-		return source.Content{}, explain(sourcev1.OCIPullFailedReason, fmt.Errorf("pull layer %s: %w", layer.Digest, err))
+		return source.Content{}, explain(sourcev1.OCILayerOperationFailedReason, fmt.Errorf("pull layer %s: %w", layer.Digest, err))
 	}
 	if copied {
-		content.Blob, content.Digest, content.Close = &pulled{blob: blob, layer: layer}, layer.Digest, blob.Close
+		content.Blob, content.Digest, content.Close = pulled{blob, layer}, layer.Digest, blob.Close
 		return content, nil
 	}
 	tree, err := s.extract(ctx, blob, layer)
@@ -55,6 +56,10 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 		return source.Content{}, err
 	}
 	content.Tree, content.Ignore, content.Close = tree, s.object.Spec.Ignore, tree.Close
+	if tree.Links > 0 {
+		content.SkippedLinks = fmt.Sprintf("links left out of the artifact: %d, the first is %s of layer %s; push files in their place if they are missed",
+			tree.Links, transport.PrintableQuoted(tree.FirstLink), layer.Digest)
+	}
 	return content, nil
 }
 
@@ -134,43 +139,29 @@ func (s *session) layer(manifest *ocispec.Manifest) (ocispec.Descriptor, error) 
 // extract unpacks a layer, and reads it to its end: only there is it known whether it has the digest it should have.
 func (s *session) extract(ctx context.Context, blob io.ReadCloser, layer ocispec.Descriptor) (*archive.Tree, error) {
 	defer func() { _ = blob.Close() }()
-	body := &pulled{blob: blob, layer: layer}
-	tree, err := archive.OpenLayer(ctx, body, s.opener.TempDir, s.opener.Limits)
-	if body.failed != nil {
-		// What the registry sent decides, whatever the archive looked like until then.
-		return nil, errors.Join(body.failed, closed(tree))
+	tree, err := archive.OpenLayer(ctx, blob, s.opener.TempDir, s.opener.Limits)
+	if err == nil {
+		if _, err = io.Copy(io.Discard, blob); err != nil {
+			err = errors.Join(err, tree.Close())
+		}
 	}
 	if err != nil {
-		return nil, failure.Retry(sourcev1.OCILayerOperationFailedReason, fmt.Errorf("extract layer %s: %w", layer.Digest, err))
-	}
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		return nil, errors.Join(err, tree.Close())
+		return nil, explain(sourcev1.OCILayerOperationFailedReason, fmt.Errorf("extract layer %s: %w", layer.Digest, err))
 	}
 	return tree, nil
 }
 
-func closed(tree *archive.Tree) error {
-	if tree == nil {
-		return nil
-	}
-	return tree.Close()
-}
-
-// pulled is a layer on its way. Its errors are those of a pull, whoever reads it.
+// pulled is a layer that is read while it is stored. Its errors are those of the fetch all the same.
 type pulled struct {
-	blob   io.Reader
-	layer  ocispec.Descriptor
-	failed error
+	blob  io.Reader
+	layer ocispec.Descriptor
 }
 
-func (p *pulled) Read(buffer []byte) (int, error) {
+func (p pulled) Read(buffer []byte) (int, error) {
 	n, err := p.blob.Read(buffer)
 	if err != nil && !errors.Is(err, io.EOF) {
-		p.failed = &source.StageError{
-			Stage: source.StageFetch,
-			Err:   explain(sourcev1.OCIPullFailedReason, fmt.Errorf("pull layer %s: %w", p.layer.Digest, err)),
-		}
-		return n, p.failed
+		err = failure.At(source.StageFetch,
+			explain(sourcev1.OCILayerOperationFailedReason, fmt.Errorf("pull layer %s: %w", p.layer.Digest, err)))
 	}
 	return n, err
 }

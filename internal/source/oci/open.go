@@ -61,7 +61,7 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.OCIRepository) (source.
 	}
 	want, err := parseReference(obj.Spec.Reference, obj.GetLayerMediaType())
 	if err != nil {
-		return nil, failure.Stall(sourcev1.ReadOperationFailedReason, err)
+		return nil, err
 	}
 	s := &session{opener: o, object: obj, host: host, name: name, want: want}
 	if s.verifier, err = o.verifier(ctx, obj); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/revision"
 )
@@ -31,7 +32,8 @@ type reference struct {
 	charts bool
 }
 
-// parseReference applies Flux's precedence: digest, then semver, then tag, then the tag "latest".
+// parseReference applies Flux's precedence: digest, then semver, then tag, then the tag "latest". Errors
+// have the reason under which Flux reports what it finds out by asking the registry.
 func parseReference(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference, error) {
 	if ref == nil {
 		ref = &sourcev1.OCIRepositoryRef{}
@@ -40,14 +42,20 @@ func parseReference(ref *sourcev1.OCIRepositoryRef, mediaType string) (reference
 	case ref.Digest != "":
 		pinned, err := digest.Parse(ref.Digest)
 		if err != nil {
-			return reference{}, fmt.Errorf("spec.ref.digest %.128q is invalid: %w; write it as sha256: and 64 hexadecimal digits", ref.Digest, err)
+			return reference{}, failure.Stall(sourcev1.OCIPullFailedReason,
+				fmt.Errorf("spec.ref.digest %.128q is invalid: %w; write it as sha256: and 64 hexadecimal digits", ref.Digest, err))
 		}
 		return reference{digest: pinned}, nil
 	case ref.SemVer != "":
-		return parseSemver(ref, mediaType)
+		parsed, err := parseSemver(ref, mediaType)
+		if err != nil {
+			return reference{}, failure.Stall(sourcev1.ReadOperationFailedReason, err)
+		}
+		return parsed, nil
 	case ref.Tag != "":
 		if !registry.IsTag(ref.Tag) {
-			return reference{}, fmt.Errorf("spec.ref.tag %.128q is no tag: letters, digits, '_', '.' and '-' make up at most 128 characters", ref.Tag)
+			return reference{}, failure.Stall(sourcev1.OCIPullFailedReason,
+				fmt.Errorf("spec.ref.tag %.128q is no tag: letters, digits, '_', '.' and '-' make up at most 128 characters", ref.Tag))
 		}
 		return reference{tag: ref.Tag}, nil
 	default:

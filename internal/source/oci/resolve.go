@@ -33,7 +33,7 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	}
 	found, err := s.opener.Client.Resolve(ctx, remote, tag)
 	if err != nil {
-		return source.Selection{}, explain(sourcev1.ReadOperationFailedReason, fmt.Errorf("look up tag %q: %w", tag, err))
+		return source.Selection{}, explain(sourcev1.OCIPullFailedReason, fmt.Errorf("look up tag %q: %w", tag, err))
 	}
 	return s.selection(tag, found.Digest), nil
 }
@@ -81,11 +81,8 @@ func (s *session) manifest(ctx context.Context, selection source.Selection) (reg
 
 // explain gives an error of the registry the reason under which Flux's users look for it. An error that has one keeps it.
 func explain(reason string, err error) error {
-	if _, known := errors.AsType[*failure.Error](err); known || err == nil {
+	if _, known := errors.AsType[*failure.Error](err); known {
 		return err
-	}
-	if errors.Is(err, registry.ErrAuthentication) || errors.Is(err, registry.ErrRealm) {
-		reason = sourcev1.AuthenticationFailedReason
 	}
 	if status, ok := errors.AsType[*registry.StatusError](err); ok && status.RetryAfter > 0 {
 		return failure.RetryAfter(reason, status.RetryAfter, err)
