@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 
@@ -39,6 +40,35 @@ func TestPlainHTTPOnlyWhereInsecure(t *testing.T) {
 	tried := seen.count("https://")
 	if _, err := client.Resolve(t.Context(), r, "v1"); err != nil || seen.count("https://") != tried {
 		t.Errorf("the scheme was not remembered: %v, %v", err, seen.sent)
+	}
+}
+
+// TestAPlainRegistryNeedsNoTunnel: proxies make tunnels for TLS, and seldom to the port of plain http.
+func TestAPlainRegistryNeedsNoTunnel(t *testing.T) {
+	t.Parallel()
+	site := fixture.ForTest(t, fixture.Options{Auth: fixture.TokenAuth, Users: map[string]string{user: password}})
+	pushed := site.Repository(name).PushORAS("v1", layer("x"))
+	for _, status := range []int{http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusBadGateway} {
+		forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL = p.In.URL }}
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodConnect {
+				w.WriteHeader(status)
+				return
+			}
+			forward.ServeHTTP(w, request)
+		}))
+		t.Cleanup(proxy.Close)
+		client, _ := newClient(t, nil)
+		r := Repository{Host: site.Host(), Name: name, Insecure: true, Credential: credential.Registry{
+			Username: user, Password: credential.NewSecret(password), Proxy: credential.Proxy{URL: proxy.URL},
+		}}
+		if found, err := client.Resolve(t.Context(), r, "v1"); err != nil || found.Digest != pushed.Digest {
+			t.Errorf("a tunnel is answered %d: %v", status, err)
+		}
+		r.Insecure = false
+		if _, err := client.Resolve(t.Context(), r, "v1"); !errors.Is(err, transport.ErrProxy) {
+			t.Errorf("a tunnel is answered %d, and plain http is not allowed: %v", status, err)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"sluice.dev/sluice/internal/transport"
 )
 
 // clientID names this program to token servers that ask for one, see OAuth 2.0.
@@ -82,9 +84,10 @@ func (c *Client) schemesFor(host string, r Repository) []string {
 }
 
 // speaksPlainly tells whether the failure of a TLS handshake shows a server that does not speak TLS. Without a port in
-// the host, one that does not listen for TLS at all counts too: plain http has a port of its own.
+// the host, one that does not listen for TLS at all counts too: plain http has a port of its own. So does a proxy that
+// makes no tunnel there: for plain http none is needed.
 func speaksPlainly(err error, host string) bool {
-	if answersPlainly(err) {
+	if answersPlainly(err) || errors.Is(err, transport.ErrProxy) {
 		return true
 	}
 	_, _, noPort := net.SplitHostPort(host)

@@ -14,18 +14,19 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
-// proxy is an HTTP proxy with a login, for which every host is at one address: tunnels by CONNECT for https, and
+// proxy is an HTTP proxy with a login, for which every host is at one address: tunnels by CONNECT for https alone, and
 // requests with whole URLs for http.
 type proxy struct {
 	*httptest.Server
 	target string
 	login  string
+	plain  bool // the target speaks no TLS
 	count  atomic.Int64
 }
 
-func newProxy(t *testing.T, target, user, password string) *proxy {
+func newProxy(t *testing.T, target string, plain bool, user, password string) *proxy {
 	t.Helper()
-	p := &proxy{target: target, login: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}
+	p := &proxy{target: target, plain: plain, login: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(func() {
 		p.CloseClientConnections()
@@ -45,6 +46,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Proxy-Authorization") != "Basic "+p.login {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="out"`)
 		http.Error(w, "log in", http.StatusProxyAuthRequired)
+		return
+	}
+	if r.Method == http.MethodConnect && p.plain {
+		http.Error(w, "tunnels are for TLS", http.StatusForbidden)
 		return
 	}
 	p.count.Add(1)

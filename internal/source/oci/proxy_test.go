@@ -2,8 +2,6 @@ package oci_test
 
 import (
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -37,25 +35,6 @@ func (p proxied) Registry(context.Context, auth.RegistryRequest) (credential.Reg
 	return credential.Registry{Proxy: p.proxy}, nil
 }
 
-// tunnel connects a client that tries TLS with the server that it asks for.
-func tunnel(w http.ResponseWriter, request *http.Request) {
-	var dialer net.Dialer
-	server, err := dialer.DialContext(request.Context(), "tcp", request.Host)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer func() { _ = server.Close() }()
-	client, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer func() { _ = client.Close() }()
-	_, _ = io.WriteString(client, "HTTP/1.1 200 Connected\r\n\r\n")
-	go func() { _, _ = io.Copy(server, client) }()
-	_, _ = io.Copy(client, server)
-}
-
 // TestVerificationGoesByTheObjectsProxy: what verification asks beside the registry is asked by the same proxy.
 func TestVerificationGoesByTheObjectsProxy(t *testing.T) {
 	t.Parallel()
@@ -68,7 +47,7 @@ func TestVerificationGoesByTheObjectsProxy(t *testing.T) {
 		asked = append(asked, request.URL.Host+request.URL.Path)
 		mu.Unlock()
 		if request.Method == http.MethodConnect {
-			tunnel(w, request)
+			w.WriteHeader(http.StatusForbidden) // The registry speaks plain http.
 			return
 		}
 		forward.ServeHTTP(w, request)
