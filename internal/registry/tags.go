@@ -15,9 +15,6 @@ const (
 	tagsPerPage = 1000
 	maxPages    = 1000
 	maxETag     = 256
-	// roundPage divides every usual size of a page. A page that is just full keeps its bytes, and so its ETag, when the
-	// next tag opens a second page.
-	roundPage = 10
 )
 
 // tagList is a complete list of tags, and the ETag that the registry knows it by.
@@ -28,7 +25,8 @@ type tagList struct {
 
 // Tags shows the tags of the repository in the registry's order, as often as the registry names them; the list as such
 // is never in memory. When there is an error, what was seen is worth nothing. A list that came in one page with an ETag is
-// asked for again only if it changed. What could not be a tag is left out. ErrTooLarge when there are too many.
+// asked for again only if it changed, and else for what follows it. What could not be a tag is left out. ErrTooLarge when
+// there are too many.
 func (c *Client) Tags(ctx context.Context, r Repository, see func(tag string)) error {
 	e, err := c.begin(r)
 	if err != nil {
@@ -49,36 +47,37 @@ func (e *exchange) tags(ctx context.Context, see func(string)) error {
 	key := sessionKey(e.host, e.repository) + " " + e.name
 	kept, _ := e.client.lists.Get(key)
 	list := &tagReader{maxTags: e.client.options.MaxTags, maxBytes: e.client.options.MaxTagListBytes, see: see}
-	page, err := e.firstTagPage(ctx, list, kept.etag)
-	if err != nil {
+	page, err := e.firstTagPage(ctx, list, "", kept.etag)
+	switch {
+	case err != nil:
 		return err
-	}
-	if page.unchanged {
+	case page.unchanged:
 		for _, tag := range kept.tags {
 			see(tag)
 		}
-		return nil
+		// The ETag is that of the page alone: a page that was full keeps it when the next tag begins another one.
+		list.count = len(kept.tags)
+		page, err = e.firstTagPage(ctx, list, kept.tags[len(kept.tags)-1], "")
+	default:
+		e.keep(key, page, list)
 	}
-	if page.next == "" {
-		e.keep(key, tagList{etag: page.etag, tags: list.tags}, list.bytes)
-		return nil
-	}
-	e.client.lists.Remove(key)
-	for seen := map[string]bool{}; page.next != ""; {
+	for seen := map[string]bool{}; err == nil && page.next != ""; {
 		if seen[page.next] || len(seen) >= maxPages {
 			return protocolErrorf("pages of tags repeat, or are more than %d", maxPages)
 		}
 		seen[page.next] = true
-		if page, err = e.tagPage(ctx, list, page.next, ""); err != nil {
-			return err
-		}
+		page, err = e.tagPage(ctx, list, page.next, "")
 	}
-	return nil
+	return err
 }
 
-// firstTagPage asks for large pages, or for those that the registry likes better.
-func (e *exchange) firstTagPage(ctx context.Context, list *tagReader, etag string) (tagPage, error) {
-	page, err := e.tagPage(ctx, list, "n="+strconv.Itoa(tagsPerPage), etag)
+// firstTagPage asks for a large page of what follows a tag, or for a page that the registry likes better.
+func (e *exchange) firstTagPage(ctx context.Context, list *tagReader, last, etag string) (tagPage, error) {
+	query := url.Values{"n": {strconv.Itoa(tagsPerPage)}}
+	if last != "" {
+		query.Set("last", last)
+	}
+	page, err := e.tagPage(ctx, list, query.Encode(), etag)
 	if status, ok := errors.AsType[*StatusError](err); ok && refusesPages(status.Status) {
 		return e.tagPage(ctx, list, "", etag)
 	}
@@ -117,13 +116,13 @@ func (e *exchange) tagPage(ctx context.Context, list *tagReader, query, etag str
 	return tagPage{etag: response.Header.Get("Etag"), next: next}, err
 }
 
-func (e *exchange) keep(key string, list tagList, bytes int64) {
-	if list.etag == "" || len(list.etag) > maxETag || bytes > maxKeptTagBytes || len(list.tags)%roundPage == 0 {
+// keep remembers a list of one page by its ETag.
+func (e *exchange) keep(key string, page tagPage, list *tagReader) {
+	if page.next != "" || page.etag == "" || len(page.etag) > maxETag || list.bytes > maxKeptTagBytes || len(list.tags) == 0 {
 		e.client.lists.Remove(key)
 		return
 	}
-	list.tags = slices.Clone(list.tags)
-	e.client.lists.Add(key, list)
+	e.client.lists.Add(key, tagList{etag: page.etag, tags: slices.Clone(list.tags)})
 }
 
 // nextPage returns the query of the next page, or nothing. A page elsewhere is none of this list.
