@@ -6,6 +6,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"sluice.dev/sluice/internal/strictjson"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -57,11 +58,8 @@ type shape struct {
 // parseDocument reads a manifest or an index. The content type is the registry's word for it, without parameters; it
 // may be empty. ErrManifest when any reader could take the document for something else.
 func parseDocument(contentType string, raw []byte, within bounds) (Document, error) {
-	if err := checkJSON(raw); err != nil {
-		return Document{}, manifestErrorf("%w", err)
-	}
 	var seen shape
-	if err := json.Unmarshal(raw, &seen); err != nil {
+	if err := documentRules().Unmarshal(raw, &seen); err != nil {
 		return Document{}, manifestErrorf("%w", err)
 	}
 	media, err := seen.mediaType(contentType)
@@ -86,6 +84,14 @@ func parseDocument(contentType string, raw []byte, within bounds) (Document, err
 		document.ArtifactType = document.Index.ArtifactType
 	}
 	return document, nil
+}
+
+// documentRules are for the names that any reader of manifests looks for. Nothing nests nearly as deep.
+func documentRules() strictjson.Rules {
+	return strictjson.Rules{Depth: 16, Free: "annotations", Names: []string{
+		"schemaVersion", "mediaType", "artifactType", "config", "layers", "manifests", "blobs", "fsLayers", "subject",
+		"annotations", "digest", "size", "urls", "data", "platform",
+	}}
 }
 
 // mediaType is the one type that the header, the document and its keys agree about.

@@ -82,29 +82,3 @@ func TestRepositoriesAreComparedInOneWriting(t *testing.T) {
 		}
 	}
 }
-
-func TestJSONHasOneReading(t *testing.T) {
-	t.Parallel()
-	var into any
-	if err := decodeStrictly([]byte(` {"a":{"b":[1,{"a":2}]},"c":null} `), &into); err != nil {
-		t.Errorf("a plain document: %v", err)
-	}
-	for name, document := range map[string]string{
-		"twice":           `{"a":1,"a":2}`,
-		"twice escaped":   `{"a":1,"\u0061":2}`,
-		"twice by case":   `{"a":1,"A":2}`,
-		"twice by kelvin": "{\"k\":1,\"\u212a\":2}",
-		"twice below":     `{"a":[{"b":1,"b":1}]}`,
-		"two documents":   `{}{}`,
-		"trailing word":   `{} x`,
-		"trailing comma":  `{"a":1,}`,
-		"cut":             `{"a":`,
-		"nothing":         ``,
-		"deep":            strings.Repeat("[", 100) + strings.Repeat("]", 100),
-		"very deep":       strings.Repeat("[", 1_000_000),
-	} {
-		if err := decodeStrictly([]byte(document), &into); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
