@@ -105,7 +105,7 @@ func newPlane(t *testing.T) *plane {
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 	})
-	engine, err := git.New(git.Options{Transport: transport.New(transport.Options{}), TempDir: t.TempDir()})
+	engine, err := git.New(git.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

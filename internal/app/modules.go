@@ -67,7 +67,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 		return none, nil, fmt.Errorf("watch the installations: %w", err)
 	}
 	// Artifacts come from the cluster itself, whose addresses --egress-deny may name.
-	connections := transport.New(transport.Options{})
+	connections := transport.New(transport.Options{AllowLoopback: options.EgressAllowLoopback})
 	artifacts := fetch.New(connections, fetch.Options{
 		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{m},
 		Limits: archive.Limits{

@@ -49,10 +49,11 @@ type Options struct {
 	WatchLabelSelector string
 	RuntimeNamespace   string
 
-	Limits            Limits
-	EgressDeny        []string
-	KexAlgorithms     []string
-	HostKeyAlgorithms []string
+	Limits              Limits
+	EgressDeny          []string
+	EgressAllowLoopback bool
+	KexAlgorithms       []string
+	HostKeyAlgorithms   []string
 
 	// SystemNamespace has the catalogue that every namespace may choose from.
 	SystemNamespace string
@@ -132,7 +133,9 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.StringVar(&o.WatchLabelSelector, "watch-label-selector", "", "Watch only objects with these labels, e.g. sharding.fluxcd.io/key=shard1.")
 
 	fs.StringSliceVar(&o.EgressDeny, "egress-deny", nil,
-		"Address ranges that sources may not be fetched from, beside the link-local ones; checked when connecting, after name resolution.")
+		"Address ranges that sources may not be fetched from, beside those of metadata services; checked when connecting, after name resolution.")
+	fs.BoolVar(&o.EgressAllowLoopback, "egress-allow-loopback", false,
+		"Let sources, and artifacts for installations, be fetched from this machine itself.")
 	fs.StringSliceVar(&o.KexAlgorithms, "ssh-kex-algos", nil, "The key exchange algorithms for SSH, in order of preference; the defaults when empty.")
 	fs.StringSliceVar(&o.HostKeyAlgorithms, "ssh-hostkey-algos", nil, "The host key algorithms for SSH, in order of preference; those of known_hosts when empty.")
 	fs.StringVar(&o.SystemNamespace, "system-namespace", fromEnv("RUNTIME_NAMESPACE", ""),

@@ -84,6 +84,7 @@ func newTransport(options Options) (*transport.Factory, error) {
 	}
 	return transport.New(transport.Options{
 		DeniedPrefixes: denied,
+		AllowLoopback:  options.EgressAllowLoopback,
 		// A large repository may keep its server counting for a while; spec.timeout decides how long that may take.
 		ResponseHeaderTimeout: responseTimeout,
 		StallTimeout:          stallTimeout,

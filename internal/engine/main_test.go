@@ -314,7 +314,7 @@ func (r *rig) start(m *mortal) {
 	check(r.t, err)
 	watcher, err := watch.New(watch.Options{Connect: connector.Connect})
 	check(r.t, err)
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	cache := fetch.New(factory, fetch.Options{Dir: r.t.TempDir(), Patience: time.Minute})
 	r.watcher = watcher
 	r.records = &records{client: r.client, mortal: m}

@@ -20,7 +20,7 @@ func newBench(b *testing.B) (*git.Client, git.Remote, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	b.Cleanup(factory.Close)
 	client, err := git.New(git.Options{Transport: factory, TempDir: b.TempDir()})
 	if err != nil {

@@ -116,12 +116,12 @@ func TestSilenceEnds(t *testing.T) {
 	defer cancel()
 	_, err := newClient(t).ListRefs(ctx, remote)
 	checkError(t, "hang", err, context.DeadlineExceeded)
-	_, err = newClientOver(t, transport.Options{ResponseHeaderTimeout: 100 * time.Millisecond}).ListRefs(t.Context(), remote)
+	_, err = newClientOver(t, transport.Options{AllowLoopback: true, ResponseHeaderTimeout: 100 * time.Millisecond}).ListRefs(t.Context(), remote)
 	checkError(t, "no header", err, nil)
 
 	server.Heal()
 	server.Always(upstream.HangAfter(1000).On(upstream.Fetch))
-	_, err = newClientOver(t, transport.Options{StallTimeout: 200 * time.Millisecond}).Fetch(t.Context(), remote, git.Want{Hash: hash})
+	_, err = newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 200 * time.Millisecond}).Fetch(t.Context(), remote, git.Want{Hash: hash})
 	checkError(t, "stall", err, transport.ErrStalled)
 
 	ctx, stop := context.WithCancel(t.Context())

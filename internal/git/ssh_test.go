@@ -283,7 +283,7 @@ func TestSSHFaults(t *testing.T) {
 
 	server.Heal()
 	server.Always(upstream.HangSSHAfter(50_000))
-	stalling := newClientOver(t, transport.Options{StallTimeout: time.Second})
+	stalling := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: time.Second})
 	_, err = stalling.Fetch(t.Context(), remote, git.Want{Hash: hash})
 	checkError(t, "stall", err, transport.ErrStalled)
 

@@ -23,7 +23,7 @@ func BenchmarkBlob(b *testing.B) {
 		}
 	}))
 	defer server.Close()
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	defer factory.Close()
 	client, err := New(Options{Transport: factory})
 	if err != nil {

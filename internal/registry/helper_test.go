@@ -57,7 +57,7 @@ func (w *wire) count(part string) int {
 func newClient(t *testing.T, change func(*Options)) (*Client, *wire) {
 	t.Helper()
 	w := &wire{}
-	factory := transport.New(transport.Options{Proxy: w.note})
+	factory := transport.New(transport.Options{AllowLoopback: true, Proxy: w.note})
 	t.Cleanup(factory.Close)
 	options := Options{Transport: factory}
 	if change != nil {

@@ -32,7 +32,7 @@ func TestAnonymousGoesByTheProxyOfItsContext(t *testing.T) {
 	server := origin(t, func(s *httptest.Server) { s.Start() })
 	proxy := newHTTPProxy(t, "me", proxyPassword, func(s *httptest.Server) { s.Start() })
 	asked := 0
-	factory := newFactory(t, transport.Options{Proxy: func(*http.Request) (*url.URL, error) { asked++; return nil, nil }})
+	factory := newFactory(t, transport.Options{AllowLoopback: true, Proxy: func(*http.Request) (*url.URL, error) { asked++; return nil, nil }})
 	if status, err := send(transport.WithProxy(t.Context(), proxy.credential()), factory, http.MethodGet, server.URL); err != nil || status != http.StatusOK {
 		t.Fatalf("by the proxy: %d, %v", status, err)
 	}
@@ -55,7 +55,7 @@ func TestAnonymousFollowsRedirectsAsOthersDo(t *testing.T) {
 		http.Redirect(w, r, target+r.URL.Query().Get("to"), http.StatusFound)
 	}))
 	t.Cleanup(from.Close)
-	factory := newFactory(t, transport.Options{})
+	factory := newFactory(t, transport.Options{AllowLoopback: true})
 	for name, tc := range map[string]struct {
 		reason string
 		method string

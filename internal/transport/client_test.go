@@ -41,7 +41,7 @@ func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 		}
 	}))
 	t.Cleanup(home.Close)
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	t.Cleanup(factory.Close)
 	if err := get(t, factory, home.URL, home.URL+"/same"); err != nil || authorized.Load() != 2 {
 		t.Errorf("the own origin must get the credential after a redirect too: %d, %v", authorized.Load(), err)
@@ -74,7 +74,7 @@ func TestClientCertificateStaysAtItsOrigin(t *testing.T) {
 	home := f.HTTP(upstream.HTTPOptions{CA: ca})
 	strict := f.HTTP(upstream.HTTPOptions{CA: ca, ClientCA: clients})
 	tls := credential.TLS{CA: ca.PEM(), Certificate: identity.CertPEM, Key: credential.NewSecret(identity.KeyPEM)}
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	t.Cleanup(factory.Close)
 	ask := func(origin, target string) error {
 		client, err := factory.HTTP(parse(t, origin), tls, credential.Proxy{})
@@ -105,7 +105,7 @@ func TestConnectionsAreSharedByIdentity(t *testing.T) {
 	f.Repository("app")
 	ca, other := f.CA(), f.CA()
 	server := f.HTTP(upstream.HTTPOptions{CA: ca})
-	factory := transport.New(transport.Options{MaxIdentities: 1})
+	factory := transport.New(transport.Options{AllowLoopback: true, MaxIdentities: 1})
 	t.Cleanup(factory.Close)
 	ask := func(bundle []byte) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestConnectionsAreSharedByIdentity(t *testing.T) {
 
 func TestStalledBodyEnds(t *testing.T) {
 	t.Parallel()
-	factory := transport.New(transport.Options{StallTimeout: 50 * time.Millisecond})
+	factory := transport.New(transport.Options{AllowLoopback: true, StallTimeout: 50 * time.Millisecond})
 	silent, writer := io.Pipe()
 	t.Cleanup(func() { _ = writer.Close() })
 	body := factory.Body(begun{strings.NewReader("beginning"), silent})

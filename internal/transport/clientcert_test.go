@@ -21,7 +21,7 @@ func TestMissingClientCertificateIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	t.Cleanup(factory.Close)
 	for _, auth := range []tls.ClientAuthType{tls.NoClientCert, tls.RequestClientCert} {
 		origin := breakOff(t, &tls.Config{Certificates: []tls.Certificate{identity.TLS}, ClientAuth: auth, MinVersion: tls.VersionTLS13})

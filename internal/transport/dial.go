@@ -17,11 +17,30 @@ var ErrDenied = errors.New("address is denied by the dial policy")
 const nat64 = "\x00\x64\xff\x9b\x00\x00\x00\x00\x00\x00\x00\x00"
 
 // policy decides about resolved addresses, so that no name and no spelling of an address gets round it.
-type policy struct{ denied []netip.Prefix }
-
-func newPolicy(more []netip.Prefix) policy {
-	return policy{denied: append(linkLocal(), more...)}
+type policy struct {
+	denied        []netip.Prefix
+	allowLoopback bool
 }
+
+func newPolicy(options Options) policy {
+	return policy{denied: append(metadata(), options.DeniedPrefixes...), allowLoopback: options.AllowLoopback}
+}
+
+// metadata are the ranges of autoconfigured neighbours, and the addresses at which clouds tell a node who it is: nothing
+// there is an upstream.
+func metadata() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("169.254.0.0/16"),
+		netip.MustParsePrefix("fe80::/10"),
+		netip.MustParsePrefix("fd00:ec2::/32"),      // EC2 over IPv6
+		netip.MustParsePrefix("fd20:ce::254/128"),   // Google over IPv6
+		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+		netip.MustParsePrefix("168.63.129.16/32"),   // the host of Azure's nodes
+	}
+}
+
+// isLoopback tells whether the address leads to this machine: the kernel takes 0.0.0.0 and :: for loopback.
+func isLoopback(address netip.Addr) bool { return address.IsLoopback() || address.IsUnspecified() }
 
 // control is net.Dialer's hook between resolution and connect.
 func (p policy) control(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -38,8 +57,11 @@ func (p policy) check(address netip.Addr) error {
 		plain = netip.AddrFrom4([4]byte(bytes[12:]))
 	}
 	contains := func(prefix netip.Prefix) bool { return prefix.Contains(plain) }
-	if slices.ContainsFunc(p.denied, contains) {
+	switch {
+	case slices.ContainsFunc(p.denied, contains):
 		return fmt.Errorf("dial %s: %w", plain, ErrDenied)
+	case isLoopback(plain) && !p.allowLoopback:
+		return fmt.Errorf("dial %s: %w: loopback needs --egress-allow-loopback", plain, ErrDenied)
 	}
 	return nil
 }

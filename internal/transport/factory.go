@@ -16,8 +16,10 @@ import (
 
 // Options tune a Factory. Zero values mean the defaults.
 type Options struct {
-	// DeniedPrefixes are never dialled, in addition to the link-local ranges, which never are.
+	// DeniedPrefixes are never dialled, in addition to the ranges of metadata services, which never are.
 	DeniedPrefixes []netip.Prefix
+	// AllowLoopback lets this machine's own addresses be dialled, which are not otherwise.
+	AllowLoopback bool
 	// DialTimeout bounds name resolution and the TCP handshake. Default 10s.
 	DialTimeout time.Duration
 	// TLSHandshakeTimeout bounds the TLS handshake. Default 10s.
@@ -60,7 +62,7 @@ type Factory struct {
 // New returns a Factory.
 func New(options Options) *Factory {
 	options = options.withDefaults()
-	p := newPolicy(options.DeniedPrefixes)
+	p := newPolicy(options)
 	// It fails for a size below one alone.
 	pools, _ := lru.NewWithEvict(max(1, options.MaxIdentities), func(_ string, oldest *pool) { oldest.close() })
 	return &Factory{
@@ -86,13 +88,4 @@ func (f *Factory) pool(identity string, create func() (*pool, error)) (*pool, er
 		f.pools.Add(identity, made)
 	}
 	return made, err
-}
-
-// linkLocal are the ranges of metadata services and autoconfigured neighbours: nothing there is an upstream.
-func linkLocal() []netip.Prefix {
-	return []netip.Prefix{
-		netip.MustParsePrefix("169.254.0.0/16"),
-		netip.MustParsePrefix("fe80::/10"),
-		netip.MustParsePrefix("fd00:ec2::/32"), // the metadata service of EC2 over IPv6
-	}
 }

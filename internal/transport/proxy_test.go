@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -112,7 +111,7 @@ func TestProxyIsUsed(t *testing.T) {
 				s.Start()
 			})
 			proxy := tc.proxy(t)
-			factory := newFactory(t, transport.Options{Proxy: wrong})
+			factory := newFactory(t, transport.Options{AllowLoopback: true, Proxy: wrong})
 			if err := fetch(t, factory, server.URL, credential.TLS{SkipVerify: tc.secure}, proxy.credential()); err != nil {
 				t.Fatalf("%s got %v", tc.reason, err)
 			}
@@ -159,7 +158,7 @@ func TestHTTPSProxyIsVerifiedAndSeesNoClientCertificate(t *testing.T) {
 		}
 		s.StartTLS()
 	})
-	factory := newFactory(t, transport.Options{})
+	factory := newFactory(t, transport.Options{AllowLoopback: true})
 	identity := credential.TLS{CA: ca.PEM(), Certificate: mine.CertPEM, Key: credential.NewSecret(mine.KeyPEM)}
 	if err := fetch(t, factory, server.URL, identity, proxy.credential()); err != nil {
 		t.Fatal(err)
@@ -205,7 +204,7 @@ func TestProxyRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := fetch(t, newFactory(t, transport.Options{}), tc.target, credential.TLS{SkipVerify: true}, tc.by)
+			err := fetch(t, newFactory(t, transport.Options{AllowLoopback: true}), tc.target, credential.TLS{SkipVerify: true}, tc.by)
 			if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("%s got %v", tc.reason, err)
 			}
@@ -236,7 +235,7 @@ func TestProxyURLIsChecked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := newFactory(t, transport.Options{}).HTTP(parse(t, "https://registry.example"), credential.TLS{}, tc.proxy)
+			_, err := newFactory(t, transport.Options{AllowLoopback: true}).HTTP(parse(t, "https://registry.example"), credential.TLS{}, tc.proxy)
 			if !errors.Is(err, transport.ErrProxyURL) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
@@ -247,24 +246,24 @@ func TestProxyURLIsChecked(t *testing.T) {
 func TestDialPolicyHoldsForProxies(t *testing.T) {
 	t.Parallel()
 	server := origin(t, func(s *httptest.Server) { s.Start() })
-	loopback := transport.Options{DeniedPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	closed := transport.Options{}
 	web, socks := newHTTPProxy(t, "", "", func(s *httptest.Server) { s.Start() }), newSOCKS5(t, "", "")
 	for _, proxy := range []*way{web, socks} {
-		if err := fetch(t, newFactory(t, loopback), "http://registry.example", credential.TLS{}, proxy.credential()); !errors.Is(err, transport.ErrDenied) {
+		if err := fetch(t, newFactory(t, closed), "http://registry.example", credential.TLS{}, proxy.credential()); !errors.Is(err, transport.ErrDenied) {
 			t.Errorf("proxy %s: want %v, got %v", proxy.url, transport.ErrDenied, err)
 		}
-		if err := fetch(t, newFactory(t, transport.Options{}), "http://169.254.169.254/", credential.TLS{}, proxy.credential()); !errors.Is(err, transport.ErrDenied) {
+		if err := fetch(t, newFactory(t, transport.Options{AllowLoopback: true}), "http://169.254.169.254/", credential.TLS{}, proxy.credential()); !errors.Is(err, transport.ErrDenied) {
 			t.Errorf("target behind %s: want %v, got %v", proxy.url, transport.ErrDenied, err)
 		}
 		if asked := proxy.requests(); len(asked) > 0 {
 			t.Errorf("the proxy was asked for %v", asked)
 		}
-		if err := fetch(t, newFactory(t, transport.Options{}), server.URL, credential.TLS{}, proxy.credential()); err != nil {
+		if err := fetch(t, newFactory(t, transport.Options{AllowLoopback: true}), server.URL, credential.TLS{}, proxy.credential()); err != nil {
 			t.Error(err)
 		}
 	}
 	denied := credential.Proxy{URL: "http://169.254.169.254:3128"}
-	if err := fetch(t, newFactory(t, transport.Options{}), server.URL, credential.TLS{}, denied); !errors.Is(err, transport.ErrDenied) {
+	if err := fetch(t, newFactory(t, transport.Options{AllowLoopback: true}), server.URL, credential.TLS{}, denied); !errors.Is(err, transport.ErrDenied) {
 		t.Errorf("want %v, got %v", transport.ErrDenied, err)
 	}
 }
@@ -274,7 +273,7 @@ func TestProxiesNeverShareConnections(t *testing.T) {
 	start := func(s *httptest.Server) { s.Start() }
 	server := origin(t, func(s *httptest.Server) { s.StartTLS() })
 	one, two := newHTTPProxy(t, "me", "pass-one", start), newHTTPProxy(t, "me", "pass-two", start)
-	factory := newFactory(t, transport.Options{})
+	factory := newFactory(t, transport.Options{AllowLoopback: true})
 	insecure := credential.TLS{SkipVerify: true}
 	for _, by := range []credential.Proxy{one.credential(), two.credential(), {}, one.credential(), two.credential(), {}} {
 		if err := fetch(t, factory, server.URL, insecure, by); err != nil {
@@ -294,7 +293,7 @@ func TestProxiesNeverShareConnections(t *testing.T) {
 func TestVerificationIsSkippedForOneIdentityAlone(t *testing.T) {
 	t.Parallel()
 	server := origin(t, func(s *httptest.Server) { s.StartTLS() })
-	factory := newFactory(t, transport.Options{})
+	factory := newFactory(t, transport.Options{AllowLoopback: true})
 	for range 2 {
 		if err := fetch(t, factory, server.URL, credential.TLS{SkipVerify: true}, credential.Proxy{}); err != nil {
 			t.Errorf("insecure was asked for: %v", err)

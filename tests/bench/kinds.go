@@ -21,7 +21,7 @@ import (
 // opener opens sessions for the object that a job is about: a GitRepository that follows the branch main, or an
 // OCIRepository that follows a tag.
 func opener(j job, object metav1.ObjectMeta) (func(context.Context) (source.Session, error), error) {
-	connections := transport.New(transport.Options{})
+	connections := transport.New(transport.Options{AllowLoopback: true})
 	if j.what == jobGit {
 		client, err := git.New(git.Options{Transport: connections, TempDir: j.dir})
 		if err != nil {

@@ -22,7 +22,7 @@ type ManagerOptions struct {
 	Kubeconfig string
 	// Storage is the folder of artifacts.
 	Storage string
-	// Flags are added to the ones that make the program live on free loopback ports.
+	// Flags are added to the ones that make the program live on free loopback ports, and fetch from others there.
 	Flags []string
 	// Env is added to the environment.
 	Env []string
@@ -46,7 +46,7 @@ type Manager struct {
 func StartManager(options ManagerOptions) (*Manager, error) {
 	flags := append([]string{
 		"manager", "--metrics-addr=0", "--health-addr=0", "--storage-addr=127.0.0.1:0", "--storage-path=" + options.Storage,
-		"--log-encoding=console",
+		"--egress-allow-loopback", "--log-encoding=console",
 	}, options.Flags...)
 	cmd := exec.Command(options.Binary, flags...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)

@@ -159,7 +159,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	woken := wakes.New()
 	watcher, err := watch.New(watch.Options{Connect: connector.Connect, Notify: woken.Notify})
 	check(t, err)
-	connections := transport.New(transport.Options{})
+	connections := transport.New(transport.Options{AllowLoopback: true})
 	artifacts := fetch.New(connections, fetch.Options{Dir: t.TempDir(), Patience: time.Minute})
 	inventories := records.New(mgr.GetClient(), mgr.GetAPIReader(), shared.FieldOwner)
 	works, err := engine.New(engine.Parts{

@@ -109,7 +109,7 @@ func pack(tb testing.TB, content string) []byte {
 
 func open(t *testing.T, options fetch.Options) *fetch.Cache {
 	t.Helper()
-	factory := transport.New(transport.Options{})
+	factory := transport.New(transport.Options{AllowLoopback: true})
 	options.Dir = t.TempDir()
 	if options.Clock == nil {
 		// A slow machine is no slow server.

@@ -43,7 +43,7 @@ func (nothing) Body(context.Context, storage.Artifact) (io.ReadCloser, error) {
 
 func newOpener(t *testing.T) *gitsource.Opener {
 	t.Helper()
-	client, err := git.New(git.Options{Transport: transport.New(transport.Options{}), TempDir: t.TempDir()})
+	client, err := git.New(git.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

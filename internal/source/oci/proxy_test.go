@@ -53,7 +53,7 @@ func TestVerificationGoesByTheObjectsProxy(t *testing.T) {
 		forward.ServeHTTP(w, request)
 	}))
 	t.Cleanup(proxy.Close)
-	factory := transport.New(transport.Options{Proxy: func(request *http.Request) (*url.URL, error) {
+	factory := transport.New(transport.Options{AllowLoopback: true, Proxy: func(request *http.Request) (*url.URL, error) {
 		t.Errorf("%s was asked without the proxy", request.URL)
 		return nil, nil
 	}})
