@@ -56,10 +56,9 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 		fields: func(obj *sourcev1.GitRepository) fields {
 			return fields{
 				View: kernel.View{
-					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(),
+					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(), Timeout: obj.Spec.GetTimeout(),
 					ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
 				},
-				timeout:  obj.Spec.GetTimeout(),
 				checksum: &obj.Status.ContentConfigChecksum,
 				artifact: &obj.Status.Artifact,
 			}

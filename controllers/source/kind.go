@@ -5,7 +5,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -29,7 +28,6 @@ const Finalizer = "finalizers.fluxcd.io"
 type fields struct {
 	kernel.View
 
-	timeout  time.Duration
 	checksum *string
 	artifact **meta.Artifact
 	// latest is where a kind that has such a field shows the address of whatever artifact is current; else nil.
@@ -69,7 +67,7 @@ func (k *kind[O]) View(obj O) kernel.View { return k.fields(obj).View }
 func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (source.Outcome, error) {
 	f := k.fields(obj)
 	subject := source.Subject{
-		Object: k.object(obj), UID: string(obj.GetUID()), Timeout: f.timeout,
+		Object: k.object(obj), UID: string(obj.GetUID()), Timeout: k.shared.Allowed(f.Timeout), Asked: f.Timeout,
 		Unready: !conditions.IsReady(obj), ReportedChecksum: *f.checksum,
 	}
 	if reported := *f.artifact; reported != nil {

@@ -45,10 +45,9 @@ func NewOCIRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.OC
 		fields: func(obj *sourcev1.OCIRepository) fields {
 			return fields{
 				View: kernel.View{
-					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(),
+					Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(), Timeout: obj.Spec.GetTimeout(),
 					ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
 				},
-				timeout:  obj.Spec.GetTimeout(),
 				checksum: &obj.Status.ContentConfigChecksum,
 				artifact: &obj.Status.Artifact,
 				latest:   &obj.Status.URL,

@@ -43,6 +43,7 @@ type Options struct {
 
 	Concurrent        int
 	RequeueDependency time.Duration
+	MaxTimeout        time.Duration
 	GracefulShutdown  time.Duration
 
 	WatchAllNamespaces bool
@@ -128,6 +129,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 
 	fs.IntVar(&o.Concurrent, "concurrent", 10, "The number of objects fetched and archived at once, for each kind; half of it for one namespace. Ten times as many are looked at.")
 	fs.DurationVar(&o.RequeueDependency, "requeue-dependency", 30*time.Second, "The delay before an object that waits for another one is looked at again.")
+	fs.DurationVar(&o.MaxTimeout, "max-timeout", time.Hour, "The most that any spec.timeout may ask for; longer ones are cut to it. 0 takes the ceiling away.")
 	fs.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", 8*time.Second, "How long running requests and reconciles may take to end when the process is stopped.")
 	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", true, "Watch objects in all namespaces; if false, only in the one named by RUNTIME_NAMESPACE.")
 	fs.StringVar(&o.WatchLabelSelector, "watch-label-selector", "", "Watch only objects with these labels, e.g. sharding.fluxcd.io/key=shard1.")

@@ -61,6 +61,7 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 		"--egress-deny":                    {"--egress-deny=10.0.0.0"},
 		"--interval-jitter-percentage":     {"--interval-jitter-percentage=100"},
 		"--max-retry-delay":                {"--max-retry-delay=1ms"},
+		"--max-timeout":                    {"--max-timeout=-1s"},
 		"--storage-addr":                   {"--storage-addr=9090"},
 		"--watch-label-selector":           {"--watch-label-selector=a in b"},
 		"RUNTIME_NAMESPACE":                {"--watch-all-namespaces=false"},

@@ -134,6 +134,7 @@ func newShell(mgr ctrl.Manager, options Options, p parts, owner string, perFetch
 		Jitter:            jittered(options.Jitter.Percentage),
 		Clock:             clock.RealClock{},
 		Durations:         p.metrics,
+		MaxTimeout:        options.MaxTimeout,
 		Workers:           options.Concurrent * perFetch,
 	}
 }

@@ -55,6 +55,7 @@ func (o *Options) validateWork() error {
 	var p problems
 	p.refuse(o.Concurrent < 1, "--concurrent: must be at least 1, not %d", o.Concurrent)
 	p.refuse(o.RequeueDependency < 0, "--requeue-dependency: must not be negative, not %s", o.RequeueDependency)
+	p.refuse(o.MaxTimeout < 0, "--max-timeout: must not be negative, not %s", o.MaxTimeout)
 	p.refuse(o.Jitter.Percentage >= 100, "--interval-jitter-percentage: must be below 100, not %d", o.Jitter.Percentage)
 	shortest, longest := o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay
 	p.refuse(shortest <= 0 || longest < shortest, "--min-retry-delay and --max-retry-delay: need 0 < min <= max, not %s and %s", shortest, longest)

@@ -30,6 +30,8 @@ type View struct {
 	Interval time.Duration
 	// RetryInterval is the time until a run that failed is repeated; zero means growing delays.
 	RetryInterval time.Duration
+	// Timeout is what spec.timeout asks for; zero for a kind that has none.
+	Timeout time.Duration
 	// Unreadable says that the status could not be decoded: it is replaced as a whole.
 	Unreadable bool
 	// ObservedGeneration and LastHandledReconcileAt point into the object's status.

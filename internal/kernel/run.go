@@ -19,6 +19,9 @@ import (
 
 // run lets the kind work, and reports what came of it in one write.
 func (k *Kernel[O, R]) run(ctx context.Context, req ctrl.Request, obj O) (ctrl.Result, error) {
+	if view := k.Kind.View(obj); k.Allowed(view.Timeout) < view.Timeout && *view.ObservedGeneration != obj.GetGeneration() {
+		ctrl.LoggerFrom(ctx).Info("spec.timeout is cut to --max-timeout", "timeout", view.Timeout.String(), "maxTimeout", k.MaxTimeout.String())
+	}
 	before := clone(obj)
 	// stored follows the object as the API server has it: an announcement moves it on.
 	stored := clone(obj)

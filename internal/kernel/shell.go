@@ -21,8 +21,18 @@ type Shell struct {
 	Jitter    func(time.Duration) time.Duration
 	Clock     clock.PassiveClock
 	Durations Durations
+	// MaxTimeout is the operator's ceiling on every spec.timeout; zero means none.
+	MaxTimeout time.Duration
 	// Workers is how many objects of a kind are reconciled at once.
 	Workers int
+}
+
+// Allowed is what an object gets of the timeout that its spec asks for.
+func (s Shell) Allowed(asked time.Duration) time.Duration {
+	if s.MaxTimeout > 0 {
+		return min(asked, s.MaxTimeout)
+	}
+	return asked
 }
 
 // New puts the shell round a kind. Each kind has a backoff of its own, as objects of two kinds share names.

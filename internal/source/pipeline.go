@@ -309,10 +309,13 @@ func contentName(selected Selection, staged storage.Staged) string {
 
 // bounded says that the spec's timeout was the cause when it was.
 func bounded(upstream context.Context, subject Subject, err error) error {
-	if errors.Is(upstream.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: spec.timeout of %s was not enough", err, subject.Timeout)
+	switch {
+	case !errors.Is(upstream.Err(), context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded):
+		return err
+	case subject.Asked > subject.Timeout:
+		return fmt.Errorf("%w: spec.timeout of %s, cut to %s by --max-timeout, was not enough", err, subject.Asked, subject.Timeout)
 	}
-	return err
+	return fmt.Errorf("%w: spec.timeout of %s was not enough", err, subject.Timeout)
 }
 
 // step runs one stage, times it, and marks its error with the stage unless it has one.

@@ -136,6 +136,18 @@ func TestTimeoutBoundsUpstreamAndSaysSo(t *testing.T) {
 	}
 }
 
+// TestACutTimeoutSaysSo: raising spec.timeout, which the message would ask for else, does not help.
+func TestACutTimeoutSaysSo(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	_, err := pipeline.Run(t.Context(), source.Subject{Timeout: time.Millisecond, Asked: time.Hour}, func(context.Context) (source.Session, error) {
+		return stuck{}, nil
+	}, nil)
+	if want := "context deadline exceeded: spec.timeout of 1h0m0s, cut to 1ms by --max-timeout, was not enough"; err == nil || err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}
+
 // letter is a source of one blob.
 type letter struct{ session }
 

@@ -107,6 +107,8 @@ type Subject struct {
 	ReportedChecksum string
 	// Timeout bounds all upstream work of one run. Waiting for a fetch slot does not count.
 	Timeout time.Duration
+	// Asked is what the spec asks for where that is more than Timeout.
+	Asked time.Duration
 	// Unready says that the object is not known to work.
 	Unready bool
 }

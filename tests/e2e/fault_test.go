@@ -23,6 +23,20 @@ func loginFailed(text string) trouble {
 	return trouble{sourcev1.FetchFailedCondition, sourcev1.AuthenticationFailedReason, text}
 }
 
+// TestTheOperatorBoundsEveryTimeout: without a ceiling, a tenant decides for how long his server holds a worker.
+func TestTheOperatorBoundsEveryTimeout(t *testing.T) {
+	t.Parallel()
+	s := newRunning(t, "--max-timeout=1s")
+	s.upstream.Repository("app").Commit("main", "First", oneFile("replicas: 1\n"))
+	server := s.upstream.HTTP(upstream.HTTPOptions{})
+	server.Always(upstream.Hang())
+	s.create("app", server.URL("app"), within(59*time.Minute))
+	s.failing("app", fetchFailed("spec.timeout of 59m0s, cut to 1s by --max-timeout, was not enough"))
+	if log := s.manager.Log(); !strings.Contains(log, "spec.timeout is cut to --max-timeout") {
+		t.Errorf("the log does not say it: %s", tail(log, 10))
+	}
+}
+
 func TestFailuresOfUpstreamAreToldAndHeal(t *testing.T) {
 	t.Parallel()
 	s := newRunning(t, "--git-max-refs=5000")

@@ -164,7 +164,7 @@ type ModuleInstallationSpec struct {
 	RetryInterval *metav1.Duration `json:"retryInterval,omitempty"`
 
 	// Timeout is how long the objects may take to become healthy before the installation counts as failed. 5m when
-	// nothing is set.
+	// nothing is set. The operator may have set a ceiling, to which it is cut.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"

@@ -77,7 +77,7 @@ type GitRepositorySpec struct {
 	// +required
 	Interval metav1.Duration `json:"interval"`
 
-	// Timeout bounds the work done upstream for one attempt.
+	// Timeout bounds the work done upstream for one attempt. The operator may have set a ceiling, to which it is cut.
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m))+$"

@@ -105,7 +105,8 @@ type OCIRepositorySpec struct {
 	// +required
 	Interval metav1.Duration `json:"interval"`
 
-	// Timeout bounds the work done upstream for one attempt, the pull included.
+	// Timeout bounds the work done upstream for one attempt, the pull included. The operator may have set a ceiling, to
+	// which it is cut.
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m))+$"

@@ -3,6 +3,7 @@ package installation_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/controllers/modules/installation"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -143,11 +145,11 @@ func TestEditedConfigNeedsAnApprovalOfItsOwn(t *testing.T) {
 
 func TestUnhealthyReleaseFailsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t, nil)
+	p := newPlane(t, func(options *installation.Options) { options.MaxTimeout = time.Second })
 	p.release("1.0.0", "", deployment)
 	p.install(func(spec *modulesv1.ModuleInstallationSpec) {
 		spec.Module.Version = "1.0.0"
-		spec.Timeout = &metav1.Duration{Duration: 1e9}
+		spec.Timeout = &metav1.Duration{Duration: time.Hour} // The operator allows a second.
 	})
 	obj := p.until("time is up", is(meta.ReadyCondition, metav1.ConditionFalse, modulesv1.HealthCheckFailedReason))
 	if !conditions.IsTrue(obj, modulesv1.AppliedCondition) || !conditions.IsFalse(obj, modulesv1.HealthyCondition) {

@@ -152,6 +152,7 @@ func (*installations) View(obj *modulesv1.ModuleInstallation) kernel.View {
 		Suspended:              obj.Spec.Suspend,
 		Interval:               obj.GetRequeueAfter(),
 		RetryInterval:          obj.Spec.GetRetryInterval(),
+		Timeout:                obj.Spec.GetTimeout(),
 		Unreadable:             obj.UnreadableStatus,
 		ObservedGeneration:     &obj.Status.ObservedGeneration,
 		LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,6 +216,7 @@ func (k *installations) installation(obj *modulesv1.ModuleInstallation, identity
 		Deleting: !obj.DeletionTimestamp.IsZero(),
 		Verify:   asked && request != obj.Status.LastHandledReconcileAt,
 	}
+	in.Spec.Timeout = &metav1.Duration{Duration: k.options.Allowed(obj.Spec.GetTimeout())}
 	if len(obj.Spec.DependsOn) > 0 {
 		// It was decoded from JSON, so that it can be encoded again.
 		fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
