@@ -46,7 +46,11 @@ func gitTable() status.Table {
 
 // NewGitRepositoryReconciler returns the reconciler of GitRepository objects.
 func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.GitRepository]) reconcile.Reconciler {
-	return newKernel(&kind[*sourcev1.GitRepository]{
+	return newKernel(gitKind(shared, opener))
+}
+
+func gitKind(shared Shared, opener source.Opener[*sourcev1.GitRepository]) *kind[*sourcev1.GitRepository] {
+	return &kind[*sourcev1.GitRepository]{
 		shared: shared,
 		name:   sourcev1.GitRepositoryKind,
 		dir:    GitRepositoryDir,
@@ -77,7 +81,7 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 		told: func(_ *sourcev1.GitRepository, artifact storage.Artifact, title string) string {
 			return fmt.Sprintf("stored artifact for commit '%s'", cmp.Or(title, artifact.Revision))
 		},
-	})
+	}
 }
 
 // SetupGitRepository adds the controller of GitRepository objects to the manager. Objects named on rebuild are
@@ -88,10 +92,11 @@ func SetupGitRepository(
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &sourcev1.GitRepository{}, includesIndex, indexIncludes); err != nil {
 		return fmt.Errorf("index includes: %w", err)
 	}
-	return shared.controller(mgr, GitRepositoryDir, &sourcev1.GitRepository{}, rebuild).
+	made := gitKind(shared, opener)
+	return newController(mgr, made, rebuild).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
 			builder.WithPredicates(artifactChanged())).
-		Complete(NewGitRepositoryReconciler(shared, opener))
+		Complete(newKernel(made))
 }
 
 func indexIncludes(obj client.Object) []string {

@@ -6,7 +6,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/kernel"
@@ -33,9 +32,8 @@ func ociTable() status.Table {
 	return table
 }
 
-// NewOCIRepositoryReconciler returns the reconciler of OCIRepository objects.
-func NewOCIRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) reconcile.Reconciler {
-	return newKernel(&kind[*sourcev1.OCIRepository]{
+func ociKind(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) *kind[*sourcev1.OCIRepository] {
+	return &kind[*sourcev1.OCIRepository]{
 		shared: shared,
 		name:   sourcev1.OCIRepositoryKind,
 		dir:    OCIRepositoryDir,
@@ -59,7 +57,7 @@ func NewOCIRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.OC
 		},
 		stored: func(revision string) string { return fmt.Sprintf("stored artifact for digest '%s'", revision) },
 		told:   toldOCI,
-	})
+	}
 }
 
 // toldOCI is Flux's message. What the manifest says of its origin is repeated only where it says all of it.
@@ -77,6 +75,6 @@ func toldOCI(obj *sourcev1.OCIRepository, artifact storage.Artifact, _ string) s
 func SetupOCIRepository(
 	mgr ctrl.Manager, shared Shared, opener source.Opener[*sourcev1.OCIRepository], rebuild <-chan event.GenericEvent,
 ) error {
-	return shared.controller(mgr, OCIRepositoryDir, &sourcev1.OCIRepository{}, rebuild).
-		Complete(NewOCIRepositoryReconciler(shared, opener))
+	made := ociKind(shared, opener)
+	return newController(mgr, made, rebuild).Complete(newKernel(made))
 }

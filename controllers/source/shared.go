@@ -4,7 +4,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -29,12 +28,13 @@ func newKernel[O kernel.Object](k *kind[O]) *kernel.Kernel[O, source.Outcome] {
 	return kernel.New(k.shared.Shell, k, Finalizer, k.shared.Backoff)
 }
 
-// controller reconciles objects of the type when their spec changes, when somebody asks for it, and when they are named on
-// rebuild.
-func (s Shared) controller(mgr ctrl.Manager, name string, of client.Object, rebuild <-chan event.GenericEvent) *builder.Builder {
+// newController reconciles objects of the kind when their spec changes, when somebody asks for it, when their status was
+// forged, and when they are named on rebuild.
+func newController[O kernel.Object](mgr ctrl.Manager, k *kind[O], rebuild <-chan event.GenericEvent) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		For(of, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		Named(k.dir).
+		For(k.new(), builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, k.forged()))).
 		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
-		WithOptions(s.ControllerOptions(s.Backoff))
+		WithOptions(k.shared.ControllerOptions(k.shared.Backoff))
 }

@@ -34,7 +34,7 @@ type housekeeping struct {
 	scrub          time.Duration
 	metrics        *metrics
 	log            logr.Logger
-	// gone holds when an object that has artifacts was first seen to be gone.
+	// gone holds when an object that has artifacts was first seen to be gone; nil before the first look.
 	gone map[storage.Object]time.Time
 	// selector is what this process watches. What leaves it belongs to another shard.
 	selector labels.Selector
@@ -47,7 +47,7 @@ func newHousekeeping(mgr ctrl.Manager, options Options, store *local.Store, m *m
 	}
 	return &housekeeping{
 		store: store, reader: mgr.GetAPIReader(), cached: mgr.GetClient(), scrub: options.ScrubInterval, metrics: m,
-		log: log, selector: selector, gone: map[storage.Object]time.Time{},
+		log: log, selector: selector,
 	}, nil
 }
 
@@ -75,12 +75,14 @@ func (h *housekeeping) Start(ctx context.Context) error {
 }
 
 // sweep removes artifacts whose object is gone for good, or was given to another shard: the cache does not have it, and
-// the API server says so too, for longer than the grace. When the API server gives any other answer, everything stays.
+// the API server says so too, for longer than the grace. What went while no process ran to remove it has no grace: it goes
+// with the first sweep. When the API server gives any other answer, everything stays.
 func (h *housekeeping) sweep(ctx context.Context) {
 	gone := map[storage.Object]time.Time{}
 	alive := func(object storage.Object, uid string) bool {
-		if h.exists(ctx, object, uid) {
-			return true
+		ours, exists := h.look(ctx, object, uid)
+		if ours || !exists && h.gone == nil {
+			return ours
 		}
 		since, known := h.gone[object]
 		if !known {
@@ -99,19 +101,25 @@ func (h *housekeeping) sweep(ctx context.Context) {
 	}
 }
 
-// exists tells whether an object with artifacts is still this process's to serve. When in doubt, it is.
-func (h *housekeeping) exists(ctx context.Context, object storage.Object, uid string) bool {
+// look tells whether an object with artifacts is still this process's to serve, and whether there is one at all. When in
+// doubt, it is.
+func (h *housekeeping) look(ctx context.Context, object storage.Object, uid string) (ours, exists bool) {
 	kind, known := kindOf(object)
 	if !known {
-		return true
+		return true, true
 	}
 	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
 	found := kind.New()
 	if err := h.cached.Get(ctx, key, found); err == nil {
-		return uid == "" || string(found.GetUID()) == uid
+		same := uid == "" || string(found.GetUID()) == uid
+		return same, same
 	}
 	err := h.reader.Get(ctx, key, found)
-	return !apierrors.IsNotFound(err) && (err != nil || h.selector.Matches(labels.Set(found.GetLabels())))
+	if err != nil {
+		exists = !apierrors.IsNotFound(err)
+		return exists, exists
+	}
+	return h.selector.Matches(labels.Set(found.GetLabels())), true
 }
 
 // kindOf finds the kind of an object that has artifacts. One that no controller here has left may belong to a newer

@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +74,29 @@ func TestADeletedObjectLeavesNothing(t *testing.T) {
 	found, wrong := readDisk(s.storage)
 	if left := append(found.strays(), wrong...); len(left) > 0 || len(found.files) != 1 || len(found.blobs) != 1 {
 		t.Errorf("left behind: %q, files %v, bodies %v", left, found.files, found.blobs)
+	}
+}
+
+func TestFilesOfObjectsThatWentMeanwhileGoAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := newRunning(t)
+	commit := s.upstream.Repository("app").Commit("main", "First", oneFile("replicas: 1\n"))
+	server := s.upstream.HTTP(upstream.HTTPOptions{})
+	s.create("app", server.URL("app"))
+	s.create("stays", server.URL("app"))
+	app, stays := s.ready("app", mainAt(commit)), s.ready("stays", mainAt(commit))
+	s.stop()
+	s.edit("app", func(obj *sourcev1.GitRepository) { obj.Finalizers = nil })
+	if err := env.Client.Delete(t.Context(), s.get("app")); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.eventually("the file goes", func(context.Context) (bool, string) {
+		_, err := os.Stat(filepath.Join(s.storage, app.Status.Artifact.Path))
+		return os.IsNotExist(err), fmt.Sprint(err)
+	})
+	if _, err := os.Stat(filepath.Join(s.storage, stays.Status.Artifact.Path)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,46 @@
+package source
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"sluice.dev/sluice/storage"
+)
+
+// forged lets an object pass when a write has made its status name another artifact than the stored one. Our own writes
+// name what was stored before them.
+func (k *kind[O]) forged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(O)
+		if !ok {
+			return false
+		}
+		after, ok := e.ObjectNew.(O)
+		return ok && !k.nameSame(before, after) && !k.namesStored(after)
+	}}
+}
+
+// nameSame tells whether the status of both names the same artifact.
+func (k *kind[O]) nameSame(a, b O) bool {
+	one, other := k.fields(a), k.fields(b)
+	latest := one.latest == nil || *one.latest == *other.latest
+	return latest && *one.checksum == *other.checksum && equality.Semantic.DeepEqual(*one.artifact, *other.artifact)
+}
+
+// namesStored tells whether status is what a report would make of it now. Where the storage gives no answer, it is.
+func (k *kind[O]) namesStored(obj O) bool {
+	record, err := k.shared.Pipeline.Store.Record(context.Background(), k.object(obj))
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged), err == nil && record.UID != string(obj.GetUID()):
+		record = storage.Record{}
+	case err != nil:
+		return true
+	}
+	reported, _ := obj.DeepCopyObject().(O)
+	k.publish(reported, k.fields(reported), record)
+	return k.nameSame(obj, reported)
+}
