@@ -32,10 +32,10 @@ bench: ## Measure against git, tar, gzip, a plain download and kubectl doing the
 	go run ./tests/bench
 
 demo: ## Show the main job from end to end on a control plane of its own, then remove it
-	go run ./tests/demo
+	tests/quietly.sh go run ./tests/demo
 
 up: ## The same, but leave it running and say how to reach it
-	go run ./tests/demo -keep
+	tests/quietly.sh go run ./tests/demo -keep
 
 down: ## Stop what make up left running
 	go run ./tests/demo -down

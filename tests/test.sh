@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- ./...
 
 tests/needs.sh
-tools=$(tests/tools.sh)
-KUBEBUILDER_ASSETS=$(tests/controlplane/build.sh)
+tools=$(tests/quietly.sh tests/tools.sh)
+KUBEBUILDER_ASSETS=$(tests/quietly.sh tests/controlplane/build.sh)
 export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
 
 (cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)

@@ -10,11 +10,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
+	// What libraries log is not part of the story.
+	ctrllog.SetLogger(logr.Discard())
 	keep := flag.Bool("keep", false, "leave everything running in the background, and say how to reach it")
 	down := flag.Bool("down", false, "stop what -keep left running")
 	serve := flag.String("serve", "", "internal: run in the foreground and keep the state in this folder")

@@ -93,6 +93,11 @@ func (r *reader) up() {
 			r.t.Errorf("make down: %v: %s", err, out)
 		}
 	})
+	for _, noise := range []string{"go: downloading", "SetLogger", "goroutine "} {
+		if strings.Contains(printed, noise) {
+			r.t.Errorf("make up prints %q:\n%s", noise, printed)
+		}
+	}
 	registry, config := registryAt.FindStringSubmatch(printed), kubeconfig.FindStringSubmatch(printed)
 	if registry == nil || config == nil {
 		r.t.Fatalf("make up names no registry, or no kubeconfig:\n%s", printed)

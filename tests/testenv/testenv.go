@@ -96,7 +96,8 @@ func Assets() (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		return dir, nil
 	}
-	build := exec.Command(filepath.Join(Root(), "tests", "controlplane", "build.sh"))
+	scripts := filepath.Join(Root(), "tests")
+	build := exec.Command(filepath.Join(scripts, "quietly.sh"), filepath.Join(scripts, "controlplane", "build.sh"))
 	var out bytes.Buffer
 	build.Stdout, build.Stderr = &out, os.Stderr
 	if err := build.Run(); err != nil {
