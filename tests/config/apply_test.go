@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
 // --dry-run=server does. Only the namespace is really made: the API server wants it to be there for the rest.
 func TestAPIServerAcceptsConfig(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"../../config/default", "../../config/samples"} {
+	for _, path := range []string{"../../config/default", "../../config/sources", "../../config/samples"} {
 		objects, err := config.Build(path)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,7 @@ func TestRightsAreFew(t *testing.T) {
 		"inventories.modules.sluice.dev":                    {"create", "delete", "get", "list", "update", "watch"},
 	}
 	got := map[string][]string{}
-	for _, rule := range rules(t) {
+	for _, rule := range rules(t, "default") {
 		if len(rule.NonResourceURLs) != 0 {
 			t.Errorf("a rule is about URLs: %v", rule)
 		}
@@ -59,10 +60,56 @@ func TestRightsAreFew(t *testing.T) {
 	}
 }
 
+// TestSourcesAloneHaveNoRightsOfModules: whoever controls the process can act as nobody else, and make no sources.
+func TestSourcesAloneHaveNoRightsOfModules(t *testing.T) {
+	t.Parallel()
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets", "serviceaccounts"}, Verbs: []string{"get"}},
+		{
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories"},
+			Verbs: []string{"get", "list", "patch", "update", "watch"},
+		},
+		{
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories/finalizers", "ocirepositories/finalizers"},
+			Verbs: []string{"update"},
+		},
+		{
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories/status", "ocirepositories/status"},
+			Verbs: []string{"get", "patch", "update"},
+		},
+	}
+	for _, overlay := range []string{"sources", "flux-system"} {
+		if diff := cmp.Diff(want, rules(t, overlay)); diff != "" {
+			t.Errorf("rights with config/%s (-want +got):\n%s", overlay, diff)
+		}
+		for _, object := range build(t, overlay) {
+			if text, err := object.MarshalJSON(); err != nil || strings.Contains(string(text), "modules.sluice.dev") {
+				t.Errorf("config/%s: %s %s is about modules: %v", overlay, object.GetKind(), object.GetName(), err)
+			}
+		}
+	}
+}
+
+// TestFluxsNamespaceIsTheOnlyOne: what Flux's installation has is left alone, and nothing goes elsewhere.
+func TestFluxsNamespaceIsTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	for _, object := range build(t, "flux-system") {
+		text, err := object.MarshalJSON()
+		if err != nil || strings.Contains(string(text), "sluice-system") {
+			t.Errorf("%s %s names sluice-system: %s, %v", object.GetKind(), object.GetName(), text, err)
+		}
+		if kind := object.GetKind(); kind == "CustomResourceDefinition" || kind == "Namespace" || kind == "NetworkPolicy" {
+			t.Errorf("%s %s is Flux's", kind, object.GetName())
+		}
+	}
+}
+
 // TestNoRightOpensOthers: rights that would let the controller take or give more than it has.
 func TestNoRightOpensOthers(t *testing.T) {
 	t.Parallel()
-	for _, rule := range rules(t) {
+	for _, rule := range rules(t, "default") {
 		words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs)
 		for _, forbidden := range []string{"*", "escalate", "bind", "serviceaccounts/token"} {
 			if slices.Contains(words, forbidden) {
@@ -94,9 +141,9 @@ func TestRightsAreGivenToTheController(t *testing.T) {
 }
 
 // rules are what the controller may do. Roles of people are bound to nobody here.
-func rules(t *testing.T) []rbacv1.PolicyRule {
+func rules(t *testing.T, overlay string) []rbacv1.PolicyRule {
 	t.Helper()
-	objects := build(t, "default")
+	objects := build(t, overlay)
 	bound := map[string]bool{}
 	for _, object := range objects {
 		if role, found, _ := unstructured.NestedString(object.Object, "roleRef", "name"); found {

@@ -190,3 +190,13 @@ func page(t *testing.T, name string) docs.Page {
 	t.Fatalf("there is no page %s", name)
 	return docs.Page{}
 }
+
+// dedent takes the indentation of the first line off every line; blocks inside lists have one.
+func dedent(text string) string {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], indent)
+	}
+	return strings.Join(lines, "\n")
+}
