@@ -3,25 +3,29 @@ package source
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"sluice.dev/sluice/storage"
 )
 
-// forged lets an object pass when a write has made its status name another artifact than the stored one. Our own writes
-// name what was stored before them.
-func (k *kind[O]) forged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(O)
-		if !ok {
-			return false
-		}
-		after, ok := e.ObjectNew.(O)
-		return ok && !k.nameSame(before, after) && !k.namesStored(after)
-	}}
+// repairDelay is how soon a forged status is put right. Two processes that work on the same object by mistake correct each
+// other no faster.
+const repairDelay = 5 * time.Second
+
+// repair has an object looked at again when a write has made its status name another artifact than the stored one. Our own
+// writes name what was stored before them.
+func (k *kind[O]) repair(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	before, _ := e.ObjectOld.(O)
+	after, _ := e.ObjectNew.(O)
+	if !k.nameSame(before, after) && !k.namesStored(after) {
+		queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, repairDelay)
+	}
 }
 
 // nameSame tells whether the status of both names the same artifact.

@@ -28,13 +28,13 @@ func newKernel[O kernel.Object](k *kind[O]) *kernel.Kernel[O, source.Outcome] {
 	return kernel.New(k.shared.Shell, k, Finalizer, k.shared.Backoff)
 }
 
-// newController reconciles objects of the kind when their spec changes, when somebody asks for it, when their status was
-// forged, and when they are named on rebuild.
+// newController reconciles objects of the kind when their spec changes, when somebody asks for it, soon after their status
+// was forged, and when they are named on rebuild.
 func newController[O kernel.Object](mgr ctrl.Manager, k *kind[O], rebuild <-chan event.GenericEvent) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(k.dir).
-		For(k.new(), builder.WithPredicates(
-			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, k.forged()))).
+		For(k.new(), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		Watches(k.new(), handler.Funcs{UpdateFunc: k.repair}).
 		WatchesRawSource(ctrlsource.Channel(rebuild, &handler.EnqueueRequestForObject{})).
 		WithOptions(k.shared.ControllerOptions(k.shared.Backoff))
 }
