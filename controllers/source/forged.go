@@ -20,10 +20,10 @@ const repairDelay = 5 * time.Second
 
 // repair has an object looked at again when a write has made its status name another artifact than the stored one. Our own
 // writes name what was stored before them.
-func (k *kind[O]) repair(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (k *kind[O]) repair(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	before, _ := e.ObjectOld.(O)
 	after, _ := e.ObjectNew.(O)
-	if !k.nameSame(before, after) && !k.namesStored(after) {
+	if !k.nameSame(before, after) && !k.namesStored(ctx, after) {
 		queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, repairDelay)
 	}
 }
@@ -36,8 +36,8 @@ func (k *kind[O]) nameSame(a, b O) bool {
 }
 
 // namesStored tells whether status is what a report would make of it now. Where the storage gives no answer, it is.
-func (k *kind[O]) namesStored(obj O) bool {
-	record, err := k.shared.Pipeline.Store.Record(context.Background(), k.object(obj))
+func (k *kind[O]) namesStored(ctx context.Context, obj O) bool {
+	record, err := k.shared.Pipeline.Store.Record(ctx, k.object(obj))
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged), err == nil && record.UID != string(obj.GetUID()):
 		record = storage.Record{}

@@ -250,10 +250,10 @@ func (o *overlay) serves() {
 	})
 }
 
-// installs installs a release as an account of its own.
+// installs puts a release into the cluster as an account of its own.
 func (o *overlay) installs() {
 	o.t.Helper()
-	commit := o.upstream.Repository("foo").Commit("main", "1.0.0", under("deploy", map[string]string{"settings.yaml": settings("settings", "1.0.0")}))
+	commit := o.upstream.Repository("foo").Commit("main", "1.0.0", under("release", map[string]string{"settings.yaml": settings("settings", "1.0.0")}))
 	url := o.upstream.HTTP(upstream.HTTPOptions{}).URL("foo")
 	installed := &modulesv1.ModuleInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"},
@@ -272,7 +272,7 @@ func (o *overlay) installs() {
 		&modulesv1.ModuleTemplate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.deployment.Namespace, Name: "foo-1"},
 			Spec: modulesv1.ModuleTemplateSpec{
-				ModuleName: "foo", Version: "1.0.0", Artifact: fromGit(modulesv1.GitArtifact{URL: url, Commit: commit}, "deploy"),
+				ModuleName: "foo", Version: "1.0.0", Artifact: fromGit(modulesv1.GitArtifact{URL: url, Commit: commit}, "release"),
 			},
 		},
 		installed,

@@ -112,6 +112,7 @@ func (e *Env) KubeconfigAs(name string, groups ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a kubeconfig for %s: %w", name, err)
 	}
-	path := filepath.Join(e.dir, "kubeconfig-"+name)
+	// KUBECONFIG is a list with colons, which the names of ServiceAccounts have too.
+	path := filepath.Join(e.dir, "kubeconfig-"+strings.ReplaceAll(name, ":", "-"))
 	return path, os.WriteFile(path, kubeconfig, 0o600)
 }
