@@ -135,7 +135,7 @@ func TestReferrersTag(t *testing.T) {
 		digest.Digest("sha512:" + hex64 + hex64):       "sha512-" + hex64,
 		digest.Digest("a+b.c:" + hex64 + hex64 + "=="): "a-b.c-" + hex64,
 	} {
-		if got := referrersTag(d); got != want || !tagPattern.MatchString(got) {
+		if got := referrersTag(d); got != want || !IsTag(got) {
 			t.Errorf("referrersTag(%q) = %q", d, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"oras.land/oras-go/v2/registry"
+
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/transport"
 )
@@ -21,12 +23,7 @@ const (
 	dockerHub = "registry-1.docker.io"
 )
 
-// The patterns are those of the OCI Distribution Specification, "Pulling manifests".
-var (
-	namePattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagPattern  = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
-	hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
-)
+var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 // Parse splits oci://host[:port]/name. ErrURL when it is anything else: with a tag or digest, which belong beside the
 // URL, with user, query or fragment, or with a name that no registry accepts.
@@ -63,7 +60,9 @@ func parse(rawURL string) (host, name string, err error) {
 }
 
 // IsTag tells whether a registry could have a tag of that name.
-func IsTag(name string) bool { return tagPattern.MatchString(name) }
+func IsTag(name string) bool {
+	return registry.Reference{Reference: name}.ValidateReferenceAsTag() == nil
+}
 
 func checkName(name string) error {
 	switch {
@@ -71,7 +70,7 @@ func checkName(name string) error {
 		return fmt.Errorf("names no repository")
 	case len(name) > maxName:
 		return fmt.Errorf("repository name is longer than %d characters", maxName)
-	case !namePattern.MatchString(name):
+	case registry.Reference{Repository: name}.ValidateRepository() != nil:
 		return fmt.Errorf("repository name is not lower-case letters and digits, separated by single '/', '.', '_' or '-'")
 	}
 	return nil
