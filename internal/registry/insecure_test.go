@@ -72,6 +72,29 @@ func TestAPlainRegistryNeedsNoTunnel(t *testing.T) {
 	}
 }
 
+func TestThePortOfPlainHTTPIsAskedForNoTunnel(t *testing.T) {
+	t.Parallel()
+	site := fixture.ForTest(t, fixture.Options{})
+	pushed := site.Repository(name).PushORAS("v1", layer("x"))
+	forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+		p.Out.URL.Scheme, p.Out.URL.Host = "http", site.Host()
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if request.Method == http.MethodConnect {
+			t.Errorf("the proxy is asked for a tunnel to %s", request.Host)
+		}
+		forward.ServeHTTP(w, request)
+	}))
+	t.Cleanup(proxy.Close)
+	client, _ := newClient(t, nil)
+	r := Repository{Host: "registry.example:80", Name: name, Insecure: true, Credential: credential.Registry{Proxy: credential.Proxy{URL: proxy.URL}}}
+	for range 2 {
+		if found, err := client.Resolve(t.Context(), r, "v1"); err != nil || found.Digest != pushed.Digest {
+			t.Error(err)
+		}
+	}
+}
+
 func TestInsecureStillPrefersTLS(t *testing.T) {
 	t.Parallel()
 	ca, err := upstream.NewCA("unknown")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -72,12 +73,13 @@ func (c *Client) newSession(key string, origin *url.URL, r Repository) (*session
 	}}, nil
 }
 
-// schemesFor are those that the registry may be spoken to with, the likely one first.
+// schemesFor are those that the registry may be spoken to with, the likely one first: TLS, unless plain http worked before
+// or the port is its own.
 func (c *Client) schemesFor(host string, r Repository) []string {
 	if !r.Insecure {
 		return []string{"https"}
 	}
-	if known, ok := c.schemes.Get(sessionKey(host, r)); ok && known == "http" {
+	if known, ok := c.schemes.Get(sessionKey(host, r)); ok && known == "http" || !ok && strings.HasSuffix(host, ":80") {
 		return []string{"http", "https"}
 	}
 	return []string{"https", "http"}
