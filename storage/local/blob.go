@@ -66,7 +66,12 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	if err != nil {
 		return err
 	}
-	if !have {
+	if have {
+		// It may be there since a crash that came before the folder was durable.
+		if err := s.disk.syncDir(path.Dir(blob)); err != nil {
+			return err
+		}
+	} else {
 		// The digest guard is held, so the new file gets its name before anyone can look at it.
 		if err := s.disk.place(tmp, blob); err != nil {
 			return errors.Join(err, s.disk.remove(blob)) // It may have its name already.

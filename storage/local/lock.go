@@ -59,10 +59,11 @@ func (s *Store) beginWriting(ctx context.Context) error {
 	return nil
 }
 
-// countAll learns what all records name, of which others may have written some.
+// countAll learns what all records name, of which others may have written some. A folder that the disk does not give back
+// has none, as with such a file: it keeps nobody else from writing.
 func (s *Store) countAll(ctx context.Context) error {
 	objects, err := s.folders(ctx)
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || !unreadable(err)) {
 		return err
 	}
 	for _, object := range s.names.and(objects) {

@@ -294,6 +294,30 @@ func TestEveryNameIsDurableBeforeItCounts(t *testing.T) {
 	}
 }
 
+func TestABodyThatACrashLeftIsDurableBeforeItCounts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := open(t, dir, Options{})
+	publish(t, store, podinfo, "old") // The folders are there.
+	blob, record := blobPath(digest.FromString("new")), recordPath(podinfo)
+	// It has its name, and the folder was not durable yet.
+	if err := os.WriteFile(filepath.Join(dir, blob), []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	store.disk.before = func(op, name string) error {
+		if op == "rename" || op == "syncdir" {
+			got = append(got, op+" "+name)
+		}
+		return nil
+	}
+	publish(t, store, podinfo, "new")
+	want := []string{"syncdir " + filepath.Dir(blob), "rename " + record, "syncdir " + filepath.Dir(record)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Changes: -want, +got:\n%s", diff)
+	}
+}
+
 func TestAPanicLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,15 +17,9 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// TestAFileWithoutRightsIsMadeAgain runs again in a process that modes bind when root runs it.
 func TestAFileWithoutRightsIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() == 0 && os.Getenv(childMode) != "bound" {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		command.Env = append(os.Environ(), childMode+"=bound")
-		if out, err := runBound(command); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if boundElsewhere(t) {
 		return
 	}
 	for name, file := range map[string]string{
@@ -59,6 +53,43 @@ func TestAFileWithoutRightsIsMadeAgain(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAFolderWithoutRightsKeepsNobodyElseFromWriting(t *testing.T) {
+	t.Parallel()
+	if boundElsewhere(t) {
+		return
+	}
+	dir := t.TempDir()
+	first, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Close() })
+	publish(t, first, storage.Object{Kind: podinfo.Kind, Namespace: "closed", Name: "a"}, "closed")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(dir, recordsDir, podinfo.Kind, "closed")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(closed, dirMode) })
+	publish(t, open(t, dir, Options{}), podinfo, "hello")
+}
+
+// boundElsewhere runs the test again in a process that modes bind, when root runs it.
+func boundElsewhere(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 || os.Getenv(childMode) == "bound" {
+		return false
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	command.Env = append(os.Environ(), childMode+"=bound")
+	if out, err := runBound(command); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return true
 }
 
 // runBound runs a command of root's without the rights that set root above the modes of files. It stays root, so that
