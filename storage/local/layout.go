@@ -1,8 +1,6 @@
 package local
 
 import (
-	"path"
-
 	"github.com/opencontainers/go-digest"
 
 	"sluice.dev/sluice/storage"
@@ -18,10 +16,10 @@ const (
 
 // blobPath is where the body of that digest lies. The digest must be valid.
 func blobPath(d digest.Digest) string {
-	return path.Join(blobsDir, d.Algorithm().String(), d.Encoded())
+	return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
 // recordPath gives each object a folder: a name of 253 bytes leaves no room for a suffix.
 func recordPath(object storage.Object) string {
-	return path.Join(recordsDir, object.Dir(), "record.json")
+	return recordsDir + "/" + object.Kind + "/" + object.Namespace + "/" + object.Name + "/record.json"
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -16,13 +17,16 @@ type answer struct {
 	control  *http.ResponseController
 	progress time.Duration
 	now      func() time.Time
+	place    *place // nil without a listener of ours
 
 	status int
 	bytes  int64
 }
 
-func newAnswer(w http.ResponseWriter, options Options) *answer {
+func newAnswer(w http.ResponseWriter, r *http.Request, options Options) *answer {
+	connection, _ := r.Context().Value(placeKey{}).(*place)
 	return &answer{
+		place:          connection,
 		ResponseWriter: w,
 		control:        http.NewResponseController(w),
 		progress:       options.ProgressTimeout,
@@ -56,6 +60,17 @@ func (a *answer) ReadFrom(src io.Reader) (written int64, err error) {
 	to, canSend := a.ResponseWriter.(io.ReaderFrom)
 	if !isLimited || !canSend {
 		return io.Copy(writerOnly{a}, src)
+	}
+	if a.place.announce() {
+		// net/http would read the beginning of the file and copy it behind the header, were the header not on its way.
+		if err := a.control.Flush(); err != nil {
+			return 0, err
+		}
+		written, err = to.ReadFrom(src)
+		a.bytes += written
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return written, err
+		}
 	}
 	part := &io.LimitedReader{R: limited.R}
 	for {

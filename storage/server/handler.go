@@ -23,7 +23,7 @@ func New(reader storage.Reader, options Options) http.Handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := h.options.Now()
-	answer := newAnswer(w, h.options)
+	answer := newAnswer(w, r, h.options)
 	err := h.serve(answer, r)
 	h.options.Observer(Served{
 		Method:   methodName(r.Method),

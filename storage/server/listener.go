@@ -26,6 +26,7 @@ var errNotTCP = errors.New("artifacts are served over TCP alone")
 type limitedListener struct {
 	net.Listener
 	total, perIP int
+	progress     time.Duration
 	now          func() time.Time
 
 	mu    sync.Mutex
@@ -44,13 +45,18 @@ type place struct {
 	client   netip.Addr
 	// givesWay is from when on a newcomer may have the place, in nanoseconds since 1970.
 	givesWay atomic.Int64
+	sending  sending
 }
+
+// placeKey is where a request's context has its connection.
+type placeKey struct{}
 
 func limit(listener net.Listener, options Options) *limitedListener {
 	return &limitedListener{
 		Listener: listener,
 		total:    options.MaxConns,
 		perIP:    options.MaxConnsPerIP,
+		progress: options.ProgressTimeout,
 		now:      options.Now,
 		open:     make(map[*place]struct{}),
 		share:    make(map[netip.Addr]int),
@@ -184,7 +190,7 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 // SetWriteDeadline is called ahead of each chunk, for which the client is waited for. At the end there is none.
 func (p *place) SetWriteDeadline(t time.Time) error {
 	if !t.IsZero() {
-		p.givesWay.Store(p.listener.now().Add(stalledAfter).UnixNano())
+		p.givesWay.Store(t.Add(stalledAfter - p.listener.progress).UnixNano())
 	}
 	return p.TCPConn.SetWriteDeadline(t)
 }

@@ -14,7 +14,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	// Each of these is what a connection did last, and how long ago.
 	idle := func(l *limitedListener, p *place) { l.watch(p, http.StateIdle) }
 	busy := func(l *limitedListener, p *place) { l.watch(p, http.StateActive) }
-	sending := func(_ *limitedListener, p *place) { _ = p.SetWriteDeadline(start) }
+	sending := func(l *limitedListener, p *place) { _ = p.SetWriteDeadline(l.now().Add(l.progress)) }
 	type did struct {
 		what func(*limitedListener, *place)
 		ago  time.Duration

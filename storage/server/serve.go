@@ -24,13 +24,16 @@ func NewServer(addr string, handler http.Handler, options Options) *http.Server 
 	}
 }
 
-// Serve limits the listener's connections, for which it needs the server's ConnState, and serves until the context ends.
+// Serve limits the listener's connections, for which it needs the server's ConnState and ConnContext, and serves until the context ends.
 // Then it accepts no more, lets running answers finish for the grace of the options, and cuts what is left. It closes
 // the listener. Nil means that it was told to stop and nothing was cut.
 func Serve(ctx context.Context, server *http.Server, listener net.Listener, options Options) error {
 	options = options.withDefaults()
 	limited := limit(listener, options)
 	server.ConnState = limited.watch
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, placeKey{}, conn)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(limited) }()
 	select {

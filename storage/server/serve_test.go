@@ -408,3 +408,76 @@ func TestBodiesAreSentByTheKernel(t *testing.T) {
 		t.Errorf("SyscallConn: %v, %v", raw, err)
 	}
 }
+
+// TestARangeIsSentByTheKernelFromItsStart asks twice on one connection: what the first answer leaves must not be in the second.
+func TestARangeIsSentByTheKernelFromItsStart(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 1<<20)
+	running := start(t, store, server.Options{})
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	t.Cleanup(client.CloseIdleConnections)
+	want := strings.Repeat("0123456789abcdef", (1<<20)/16)
+	for _, at := range []struct {
+		asked string
+		want  string
+	}{{"", want}, {"bytes=70001-", want[70001:]}, {"bytes=5-9", want[5:10]}, {"", want}, {"bytes=-3", want[len(want)-3:]}} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+running.addr+"/"+artifact.Path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at.asked != "" {
+			request.Header.Set("Range", at.asked)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil || string(body) != at.want {
+			t.Errorf("%q: got %d bytes, want %d, %v", at.asked, len(body), len(at.want), err)
+		}
+	}
+}
+
+// unsendable is a body whose file is none that the kernel sends.
+type unsendable struct {
+	inMemory
+	pipe *os.File
+}
+
+func (u unsendable) Open(context.Context, string) (storage.Body, error) { return u, nil }
+func (u unsendable) SyscallConn() (syscall.RawConn, error)              { return u.pipe.SyscallConn() }
+
+func TestABodyThatTheKernelDoesNotSendIsCopied(t *testing.T) {
+	t.Parallel()
+	pipe, other, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = pipe.Close(), other.Close() })
+	const body = "hello world"
+	artifact := storage.Artifact{Path: podinfo.File("a.tar.gz"), Digest: digest.FromString(body), Size: int64(len(body))}
+	running := start(t, unsendable{inMemory{strings.NewReader(body), artifact}, pipe}, server.Options{})
+	if status, text := rawGet(t, running.addr, "/"+artifact.Path); status != http.StatusOK || text != body {
+		t.Errorf("got %d, %q", status, text)
+	}
+}
+
+func TestABodyWithoutAFileIsCopied(t *testing.T) {
+	t.Parallel()
+	const body = "hello world"
+	artifact := storage.Artifact{Path: podinfo.File("a.tar.gz"), Digest: digest.FromString(body), Size: int64(len(body))}
+	running := start(t, inMemory{Reader: strings.NewReader(body), artifact: artifact}, server.Options{})
+	if status, text := rawGet(t, running.addr, "/"+artifact.Path); status != http.StatusOK || text != body {
+		t.Errorf("got %d, %q", status, text)
+	}
+}
+
+type inMemory struct {
+	*strings.Reader
+	artifact storage.Artifact
+}
+
+func (m inMemory) Open(context.Context, string) (storage.Body, error) { return m, nil }
+func (m inMemory) Stat() storage.Artifact                             { return m.artifact }
+func (m inMemory) Close() error                                       { return nil }
