@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
@@ -73,7 +74,7 @@ func (r *round) applyStages(ctx context.Context, todo []object) (done bool, err 
 			}
 			crd, comes := r.aim.render.definition(one.of.GroupVersionKind())
 			if comes && errors.Is(one.err, cluster.ErrNoKind) {
-				awaited[crd.key] = crd
+				awaited[crd.key] = one.of
 			} else {
 				failed = append(failed, memberError{refOfObject(one.of.Unstructured), one.err})
 			}
@@ -187,26 +188,34 @@ func fold(record *modulesv1.Inventory, done map[key]progress) {
 // gateAgain is how soon a CRD that objects wait for is looked at again.
 const gateAgain = 500 * time.Millisecond
 
-// await tells of CRDs of the release that do not serve their kinds yet, for which objects have to wait, and fails once
-// they should. A Namespace needs no waiting: it is Active as soon as it is there, and one that is on its way out is an
-// error when it is applied.
-func (r *round) await(ctx context.Context, crds map[key]object) error {
+// await tells of CRDs of the release that do not serve their kinds yet, for which objects have to wait: of each, one is
+// given. It fails once they should. A Namespace needs no waiting: it is Active as soon as it is there, and one that is on
+// its way out is an error when it is applied.
+func (r *round) await(ctx context.Context, waiting map[key]object) error {
 	var overdue []memberError
-	for _, crd := range crds {
+	for _, one := range waiting {
 		if r.over(ctx) != nil {
 			return late(StageApply)
 		}
+		gvk := one.GroupVersionKind()
+		crd, _ := r.aim.render.definition(gvk)
 		ref := refOfObject(crd.Unstructured)
-		status, message := health.InProgress, "is gone again"
-		switch live, err := r.client.Get(ctx, ref); {
+		status, message := health.InProgress, "is gone, and is applied again"
+		live, err := r.client.Get(ctx, ref)
+		switch {
 		case err == nil:
 			status, message = (&health.Checker{}).Check(live)
-		case !errors.Is(err, cluster.ErrNotFound):
+		case errors.Is(err, cluster.ErrNotFound):
+			r.unapply(crd.key)
+		default:
 			return failure.At(StageApply, err)
 		}
-		if status == health.Current {
+		switch {
+		case status == health.Current && serves(live, gvk.Version):
 			message = "its kind is not served yet"
 			r.engine.parts.Connector.Refresh()
+		case status == health.Current:
+			message = "it does not serve version " + gvk.Version
 		}
 		r.out.waitFor(ref, message)
 		r.out.again(gateAgain)
@@ -216,6 +225,20 @@ func (r *round) await(ctx context.Context, crds map[key]object) error {
 		return nil
 	}
 	return joined(StageApply, modulesv1.ApplyFailedReason, overdue)
+}
+
+// unapply has a member that is gone applied again: before a release is applied in full, nothing is healed.
+func (r *round) unapply(k key) {
+	m := index(r.record.Data.Members)[k]
+	if m == nil {
+		return
+	}
+	one, known := r.memory.progress[k]
+	if !known {
+		one.applied.UID = types.UID(m.UID)
+	}
+	one.hash = ""
+	r.memory.progress[k] = one
 }
 
 // defined is the kind that a CRD defines.

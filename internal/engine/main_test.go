@@ -3,6 +3,7 @@ package engine_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -245,6 +246,8 @@ type rig struct {
 	// wrap stands between the connector and the API server, and timeout is that of its requests, if they are set.
 	wrap    func(http.RoundTripper) http.RoundTripper
 	timeout time.Duration
+	// looks bounds how often it asks for the API server's kinds; nil does not.
+	looks flowcontrol.PassiveRateLimiter
 	// healthCost is what expressions may cost in a round; 0 means the default.
 	healthCost uint64
 	// These are options of the engine.
@@ -302,7 +305,7 @@ func (r *rig) start(m *mortal) {
 		config.Wrap(r.wrap)
 	}
 	r.verbs = map[string]int{}
-	connector, err := cluster.NewConnector(config, cluster.Options{RequestTimeout: r.timeout, Looks: flowcontrol.NewFakeAlwaysRateLimiter(), Observe: func(verb string) {
+	connector, err := cluster.NewConnector(config, cluster.Options{RequestTimeout: r.timeout, Looks: cmp.Or(r.looks, flowcontrol.PassiveRateLimiter(flowcontrol.NewFakeAlwaysRateLimiter())), Observe: func(verb string) {
 		r.mu.Lock()
 		r.verbs[verb]++
 		hook := r.onCall
