@@ -39,7 +39,7 @@ func TestOverlaysRun(t *testing.T) {
 			o := newOverlay(t, folder)
 			o.start()
 			o.serves()
-			if o.find("CustomResourceDefinition", "moduleinstallations.modules.sluice.dev") != nil {
+			if of(o.objects, "CustomResourceDefinition", "moduleinstallations.modules.sluice.dev") != nil {
 				o.installs()
 			}
 			if log := o.manager.Log(); strings.Contains(log, "forbidden") {
@@ -57,9 +57,26 @@ func overlays(t *testing.T) map[string]string {
 	if err := os.CopyFS(shipped, os.DirFS(filepath.Join(testenv.Root(), "config"))); err != nil {
 		t.Fatal(err)
 	}
+	kustomizations, err := filepath.Glob(filepath.Join(shipped, "*", "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := map[string]string{}
-	for _, name := range []string{"default", "sources", "flux-system"} {
-		found["config/"+name] = filepath.Join(shipped, name)
+	for _, file := range kustomizations {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "kind: Component") {
+			continue // A page shows what it is a part of.
+		}
+		folder := filepath.Dir(file)
+		objects, err := config.Build(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of(objects, "Deployment", "sluice") != nil && of(objects, "ServiceAccount", "sluice") != nil {
+			found["config/"+filepath.Base(folder)] = folder
+		}
+	}
+	if len(found) < 3 {
+		t.Fatalf("config has the overlays %v alone", found)
 	}
 	pages, err := docs.Pages(testenv.Root())
 	if err != nil {
@@ -109,7 +126,7 @@ func newOverlay(t *testing.T, folder string) *overlay {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.cluster.Stop() })
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.find("Deployment", "sluice").Object, &o.deployment); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of(o.objects, "Deployment", "sluice").Object, &o.deployment); err != nil {
 		t.Fatal(err)
 	}
 	o.make(testenv.Namespace(o.deployment.Namespace))
@@ -142,14 +159,15 @@ func (o *overlay) kinds() []string {
 	return files
 }
 
-func (o *overlay) find(kind, name string) *unstructured.Unstructured {
-	at := slices.IndexFunc(o.objects, func(object *unstructured.Unstructured) bool {
+// of finds an object; nil where there is none.
+func of(objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	at := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool {
 		return object.GetKind() == kind && object.GetName() == name
 	})
 	if at < 0 {
 		return nil
 	}
-	return o.objects[at]
+	return objects[at]
 }
 
 func (o *overlay) make(objects ...client.Object) {
