@@ -81,6 +81,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+func (o Options) packLimits() packLimits {
+	return packLimits{objects: o.MaxObjects, object: o.MaxObjectBytes, delta: o.MaxObjectBytes / deltaShare, unpacked: o.MaxUnpackedBytes}
+}
+
 // Client talks to Git servers. It is safe for concurrent use.
 type Client struct {
 	options Options

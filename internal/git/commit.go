@@ -2,22 +2,32 @@ package git
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"sluice.dev/sluice/internal/tree"
 )
 
+const (
+	// maxCommitHead is how much of a commit is read: a message may be as large as any object.
+	maxCommitHead = 1 << 20
+	// maxSubject is how many bytes of a subject are decoded.
+	maxSubject = 1 << 10
+)
+
 // Commit is a fetched commit with all its files. Close it when the files are no longer needed.
 type Commit struct {
 	// Hash is the commit's id, checked against what was sent.
 	Hash string
-	// Message is the whole message. Bytes that are no UTF-8 are replaced.
-	Message string
+	// Subject is the first line of the message, its first kilobyte at most. Bytes that are no UTF-8 are replaced.
+	Subject string
 	// CommitterTime is when the commit was made, in the committer's time zone.
 	CommitterTime time.Time
 	// BytesReceived is what the server sent for it, packets and all.
@@ -26,12 +36,6 @@ type Commit struct {
 	tree   *tree.Tree
 	pack   *pack
 	closed context.CancelCauseFunc
-}
-
-// Subject is the first line of the message.
-func (c *Commit) Subject() string {
-	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-	return strings.TrimSpace(subject)
 }
 
 // Tree is the commit's files, as a checkout has them. Regular files have mode 0644 or 0755, links are fs.ModeSymlink
@@ -49,15 +53,31 @@ func (c *Commit) Close() error {
 // commitHeader is what is read from a commit object.
 type commitHeader struct {
 	tree      plumbing.Hash
+	parents   []plumbing.Hash
 	committer time.Time
-	message   string
+	subject   string
 }
 
-// parseCommit reads a commit object strictly: the tree first, the committer behind the parents and the author.
-func parseCommit(content []byte) (commitHeader, error) {
-	text := string(content)
-	var header commitHeader
-	var err error
+// loadCommit reads the beginning of a commit.
+func (p *pack) loadCommit(ctx context.Context, hash plumbing.Hash) (commitHeader, error) {
+	index, err := p.find(hash, plumbing.CommitObject)
+	if err != nil {
+		return commitHeader{}, err
+	}
+	stream, err := p.open(ctx, index)
+	if err != nil {
+		return commitHeader{}, err
+	}
+	defer func() { _ = stream.Close() }() // Reading told whether the data was good.
+	head := make([]byte, min(p.objects[index].size, maxCommitHead))
+	if _, err := io.ReadFull(stream, head); err != nil {
+		return commitHeader{}, fmt.Errorf("read commit %s: %w", hash, err)
+	}
+	return parseCommit(string(head))
+}
+
+// parseCommit reads a commit object strictly: the tree first, the parents right behind it, the committer behind the author.
+func parseCommit(text string) (header commitHeader, err error) {
 	line, rest, _ := strings.Cut(text, "\n")
 	id, ok := strings.CutPrefix(line, "tree ")
 	if !ok {
@@ -65,6 +85,14 @@ func parseCommit(content []byte) (commitHeader, error) {
 	}
 	if header.tree, err = parseHash(id); err != nil {
 		return header, err
+	}
+	for strings.HasPrefix(rest, "parent ") {
+		line, rest, _ = strings.Cut(rest, "\n")
+		parent, err := parseHash(line[len("parent "):])
+		if err != nil {
+			return header, err
+		}
+		header.parents = append(header.parents, parent)
 	}
 	for {
 		line, rest, ok = strings.Cut(rest, "\n")
@@ -76,10 +104,9 @@ func parseCommit(content []byte) (commitHeader, error) {
 			break
 		}
 	}
-	headers := "\n" + rest // A message may begin at once.
-	if _, message, found := strings.Cut(headers, "\n\n"); found {
-		header.message = strings.ToValidUTF8(message, "\ufffd")
-	}
+	_, message, _ := strings.Cut("\n"+rest, "\n\n") // A message may begin at once.
+	subject, _, _ := strings.Cut(strings.TrimLeftFunc(message, unicode.IsSpace), "\n")
+	header.subject = strings.TrimSpace(strings.ToValidUTF8(subject[:min(len(subject), maxSubject)], "\ufffd"))
 	return header, nil
 }
 

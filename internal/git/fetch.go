@@ -1,12 +1,14 @@
 package git
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -28,69 +30,94 @@ type Want struct {
 	Branch string
 }
 
-// errNotWantable says that the server does not give out the object by its id.
-var errNotWantable = errors.New("server does not give out this commit by its id")
+var (
+	// errNotWantable says that the server does not give out the object by its id.
+	errNotWantable = errors.New("server does not give out this commit by its id")
+	// errNoFilter says that the server offers to leave out trees and files, and then does not.
+	errNoFilter = errors.New("server does not give out commits alone")
+)
 
 // Fetch fetches one commit and its tree, without history where the server can do that.
 // ErrRefNotFound when the repository does not have the commit, or not any more.
 func (c *Client) Fetch(ctx context.Context, remote Remote, want Want) (*Commit, error) {
-	hash, err := parseHash(strings.ToLower(want.Hash))
-	if err != nil {
-		err = fmt.Errorf("%w: %s is no commit id of 40 digits", ErrRefNotFound, transport.PrintableQuoted(want.Hash))
-		return nil, conclude(ctx, "fetch from", remote, err)
-	}
-	var commit *Commit
 	m := &meter{}
-	defer func() { c.options.Observe(m.total()) }()
-	for _, whole := range []bool{false, true} {
-		err = c.converse(ctx, remote, m, func(p peer) (err error) {
-			commit, err = c.fetch(ctx, p, request{Want: want, hash: hash, whole: whole})
-			return err
-		})
-		if !errors.Is(err, errNotWantable) {
-			break
-		}
-	}
+	commit, err := fetchWith(ctx, c, remote, m, request{Want: want}, c.openCommit)
 	if err != nil {
-		return nil, conclude(ctx, "fetch "+hash.String()+" from", remote, err)
+		return nil, err
 	}
 	commit.BytesReceived = m.total()
 	return commit, nil
 }
 
+// CommitTime tells when a commit was made. It fetches the commit alone where the server can do that.
+func (c *Client) CommitTime(ctx context.Context, remote Remote, want Want) (time.Time, error) {
+	return fetchWith(ctx, c, remote, &meter{}, request{Want: want, commits: true},
+		func(ctx context.Context, p *pack, hash plumbing.Hash) (time.Time, error) {
+			header, err := p.loadCommit(ctx, hash)
+			return header.committer, errors.Join(err, p.Close())
+		})
+}
+
 // request is a Want on its way: first by id, then, if need be, with the whole history of a branch.
 type request struct {
 	Want
-	hash  plumbing.Hash
-	whole bool
+	hash    plumbing.Hash
+	whole   bool
+	commits bool // trees and files are left out where the server can do that
 }
 
-func (c *Client) fetch(ctx context.Context, p peer, r request) (*Commit, error) {
-	version2 := p.advert().version == 2
-	refs := p.advert().refs
-	if version2 && !p.advert().caps.has("fetch") {
-		return nil, protocolErrorf("server does not offer fetch")
+// fetchWith fetches a commit, in the ways that the server makes necessary, and opens it in its pack.
+func fetchWith[T any](
+	ctx context.Context, c *Client, remote Remote, m *meter, r request, open func(context.Context, *pack, plumbing.Hash) (T, error),
+) (result T, err error) {
+	if r.hash, err = parseHash(strings.ToLower(r.Hash)); err != nil {
+		err = fmt.Errorf("%w: %s is no commit id of 40 digits", ErrRefNotFound, transport.PrintableQuoted(r.Hash))
+		return result, conclude(ctx, "fetch from", remote, err)
 	}
-	if version2 && r.whole {
+	defer func() { c.options.Observe(m.total()) }()
+	for again := true; again; {
+		err = c.converse(ctx, remote, m, func(p peer) error {
+			history, err := c.fetch(ctx, p, &r)
+			if err != nil {
+				return err
+			}
+			if result, err = open(ctx, history, r.hash); err != nil {
+				_ = history.Close() // What matters is why the pack is of no use.
+			}
+			return err
+		})
+		again = errors.Is(err, errNotWantable) && !r.whole || errors.Is(err, errNoFilter) && r.commits
+		r.whole, r.commits = r.whole || errors.Is(err, errNotWantable), r.commits && !errors.Is(err, errNoFilter)
+	}
+	return result, conclude(ctx, "fetch "+r.hash.String()+" from", remote, err)
+}
+
+// fetch brings the pack that has the commit.
+func (c *Client) fetch(ctx context.Context, p peer, r *request) (*pack, error) {
+	refs := p.advert().refs
+	if p.advert().version == 2 && r.whole {
 		var err error
 		if refs, err = c.lsRefs(ctx, p, []string{"refs/heads/", "refs/tags/"}); err != nil {
 			return nil, err
 		}
 	}
-	wants, err := chooseWants(p.advert(), refs, &r)
+	wants, err := chooseWants(p.advert(), refs, r)
 	if err != nil {
 		return nil, err
 	}
-	var stream io.Reader
-	if version2 {
-		stream, err = c.requestV2(ctx, p, wants, r)
-	} else {
-		stream, err = c.requestV0(ctx, p, wants, r)
+	q := question{wants: wants, commits: r.commits, bytes: c.options.MaxPackBytes}
+	if !r.whole {
+		q.depth = 1
 	}
+	history, err := c.receive(ctx, p, q, c.options.packLimits())
 	if err != nil {
-		return nil, explainRemote(p.advert(), r, err)
+		return nil, explainRemote(p.advert(), *r, err)
 	}
-	return c.ingest(ctx, stream, r)
+	if _, ok := history.byHash[r.hash]; !ok && r.whole {
+		_ = history.Close() // It was only read.
+		return nil, fmt.Errorf("%w: it is in the history of no branch or tag that was looked at", ErrRefNotFound)
+	}
+	return history, nil
 }
 
 // chooseWants decides which objects to ask for. A server of version 0 gives out what its refs name, and other
@@ -148,6 +175,8 @@ func explainRemote(a *advert, r request, err error) error {
 	invalid := strings.Contains(refusal.message, "not valid")
 	tipsOnly := a.version != 2 && !a.caps.has("allow-reachable-sha1-in-want") && !a.caps.has("allow-any-sha1-in-want")
 	switch {
+	case r.commits && strings.Contains(refusal.message, "filter"):
+		return errNoFilter
 	case !r.whole && (invalid || missing && tipsOnly):
 		return errNotWantable
 	case missing || invalid:
@@ -156,48 +185,47 @@ func explainRemote(a *advert, r request, err error) error {
 	return err
 }
 
-// ingest takes the pack and opens the commit in it.
-func (c *Client) ingest(ctx context.Context, stream io.Reader, r request) (*Commit, error) {
-	s, err := fillSpool(ctx, stream, c.options.TempDir, c.options.MaxPackBytes)
+// receive takes the pack of an answer.
+func (c *Client) receive(ctx context.Context, p peer, q question, limits packLimits) (*pack, error) {
+	stream, err := c.request(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
-	commit, err := c.openCommit(ctx, s, r)
+	content := bufio.NewReaderSize(stream, packHeader)
+	head, err := content.Peek(packHeader)
+	if err == nil {
+		_, err = countObjects(head, limits)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	s, err := fillSpool(ctx, content, c.options.TempDir, q.bytes)
+	if err != nil {
+		return nil, err
+	}
+	history, err := indexPack(ctx, s, limits, c.room, c.options.TempDir)
 	if err != nil {
 		_ = s.Close() // What matters is why the pack is of no use.
 		return nil, err
 	}
-	return commit, nil
+	return history, nil
 }
 
-func (c *Client) openCommit(ctx context.Context, s *spool, r request) (*Commit, error) {
-	o := c.options
-	p, err := indexPack(ctx, s, packLimits{
-		objects: o.MaxObjects, object: o.MaxObjectBytes, delta: o.MaxObjectBytes / deltaShare, unpacked: o.MaxUnpackedBytes,
-	}, c.room, o.TempDir)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := p.byHash[r.hash]; !ok && r.whole {
-		return nil, fmt.Errorf("%w: it is in the history of no branch or tag that was looked at", ErrRefNotFound)
-	}
-	content, err := p.loadMeta(ctx, r.hash, plumbing.CommitObject)
-	if err != nil {
-		return nil, err
-	}
-	header, err := parseCommit(content)
+func (c *Client) openCommit(ctx context.Context, p *pack, hash plumbing.Hash) (*Commit, error) {
+	header, err := p.loadCommit(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
 	// The files are read after this fetch, until the commit is closed.
 	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
-	root, err := readTree(ctx, blobs{reading, p}, header.tree, treeLimits{depth: o.MaxTreeDepth, files: o.MaxFiles})
+	limits := treeLimits{depth: c.options.MaxTreeDepth, files: c.options.MaxFiles}
+	root, err := readTree(ctx, blobs{reading, p}, header.tree, limits)
 	if err != nil {
 		closed(err)
 		return nil, err
 	}
 	return &Commit{
-		Hash: r.hash.String(), Message: header.message, CommitterTime: header.committer,
+		Hash: hash.String(), Subject: header.subject, CommitterTime: header.committer,
 		tree: &tree.Tree{Root: root, Time: header.committer}, pack: p, closed: closed,
 	}, nil
 }

@@ -149,7 +149,7 @@ func FuzzParseCommit(f *testing.F) {
 	f.Add([]byte("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor A <a> 1 +0000\ncommitter C <c> 1 +0000\n\nx"))
 	f.Add([]byte("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ncommitter 99999999999999999999 +9999\n\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		header, err := parseCommit(content)
+		header, err := parseCommit(string(content))
 		named(t, err)
 		if _, err := header.committer.MarshalText(); err != nil {
 			t.Errorf("time: %v", err)

@@ -162,8 +162,8 @@ func TestFetchedTreeIsTheCommitsTree(t *testing.T) {
 			if diff := cmp.Diff(expected(repository.Tree(hash)), files(t, commit.Tree())); diff != "" {
 				t.Errorf("tree (-git +ours):\n%s", diff)
 			}
-			if commit.Hash != hash || commit.Subject() != "Second subject" {
-				t.Errorf("commit: %s %q", commit.Hash, commit.Subject())
+			if commit.Hash != hash || commit.Subject != "Second subject" {
+				t.Errorf("commit: %s %q", commit.Hash, commit.Subject)
 			}
 			if got, want := commit.CommitterTime.Format(time.RFC3339), repository.Raw("show", "-s", "--format=%cI", hash); got != strings.Replace(want, "+00:00", "Z", 1) && got != want {
 				t.Errorf("committer time: want %s, got %s", want, got)

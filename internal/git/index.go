@@ -94,20 +94,16 @@ func indexPack(ctx context.Context, s *spool, limits packLimits, room room, dir 
 
 // checkPack verifies header and checksum, and returns the number of objects.
 func checkPack(s *spool, limits packLimits) (int, error) {
-	var header [packHeader]byte
 	if s.size < packHeader+packTrailer {
 		return 0, protocolErrorf("pack has only %d bytes", s.size)
 	}
+	var header [packHeader]byte
 	if _, err := s.ReadAt(header[:], 0); err != nil {
 		return 0, fmt.Errorf("read pack: %w", err)
 	}
-	version := binary.BigEndian.Uint32(header[4:])
-	if string(header[:4]) != "PACK" || version != 2 && version != 3 {
-		return 0, protocolErrorf("no pack of version 2 or 3")
-	}
-	count := binary.BigEndian.Uint32(header[8:])
-	if int64(count) > int64(limits.objects) {
-		return 0, limitErrorf("pack holds %d objects, more than %d", count, limits.objects)
+	count, err := countObjects(header[:], limits)
+	if err != nil {
+		return 0, err
 	}
 	sum := hash.New(crypto.SHA1)
 	if _, err := io.Copy(sum, io.NewSectionReader(s, 0, s.size-packTrailer)); err != nil {
@@ -119,6 +115,19 @@ func checkPack(s *spool, limits packLimits) (int, error) {
 	}
 	if [packTrailer]byte(sum.Sum(nil)) != trailer {
 		return 0, protocolErrorf("pack does not match its checksum")
+	}
+	return count, nil
+}
+
+// countObjects reads the header of a pack.
+func countObjects(header []byte, limits packLimits) (int, error) {
+	version := binary.BigEndian.Uint32(header[4:])
+	if string(header[:4]) != "PACK" || version != 2 && version != 3 {
+		return 0, protocolErrorf("no pack of version 2 or 3")
+	}
+	count := binary.BigEndian.Uint32(header[8:])
+	if int64(count) > int64(limits.objects) {
+		return 0, limitErrorf("pack holds %d objects, more than %d", count, limits.objects)
 	}
 	return int(count), nil
 }

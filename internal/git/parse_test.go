@@ -136,23 +136,25 @@ func TestParseTreeRefusesMalformedObjects(t *testing.T) {
 func TestParseCommit(t *testing.T) {
 	t.Parallel()
 	const head = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor A <a@x> 1 +0000\n"
-	for name, c := range map[string]struct{ content, message, when string }{
-		"plain":   {head + "committer C <c@x> 1700000000 +0130\n\nhello\n\nbody\n", "hello\n\nbody\n", "2023-11-14T23:43:20+01:30"},
+	for name, c := range map[string]struct{ content, subject, when string }{
+		"plain":   {head + "committer C <c@x> 1700000000 +0130\n\nhello\n\nbody\n", "hello", "2023-11-14T23:43:20+01:30"},
 		"west":    {head + "committer C <c@x> 1700000000 -0800\n\nx", "x", "2023-11-14T14:13:20-08:00"},
 		"signed":  {head + "committer C <c@x> 1700000000 +0000\ngpgsig -----BEGIN\n \n x\n\nmessage", "message", "2023-11-14T22:13:20Z"},
 		"empty":   {head + "committer C <c@x> 1700000000 +0000\n\n", "", "2023-11-14T22:13:20Z"},
 		"no time": {head + "committer C <c@x>\n\nx", "x", "1970-01-01T00:00:00Z"},
+		"late":    {head + "committer C <c@x> 0 +0000\nparent x\n\n\n  x\ny", "x", "1970-01-01T00:00:00Z"},
+		"endless": {head + "committer C <c@x> 0 +0000\n\n" + strings.Repeat("ä", maxSubject), strings.Repeat("ä", maxSubject/2), "1970-01-01T00:00:00Z"},
 		"latin":   {head + "committer C <c@x> 0 +0000\nencoding latin1\n\n\xe4", "\ufffd", "1970-01-01T00:00:00Z"},
 	} {
-		got, err := parseCommit([]byte(c.content))
-		if err != nil || got.message != c.message || got.committer.Format(time.RFC3339) != strings.Replace(c.when, "Z", "Z", 1) {
-			t.Errorf("%s: %q %s %v", name, got.message, got.committer.Format(time.RFC3339), err)
+		got, err := parseCommit(c.content)
+		if err != nil || got.subject != c.subject || len(got.parents) != 1 || got.committer.Format(time.RFC3339) != strings.Replace(c.when, "Z", "Z", 1) {
+			t.Errorf("%s: %q %s %v", name, got.subject, got.committer.Format(time.RFC3339), err)
 		}
 	}
 	for name, content := range map[string]string{
-		"empty": "", "no tree": "parent x\n", "short tree": "tree 12\n", "no committer": head + "\nx", "truncated": head,
+		"empty": "", "no tree": "parent x\n", "short tree": "tree 12\n", "short parent": head[:46] + "parent 12\n", "no committer": head + "\nx", "truncated": head,
 	} {
-		if _, err := parseCommit([]byte(content)); !errors.Is(err, ErrProtocol) {
+		if _, err := parseCommit(content); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

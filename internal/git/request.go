@@ -9,19 +9,50 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
-// requestV2 asks for the wants in version 2 and reads up to the pack; see "fetch" in gitprotocol-v2(5).
-func (c *Client) requestV2(ctx context.Context, p peer, wants []string, r request) (io.Reader, error) {
+// question is what is asked of a server in one go. Where the server cannot narrow its answer, the answer is larger.
+type question struct {
+	wants []string
+	// have is a commit whose history is left out, or empty.
+	have string
+	// depth is how many commits deep the history goes, zero for all of it.
+	depth int
+	// commits leaves out trees and files.
+	commits bool
+	// bytes bound the pack.
+	bytes int64
+}
+
+// request asks, and reads up to the pack.
+func (c *Client) request(ctx context.Context, p peer, q question) (io.Reader, error) {
+	if p.advert().version == 2 {
+		return requestV2(ctx, p, q)
+	}
+	return requestV0(ctx, p, q)
+}
+
+// requestV2 asks in version 2; see "fetch" in gitprotocol-v2(5).
+func requestV2(ctx context.Context, p peer, q question) (io.Reader, error) {
+	caps := p.advert().caps
+	if !caps.has("fetch") {
+		return nil, protocolErrorf("server does not offer fetch")
+	}
 	question := appendCommand(nil, p.advert(), "fetch")
 	question = appendLine(question, "no-progress")
 	question = appendLine(question, "ofs-delta")
-	if !r.whole && p.advert().caps.feature("fetch", "shallow") {
-		question = appendLine(question, "deepen 1")
+	if q.depth > 0 && caps.feature("fetch", "shallow") {
+		question = appendLine(question, "deepen %d", q.depth)
 	}
-	for _, want := range wants {
+	if q.commits && caps.feature("fetch", "filter") {
+		question = appendLine(question, "filter tree:0")
+	}
+	for _, want := range q.wants {
 		question = appendLine(question, "want %s", want)
 	}
+	if q.have != "" {
+		question = appendLine(question, "have %s", q.have)
+	}
 	question = appendLine(question, "done")
-	in, err := p.ask(ctx, appendFlush(question), c.options.MaxPackBytes+maxAnswerExtra)
+	in, err := p.ask(ctx, appendFlush(question), q.bytes+maxAnswerExtra)
 	if err != nil {
 		return nil, err
 	}
@@ -58,24 +89,34 @@ func skipSection(in *packetReader) error {
 	}
 }
 
-// requestV0 asks for the wants in version 0 and reads up to the pack; see "Packfile Negotiation" in
-// gitprotocol-pack(5).
-func (c *Client) requestV0(ctx context.Context, p peer, wants []string, r request) (io.Reader, error) {
+// requestV0 asks in version 0; see "Packfile Negotiation" in gitprotocol-pack(5).
+func requestV0(ctx context.Context, p peer, q question) (io.Reader, error) {
 	caps := p.advert().caps
 	chosen, banded := chooseCapabilities(caps)
+	filtered := q.commits && caps.has("filter")
+	if filtered {
+		chosen = append(chosen, "filter")
+	}
 	var question []byte
-	for i, want := range wants {
+	for i, want := range q.wants {
 		if i == 0 {
 			want += " " + strings.Join(chosen, " ")
 		}
 		question = appendLine(question, "want %s", want)
 	}
-	shallow := !r.whole && caps.has("shallow")
+	shallow := q.depth > 0 && caps.has("shallow")
 	if shallow {
-		question = appendLine(question, "deepen 1")
+		question = appendLine(question, "deepen %d", q.depth)
 	}
-	question = appendLine(appendFlush(question), "done")
-	in, err := p.ask(ctx, question, c.options.MaxPackBytes+maxAnswerExtra)
+	if filtered {
+		question = appendLine(question, "filter tree:0")
+	}
+	question = appendFlush(question)
+	if q.have != "" {
+		question = appendLine(question, "have %s", q.have)
+	}
+	question = appendLine(question, "done")
+	in, err := p.ask(ctx, question, q.bytes+maxAnswerExtra)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +149,8 @@ func chooseCapabilities(offered capabilities) (chosen []string, banded bool) {
 	return chosen, banded
 }
 
-// skipNegotiation reads the list of shallow commits, which a flush packet ends, and the final NAK.
+// skipNegotiation reads the list of shallow commits, which a flush packet ends, and the final NAK, or the final ACK of
+// the commit that we have, which others with a word behind them may precede.
 func skipNegotiation(in *packetReader, shallow bool) error {
 	for {
 		kind, line, err := firstLine(in)
@@ -117,8 +159,9 @@ func skipNegotiation(in *packetReader, shallow bool) error {
 			return err
 		case kind == flushPacket && shallow:
 			shallow = false
-		case kind == dataPacket && line == "NAK" && !shallow:
+		case kind == dataPacket && !shallow && (line == "NAK" || strings.HasPrefix(line, "ACK ") && strings.Count(line, " ") == 1):
 			return nil
+		case kind == dataPacket && !shallow && strings.HasPrefix(line, "ACK "):
 		case kind == dataPacket && shallow && (strings.HasPrefix(line, "shallow ") || strings.HasPrefix(line, "unshallow ")):
 		default:
 			return unexpected(protocolErrorf("answer holds no pack: %s", transport.PrintableQuoted(line)))

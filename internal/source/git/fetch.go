@@ -45,7 +45,7 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (sour
 			return source.Content{}, errors.Join(&source.StageError{Stage: source.StageArchive, Err: copied}, closeAll())
 		}
 	}
-	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Title: title(commit.Subject()), Close: closeAll}, nil
+	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Title: title(commit.Subject), Close: closeAll}, nil
 }
 
 // mounts opens the included artifacts, in the order of the spec.

@@ -1,0 +1,122 @@
+package git
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"sluice.dev/sluice/internal/transport"
+)
+
+// liar is a server that gives the same pack to everybody; without one it sends noise in a pack that never ends.
+func liar(t *testing.T, pack []byte) (Remote, *int64) {
+	t.Helper()
+	sent := new(int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", advertisementType)
+			_, _ = io.WriteString(w, "000eversion 2\n0019fetch=shallow filter\n0000")
+			return
+		}
+		w.Header().Set("Content-Type", resultType)
+		_, _ = io.WriteString(w, "000dpackfile\n")
+		head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), 1000)
+		for chunk := append(head, make([]byte, 60_000)...); pack == nil; {
+			n, err := fmt.Fprintf(w, "%04x\x01%s", len(chunk)+5, chunk)
+			if *sent += int64(n); err != nil {
+				return
+			}
+		}
+		_, _ = fmt.Fprintf(w, "%04x\x01%s0000", len(pack)+5, pack)
+	}))
+	t.Cleanup(server.Close)
+	return Remote{URL: server.URL + "/app"}, sent
+}
+
+func commitOf(parents ...plumbing.Hash) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "tree %s\n", plumbing.ZeroHash)
+	for _, parent := range parents {
+		fmt.Fprintf(&text, "parent %s\n", parent)
+	}
+	text.WriteString("author A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\n\nx")
+	return text.String()
+}
+
+func hashOf(commit string) plumbing.Hash {
+	return plumbing.ComputeHash(plumbing.CommitObject, []byte(commit))
+}
+
+func TestNobodyIsBelievedAboutParents(t *testing.T) {
+	t.Parallel()
+	wanted := hashOf(commitOf())
+	honest, root := commitOf(wanted), commitOf(plumbing.ZeroHash)
+	late := strings.Replace(commitOf(plumbing.ZeroHash), "\nauthor", fmt.Sprintf("\nauthor B <b@x> 1 +0000\nparent %s\nauthor", wanted), 1)
+	cases := map[string]struct {
+		reason  string
+		tip     plumbing.Hash
+		commits []string
+		want    error
+	}{
+		"honest":  {"The tip says whose child it is.", hashOf(honest), []string{honest}, nil},
+		"another": {"A commit with the right parent is not the tip.", hashOf(root), []string{honest}, ErrRefNotFound},
+		"beside":  {"Nor does it help beside the tip.", hashOf(root), []string{root, honest}, ErrRefNotFound},
+		"late":    {"Git knows no parents behind the author.", hashOf(late), []string{late}, ErrRefNotFound},
+		"itself":  {"That the commit is there says nothing.", hashOf(root), []string{root, commitOf()}, ErrRefNotFound},
+		"nothing": {"Nor does an empty answer.", hashOf(honest), nil, ErrRefNotFound},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &packWriter{t: t}
+			for _, commit := range c.commits {
+				w.add(plumbing.CommitObject, len(commit), nil, []byte(commit))
+			}
+			remote, _ := liar(t, w.bytes())
+			err := reachingClient(t, Options{}).Reaches(t.Context(), remote, Want{Hash: c.tip.String(), Ref: "refs/heads/main"}, wanted.String())
+			if !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%s want %v, got %v", c.reason, c.want, err)
+			}
+		})
+	}
+}
+
+func reachingClient(t *testing.T, options Options) *Client {
+	t.Helper()
+	options.Transport, options.TempDir = transport.New(transport.Options{}), t.TempDir()
+	client, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestHistoriesWithoutEndMeetALimit(t *testing.T) {
+	t.Parallel()
+	tip, wanted := strings.Repeat("1", 40), strings.Repeat("2", 40)
+	const limit = 4 << 20
+	remote, _ := liar(t, nil)
+	var received int64
+	client := reachingClient(t, Options{MaxPackBytes: limit, Observe: func(bytes int64) { received = bytes }})
+	err := client.Reaches(t.Context(), remote, Want{Hash: tip, Ref: "refs/heads/main"}, wanted)
+	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "cannot tell") {
+		t.Errorf("got %v", err)
+	}
+	if received > 2*limit {
+		t.Errorf("%d bytes were taken", received)
+	}
+	// A pack that announces more objects than a step may have is not even received.
+	crowd := append(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), stepCommits+1), bytes.Repeat([]byte{0}, 40_000)...)
+	remote, _ = liar(t, crowd)
+	if err := client.Reaches(t.Context(), remote, Want{Hash: tip, Ref: "refs/heads/main"}, wanted); !errors.Is(err, ErrLimit) {
+		t.Errorf("got %v", err)
+	}
+}
