@@ -74,6 +74,8 @@ type Record struct {
 	ContentKey string `json:"contentKey,omitempty"`
 	// VerifiedBy says who signed the revision; empty when no proof was asked for.
 	VerifiedBy string `json:"verifiedBy,omitempty"`
+	// Proof names what was proven of the revision before it was fetched, where that had to be; it holds for good.
+	Proof string `json:"proof,omitempty"`
 	// Title is the content's own name for itself, e.g. the commit's subject.
 	Title string `json:"title,omitempty"`
 	// Current is the artifact that status names.

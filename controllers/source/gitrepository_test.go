@@ -82,6 +82,7 @@ type plane struct {
 	clock      *clocktesting.FakePassiveClock
 	events     *emitted
 	reconciler reconcile.Reconciler
+	restart    func() // in place of the process
 	writes     int
 	upstream   *upstream.Fixture
 	server     *upstream.GitHTTP
@@ -109,10 +110,17 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.restart = func() { p.reconciler = p.newReconciler(engine, counting) }
+	p.restart()
+	return p
+}
+
+// newReconciler is one of a process that has just begun.
+func (p *plane) newReconciler(engine *git.Client, counting client.Client) reconcile.Reconciler {
 	opener := gitsource.NewOpener(gitsource.Options{
-		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: t.TempDir(),
+		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: p.t.TempDir(),
 	})
-	p.reconciler = controllers.NewGitRepositoryReconciler(controllers.Shared{
+	return controllers.NewGitRepositoryReconciler(controllers.Shared{
 		Shell: kernel.Shell{
 			Client:            counting,
 			Events:            p.events,
@@ -127,7 +135,6 @@ func newPlane(t *testing.T) *plane {
 		Address:  "artifacts.example.com",
 		Backoff:  kernel.NewBackoff(time.Millisecond, time.Minute),
 	}, opener)
-	return p
 }
 
 // create makes a GitRepository of an upstream repository.
@@ -441,6 +448,59 @@ func TestIncludeIsCopiedAndFollowed(t *testing.T) {
 	if got := summary(second); got["IncludeUnavailable"] != "" {
 		t.Errorf("conditions %v", got)
 	}
+}
+
+// TestAPinIsProvenOnce: what is on record is not asked for again until the pin or what it is on changes.
+func TestAPinIsProvenOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	repository := p.upstream.Repository("app")
+	first := repository.Commit("main", "first", upstream.Text(map[string]string{"a": "1"}))
+	repository.Commit("main", "second", upstream.Text(map[string]string{"a": "2"}))
+	side := repository.Rewrite("side", "side", upstream.Text(map[string]string{"a": "3"}))
+	p.create("app", "app", func(spec *sourcev1.GitRepositorySpec) {
+		spec.Reference = &sourcev1.GitRepositoryRef{Branch: "main", Commit: side}
+	})
+	refused := func(artifact *meta.Artifact) {
+		t.Helper()
+		if _, err := p.reconcile("app"); err != nil {
+			t.Log(err)
+		}
+		obj := p.get("app")
+		got := summary(obj)
+		if !strings.HasPrefix(got["FetchFailed"], "True GitOperationFailed: ") || got["ArtifactOutdated"] != "" || !cmp.Equal(artifact, obj.Status.Artifact) {
+			t.Errorf("got %v, %+v", got, obj.Status.Artifact)
+		}
+		if told := fmt.Sprint(p.events.take(), got); strings.Contains(told, "@sha1:"+side) {
+			t.Errorf("a name that is not proven is told: %s", told)
+		}
+	}
+	refused(nil)
+
+	step := func(reason string, listings int, change func(*sourcev1.GitRepositorySpec)) *sourcev1.GitRepository {
+		t.Helper()
+		p.edit("app", func(obj *sourcev1.GitRepository) { change(&obj.Spec) })
+		before := p.server.Count(upstream.LsRefs)
+		obj := p.succeed("app")
+		if got := p.server.Count(upstream.LsRefs) - before; got != listings {
+			t.Errorf("%s: %d listings, want %d", reason, got, listings)
+		}
+		return obj
+	}
+	if obj := step("the pin changed", 1, func(spec *sourcev1.GitRepositorySpec) { spec.Reference.Commit = first }); obj.Status.Artifact.Revision != "main@sha1:"+first {
+		t.Errorf("got %s", obj.Status.Artifact.Revision)
+	}
+	p.restart()
+	step("another process", 0, func(spec *sourcev1.GitRepositorySpec) { spec.Interval.Duration = 10 * time.Minute })
+	step("other rules", 0, func(spec *sourcev1.GitRepositorySpec) { spec.Ignore = new("b") })
+	repository.SetRef("refs/heads/release", first)
+	good := step("another branch", 1, func(spec *sourcev1.GitRepositorySpec) { spec.Reference.Branch = "release" })
+	if good.Status.Artifact.Revision != "release@sha1:"+first {
+		t.Errorf("got %s", good.Status.Artifact.Revision)
+	}
+	p.edit("app", func(obj *sourcev1.GitRepository) { obj.Spec.Reference.Commit = side })
+	p.events.take()
+	refused(good.Status.Artifact)
 }
 
 func TestIncludeCycleWaitsAndHeals(t *testing.T) {

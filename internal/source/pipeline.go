@@ -56,6 +56,10 @@ func (p *Pipeline) Run(
 	if err != nil {
 		return Outcome{Known: true, Record: record}, err
 	}
+	selected, began, err = p.confirm(ctx, subject, session, record, selected, began)
+	if err != nil {
+		return Outcome{Known: true, Record: record}, err
+	}
 	outcome := Outcome{Known: true, Record: record, Selected: selected}
 	if upToDate(record, selected) {
 		p.Observer.Run(subject.Object.Kind, false)
@@ -70,9 +74,9 @@ func (p *Pipeline) Run(
 		return outcome, err
 	}
 	left := subject.Timeout - p.Clock.Since(began)
-	slot, err := p.Slots.Take(ctx, fair.Wish{Namespace: subject.Object.Namespace, Unready: subject.Unready})
+	slot, err := p.slot(ctx, subject)
 	if err != nil {
-		return outcome, fmt.Errorf("wait for a fetch slot: %w", err)
+		return outcome, err
 	}
 	defer slot.Release()
 	made, err := p.make(ctx, subject, session, outcome, signer, left)
@@ -99,6 +103,42 @@ func (p *Pipeline) resolve(
 		return nil, Selection{}, bounded(upstream, subject, err)
 	}
 	return session, selected, nil
+}
+
+// confirm has a selection looked into that is not clear, or not proven. That may take a download, and so takes a slot. It
+// returns when the run would have begun had it not waited for that.
+func (p *Pipeline) confirm(
+	ctx context.Context, subject Subject, session Session, record storage.Record, selected Selection, began time.Time,
+) (Selection, time.Time, error) {
+	confirmer, ok := session.(Confirmer)
+	if !ok || selected.Revision != "" && proven(record, selected) {
+		return selected, began, nil
+	}
+	asked := p.Clock.Now()
+	slot, err := p.slot(ctx, subject)
+	if err != nil {
+		return selected, began, failure.At(StageResolve, err)
+	}
+	defer slot.Release()
+	began = began.Add(p.Clock.Since(asked))
+	upstream, cancel := context.WithTimeout(ctx, subject.Timeout-p.Clock.Since(began))
+	defer cancel()
+	selected, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
+	return selected, began, bounded(upstream, subject, err)
+}
+
+// proven tells whether what has to be proven is on record.
+func proven(record storage.Record, selected Selection) bool {
+	return selected.Proof == "" || selected.Proof == record.Proof
+}
+
+// slot waits for a turn to download.
+func (p *Pipeline) slot(ctx context.Context, subject Subject) (*fair.Share, error) {
+	slot, err := p.Slots.Take(ctx, fair.Wish{Namespace: subject.Object.Namespace, Unready: subject.Unready})
+	if err != nil {
+		return nil, fmt.Errorf("wait for a fetch slot: %w", err)
+	}
+	return slot, nil
 }
 
 // verify asks a session that can prove things for a proof. Left is what remains of the timeout.
@@ -191,7 +231,7 @@ func (p *Pipeline) record(ctx context.Context, subject Subject) (storage.Record,
 
 // upToDate compares the record kept beside the artifact with what the spec selects now. Status is never asked.
 func upToDate(record storage.Record, selected Selection) bool {
-	return record.Current.Revision == selected.Revision && record.ConfigChecksum == selected.ConfigChecksum
+	return record.Current.Revision == selected.Revision && record.ConfigChecksum == selected.ConfigChecksum && proven(record, selected)
 }
 
 // stage writes the content aside.
@@ -239,6 +279,7 @@ func (p *Pipeline) publish(
 	next := storage.Record{
 		UID:            subject.UID,
 		ConfigChecksum: selected.ConfigChecksum,
+		Proof:          selected.Proof,
 		ContentKey:     content.Key,
 		VerifiedBy:     signer,
 		Title:          content.Title,

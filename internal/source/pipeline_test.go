@@ -242,6 +242,50 @@ func TestFetchesTakeTurns(t *testing.T) {
 	group.Wait()
 }
 
+// unclear is a session whose revision is known only after a download.
+type unclear struct {
+	letter
+	begun, gate chan struct{}
+}
+
+func (unclear) Resolve(context.Context) (source.Selection, error) { return source.Selection{}, nil }
+
+func (u unclear) Confirm(ctx context.Context, _ source.Selection) (source.Selection, error) {
+	u.begun <- struct{}{}
+	<-u.gate
+	return u.letter.Resolve(ctx)
+}
+
+func TestConfirmingTakesASlot(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	pipeline.Slots = fair.New(1, 0)
+	begun, gate := make(chan struct{}, 8), make(chan struct{})
+	run := func(session source.Session) source.Outcome {
+		subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
+		outcome, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) { return session, nil },
+			func(context.Context, source.Change) error { return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		return outcome
+	}
+	hanging := unclear{letter{session{&shelf{}}}, begun, gate}
+	var group sync.WaitGroup
+	group.Go(func() { run(hanging) })
+	<-begun
+	if share := pipeline.Slots.Ask(fair.Wish{Namespace: "other"}, func() {}); share.Granted() {
+		t.Error("nothing is taken")
+	} else {
+		share.Release()
+	}
+	close(gate)
+	group.Wait()
+	if outcome := run(hanging); outcome.Changed || outcome.Selected.Revision == "" {
+		t.Errorf("the same again: got %+v", outcome)
+	}
+}
+
 func TestConfigChecksumIsUnambiguous(t *testing.T) {
 	t.Parallel()
 	type include struct{ Name, From string }

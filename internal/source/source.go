@@ -60,10 +60,19 @@ type Verifier interface {
 	Verify(ctx context.Context, selected Selection) (signer string, err error)
 }
 
+// Confirmer is what a session is beside, when a selection may have to be looked into before it counts.
+type Confirmer interface {
+	// Confirm gives the selection a revision, if it has none, and proves its Proof. It is asked while the record has another
+	// one. It may download, and bring no more than it needs to know: the content is brought by Fetch.
+	Confirm(ctx context.Context, selected Selection) (Selection, error)
+}
+
 // Selection is what a spec selects at this moment.
 type Selection struct {
-	// Revision names the content upstream, e.g. main@sha1:….
+	// Revision names the content upstream, e.g. main@sha1:…. Empty where only Confirm can tell.
 	Revision string
+	// Proof names what has to be proven of the revision before it counts; empty for nothing.
+	Proof string
 	// Name and Extension make up the artifact's first file name, e.g. <commit> and .tar.gz.
 	Name, Extension string
 	// ConfigChecksum is the contentConfigChecksum of the spec; see ConfigChecksum.

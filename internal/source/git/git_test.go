@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -206,7 +207,8 @@ func TestTieGoesToTheYoungestCommit(t *testing.T) {
 	t.Parallel()
 	fixture := upstream.ForTest(t)
 	edited := fixture.Repository("subject")
-	older := edited.Commit("main", "older", upstream.Text(map[string]string{"a": "1"}))
+	edited.Raw("config", "uploadpack.allowFilter", "true")
+	older := edited.Commit("main", "older", upstream.Text(map[string]string{"a": rand.Text() + strings.Repeat(rand.Text(), 10)}))
 	younger := edited.Commit("main", "younger", upstream.Text(map[string]string{"a": "2"}))
 	edited.Tag("1.0.0+a", younger, false)
 	edited.Tag("1.0.0+b", older, false)
@@ -219,12 +221,70 @@ func TestTieGoesToTheYoungestCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		selected, err := session.Resolve(t.Context())
+		if unclear := selected.Revision == ""; err != nil || unclear != (round == 0) {
+			t.Errorf("round %d: got %q, %v", round, selected.Revision, err)
+		}
+		if confirmer, ok := session.(source.Confirmer); ok && round == 0 {
+			selected, err = confirmer.Confirm(t.Context(), selected)
+		}
 		if err != nil || selected.Revision != "1.0.0+a@sha1:"+younger {
 			t.Errorf("round %d: got %q, %v", round, selected.Revision, err)
 		}
 	}
 	if fetches := server.Count(upstream.Fetch); fetches != 2 {
 		t.Errorf("%d fetches; a commit's time is looked up once", fetches)
+	}
+	for _, request := range server.Requests() {
+		if request.Kind == upstream.Fetch && !strings.Contains(string(request.Body), "filter tree:0") {
+			t.Errorf("more than a commit is asked for: %q", request.Body)
+		}
+	}
+}
+
+func TestAPinIsOnWhatStandsBesideIt(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	opener := newOpener(t)
+	cases := map[string]struct {
+		reason   string
+		ref      sourcev1.GitRepositoryRef
+		revision string
+	}{
+		"Branch":    {"It is on the branch.", sourcev1.GitRepositoryRef{Commit: h.first, Branch: "main"}, "main@sha1:" + h.first},
+		"Tip":       {"It is the branch's tip.", sourcev1.GitRepositoryRef{Commit: h.second, Branch: "main"}, "main@sha1:" + h.second},
+		"Tag":       {"It is on the tag, which Flux does not name.", sourcev1.GitRepositoryRef{Commit: h.first, Tag: "v1.1.0"}, "sha1:" + h.first},
+		"Annotated": {"It is what the tag points to.", sourcev1.GitRepositoryRef{Commit: h.first, Name: "refs/tags/v1.0.0^{}"}, "refs/tags/v1.0.0^{}@sha1:" + h.first},
+		"Name":      {"It is on the reference.", sourcev1.GitRepositoryRef{Commit: h.side, Name: "refs/pull/7/head", Branch: "main"}, "refs/pull/7/head@sha1:" + h.side},
+		"OffBranch": {"It is on another branch.", sourcev1.GitRepositoryRef{Commit: h.side, Branch: "main"}, ""},
+		"OffTag":    {"It came after the tag.", sourcev1.GitRepositoryRef{Commit: h.second, Tag: "v1.0.0"}, ""},
+		"OffName":   {"It is not on what the revision would name.", sourcev1.GitRepositoryRef{Commit: h.side, Name: "refs/heads/main", Branch: "side"}, ""},
+		"NoBranch":  {"There is no such branch.", sourcev1.GitRepositoryRef{Commit: h.first, Branch: "gone"}, ""},
+		"Absent":    {"There is no such commit.", sourcev1.GitRepositoryRef{Commit: strings.Repeat("ab", 20), Branch: "main"}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			session, err := opener.Open(t.Context(), &sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{URL: h.server.URL("subject"), Reference: &tc.ref}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			selected, err := session.Resolve(t.Context())
+			if err != nil || selected.Proof == "" {
+				t.Fatalf("%+v, %v", selected, err)
+			}
+			confirmer, ok := session.(source.Confirmer)
+			if !ok {
+				t.Fatal("nothing is confirmed")
+			}
+			for range 2 {
+				selected, err = confirmer.Confirm(t.Context(), selected)
+				if f := failure.Of(err); tc.revision == "" && (f == nil || f.Disposition != failure.Retries || f.Reason != sourcev1.GitOperationFailedReason) {
+					t.Errorf("%s got %v (%+v)", tc.reason, err, f)
+				}
+				if tc.revision != "" && (err != nil || selected.Revision != tc.revision) {
+					t.Errorf("%s got %q, %v", tc.reason, selected.Revision, err)
+				}
+			}
+		})
 	}
 }
 

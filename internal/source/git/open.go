@@ -20,8 +20,8 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
-// commitTimes is how many commit times are remembered to break ties between equal versions.
-const commitTimes = 4096
+// maxFacts is how many times of commits are remembered, and how many proofs of where they are.
+const maxFacts = 4096
 
 // Credentials reads the credentials that a spec refers to.
 type Credentials interface {
@@ -51,13 +51,15 @@ type Options struct {
 // Opener opens sessions for GitRepository objects.
 type Opener struct {
 	Options
-	times *lru.Cache[string, time.Time]
+	times  *lru.Cache[string, time.Time]
+	proven *lru.Cache[string, struct{}]
 }
 
 // NewOpener returns an Opener.
 func NewOpener(options Options) *Opener {
-	times, _ := lru.New[string, time.Time](commitTimes) // It fails for a size below one alone.
-	return &Opener{Options: options, times: times}
+	times, _ := lru.New[string, time.Time](maxFacts) // It fails for a size below one alone.
+	proven, _ := lru.New[string, struct{}](maxFacts)
+	return &Opener{Options: options, times: times, proven: proven}
 }
 
 // Open checks the spec and looks up the includes. Credentials are read when upstream has to be asked.
@@ -94,7 +96,9 @@ type session struct {
 	want      reference
 	included  []storage.Artifact
 	checksum  string
-	// chosen is where Resolve found the commit.
+	// newest are the tags of the newest version in the range, which build metadata alone may tell apart.
+	newest []git.Ref
+	// chosen is where the commit was found.
 	chosen git.Want
 }
 

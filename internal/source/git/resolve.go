@@ -8,6 +8,7 @@ import (
 	"time"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/revision"
@@ -18,11 +19,16 @@ import (
 const tagPrefix = "refs/tags/"
 
 // Resolve finds the commit that the spec selects. A pinned commit is known without asking; everything else costs
-// one listing of the references in question.
+// one listing of the references in question. Whether a pin is where the spec says, and which of several equal versions
+// is the youngest, is for Confirm to find out.
 func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	if s.want.commit != "" {
 		s.chosen = git.Want{Hash: s.want.commit, Branch: s.want.branch}
-		return s.selection(s.want.short, s.want.commit), nil
+		selected := s.selection(s.want.short, s.want.commit)
+		if s.want.full != "" {
+			selected.Proof = fmt.Sprintf("%s in %s of %s", s.want.commit, s.want.full, credential.CleanURL(s.spec.URL))
+		}
+		return selected, nil
 	}
 	remote, err := s.remote(ctx)
 	if err != nil {
@@ -82,51 +88,86 @@ func (s *session) resolveSemver(ctx context.Context, remote git.Remote) (source.
 			tags = append(tags, tag)
 		}
 	}
-	newest := s.want.semver.Latest(tags)
-	if len(newest) == 0 {
+	for _, tag := range s.want.semver.Latest(tags) {
+		s.newest = append(s.newest, byTag[tag])
+	}
+	if len(s.newest) == 0 {
 		return source.Selection{}, explain(fmt.Errorf("no tag matches spec.ref.semver %q", s.spec.Reference.SemVer))
 	}
-	tag, err := s.newestCommit(ctx, remote, newest, byTag)
-	if err != nil {
-		return source.Selection{}, explain(err)
+	selected, err := s.youngest(func(ref git.Ref) (time.Time, error) {
+		known, ok := s.opener.times.Get(ref.Target())
+		if !ok && len(s.newest) > 1 {
+			return known, errUnknownTime
+		}
+		return known, nil
+	})
+	if errors.Is(err, errUnknownTime) {
+		return source.Selection{}, nil
 	}
-	s.chosen = git.Want{Hash: byTag[tag].Target(), Ref: byTag[tag].Name}
-	return s.selection(tag, byTag[tag].Target()), nil
+	return selected, err
 }
 
-// newestCommit breaks the tie between versions that differ in build metadata only: the youngest commit wins, as
-// in Flux. A commit's time never changes, so that it is fetched once.
-func (s *session) newestCommit(ctx context.Context, remote git.Remote, tags []string, refs map[string]git.Ref) (string, error) {
-	if len(tags) == 1 {
-		return tags[0], nil
-	}
-	var (
-		best string
-		when time.Time
-	)
-	for _, tag := range tags {
-		committed, err := s.commitTime(ctx, remote, refs[tag])
+// errUnknownTime says that a commit's time has to be asked for.
+var errUnknownTime = errors.New("time of a commit is not known")
+
+// youngest breaks the tie between versions that differ in build metadata only: the youngest commit wins, as in Flux.
+func (s *session) youngest(committed func(git.Ref) (time.Time, error)) (source.Selection, error) {
+	var best git.Ref
+	var when time.Time
+	for _, ref := range s.newest {
+		at, err := committed(ref)
 		if err != nil {
-			return "", err
+			return source.Selection{}, err
 		}
-		if best == "" || committed.After(when) {
-			best, when = tag, committed
+		if best.Name == "" || at.After(when) {
+			best, when = ref, at
 		}
 	}
-	return best, nil
+	s.chosen = git.Want{Hash: best.Target(), Ref: best.Name}
+	return s.selection(strings.TrimPrefix(best.Name, tagPrefix), best.Target()), nil
 }
 
+// Confirm chooses between equal versions, or proves that a pinned commit is where the spec says.
+func (s *session) Confirm(ctx context.Context, selected source.Selection) (source.Selection, error) {
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return source.Selection{}, err
+	}
+	if s.want.bySemver {
+		selected, err = s.youngest(func(ref git.Ref) (time.Time, error) { return s.commitTime(ctx, remote, ref) })
+	} else {
+		err = s.prove(ctx, remote, selected.Proof)
+	}
+	return selected, explain(err)
+}
+
+// commitTime asks once: a commit's time never changes.
 func (s *session) commitTime(ctx context.Context, remote git.Remote, ref git.Ref) (time.Time, error) {
 	if known, ok := s.opener.times.Get(ref.Target()); ok {
 		return known, nil
 	}
-	commit, err := s.opener.Client.Fetch(ctx, remote, git.Want{Hash: ref.Target(), Ref: ref.Name})
-	if err != nil {
-		return time.Time{}, err
+	committed, err := s.opener.Client.CommitTime(ctx, remote, git.Want{Hash: ref.Target(), Ref: ref.Name})
+	if err == nil {
+		s.opener.times.Add(ref.Target(), committed)
 	}
-	defer func() { _ = commit.Close() }()
-	s.opener.times.Add(ref.Target(), commit.CommitterTime)
-	return commit.CommitterTime, nil
+	return committed, err
+}
+
+// prove asks once, too, for the record has the proof only when the commit has been fetched.
+func (s *session) prove(ctx context.Context, remote git.Remote, proof string) error {
+	key := remote.URL + "\x00" + remote.Credential.Identity() + "\x00" + proof
+	if s.opener.proven.Contains(key) {
+		return nil
+	}
+	tip, err := s.find(ctx, remote)
+	if err != nil {
+		return err
+	}
+	if err := s.opener.Client.Reaches(ctx, remote, git.Want{Hash: tip.Target(), Ref: tip.Name}, s.want.commit); err != nil {
+		return err
+	}
+	s.opener.proven.Add(key, struct{}{})
+	return nil
 }
 
 // explain gives an error of the engine the reason under which Flux's users look for it.
