@@ -26,9 +26,9 @@ func (c capabilities) has(name string) bool {
 	return ok
 }
 
-// feature tells whether the capability has the word in its value, as in "fetch=shallow filter".
-func (c capabilities) feature(name, word string) bool {
-	return slices.Contains(strings.Fields(c[name]), word)
+// fetch tells whether a fetch can do what the word says, as in "fetch=shallow filter".
+func (c capabilities) fetch(word string) bool {
+	return slices.Contains(strings.Fields(c["fetch"]), word)
 }
 
 // checkObjectFormat refuses repositories whose objects are not named by SHA-1.

@@ -142,7 +142,7 @@ func TestParseCommit(t *testing.T) {
 		"signed":  {head + "committer C <c@x> 1700000000 +0000\ngpgsig -----BEGIN\n \n x\n\nmessage", "message", "2023-11-14T22:13:20Z"},
 		"empty":   {head + "committer C <c@x> 1700000000 +0000\n\n", "", "2023-11-14T22:13:20Z"},
 		"no time": {head + "committer C <c@x>\n\nx", "x", "1970-01-01T00:00:00Z"},
-		"late":    {head + "committer C <c@x> 0 +0000\nparent x\n\n\n  x\ny", "x", "1970-01-01T00:00:00Z"},
+		"late":    {head + "committer C <c@x> 0 +0000\nparent y\n\n\n  x\nz", "x", "1970-01-01T00:00:00Z"},
 		"endless": {head + "committer C <c@x> 0 +0000\n\n" + strings.Repeat("ä", maxSubject), strings.Repeat("ä", maxSubject/2), "1970-01-01T00:00:00Z"},
 		"latin":   {head + "committer C <c@x> 0 +0000\nencoding latin1\n\n\xe4", "\ufffd", "1970-01-01T00:00:00Z"},
 	} {

@@ -70,7 +70,7 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context, p peer) error {
 	caps := p.advert().caps
-	if p.advert().version != 2 || w.whole || !w.tip.commits || !caps.feature("fetch", "filter") || !caps.feature("fetch", "shallow") {
+	if p.advert().version != 2 || w.whole || !w.tip.commits || !caps.fetch("filter") || !caps.fetch("shallow") {
 		return w.atOnce(ctx, p)
 	}
 	limits := packLimits{objects: stepCommits, object: w.client.options.MaxObjectBytes, delta: largeObject, unpacked: stepUnpacked}

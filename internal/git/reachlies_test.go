@@ -17,9 +17,8 @@ import (
 )
 
 // liar is a server that gives the same pack to everybody; without one it sends noise in a pack that never ends.
-func liar(t *testing.T, pack []byte) (Remote, *int64) {
+func liar(t *testing.T, pack []byte) Remote {
 	t.Helper()
-	sent := new(int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			w.Header().Set("Content-Type", advertisementType)
@@ -30,15 +29,14 @@ func liar(t *testing.T, pack []byte) (Remote, *int64) {
 		_, _ = io.WriteString(w, "000dpackfile\n")
 		head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), 1000)
 		for chunk := append(head, make([]byte, 60_000)...); pack == nil; {
-			n, err := fmt.Fprintf(w, "%04x\x01%s", len(chunk)+5, chunk)
-			if *sent += int64(n); err != nil {
+			if _, err := fmt.Fprintf(w, "%04x\x01%s", len(chunk)+5, chunk); err != nil {
 				return
 			}
 		}
 		_, _ = fmt.Fprintf(w, "%04x\x01%s0000", len(pack)+5, pack)
 	}))
 	t.Cleanup(server.Close)
-	return Remote{URL: server.URL + "/app"}, sent
+	return Remote{URL: server.URL + "/app"}
 }
 
 func commitOf(parents ...plumbing.Hash) string {
@@ -80,7 +78,7 @@ func TestNobodyIsBelievedAboutParents(t *testing.T) {
 			for _, commit := range c.commits {
 				w.add(plumbing.CommitObject, len(commit), nil, []byte(commit))
 			}
-			remote, _ := liar(t, w.bytes())
+			remote := liar(t, w.bytes())
 			err := reachingClient(t, Options{}).Reaches(t.Context(), remote, Want{Hash: c.tip.String(), Ref: "refs/heads/main"}, wanted.String())
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("%s want %v, got %v", c.reason, c.want, err)
@@ -103,7 +101,7 @@ func TestHistoriesWithoutEndMeetALimit(t *testing.T) {
 	t.Parallel()
 	tip, wanted := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	const limit = 4 << 20
-	remote, _ := liar(t, nil)
+	remote := liar(t, nil)
 	var received int64
 	client := reachingClient(t, Options{MaxPackBytes: limit, Observe: func(bytes int64) { received = bytes }})
 	err := client.Reaches(t.Context(), remote, Want{Hash: tip, Ref: "refs/heads/main"}, wanted)
@@ -115,7 +113,7 @@ func TestHistoriesWithoutEndMeetALimit(t *testing.T) {
 	}
 	// A pack that announces more objects than a step may have is not even received.
 	crowd := append(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), stepCommits+1), bytes.Repeat([]byte{0}, 40_000)...)
-	remote, _ = liar(t, crowd)
+	remote = liar(t, crowd)
 	if err := client.Reaches(t.Context(), remote, Want{Hash: tip, Ref: "refs/heads/main"}, wanted); !errors.Is(err, ErrLimit) {
 		t.Errorf("got %v", err)
 	}

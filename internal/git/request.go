@@ -39,10 +39,10 @@ func requestV2(ctx context.Context, p peer, q question) (io.Reader, error) {
 	question := appendCommand(nil, p.advert(), "fetch")
 	question = appendLine(question, "no-progress")
 	question = appendLine(question, "ofs-delta")
-	if q.depth > 0 && caps.feature("fetch", "shallow") {
+	if q.depth > 0 && caps.fetch("shallow") {
 		question = appendLine(question, "deepen %d", q.depth)
 	}
-	if q.commits && caps.feature("fetch", "filter") {
+	if q.commits && caps.fetch("filter") {
 		question = appendLine(question, "filter tree:0")
 	}
 	for _, want := range q.wants {
