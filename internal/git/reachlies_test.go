@@ -89,7 +89,7 @@ func TestNobodyIsBelievedAboutParents(t *testing.T) {
 
 func reachingClient(t *testing.T, options Options) *Client {
 	t.Helper()
-	options.Transport, options.TempDir = transport.New(transport.Options{}), t.TempDir()
+	options.Transport, options.TempDir = transport.New(transport.Options{AllowLoopback: true}), t.TempDir()
 	client, err := New(options)
 	if err != nil {
 		t.Fatal(err)
