@@ -41,7 +41,7 @@ func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 	if err := controllers.SetupModule(mgr, shared, backoff()); err != nil {
 		return nil, fmt.Errorf("set up the Module controller: %w", err)
 	}
-	installations, stop, err := newInstallations(mgr, options, p.metrics)
+	installations, stop, err := newInstallations(mgr, options, p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func setupModulePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 }
 
 // newInstallations makes the engine and what belongs to it.
-func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installation.Options, func() error, error) {
+func newInstallations(mgr ctrl.Manager, options Options, p parts) (installation.Options, func() error, error) {
 	none := installation.Options{}
 	connector, err := cluster.NewConnector(mgr.GetConfig(), cluster.Options{
-		Observe: func(verb string) { m.calls.WithLabelValues(verb).Inc() },
+		Observe: func(verb string) { p.metrics.calls.WithLabelValues(verb).Inc() },
 	})
 	if err != nil {
 		return none, nil, fmt.Errorf("connect as the installations: %w", err)
@@ -69,7 +69,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 	// Artifacts come from the cluster itself, whose addresses --egress-deny may name.
 	connections := transport.New(transport.Options{AllowLoopback: options.EgressAllowLoopback})
 	artifacts := fetch.New(connections, fetch.Options{
-		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{m},
+		MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Observer: modulesObserver{p.metrics},
 		Limits: archive.Limits{
 			MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 		},
@@ -78,7 +78,7 @@ func newInstallations(mgr ctrl.Manager, options Options, m *metrics) (installati
 	works, err := engine.New(engine.Parts{
 		Connector: connector, Watcher: watcher, Cache: artifacts, Records: inventories,
 		Builder: build.New(build.Options{Workers: options.BuildWorkers, Memory: options.Limits.BuildBytes}),
-	}, engine.Options{Observer: modulesObserver{m}})
+	}, engine.Options{Observer: modulesObserver{p.metrics}, RenderBytes: p.memory.renders})
 	if err != nil {
 		return none, nil, fmt.Errorf("make the engine: %w", err)
 	}

@@ -22,16 +22,17 @@ const revocationTimeout = 10 * time.Second
 
 // newOCIOpener makes what turns OCIRepository objects into sessions with registries.
 func newOCIOpener(
-	connections *transport.Factory, credentials auth.Secrets, options Options, limits archive.Limits, m *metrics,
+	connections *transport.Factory, credentials auth.Secrets, options Options, limits archive.Limits, p parts,
 ) (*ocisource.Opener, error) {
 	registries, err := registry.New(registry.Options{
 		Transport:        connections,
 		MaxManifestBytes: options.Limits.OCIManifestBytes,
+		MaxHeldBytes:     p.memory.documents,
 		MaxBlobBytes:     options.Limits.OCILayerBytes,
 		MaxTags:          options.Limits.OCITags,
 		MaxReferrers:     options.Limits.OCISignatures,
 		RealmHosts:       options.OCITokenHosts,
-		Observe:          func(bytes int64) { m.received.WithLabelValues("oci").Add(float64(bytes)) },
+		Observe:          func(bytes int64) { p.metrics.received.WithLabelValues("oci").Add(float64(bytes)) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the registry client: %w", err)

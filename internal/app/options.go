@@ -50,7 +50,9 @@ type Options struct {
 	WatchLabelSelector string
 	RuntimeNamespace   string
 
-	Limits              Limits
+	Limits Limits
+	// MemoryBudget is zero where it is derived.
+	MemoryBudget        int64
 	EgressDeny          []string
 	EgressAllowLoopback bool
 	KexAlgorithms       []string
@@ -156,6 +158,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.IntVar(&o.TokenCacheSize, "token-cache-max-size", 100, "The most logins to clouds that are kept; 0 keeps none.")
 	fs.DurationVar(&o.TokenCacheDuration, "token-cache-max-duration", time.Hour, "How long a login to a cloud is kept at most.")
 	o.Limits.bind(fs)
+	fs.Int64Var(&o.MemoryBudget, "memory-budget", 0,
+		"The most bytes of memory that everything sizeable takes together; half of GOMEMLIMIT, or of what the container leaves, when 0.")
 
 	fs.Float32Var(&o.KubeQPS, "kube-api-qps", 50, "The most requests a second to the API server, on average.")
 	fs.IntVar(&o.KubeBurst, "kube-api-burst", 300, "The most requests to the API server at once.")

@@ -41,6 +41,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	memory := shareMemory(options)
 	var stops []func() error
 	for _, plane := range []struct {
 		name  string
@@ -49,7 +50,7 @@ func Run(ctx context.Context, options Options) error {
 		if !slices.Contains(options.Controllers, plane.name) {
 			continue
 		}
-		stop, err := plane.setup(ctx, mgr, options, parts{sink: sink, metrics: measured})
+		stop, err := plane.setup(ctx, mgr, options, parts{sink: sink, metrics: measured, memory: memory})
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,7 @@ type parts struct {
 	sink    *event.Sink
 	metrics *metrics
 	rebuild *rebuildQueue
+	memory  budgets
 }
 
 // setupSources adds the controllers of the source plane to the manager.
@@ -66,7 +67,7 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err := controllers.SetupGitRepository(ctx, mgr, shared(), opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
-	images, err := newOCIOpener(connections, credentials, options, limits, p.metrics)
+	images, err := newOCIOpener(connections, credentials, options, limits, p)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, address controllers.A
 		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
 		Pipeline: &source.Pipeline{
 			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
-			Slots: fair.New(int64(options.Concurrent), 0),
+			Slots: fair.New(int64(options.Concurrent), 0), Memory: p.memory.work,
 		},
 		Address: address,
 		Backoff: options.backoff(),

@@ -55,6 +55,7 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 		return nil, fmt.Errorf("spool archive: %w", err)
 	}
 	r := &reader{
+		ctx:     ctx,
 		dialect: d,
 		root:    newFolder(root),
 		folders: map[*tree.Node]*folder{},
@@ -74,7 +75,9 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 	for n, f := range r.folders {
 		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
 	}
-	return &Tree{Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies}, nil
+	return &Tree{
+		Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies, files: r.files, bytes: r.bytes,
+	}, nil
 }
 
 // newSpool makes a file that has no name any more, so that a crash leaves nothing behind either.
@@ -91,6 +94,8 @@ func newSpool(dir string) (*os.File, error) {
 
 type reader struct {
 	dialect
+
+	ctx context.Context
 
 	root    *tree.Node
 	folders map[*tree.Node]*folder

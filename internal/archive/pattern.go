@@ -34,9 +34,9 @@ const (
 	glob
 )
 
-// parsePattern compiles a line of the ignore file in the folder domain. It reports false for a pattern that can
-// match nothing, such as one that is malformed; these count as rules all the same.
-func parsePattern(line string, domain []string) (pattern, bool) {
+// parsePattern compiles a line of an ignore file, for paths beneath the file's folder. It reports false for a pattern that
+// can match nothing, such as one that is malformed; these count as rules all the same.
+func parsePattern(line string) (pattern, bool) {
 	var p pattern
 	if p.negated = strings.HasPrefix(line, "!"); p.negated {
 		line = line[1:]
@@ -46,11 +46,8 @@ func parsePattern(line string, domain []string) (pattern, bool) {
 	}
 	line, p.folders = strings.CutSuffix(line, "/")
 
-	for _, name := range domain {
-		p.steps = append(p.steps, step{kind: exact, text: name})
-	}
 	if strings.Contains(line, "/") {
-		return p, p.parsePath(strings.Split(line, "/"), len(domain))
+		return p, p.parsePath(strings.Split(line, "/"))
 	}
 	last, ok := parseName(line)
 	last.skip = true
@@ -59,7 +56,7 @@ func parsePattern(line string, domain []string) (pattern, bool) {
 }
 
 // parsePath compiles a pattern with a slash, which is anchored to its folder.
-func (p *pattern) parsePath(names []string, domain int) bool {
+func (p *pattern) parsePath(names []string) bool {
 	skip := false
 	for i, name := range names {
 		switch {
@@ -78,7 +75,7 @@ func (p *pattern) parsePath(names []string, domain int) bool {
 			p.steps = append(p.steps, next)
 		}
 	}
-	return len(p.steps) > domain
+	return len(p.steps) > 0
 }
 
 // parseName chooses the cheapest way to match a name. It reports false for one that path.Match calls malformed,

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/sourceignore"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 const (
@@ -20,16 +22,28 @@ const (
 	maxRulePatterns = 10_000
 	// maxRuleLine is the length that a line stays below.
 	maxRuleLine = bufio.MaxScanTokenSize
+	// patternCost and stepCost are what a pattern takes in memory, and each name in it, while slices grow.
+	patternCost = 128
+	stepCost    = 128
 )
 
 // Rules say which paths of a tree stay out of its archive. They do not change and may be used concurrently.
 // Nil and the zero value are the rules of a tree without any ignore file.
 type Rules struct {
-	patterns []cursor // last line first
+	spec    []cursor     // of spec.ignore
+	files   *folderRules // of the ignore files
+	builtin []cursor
+}
+
+// folderRules are the lines of a folder's ignore file, and of those beneath it. Nil has none.
+type folderRules struct {
+	lines   []cursor
+	negated bool // Some line, here or beneath, includes something again.
+	folders map[string]*folderRules
 }
 
 // defaultRules are compiled once; they never change.
-var defaultRules = compile(defaultPatterns()) //nolint:gochecknoglobals // Compiled patterns, only ever read.
+var defaultRules = &Rules{builtin: compile(defaultPatterns())} //nolint:gochecknoglobals // Compiled patterns, only ever read.
 
 // ReadRules collects the lines of every .sourceignore in the tree, each bound to its folder, in the order of a
 // walk and followed by spec, which is bound to the root and may be nil. The last line that matches decides. Files
@@ -41,35 +55,54 @@ var defaultRules = compile(defaultPatterns()) //nolint:gochecknoglobals // Compi
 // 10,000 patterns together, or a line of 64 KiB.
 func ReadRules(ctx context.Context, tree fs.FS, spec *string, limits Limits) (*Rules, error) {
 	r := &rulesReader{walk: walk{tree: tree, limits: limits.orDefault()}, left: maxRuleBytes}
-	if err := r.folder(ctx, root, nil); err != nil {
+	files, err := r.folder(ctx, root)
+	if err != nil {
 		return nil, err
 	}
+	rules := &Rules{files: files, builtin: compile(patternsOf(sourceignore.ExcludeVCS))}
 	if spec != nil {
-		if err := r.read(strings.NewReader(*spec), nil); err != nil {
+		if rules.spec, err = r.read(ctx, strings.NewReader(*spec)); err != nil {
 			return nil, fmt.Errorf("read ignore rules: %w", err)
 		}
 	}
 	if r.lines == 0 {
 		return defaultRules, nil
 	}
-	return compile(append(patternsOf(sourceignore.ExcludeVCS), r.patterns...)), nil
+	return rules, nil
 }
 
 // scope is what the rules say in the root.
 func (r *Rules) scope(budget *budget) scope {
-	if r == nil || r.patterns == nil {
+	if r == nil || r.builtin == nil {
 		r = defaultRules
 	}
-	return scope{live: r.patterns, budget: budget}
+	return scope{budget: budget, live: slices.Concat(r.spec, r.files.own(), r.builtin), late: len(r.spec), files: r.files}
 }
 
-func compile(patterns []pattern) *Rules {
-	r := &Rules{patterns: make([]cursor, 0, len(patterns))}
+// compile returns the lines as cursors, last line first.
+func compile(patterns []pattern) []cursor {
+	cursors := make([]cursor, 0, len(patterns))
 	for i := range patterns {
-		r.patterns = append(r.patterns, cursor{pattern: &patterns[i]})
+		cursors = append(cursors, cursor{pattern: &patterns[i]})
 	}
-	slices.Reverse(r.patterns)
-	return r
+	slices.Reverse(cursors)
+	return cursors
+}
+
+// own are the lines of the folder itself.
+func (f *folderRules) own() []cursor {
+	if f == nil {
+		return nil
+	}
+	return f.lines
+}
+
+// in are the rules of a folder in the folder.
+func (f *folderRules) in(name string) *folderRules {
+	if f == nil {
+		return nil
+	}
+	return f.folders[name]
 }
 
 func defaultPatterns() []pattern {
@@ -84,7 +117,7 @@ func defaultPatterns() []pattern {
 func patternsOf(list string) []pattern {
 	var patterns []pattern
 	for line := range strings.SplitSeq(list, ",") {
-		if p, ok := parsePattern(line, nil); ok {
+		if p, ok := parsePattern(line); ok {
 			patterns = append(patterns, p)
 		}
 	}
@@ -93,22 +126,25 @@ func patternsOf(list string) []pattern {
 
 type rulesReader struct {
 	walk
-	patterns []pattern
-	lines    int   // that are patterns, also those that can match nothing
-	left     int64 // bytes that may still be read
+	lines int   // that are patterns, also those that can match nothing
+	left  int64 // bytes that may still be read
 }
 
-func (r *rulesReader) folder(ctx context.Context, dir string, domain []string) error {
+// folder reads the rules of a folder and of all beneath it; nil when there are none.
+func (r *rulesReader) folder(ctx context.Context, dir string) (*folderRules, error) {
 	entries, err := r.list(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, entry := range entries {
-		if entry.Name() == sourceignore.IgnoreFile && entry.Type().IsRegular() {
-			if err := r.file(join(dir, entry.Name()), domain); err != nil {
-				return err
-			}
+	found := &folderRules{folders: map[string]*folderRules{}}
+	isRules := func(entry fs.DirEntry) bool {
+		return entry.Name() == sourceignore.IgnoreFile && entry.Type().IsRegular()
+	}
+	if slices.ContainsFunc(entries, isRules) {
+		if found.lines, err = r.file(ctx, join(dir, sourceignore.IgnoreFile)); err != nil {
+			return nil, err
 		}
+		found.negated = slices.ContainsFunc(found.lines, negated)
 	}
 	for _, entry := range entries {
 		if !entry.IsDir() || entry.Name() == ".git" {
@@ -116,29 +152,37 @@ func (r *rulesReader) folder(ctx context.Context, dir string, domain []string) e
 		}
 		name, err := r.join(dir, entry.Name())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		// Siblings may share what is appended to: patterns take the names, not the slice.
-		if err := r.folder(ctx, name, append(domain, entry.Name())); err != nil {
-			return err
+		beneath, err := r.folder(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if beneath != nil {
+			found.folders[entry.Name()] = beneath
+			found.negated = found.negated || beneath.negated
 		}
 	}
-	return nil
+	if len(found.lines)+len(found.folders) == 0 {
+		return nil, nil
+	}
+	return found, nil
 }
 
-func (r *rulesReader) file(name string, domain []string) (err error) {
+func (r *rulesReader) file(ctx context.Context, name string) (lines []cursor, err error) {
 	file, err := r.tree.Open(name)
 	if err != nil {
-		return fmt.Errorf("open %q: %w", name, err)
+		return nil, fmt.Errorf("open %q: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := r.read(file, domain); err != nil {
-		return fmt.Errorf("read %q: %w", name, err)
+	if lines, err = r.read(ctx, file); err != nil {
+		return nil, fmt.Errorf("read %q: %w", name, err)
 	}
-	return nil
+	return lines, nil
 }
 
-func (r *rulesReader) read(src io.Reader, domain []string) error {
+func (r *rulesReader) read(ctx context.Context, src io.Reader) ([]cursor, error) {
+	var patterns []pattern
 	bounded := &io.LimitedReader{R: src, N: r.left + 1}
 	lines := bufio.NewScanner(bounded)
 	for lines.Scan() {
@@ -147,17 +191,20 @@ func (r *rulesReader) read(src io.Reader, domain []string) error {
 			continue
 		}
 		if r.lines++; r.lines > maxRulePatterns {
-			return fmt.Errorf("%w: more than %d ignore patterns", ErrLimit, maxRulePatterns)
+			return nil, fmt.Errorf("%w: more than %d ignore patterns", ErrLimit, maxRulePatterns)
 		}
-		if p, ok := parsePattern(line, domain); ok {
-			r.patterns = append(r.patterns, p)
+		if err := memory.Draw(ctx, patternCost+stepCost*int64(1+strings.Count(line, "/"))+int64(len(line))); err != nil {
+			return nil, err
+		}
+		if p, ok := parsePattern(line); ok {
+			patterns = append(patterns, p)
 		}
 	}
 	if r.left = bounded.N - 1; r.left < 0 {
-		return fmt.Errorf("%w: more than %d bytes of ignore rules", ErrLimit, maxRuleBytes)
+		return nil, fmt.Errorf("%w: more than %d bytes of ignore rules", ErrLimit, maxRuleBytes)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%w: an ignore pattern of %d bytes", ErrLimit, maxRuleLine)
+		return nil, fmt.Errorf("%w: an ignore pattern of %d bytes", ErrLimit, maxRuleLine)
 	}
-	return lines.Err()
+	return compile(patterns), lines.Err()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 // scope is what the rules say inside one folder. It is built from the scope of the folder above, so that a walk
@@ -12,6 +14,12 @@ type scope struct {
 	// live holds, last line first, the patterns that have not matched the folder, still can match something
 	// beneath it, and come after the line that decided about the folder.
 	live []cursor
+	// late is how many of live, at its beginning, are lines that come after those of all ignore files.
+	late int
+	// files are the rules that come to be live in the folders beneath; nil when a later line has decided.
+	files *folderRules
+	// drawn is what live takes where it is this folder's own.
+	drawn int64
 	// excluded is the verdict about the folder, and so about everything beneath it that no live pattern matches.
 	excluded bool
 	// budget is shared by all scopes of one walk; nil is unlimited.
@@ -75,9 +83,10 @@ func (s scope) excludes(ctx context.Context, name string) (bool, error) {
 	return s.excluded, nil
 }
 
-// enter gives the scope of a folder in the folder.
+// enter gives the scope of a folder in the folder, until it is left.
 func (s scope) enter(ctx context.Context, name string) (scope, error) {
-	live, shared := s.live, true
+	inner := scope{live: s.live, late: s.late, files: s.files.in(name), excluded: s.excluded, budget: s.budget}
+	shared := true
 	for i, c := range s.live {
 		taken, alive, err := c.next(ctx, name, s.budget)
 		if err != nil {
@@ -85,25 +94,49 @@ func (s scope) enter(ctx context.Context, name string) (scope, error) {
 		}
 		if taken == len(c.steps) {
 			if shared {
-				live = s.live[:i:i]
+				inner.live = s.live[:i:i]
 			}
-			return scope{live: live, excluded: !c.negated, budget: s.budget}, nil
+			if inner.excluded = !c.negated; i < s.late {
+				inner.files = nil
+			}
+			break
 		}
 		if shared {
 			if alive && taken == c.taken {
 				continue
 			}
 			// Most patterns of most rules stay where they are, so that folders mostly share one slice.
-			live, shared = append(make([]cursor, 0, len(s.live)), s.live[:i]...), false
+			inner.drawn, shared = cursorCost*int64(len(s.live)), false
+			inner.live = append(make([]cursor, 0, len(s.live)), s.live[:i]...)
 		}
 		if alive {
-			live = append(live, cursor{pattern: c.pattern, taken: taken})
+			inner.live = append(inner.live, cursor{pattern: c.pattern, taken: taken})
+		} else if i < s.late {
+			inner.late--
 		}
 	}
-	return scope{live: live, excluded: s.excluded, budget: s.budget}, nil
+	inner.late = min(inner.late, len(inner.live))
+	inner.add(inner.files.own())
+	return inner, memory.Draw(ctx, inner.drawn)
 }
+
+// add puts a folder's own lines after all that come from above, but for the late ones.
+func (s *scope) add(own []cursor) {
+	if len(own) > 0 {
+		s.live = slices.Concat(s.live[:s.late], own, s.live[s.late:])
+		s.drawn += cursorCost * int64(len(s.live))
+	}
+}
+
+// leave gives back what the folder took.
+func (s scope) leave(ctx context.Context) { memory.Return(ctx, s.drawn) }
 
 // mayInclude tells whether something beneath an excluded folder can be included again.
 func (s scope) mayInclude() bool {
-	return slices.ContainsFunc(s.live, func(c cursor) bool { return c.negated })
+	return s.files != nil && s.files.negated || slices.ContainsFunc(s.live, negated)
 }
+
+func negated(c cursor) bool { return c.negated }
+
+// cursorCost is the size of a cursor.
+const cursorCost = 16

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -16,6 +17,20 @@ type Tree struct {
 	FirstLink string
 
 	spool spool
+	files int
+	bytes int64
+}
+
+// Beside returns what an opened archive leaves of the limits for others that are open at the same time; ErrLimit when that
+// is nothing.
+func (l Limits) Beside(t *Tree) (Limits, error) {
+	l = l.orDefault()
+	l.MaxFiles -= t.files
+	l.MaxBytes -= t.bytes
+	if l.MaxFiles < 1 || l.MaxBytes < 1 {
+		return l, fmt.Errorf("%w: all archives together hold too many files or bytes", ErrLimit)
+	}
+	return l, nil
 }
 
 // Close gives up the spooled bodies. Files of the tree cannot be read any more.

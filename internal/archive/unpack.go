@@ -7,8 +7,12 @@ import (
 	"path"
 	"strings"
 
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 )
+
+// nodeCost is what a file or folder takes in memory while its archive is read, with its place in the folder.
+const nodeCost = 256
 
 func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	if err := r.checkHeader(header); err != nil {
@@ -152,6 +156,9 @@ func (r *reader) inside(n *tree.Node) *folder {
 }
 
 func (r *reader) add(above, n *tree.Node) error {
+	if err := memory.Draw(r.ctx, nodeCost+int64(len(n.Name))); err != nil {
+		return err
+	}
 	r.inside(above).byName[n.Name] = n
 	return r.count()
 }

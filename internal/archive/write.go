@@ -9,7 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"sluice.dev/sluice/internal/memory"
 )
+
+// writeCost is what the compressor and the buffers of one archive take.
+const writeCost = 1 << 20
 
 // Write archives what the rules leave of the tree to dst, as a tar.gz. Nil rules are the default exclusions.
 //
@@ -21,6 +26,10 @@ import (
 // The error is ErrLimit when the archive or the work of matching rules would exceed a limit and ErrUnsafe when the tree names an entry twice or
 // by something that is no file name. What dst has got by then is of no use.
 func Write(ctx context.Context, dst io.Writer, tree fs.FS, rules *Rules, limits Limits) error {
+	if err := memory.Draw(ctx, writeCost); err != nil {
+		return err
+	}
+	defer memory.Return(ctx, writeCost)
 	// The compressor hands on a few hundred bytes at a time, which would each be a system call.
 	out := bufio.NewWriterSize(dst, bufferSize)
 	packed := gzip.NewWriter(out)
@@ -76,8 +85,12 @@ func (w *writer) folder(ctx context.Context, dir string, rules scope) error {
 
 func (w *writer) subfolder(ctx context.Context, dir, name string, rules scope) error {
 	rules, err := rules.enter(ctx, name)
-	if err != nil || rules.excluded && !rules.mayInclude() {
+	if err != nil {
 		return err
+	}
+	defer rules.leave(ctx)
+	if rules.excluded && !rules.mayInclude() {
+		return nil
 	}
 	name, err = w.join(dir, name)
 	if err != nil {

@@ -115,6 +115,31 @@ func (s *Share) Granted() bool {
 	}
 }
 
+// Weight is how many units the share is of; nil is of none.
+func (s *Share) Weight() int64 {
+	if s == nil {
+		return 0
+	}
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.wish.Weight
+}
+
+// Grow makes a granted share larger, if that fits beside what others have. Those who wait are overtaken: whoever has
+// something comes to the end first.
+func (s *Share) Grow(weight int64) bool {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	for a, limit := range s.pool.limits(s.wish) {
+		if others := s.pool.used[a] - s.wish.Weight; others > 0 && others+weight > limit {
+			return false
+		}
+	}
+	s.pool.count(s.wish, weight-s.wish.Weight)
+	s.wish.Weight = weight
+	return true
+}
+
 // Resize makes a granted share what is needed, whether or not there is so much.
 func (s *Share) Resize(weight int64) {
 	s.pool.mu.Lock()

@@ -47,8 +47,8 @@ type Options struct {
 	// MaxUnpackedBytes bounds all objects of one fetch together, unpacked. Putting objects together again, while the
 	// files are read, may take four times as many. Default 4 GiB.
 	MaxUnpackedBytes int64
-	// MaxObjectBytes bounds one object, unpacked. An object that takes part in deltas may have a quarter of it, and
-	// all fetches together hold at most three such quarters of large ones in memory. Default 128 MiB.
+	// MaxObjectBytes bounds one object, unpacked. An object that takes part in deltas may have a quarter of it.
+	// Default 128 MiB.
 	MaxObjectBytes int64
 	// MaxObjects bounds the objects of one fetch. Default 1,000,000.
 	MaxObjects int
@@ -89,7 +89,6 @@ func (o Options) packLimits() packLimits {
 type Client struct {
 	options Options
 	adverts *advertCache
-	room    room
 }
 
 // New returns a Client.
@@ -99,7 +98,7 @@ func New(options Options) (*Client, error) {
 	}
 	options = options.withDefaults()
 	adverts, _ := lru.New[string, *advert](maxAdverts) // It fails for a size below one alone.
-	return &Client{options: options, adverts: adverts, room: newRoom(options.MaxObjectBytes / deltaShare)}, nil
+	return &Client{options: options, adverts: adverts}, nil
 }
 
 // converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so

@@ -203,7 +203,7 @@ func (c *Client) receive(ctx context.Context, p peer, q question, limits packLim
 	if err != nil {
 		return nil, err
 	}
-	history, err := indexPack(ctx, s, limits, c.room, c.options.TempDir)
+	history, err := indexPack(ctx, s, limits, c.options.TempDir)
 	if err != nil {
 		_ = s.Close() // What matters is why the pack is of no use.
 		return nil, err

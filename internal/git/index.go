@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/hash"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 const (
@@ -20,6 +23,8 @@ const (
 	// maxDeltaDepth is the longest chain of deltas that Git itself writes.
 	maxDeltaDepth = 4095
 	cursorBuffer  = 16 << 10
+	// entryCost is what one object takes in memory as long as its pack is open, whatever it is.
+	entryCost = 200
 )
 
 // cursor reads a pack from an offset on and knows where it is.
@@ -68,15 +73,18 @@ type indexer struct {
 }
 
 // indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
-// is refused. All limits hold, whatever the pack claims. Large objects are put together in the room; the folder takes
-// them while they are read.
-func indexPack(ctx context.Context, s *spool, limits packLimits, room room, dir string) (*pack, error) {
+// is refused. All limits hold, whatever the pack claims. Large objects are in the folder while they are read.
+func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (*pack, error) {
 	count, err := checkPack(s, limits)
 	if err != nil {
 		return nil, err
 	}
+	drawn := int64(count) * entryCost
+	if err := memory.Draw(ctx, drawn); err != nil {
+		return nil, fmt.Errorf("index %d objects: %w", count, err)
+	}
 	x := &indexer{
-		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}, room: room, dir: dir},
+		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}, dir: dir},
 		limits:   limits,
 		children: map[int32][]int32{},
 		waiting:  map[plumbing.Hash][]int32{},
@@ -86,9 +94,11 @@ func indexPack(ctx context.Context, s *spool, limits packLimits, room room, dir 
 	if err := x.scan(ctx, count); err != nil {
 		return nil, err
 	}
-	if err := x.resolve(ctx); err != nil {
+	bases, err := x.resolve(ctx)
+	if err != nil {
 		return nil, err
 	}
+	x.release = sync.OnceFunc(func() { memory.Return(ctx, drawn+bases) })
 	return x.pack, nil
 }
 

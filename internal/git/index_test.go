@@ -79,7 +79,7 @@ func indexBytes(ctx context.Context, content []byte) (*pack, error) {
 }
 
 func indexWithin(ctx context.Context, content []byte, limits packLimits) (*pack, error) {
-	return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, newRoom(limits.delta), "")
+	return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, "")
 }
 
 // copies is a delta that copies the whole base some times over.

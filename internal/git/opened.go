@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// largeObject is the size up to which an object stays in memory while it is open.
+const largeObject = 1 << 20
+
 // opened keeps the object that was put together from deltas last, because a tree may name one object many times.
 // Large ones are kept in a file, not in memory.
 type opened struct {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 // packLimits bound one pack; see Options.
@@ -23,6 +25,9 @@ type packLimits struct {
 }
 
 const (
+	// deltaShare is which part of Options.MaxObjectBytes an object that takes part in deltas may have: it is held in
+	// memory, with its base and its delta, where others are streamed.
+	deltaShare = 4
 	// workShare is how many times over a pack may be unpacked while objects are put together from deltas again.
 	workShare = 4
 	// stepWork is what each delta costs beside its bytes.
@@ -54,8 +59,8 @@ type pack struct {
 	byHash  map[plumbing.Hash]int32
 	bases   cache.BufferLRU
 	opened  opened
-	room    room
 	dir     string // takes large objects while they are open
+	release func() // gives back the memory that was drawn for as long as the pack is open
 	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
 	// in a tree can name an object at the end of a long chain, and many entries can name the same one.
 	work atomic.Int64
@@ -66,6 +71,7 @@ type pack struct {
 // Close frees the pack.
 func (p *pack) Close() error {
 	p.opened.close()
+	p.release()
 	return p.spool.Close()
 }
 
@@ -90,13 +96,13 @@ func (p *pack) load(ctx context.Context, index int32) (content []byte, err error
 	return content, err
 }
 
-// with hands over an object while there is room for what it is made of.
+// with hands over an object, and draws the memory for what it is made of.
 func (p *pack) with(ctx context.Context, index int32, use func(content []byte) error) error {
-	taken, err := p.room.take(ctx, p.frames(index))
-	if err != nil {
+	frames := p.frames(index)
+	if err := memory.Draw(ctx, frames); err != nil {
 		return err
 	}
-	defer taken.Release()
+	defer memory.Return(ctx, frames)
 	content, err := p.assemble(ctx, index)
 	if err != nil {
 		return err
@@ -104,19 +110,14 @@ func (p *pack) with(ctx context.Context, index int32, use func(content []byte) e
 	return use(content)
 }
 
-// frames is how much memory it takes at once to put the object together, or zero when it is little.
+// frames is how much memory it takes at once to put the object together.
 func (p *pack) frames(index int32) int64 {
 	var most int64
-	large := p.objects[index].size > largeObject
 	for p.objects[index].base != noBase {
 		object := &p.objects[index]
 		base := &p.objects[object.base]
 		most = max(most, base.size+object.raw+object.size)
-		large = large || max(base.size, object.raw) > largeObject
 		index = object.base
-	}
-	if !large {
-		return 0
 	}
 	return max(most, p.objects[index].size)
 }

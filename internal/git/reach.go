@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -37,7 +37,7 @@ func (c *Client) Reaches(ctx context.Context, remote Remote, tip Want, commit st
 		commit: plumbing.NewHash(commit), depth: firstDepth, growing: true, seen: map[plumbing.Hash]struct{}{},
 	}
 	w.next = []plumbing.Hash{w.tip.hash}
-	defer func() { c.options.Observe(w.meter.total()); w.room.Release() }()
+	defer func() { c.options.Observe(w.meter.total()) }()
 	var err error
 	for again := true; again; {
 		err = c.converse(ctx, remote, w.meter, func(p peer) error { return w.run(ctx, p) })
@@ -65,7 +65,6 @@ type walk struct {
 	growing bool
 	next    []plumbing.Hash // reached, and not there yet
 	seen    map[plumbing.Hash]struct{}
-	room    *fair.Share
 }
 
 func (w *walk) run(ctx context.Context, p peer) error {
@@ -94,9 +93,6 @@ func (w *walk) run(ctx context.Context, p peer) error {
 
 // step asks for some generations of commits, and follows them.
 func (w *walk) step(ctx context.Context, p peer, limits packLimits) (found bool, err error) {
-	if err := w.makeRoom(ctx); err != nil {
-		return false, err
-	}
 	wants := make([]string, len(w.next))
 	for i, hash := range w.next {
 		wants[i] = hash.String()
@@ -155,18 +151,13 @@ func (w *walk) ask(ctx context.Context, p peer, q question, limits packLimits) (
 	return history, explainRemote(p.advert(), w.tip, err)
 }
 
-// makeRoom sees to it that there is memory for a long history before it is looked at.
-func (w *walk) makeRoom(ctx context.Context) (err error) {
-	if w.room == nil && len(w.seen) > stepCommits {
-		w.room, err = w.client.room.take(ctx, int64(w.client.options.MaxObjects)*seenBytes)
-	}
-	return err
-}
-
 // follow goes from commits to their parents as far as the pack has them, and leaves those that come next. A commit that
 // was asked for and is not in the pack is in the history of the one that is looked for, and leads nowhere.
 func (w *walk) follow(ctx context.Context, history *pack) (found bool, err error) {
 	defer func() { err = errors.Join(err, history.Close()) }()
+	if err := memory.Draw(ctx, seenBytes*int64(len(history.objects))); err != nil {
+		return false, err
+	}
 	asked, queue := len(w.next), w.next
 	w.next = nil
 	for i := 0; i < len(queue); i++ {

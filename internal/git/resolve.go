@@ -2,10 +2,16 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"sluice.dev/sluice/internal/memory"
 )
+
+// framesAtOnce is how many of the largest objects are in memory while a delta is applied: base, delta and result.
+const framesAtOnce = 3
 
 // retainedBases is how many bytes of bases are kept while the deltas on them are resolved, beside the one at hand.
 // A base that was let go is put together again.
@@ -18,46 +24,39 @@ type frame struct {
 	children []int32
 }
 
-// resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
-func (x *indexer) resolve(ctx context.Context) error {
-	taken, err := x.room.take(ctx, x.roomForDeltas())
-	if err != nil {
-		return err
+// resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time. It returns
+// how much it drew for the bases that are kept.
+func (x *indexer) resolve(ctx context.Context) (bases int64, err error) {
+	bases, frames := x.deltaMemory()
+	if err := memory.Draw(ctx, bases+frames); err != nil {
+		return 0, fmt.Errorf("put objects together from deltas: %w", err)
 	}
-	defer taken.Release()
+	defer memory.Return(ctx, frames)
 	for i := range x.objects {
 		if x.objects[i].kind.IsDelta() {
 			continue
 		}
 		if err := x.resolveFrom(ctx, int32(i)); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if x.hashed != len(x.objects) {
-		return protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
+		return 0, protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
 	}
-	return nil
+	return bases, nil
 }
 
-// roomForDeltas is what the large objects take that deltas apply to, come from or are; all of them together, or what
-// is needed at most at once.
-func (x *indexer) roomForDeltas() (sum int64) {
-	add := func(size int64) {
-		if size > largeObject {
-			sum += size
-		}
-	}
+// deltaMemory is what the bases take that are kept as long as the pack is open, and what is needed beside them while all
+// deltas are resolved: retained bases, and the largest base, delta and result.
+func (x *indexer) deltaMemory() (bases, frames int64) {
+	var largest, sum int64
 	for i := range x.objects {
-		object := &x.objects[i]
-		switch {
-		case object.kind.IsDelta():
-			add(object.size)
-			add(object.raw)
-		case x.hasChildren(int32(i)):
-			add(object.size)
+		if object := &x.objects[i]; object.kind.IsDelta() || x.hasChildren(int32(i)) {
+			largest = max(largest, object.size, object.raw)
+			sum += object.size
 		}
 	}
-	return sum
+	return min(sum, maxKeptBases), min(sum, retainedBases) + framesAtOnce*largest
 }
 
 func (x *indexer) resolveFrom(ctx context.Context, root int32) error {

@@ -9,10 +9,15 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
-// memoryPack is the size up to which a pack stays in memory.
+// memoryPack is the size up to which a pack stays in memory, if there is room.
 const memoryPack = 8 << 20
+
+// growing is how many times its length a slice takes at most that is appended to.
+const growing = 2
 
 // spool keeps a pack while it is in use: a small one in memory, a larger one in a file without a name, so that a
 // killed process leaves nothing behind.
@@ -37,7 +42,7 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *s
 		if s.size+int64(n) > limit {
 			return s, limitErrorf("pack is larger than %d bytes", limit)
 		}
-		if err := s.write(buffer[:n], dir); err != nil {
+		if err := s.write(ctx, buffer[:n], dir); err != nil {
 			return s, fmt.Errorf("keep pack: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
@@ -52,13 +57,14 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *s
 	}
 }
 
-func (s *spool) write(p []byte, dir string) error {
+func (s *spool) write(ctx context.Context, p []byte, dir string) error {
 	s.size += int64(len(p))
-	if s.file == nil && s.size <= memoryPack {
+	if s.file == nil && s.size <= memoryPack && memory.Draw(ctx, growing*int64(len(p))) == nil {
 		s.memory = append(s.memory, p...)
 		return nil
 	}
 	if s.file == nil {
+		memory.Return(ctx, growing*int64(len(s.memory)))
 		if err := s.spill(dir); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/tree"
 )
@@ -17,6 +18,8 @@ import (
 const (
 	// maxMetaBytes bounds commits and trees, which are read as a whole.
 	maxMetaBytes = 16 << 20
+	// metaCost is what each byte of a commit or a tree comes to at most: itself, and what is made of it.
+	metaCost = 5
 	// maxNameBytes bounds one name; no file system of Linux takes more.
 	maxNameBytes = 255
 	// maxLinkBytes bounds the target of a symbolic link; it is Linux's PATH_MAX.
@@ -158,6 +161,9 @@ func (p *pack) loadMeta(ctx context.Context, hash plumbing.Hash, kind plumbing.O
 	}
 	if p.objects[index].size > maxMetaBytes {
 		return nil, limitErrorf("%s %s is larger than %d bytes", kind, hash, maxMetaBytes)
+	}
+	if err := memory.Draw(ctx, metaCost*p.objects[index].size); err != nil {
+		return nil, err
 	}
 	return p.load(ctx, index)
 }

@@ -7,11 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // uncached is the size of a base that is not kept.
@@ -159,58 +162,53 @@ func noiseOf(size int) string {
 	return string(text)
 }
 
-// TestLargeDeltasWaitForRoom: all fetches of a client together hold a bounded amount of them.
-func TestLargeDeltasWaitForRoom(t *testing.T) {
+// TestMemoryIsDrawnBeforeItIsTaken: packs whose objects, deltas or trees need more than there is are given up.
+func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 	t.Parallel()
-	large, small := chained(t, 1, "leaf"), smallDeltas(t)
-	limits := packLimits{objects: 10, object: uncached, delta: uncached, unpacked: 1 << 30}
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(limits.delta)
-		index := func(ctx context.Context, content []byte) (*pack, error) {
-			return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, r, "")
-		}
-		all, err := r.take(t.Context(), limits.delta*framesAtOnce)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := index(t.Context(), small); err != nil {
-			t.Errorf("small deltas need no room: %v", err)
-		}
-		stopped, stop := context.WithCancelCause(t.Context())
-		results := make(chan error, 1)
-		go func() { _, err := index(stopped, large); results <- err }()
-		synctest.Wait()
-		stop(fs.ErrClosed)
-		if err := <-results; !errors.Is(err, fs.ErrClosed) {
-			t.Errorf("given up: %v", err)
-		}
-		var p *pack
-		go func() {
-			var err error
-			p, err = index(t.Context(), large)
-			results <- err
-		}()
-		synctest.Wait()
-		if len(results) > 0 {
-			t.Error("large deltas did not wait")
-		}
-		all.Release()
-		if err := <-results; err != nil {
-			t.Fatal(err)
-		}
-		if all = r.Ask(fair.Wish{Weight: limits.delta * framesAtOnce}, func() {}); !all.Granted() {
-			t.Fatal("room was not given back")
-		}
-		go func() { _, err := p.load(t.Context(), lookUp(t, p, "leaf")); results <- err }()
-		synctest.Wait()
-		if len(results) > 0 {
-			t.Error("reading did not wait")
-		}
-		all.Release()
-		if err := <-results; err != nil {
-			t.Error(err)
-		}
-	})
+	const objects = 100_000
+	many := &packWriter{t: t}
+	for i := range objects {
+		many.blob(strconv.Itoa(i))
+	}
+	wide := &packWriter{t: t}
+	wide.blob("")
+	empty := plumbing.ComputeHash(plumbing.BlobObject, nil)
+	var entries strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&entries, "100644 %08d\x00%s", i, empty[:])
+	}
+	wide.add(plumbing.TreeObject, entries.Len(), nil, []byte(entries.String()))
+	tree := plumbing.ComputeHash(plumbing.TreeObject, []byte(entries.String()))
+	cases := map[string]struct {
+		pack   []byte
+		tree   plumbing.Hash
+		budget int64
+		want   error
+	}{
+		"Small deltas":         {pack: smallDeltas(t), budget: 1},
+		"Large deltas":         {pack: chained(t, 1, "leaf"), budget: framesAtOnce * uncached, want: memory.ErrBudget},
+		"Large deltas, enough": {pack: chained(t, 1, "leaf"), budget: 12 * uncached},
+		"Many objects":         {pack: many.bytes(), budget: objects * entryCost / 2, want: memory.ErrBudget},
+		"Many objects, enough": {pack: many.bytes(), budget: objects * entryCost * 2},
+		"A large tree":         {pack: wide.bytes(), tree: tree, budget: 2 << 20, want: memory.ErrBudget},
+		"A large tree, enough": {pack: wide.bytes(), tree: tree, budget: 8 << 20},
+	}
+	limits := packLimits{objects: 2 * objects, object: uncached, delta: uncached, unpacked: 1 << 30}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := memory.New(c.budget).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+				p, err := indexWithin(ctx, c.pack, limits)
+				if err == nil && !c.tree.IsZero() {
+					_, err = readTree(ctx, blobs{ctx, p}, c.tree, treeLimits{depth: 1, files: objects})
+				}
+				return err
+			})
+			if !errors.Is(err, c.want) {
+				t.Errorf("with %d bytes: %v, want %v", c.budget, err, c.want)
+			}
+		})
+	}
 }
 
 func smallDeltas(t *testing.T) []byte {
@@ -241,11 +239,6 @@ func TestLargeOpenFilesAreNotInMemory(t *testing.T) {
 	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	all := p.room.Ask(fair.Wish{Weight: limits.delta * framesAtOnce}, func() {})
-	if !all.Granted() {
-		t.Error("an open file holds room")
-	}
-	all.Release()
 	if got, err := openAll(t.Context(), p, lookUp(t, p, "leaf")); err != nil || got != "leaf" {
 		t.Errorf("another file meanwhile: %q, %v", got, err)
 	}

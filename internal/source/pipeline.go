@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/storage"
 )
 
@@ -37,7 +38,9 @@ type Pipeline struct {
 	MaxArtifactBytes int64
 	// Slots bound how much is fetched and archived at once: that takes memory, disk and CPU, where asking upstream what is
 	// new takes nothing. Nil means no bound.
-	Slots    *fair.Pool
+	Slots *fair.Pool
+	// Memory is what fetching and archiving draw from; nil means no bound.
+	Memory   *memory.Budget
 	Clock    clock.PassiveClock
 	Observer Observer
 }
@@ -79,7 +82,11 @@ func (p *Pipeline) Run(
 		return outcome, err
 	}
 	defer slot.Release()
-	made, err := p.make(ctx, subject, session, outcome, signer, left)
+	var made Outcome
+	err = p.Memory.Do(ctx, subject.wish(), func(ctx context.Context) (err error) {
+		made, err = p.make(ctx, subject, session, outcome, signer, left)
+		return err
+	})
 	if err != nil {
 		return outcome, err
 	}
@@ -121,10 +128,15 @@ func (p *Pipeline) confirm(
 	}
 	defer slot.Release()
 	began = began.Add(p.Clock.Since(asked))
-	upstream, cancel := context.WithTimeout(ctx, subject.Timeout-p.Clock.Since(began))
-	defer cancel()
-	selected, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
-	return selected, began, bounded(upstream, subject, err)
+	left := subject.Timeout - p.Clock.Since(began)
+	var confirmed Selection
+	err = p.Memory.Do(ctx, subject.wish(), func(ctx context.Context) (err error) {
+		upstream, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		confirmed, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
+		return bounded(upstream, subject, err)
+	})
+	return confirmed, began, err
 }
 
 // proven tells whether what has to be proven is on record.
@@ -134,7 +146,7 @@ func proven(record storage.Record, selected Selection) bool {
 
 // slot waits for a turn to download.
 func (p *Pipeline) slot(ctx context.Context, subject Subject) (*fair.Share, error) {
-	slot, err := p.Slots.Take(ctx, fair.Wish{Namespace: subject.Object.Namespace, Unready: subject.Unready})
+	slot, err := p.Slots.Take(ctx, subject.wish())
 	if err != nil {
 		return nil, fmt.Errorf("wait for a fetch slot: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/storage"
 )
 
@@ -120,6 +121,11 @@ type Subject struct {
 	Asked time.Duration
 	// Unready says that the object is not known to work.
 	Unready bool
+}
+
+// wish is for a share of what all objects share.
+func (s Subject) wish() fair.Wish {
+	return fair.Wish{Namespace: s.Object.Namespace, Unready: s.Unready}
 }
 
 // Change is why an artifact is made.

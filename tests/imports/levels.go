@@ -28,7 +28,12 @@ func layers() []layer {
 		// How objects are decoded is the same for every group of kinds.
 		{level: -1, packages: []string{"api/decode"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}},
 		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/fluxcd/pkg/apis/meta"}},
-		{level: 0, packages: []string{"storage", "internal/failure", "internal/fair", "internal/revision", "internal/credential", "internal/printable", "internal/strictjson", "internal/tree"}},
+		// How things are shared is the same whatever they are.
+		{level: -1, packages: []string{"internal/fair"}},
+		{level: 0, packages: []string{
+			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential", "internal/printable",
+			"internal/strictjson", "internal/tree",
+		}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify"}},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/opencontainers/go-digest"
+
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
@@ -48,12 +50,13 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (sour
 	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Title: title(commit.Subject), Close: closeAll}, nil
 }
 
-// mounts opens the included artifacts, in the order of the spec.
+// mounts opens the included artifacts, in the order of the spec: each once, and all of them within the limits of one.
 func (s *session) mounts(ctx context.Context, closers *[]func() error) ([]archive.Mount, error) {
 	mounts := make([]archive.Mount, 0, len(s.included))
+	opened := map[digest.Digest]*archive.Tree{}
 	for i, included := range s.included {
 		include := s.spec.Include[i]
-		tree, err := s.open(ctx, included)
+		tree, err := s.open(ctx, included, opened)
 		if errors.Is(err, storage.ErrNotFound) {
 			// It was superseded while the commit was fetched; the next run sees what took its place.
 			gone := failure.Wait(sourcev1.NoArtifactReason, time.Second, fmt.Errorf("include %q has changed meanwhile: %w", include.GitRepositoryRef.Name, err))
@@ -65,19 +68,31 @@ func (s *session) mounts(ctx context.Context, closers *[]func() error) ([]archiv
 				Err:   failure.Retry(sourcev1.CopyFailureReason, fmt.Errorf("open include %q: %w", include.GitRepositoryRef.Name, err)),
 			}
 		}
-		*closers = append(*closers, tree.Close)
+		if opened[included.Digest] == nil {
+			opened[included.Digest] = tree
+			*closers = append(*closers, tree.Close)
+		}
 		mounts = append(mounts, archive.Mount{Tree: tree.Tree, From: include.FromPath, To: include.GetToPath()})
 	}
 	return mounts, nil
 }
 
-func (s *session) open(ctx context.Context, artifact storage.Artifact) (*archive.Tree, error) {
+func (s *session) open(ctx context.Context, artifact storage.Artifact, opened map[digest.Digest]*archive.Tree) (_ *archive.Tree, err error) {
+	if tree := opened[artifact.Digest]; tree != nil {
+		return tree, nil
+	}
+	limits := s.opener.Limits
+	for _, other := range opened {
+		if limits, err = limits.Beside(other); err != nil {
+			return nil, err
+		}
+	}
 	body, err := s.opener.Artifacts.Body(ctx, artifact)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	return archive.Open(ctx, body, s.opener.TempDir, s.opener.Limits)
+	return archive.Open(ctx, body, s.opener.TempDir, limits)
 }
 
 // title shortens a commit's subject as Flux's events do.

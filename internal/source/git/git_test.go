@@ -15,11 +15,9 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
-	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/source"
 	gitsource "sluice.dev/sluice/internal/source/git"
 	"sluice.dev/sluice/internal/source/sourcetest"
-	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -44,12 +42,7 @@ func (nothing) Body(context.Context, storage.Artifact) (io.ReadCloser, error) {
 
 func newOpener(t *testing.T) *gitsource.Opener {
 	t.Helper()
-	client, err := git.New(git.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opener := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: nothing{}})
-	return opener
+	return gitsource.NewOpener(gitsource.Options{Client: newClient(t), Credentials: anonymous{}, Artifacts: nothing{}})
 }
 
 // repository is a real git server with one object that follows its main branch.

@@ -7,12 +7,19 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/storage"
 )
 
+// maxIncludes bounds the artifacts that are opened for one.
+const maxIncludes = 100
+
 // included looks up the artifacts that the spec includes, in its order. Includes stay in the object's namespace.
 func (o *Opener) included(ctx context.Context, obj *sourcev1.GitRepository) ([]storage.Artifact, error) {
+	if len(obj.Spec.Include) > maxIncludes {
+		return nil, failure.Stall(sourcev1.FailedReason, fmt.Errorf("spec.include has %d entries, more than %d", len(obj.Spec.Include), maxIncludes))
+	}
 	artifacts := make([]storage.Artifact, 0, len(obj.Spec.Include))
 	for _, include := range obj.Spec.Include {
 		artifact, err := o.Artifacts.Included(ctx, obj, include.GitRepositoryRef.Name)

@@ -1,0 +1,84 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
+)
+
+// TestRulesOfADeepFolderTakeWhatTheyAre: no pattern repeats the folders above it. It runs alone, as it counts all
+// allocations.
+func TestRulesOfADeepFolderTakeWhatTheyAre(t *testing.T) { //nolint:paralleltest // See above.
+	deep := strings.Repeat("d/", 250)
+	var lines strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&lines, "%d\n", i)
+	}
+	tree := fstest.MapFS{deep + ".sourceignore": &fstest.MapFile{Data: []byte(lines.String())}, deep + "1": &fstest.MapFile{}, deep + "x": &fstest.MapFile{}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	rules, err := archive.ReadRules(t.Context(), tree, nil, archive.Limits{})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+		t.Errorf("10,000 patterns in %d bytes took %d bytes", lines.Len(), took)
+	}
+	if err := archive.Write(t.Context(), io.Discard, tree, rules, archive.Limits{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
+	t.Parallel()
+	many := fstest.MapFS{}
+	for i := range 20_000 {
+		many[fmt.Sprintf("file-%d", i)] = &fstest.MapFile{}
+	}
+	var whole strings.Builder
+	if err := archive.Write(t.Context(), &whole, many, nil, archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	patterns := strings.Repeat("a/b/c/d/e/f/g\n", 9_000)
+	cases := map[string]struct {
+		work   func(context.Context) error
+		little int64
+		enough int64
+	}{
+		"Archive that is read": {func(ctx context.Context) error {
+			opened, err := archive.Open(ctx, strings.NewReader(whole.String()), t.TempDir(), archive.Limits{})
+			if err != nil {
+				return err
+			}
+			return opened.Close()
+		}, 4 << 20, 16 << 20},
+		"Archive that is written": {func(ctx context.Context) error {
+			return archive.Write(ctx, io.Discard, many, nil, archive.Limits{})
+		}, 512 << 10, 2 << 20},
+		"Patterns": {func(ctx context.Context) error {
+			_, err := archive.ReadRules(ctx, fstest.MapFS{}, &patterns, archive.Limits{})
+			return err
+		}, 4 << 20, 16 << 20},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := memory.New(c.little).Do(t.Context(), fair.Wish{}, c.work); !errors.Is(err, memory.ErrBudget) {
+				t.Errorf("with %d bytes: %v, want ErrBudget", c.little, err)
+			}
+			if err := memory.New(c.enough).Do(t.Context(), fair.Wish{}, c.work); err != nil {
+				t.Errorf("with %d bytes: %v", c.enough, err)
+			}
+		})
+	}
+}

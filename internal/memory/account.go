@@ -1,0 +1,139 @@
+// Package memory bounds what everything sizeable in a process takes together. Whoever is about to allocate much draws the
+// bytes first, from the account of the work that it is part of.
+// It does not know what the bytes are for.
+//
+// Nobody waits while holding something: work that comes upon too little stops, gives everything back, waits until there
+// is what it needs, and begins anew.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sluice.dev/sluice/internal/fair"
+)
+
+const (
+	// free is how many bytes every account covers unasked: more than most work takes.
+	free = 256 << 10
+	// step is how many bytes an account grows by at least.
+	step = 1 << 20
+)
+
+// ErrBudget says that work needs more memory than there is for all work together.
+var ErrBudget = errors.New("not enough memory")
+
+// shortage says that others have what work needs.
+type shortage struct{ need int64 }
+
+// Error tells whoever does not begin anew.
+func (s *shortage) Error() string {
+	return fmt.Sprintf("%d bytes of memory are needed, and others have them", s.need)
+}
+
+// Budget is so many bytes. A nil Budget has no bound.
+type Budget struct {
+	total int64
+	pool  *fair.Pool
+}
+
+// New returns a budget.
+func New(total int64) *Budget { return &Budget{total: total, pool: fair.New(total, 0)} }
+
+// Do runs work that draws from the context it gets. Work that comes upon a shortage is run again from its beginning, once
+// there is what it asked for. The error is work's own, or the cause of the context's end while it waits.
+func (b *Budget) Do(ctx context.Context, wish fair.Wish, work func(context.Context) error) error {
+	if b == nil {
+		return work(ctx)
+	}
+	for need := int64(0); ; {
+		err := b.attempt(ctx, wish, need, work)
+		short, ok := errors.AsType[*shortage](err)
+		if !ok {
+			return err
+		}
+		// Twice as much each time, so that this comes to an end.
+		need = min(max(short.need, 2*need), b.total)
+	}
+}
+
+func (b *Budget) attempt(ctx context.Context, wish fair.Wish, need int64, work func(context.Context) error) error {
+	a := &account{budget: b, wish: wish}
+	defer a.close()
+	if need > 0 {
+		wish.Weight = need
+		share, err := b.pool.Take(ctx, wish)
+		if err != nil {
+			return fmt.Errorf("wait for %d bytes of memory: %w", need, err)
+		}
+		a.share = share
+	}
+	return work(context.WithValue(ctx, key{}, a))
+}
+
+type key struct{}
+
+// account is what one run of work has drawn.
+type account struct {
+	budget *Budget
+	wish   fair.Wish
+
+	mu    sync.Mutex
+	drawn int64
+	share *fair.Share
+}
+
+// Draw takes bytes that are going to be allocated. They are given back when the work ends, or by Return. The error is
+// ErrBudget when there will never be so much, or else one that Do answers; work passes it on.
+// Without an account in the context nothing is bounded.
+func Draw(ctx context.Context, bytes int64) error {
+	a, ok := ctx.Value(key{}).(*account)
+	if !ok {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	need := a.drawn + bytes
+	if need > free && need > a.share.Weight() {
+		if need > a.budget.total {
+			return fmt.Errorf("%w: %d bytes are needed, and all work together may take the %d of --memory-budget", ErrBudget, need, a.budget.total)
+		}
+		if !a.grow(min((need+step-1)/step*step, a.budget.total)) {
+			return &shortage{need: need}
+		}
+	}
+	a.drawn = need
+	return nil
+}
+
+// Return gives back bytes that were drawn and are not allocated any more.
+func Return(ctx context.Context, bytes int64) {
+	if a, ok := ctx.Value(key{}).(*account); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.drawn -= bytes
+	}
+}
+
+// grow makes the share so large, if nobody needs to be waited for.
+func (a *account) grow(size int64) bool {
+	if a.share != nil {
+		return a.share.Grow(size)
+	}
+	a.wish.Weight = size
+	a.share = a.budget.pool.Ask(a.wish, func() {})
+	if a.share.Granted() {
+		return true
+	}
+	a.share.Release()
+	a.share = nil
+	return false
+}
+
+func (a *account) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.share.Release()
+}

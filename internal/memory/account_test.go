@@ -1,0 +1,154 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
+)
+
+const (
+	mib   = 1 << 20
+	total = 16 * mib
+)
+
+var errWork = errors.New("work failed")
+
+// drawing is work that draws so much.
+func drawing(bytes int64) func(context.Context) error {
+	return func(ctx context.Context) error { return memory.Draw(ctx, bytes) }
+}
+
+func TestWhatIsNeverThereIsRefused(t *testing.T) {
+	t.Parallel()
+	budget := memory.New(total)
+	for _, bytes := range []int64{0, 1, 100 << 10, mib, total} {
+		if err := budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: true}, drawing(bytes)); err != nil {
+			t.Errorf("%d bytes of %d: %v", bytes, total, err)
+		}
+	}
+	if err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, drawing(total+1)); !errors.Is(err, memory.ErrBudget) {
+		t.Errorf("one byte too many: %v, want ErrBudget", err)
+	}
+	returning := func(ctx context.Context) error {
+		for range 10 {
+			if err := memory.Draw(ctx, total/2); err != nil {
+				return err
+			}
+			memory.Return(ctx, total/2)
+		}
+		return errWork
+	}
+	if err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, returning); !errors.Is(err, errWork) {
+		t.Errorf("what was returned counts still: %v", err)
+	}
+	if err := (*memory.Budget)(nil).Do(t.Context(), fair.Wish{}, drawing(1<<50)); err != nil {
+		t.Errorf("without a budget: %v", err)
+	}
+}
+
+func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		budget := memory.New(total)
+		finish, began, done := make(chan struct{}), 0, false
+		go func() {
+			_ = budget.Do(t.Context(), fair.Wish{Namespace: "a"}, func(ctx context.Context) error {
+				if err := memory.Draw(ctx, 6*mib); err != nil {
+					t.Error(err)
+				}
+				<-finish
+				// Whoever waits holds nothing, and does not hold up whoever has something.
+				if err := memory.Draw(ctx, 10*mib); err != nil {
+					t.Error(err)
+				}
+				return nil
+			})
+		}()
+		synctest.Wait()
+		go func() {
+			err := budget.Do(t.Context(), fair.Wish{Namespace: "b"}, func(ctx context.Context) error {
+				began++
+				if err := memory.Draw(ctx, 4*mib); err != nil {
+					return err
+				}
+				return memory.Draw(ctx, 8*mib)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			done = true
+		}()
+		synctest.Wait()
+		if began != 1 || done {
+			t.Errorf("while others have it: began %d times, done %t", began, done)
+		}
+		close(finish)
+		synctest.Wait()
+		if began != 2 || !done {
+			t.Errorf("once there is enough: began %d times, done %t", began, done)
+		}
+	})
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	budget := memory.New(total)
+	err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, func(ctx context.Context) error {
+		if err := memory.Draw(ctx, total); err != nil {
+			return err
+		}
+		other, cancel := context.WithCancelCause(t.Context())
+		cancel(errWork)
+		if err := budget.Do(other, fair.Wish{Namespace: "b"}, drawing(mib)); !errors.Is(err, errWork) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAllWorkEndsAndNeverTakesMore lets work of all sizes draw in random steps.
+func TestAllWorkEndsAndNeverTakesMore(t *testing.T) {
+	t.Parallel()
+	budget := memory.New(total)
+	var drawn atomic.Int64
+	var exceeded atomic.Bool
+	var all sync.WaitGroup
+	for i := range 60 {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		all.Go(func() {
+			err := budget.Do(t.Context(), fair.Wish{Namespace: fmt.Sprint(i % 5), Unready: i%2 == 0}, func(ctx context.Context) error {
+				mine := int64(0)
+				defer func() { drawn.Add(-mine) }()
+				for range random.IntN(12) {
+					bytes := int64(mib + random.IntN(mib/3))
+					if err := memory.Draw(ctx, bytes); err != nil {
+						return err
+					}
+					mine += bytes
+					if drawn.Add(bytes) > total {
+						exceeded.Store(true)
+					}
+				}
+				return nil
+			})
+			if err != nil && !errors.Is(err, memory.ErrBudget) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if exceeded.Load() {
+		t.Errorf("more than %d bytes were taken at once", total)
+	}
+}
