@@ -83,13 +83,7 @@ func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, 
 			}
 		}
 	}
-	r.out.Notes = fewer(r.out.Notes)
-	if stage == StagePrune && len(deleted) > 0 {
-		r.out.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(deleted)), some(deleted))
-	}
-	for _, why := range slices.Sorted(maps.Keys(let)) {
-		r.out.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(let[why]), why)
-	}
+	r.tellGone(stage, deleted, let)
 	if len(labelled) > 0 {
 		r.out.warn(modulesv1.OrphanedReason, "let go of %s without taking the labels off: %v", some(labelled), forbidden)
 	}
@@ -103,6 +97,17 @@ func (r *round) settle(ctx context.Context, stage failure.Stage, reason string, 
 		err = errors.Join(err, r.save(ctx, r.shrink))
 	}
 	return err == nil && !waiting, err
+}
+
+// tellGone notes what was deleted, and by the reason why what was let go of.
+func (r *round) tellGone(stage failure.Stage, deleted []string, let map[string][]string) {
+	r.out.Notes = fewer(r.out.Notes)
+	if stage == StagePrune && len(deleted) > 0 {
+		r.out.note(modulesv1.PrunedReason, "removed %s no longer needed: %s", objects(len(deleted)), some(deleted))
+	}
+	for _, why := range slices.Sorted(maps.Keys(let)) {
+		r.out.note(modulesv1.OrphanedReason, "let go of %s, which is not deleted: %s", some(let[why]), why)
+	}
 }
 
 // goingAgain is when a member that is on its way out is looked at again: the watch tells its end, if there is one.
