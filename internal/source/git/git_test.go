@@ -281,6 +281,29 @@ func TestAPinIsOnWhatStandsBesideIt(t *testing.T) {
 	}
 }
 
+// TestEachSpellingHasItsProof: what is proven of a tag says nothing of an annotated one.
+func TestEachSpellingHasItsProof(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	opener := newOpener(t)
+	seen := map[string]sourcev1.GitRepositoryRef{}
+	for _, ref := range []sourcev1.GitRepositoryRef{{Name: "refs/tags/v1.1.0"}, {Name: "refs/tags/v1.1.0^{}"}, {Branch: "main"}} {
+		ref.Commit = h.second
+		session, err := opener.Open(t.Context(), &sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{URL: h.server.URL("subject"), Reference: &ref}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		selected, err := session.Resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[selected.Proof]; taken {
+			t.Errorf("%+v and %+v are both proven by %q", other, ref, selected.Proof)
+		}
+		seen[selected.Proof] = ref
+	}
+}
+
 func TestRefusedSpecs(t *testing.T) {
 	t.Parallel()
 	opener := newOpener(t)

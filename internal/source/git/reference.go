@@ -28,6 +28,14 @@ type reference struct {
 	branch string
 }
 
+// name is the reference to look up, as it is written.
+func (r reference) name() string {
+	if r.peeled {
+		return r.full + peeledSuffix
+	}
+	return r.full
+}
+
 // parseReference applies Flux's precedence: commit, name, tag, semver, branch. The error names the field.
 func parseReference(ref *sourcev1.GitRepositoryRef) (reference, error) {
 	if ref == nil {

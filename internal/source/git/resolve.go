@@ -26,7 +26,7 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 		s.chosen = git.Want{Hash: s.want.commit, Branch: s.want.branch}
 		selected := s.selection(s.want.short, s.want.commit)
 		if s.want.full != "" {
-			selected.Proof = fmt.Sprintf("%s in %s of %s", s.want.commit, s.want.full, credential.CleanURL(s.spec.URL))
+			selected.Proof = fmt.Sprintf("%s in %s of %s", s.want.commit, s.want.name(), credential.CleanURL(s.spec.URL))
 		}
 		return selected, nil
 	}
@@ -66,11 +66,7 @@ func (s *session) find(ctx context.Context, remote git.Remote) (git.Ref, error) 
 			return ref, nil
 		}
 	}
-	name := s.want.full
-	if s.want.peeled {
-		name += peeledSuffix
-	}
-	return git.Ref{}, fmt.Errorf("couldn't find remote ref %q: check spec.ref", name)
+	return git.Ref{}, fmt.Errorf("couldn't find remote ref %q: check spec.ref", s.want.name())
 }
 
 // resolveSemver picks the tag of the newest version in the range. The tag's own text is the reference of the
