@@ -112,8 +112,8 @@ func (p *Pipeline) resolve(
 	return session, selected, nil
 }
 
-// confirm has a selection looked into that is not clear, or not proven. That may take a download, and so takes a slot. It
-// returns when the run would have begun had it not waited for that.
+// confirm has a selection looked into that is not clear, or not proven. That may take a download, and so takes a slot and
+// memory. It returns when the run would have begun had it not waited for these.
 func (p *Pipeline) confirm(
 	ctx context.Context, subject Subject, session Session, record storage.Record, selected Selection, began time.Time,
 ) (Selection, time.Time, error) {
@@ -121,17 +121,16 @@ func (p *Pipeline) confirm(
 	if !ok || selected.Revision != "" && proven(record, selected) {
 		return selected, began, nil
 	}
-	asked := p.Clock.Now()
+	used := p.Clock.Since(began)
 	slot, err := p.slot(ctx, subject)
 	if err != nil {
 		return selected, began, failure.At(StageResolve, err)
 	}
 	defer slot.Release()
-	began = began.Add(p.Clock.Since(asked))
-	left := subject.Timeout - p.Clock.Since(began)
 	var confirmed Selection
 	err = p.Memory.Do(ctx, subject.wish(), func(ctx context.Context) (err error) {
-		upstream, cancel := context.WithTimeout(ctx, left)
+		began = p.Clock.Now().Add(-used)
+		upstream, cancel := context.WithTimeout(ctx, subject.Timeout-used)
 		defer cancel()
 		confirmed, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
 		return bounded(upstream, subject, err)
@@ -186,11 +185,12 @@ func (p *Pipeline) make(
 	if have != "" && !reused {
 		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), staged)))
 	}
+	err = bounded(upstream, subject, err)
 	if err == nil && !reused {
-		staged, err = p.archive(ctx, subject, content)
+		staged, err = p.archive(ctx, upstream, subject, content)
 	}
 	if err != nil {
-		return Outcome{}, bounded(upstream, subject, err)
+		return Outcome{}, err
 	}
 	stored, err := p.publish(ctx, subject, before, content, signer, staged)
 	made := Outcome{Changed: true, Known: true, Record: stored, Selected: before.Selected, SkippedLinks: content.SkippedLinks}
@@ -199,15 +199,15 @@ func (p *Pipeline) make(
 
 // archive stages the content. A tree is local by now, and may take longer than upstream was given; but a slot is not held
 // for ever.
-func (p *Pipeline) archive(ctx context.Context, subject Subject, content Content) (storage.Staged, error) {
+func (p *Pipeline) archive(ctx, upstream context.Context, subject Subject, content Content) (storage.Staged, error) {
 	limit := max(subject.Timeout, archiveTimeout)
 	archiving, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(archiving, content) })
 	if err != nil && errors.Is(archiving.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: archiving took longer than %s", err, limit)
+		return staged, fmt.Errorf("%w: archiving took longer than %s", err, limit)
 	}
-	return staged, err
+	return staged, bounded(upstream, subject, err) // A blob comes from upstream while it is stored.
 }
 
 // keep stages the stored artifact again, if its content has a key by which a session can know it.

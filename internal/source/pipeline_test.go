@@ -10,11 +10,13 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/storage"
@@ -284,6 +286,81 @@ func TestConfirmingTakesASlot(t *testing.T) {
 	if outcome := run(hanging); outcome.Changed || outcome.Selected.Revision == "" {
 		t.Errorf("the same again: got %+v", outcome)
 	}
+}
+
+// large is unclear until there is memory for a download.
+type large struct{ letter }
+
+func (large) Resolve(context.Context) (source.Selection, error) { return source.Selection{}, nil }
+
+func (l large) Confirm(ctx context.Context, _ source.Selection) (source.Selection, error) {
+	if err := memory.Draw(ctx, 4<<20); err != nil {
+		return source.Selection{}, err
+	}
+	return l.letter.Resolve(ctx)
+}
+
+func (l large) Fetch(ctx context.Context, selected source.Selection, have string) (source.Content, error) {
+	if err := ctx.Err(); err != nil {
+		return source.Content{}, err
+	}
+	return l.letter.Fetch(ctx, selected, have)
+}
+
+func TestWaitingForMemoryTakesNoTime(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
+	pipeline.Clock, pipeline.Memory = clock, memory.New(4<<20)
+	synctest.Test(t, func(t *testing.T) {
+		err := pipeline.Memory.Do(t.Context(), fair.Wish{Namespace: "other"}, func(ctx context.Context) error {
+			if err := memory.Draw(ctx, 4<<20); err != nil {
+				return err
+			}
+			go func() {
+				subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
+				_, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) { return large{letter{session{&shelf{}}}}, nil },
+					func(context.Context, source.Change) error { return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			clock.SetTime(clock.Now().Add(time.Hour))
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+// endless is a tree that is never read to its end.
+type endless struct{ letter }
+
+func (endless) Fetch(_ context.Context, _ source.Selection, _ string) (source.Content, error) {
+	return source.Content{Tree: sleepy{fstest.MapFS{"a": &fstest.MapFile{}}}}, nil
+}
+
+type sleepy struct{ fs.FS }
+
+func (s sleepy) Open(name string) (fs.File, error) {
+	time.Sleep(6 * time.Minute)
+	return s.FS.Open(name)
+}
+
+func TestArchivingHasItsOwnTime(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	synctest.Test(t, func(t *testing.T) {
+		subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
+		_, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) { return endless{letter{session{&shelf{}}}}, nil },
+			func(context.Context, source.Change) error { return nil })
+		if err == nil || !strings.HasSuffix(err.Error(), "archiving took longer than 5m0s") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestConfigChecksumIsUnambiguous(t *testing.T) {
