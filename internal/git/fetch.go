@@ -203,12 +203,7 @@ func (c *Client) receive(ctx context.Context, p peer, q question, limits packLim
 	if err != nil {
 		return nil, err
 	}
-	history, err := indexPack(ctx, s, limits, c.options.TempDir)
-	if err != nil {
-		_ = s.Close() // What matters is why the pack is of no use.
-		return nil, err
-	}
-	return history, nil
+	return indexPack(ctx, s, limits, c.options.TempDir)
 }
 
 func (c *Client) openCommit(ctx context.Context, p *pack, hash plumbing.Hash) (*Commit, error) {

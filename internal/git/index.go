@@ -73,18 +73,25 @@ type indexer struct {
 }
 
 // indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
-// is refused. All limits hold, whatever the pack claims. Large objects are in the folder while they are read.
-func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (*pack, error) {
+// is refused. All limits hold, whatever the pack claims. Large objects are in the folder while they are read. The spool is
+// the pack's from here on, and closed when the pack is of no use.
+func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (_ *pack, err error) {
+	p := &pack{spool: s, byHash: map[plumbing.Hash]int32{}, dir: dir, drawn: s.drawn}
+	p.release = sync.OnceFunc(func() { memory.Return(ctx, p.drawn) })
+	defer func() {
+		if err != nil {
+			_ = p.Close() // What matters is why the pack is of no use.
+		}
+	}()
 	count, err := checkPack(s, limits)
 	if err != nil {
 		return nil, err
 	}
-	drawn := int64(count) * entryCost
-	if err := memory.Draw(ctx, drawn); err != nil {
+	if err := p.draw(ctx, int64(count)*entryCost); err != nil {
 		return nil, fmt.Errorf("index %d objects: %w", count, err)
 	}
 	x := &indexer{
-		pack:     &pack{spool: s, byHash: map[plumbing.Hash]int32{}, dir: dir},
+		pack:     p,
 		limits:   limits,
 		children: map[int32][]int32{},
 		waiting:  map[plumbing.Hash][]int32{},
@@ -94,12 +101,10 @@ func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (*p
 	if err := x.scan(ctx, count); err != nil {
 		return nil, err
 	}
-	bases, err := x.resolve(ctx)
-	if err != nil {
+	if err := x.resolve(ctx); err != nil {
 		return nil, err
 	}
-	x.release = sync.OnceFunc(func() { memory.Return(ctx, drawn+bases) })
-	return x.pack, nil
+	return p, nil
 }
 
 // checkPack verifies header and checksum, and returns the number of objects.

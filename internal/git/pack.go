@@ -60,7 +60,8 @@ type pack struct {
 	bases   cache.BufferLRU
 	opened  opened
 	dir     string // takes large objects while they are open
-	release func() // gives back the memory that was drawn for as long as the pack is open
+	drawn   int64  // memory, for as long as the pack is open
+	release func() // gives it back
 	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
 	// in a tree can name an object at the end of a long chain, and many entries can name the same one.
 	work atomic.Int64
@@ -73,6 +74,15 @@ func (p *pack) Close() error {
 	p.opened.close()
 	p.release()
 	return p.spool.Close()
+}
+
+// draw draws memory for as long as the pack is open. One reader at a time does.
+func (p *pack) draw(ctx context.Context, bytes int64) error {
+	err := memory.Draw(ctx, bytes)
+	if err == nil {
+		p.drawn += bytes
+	}
+	return err
 }
 
 // find returns the object with the hash if it is of the kind.

@@ -18,8 +18,9 @@ const (
 	stepCommits  = 1 << 16
 	stepBytes    = 64 << 20
 	stepUnpacked = 256 << 20
-	// seenBytes is what it takes in memory to remember a commit.
+	// seenBytes is what it takes in memory to remember a commit, askBytes to ask for one.
 	seenBytes = 64
+	askBytes  = 160
 )
 
 // errStep says that a step was too large.
@@ -93,6 +94,11 @@ func (w *walk) run(ctx context.Context, p peer) error {
 
 // step asks for some generations of commits, and follows them.
 func (w *walk) step(ctx context.Context, p peer, limits packLimits) (found bool, err error) {
+	asking := askBytes * int64(len(w.next))
+	if err := memory.Draw(ctx, asking); err != nil {
+		return false, err
+	}
+	defer memory.Return(ctx, asking)
 	wants := make([]string, len(w.next))
 	for i, hash := range w.next {
 		wants[i] = hash.String()
@@ -155,9 +161,6 @@ func (w *walk) ask(ctx context.Context, p peer, q question, limits packLimits) (
 // was asked for and is not in the pack is in the history of the one that is looked for, and leads nowhere.
 func (w *walk) follow(ctx context.Context, history *pack) (found bool, err error) {
 	defer func() { err = errors.Join(err, history.Close()) }()
-	if err := memory.Draw(ctx, seenBytes*int64(len(history.objects))); err != nil {
-		return false, err
-	}
 	asked, queue := len(w.next), w.next
 	w.next = nil
 	for i := 0; i < len(queue); i++ {
@@ -178,10 +181,15 @@ func (w *walk) follow(ctx context.Context, history *pack) (found bool, err error
 			if parent == w.commit {
 				return true, nil
 			}
-			if _, seen := w.seen[parent]; !seen {
-				w.seen[parent] = struct{}{}
-				queue = append(queue, parent)
+			if _, seen := w.seen[parent]; seen {
+				continue
 			}
+			// A commit may name thousands that nobody has.
+			if err := memory.Draw(ctx, seenBytes); err != nil {
+				return false, err
+			}
+			w.seen[parent] = struct{}{}
+			queue = append(queue, parent)
 		}
 	}
 	return false, nil

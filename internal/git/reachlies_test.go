@@ -2,17 +2,21 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -33,7 +37,10 @@ func liar(t *testing.T, pack []byte) Remote {
 				return
 			}
 		}
-		_, _ = fmt.Fprintf(w, "%04x\x01%s0000", len(pack)+5, pack)
+		for chunk := range slices.Chunk(pack, 60_000) {
+			_, _ = fmt.Fprintf(w, "%04x\x01%s", len(chunk)+5, chunk)
+		}
+		_, _ = io.WriteString(w, "0000")
 	}))
 	t.Cleanup(server.Close)
 	return Remote{URL: server.URL + "/app"}
@@ -84,6 +91,32 @@ func TestNobodyIsBelievedAboutParents(t *testing.T) {
 				t.Errorf("%s want %v, got %v", c.reason, c.want, err)
 			}
 		})
+	}
+}
+
+// TestParentsAreDrawn: a commit may name as many as it likes, and nobody needs to have them.
+func TestParentsAreDrawn(t *testing.T) {
+	t.Parallel()
+	w := &packWriter{t: t}
+	var tip plumbing.Hash
+	for i := range uint32(8) {
+		parents := make([]plumbing.Hash, 20_000)
+		for j := range parents {
+			binary.BigEndian.PutUint32(parents[j][:], i)
+			binary.BigEndian.PutUint32(parents[j][4:], uint32(j))
+		}
+		parents[0] = tip
+		commit := commitOf(parents...)
+		tip = hashOf(commit)
+		w.add(plumbing.CommitObject, len(commit), nil, []byte(commit))
+	}
+	remote, wanted := liar(t, w.bytes()), strings.Repeat("2", 40)
+	client := reachingClient(t, Options{})
+	err := memory.New(8<<20).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+		return client.Reaches(ctx, remote, Want{Hash: tip.String(), Ref: "refs/heads/main"}, wanted)
+	})
+	if !errors.Is(err, memory.ErrBudget) {
+		t.Errorf("got %v", err)
 	}
 }
 

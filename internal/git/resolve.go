@@ -24,26 +24,28 @@ type frame struct {
 	children []int32
 }
 
-// resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time. It returns
-// how much it drew for the bases that are kept.
-func (x *indexer) resolve(ctx context.Context) (bases int64, err error) {
+// resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
+func (x *indexer) resolve(ctx context.Context) error {
 	bases, frames := x.deltaMemory()
-	if err := memory.Draw(ctx, bases+frames); err != nil {
-		return 0, fmt.Errorf("put objects together from deltas: %w", err)
+	if err := x.draw(ctx, bases+frames); err != nil {
+		return fmt.Errorf("put objects together from deltas: %w", err)
 	}
-	defer memory.Return(ctx, frames)
+	defer func() {
+		x.drawn -= frames
+		memory.Return(ctx, frames)
+	}()
 	for i := range x.objects {
 		if x.objects[i].kind.IsDelta() {
 			continue
 		}
 		if err := x.resolveFrom(ctx, int32(i)); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if x.hashed != len(x.objects) {
-		return 0, protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
+		return protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
 	}
-	return bases, nil
+	return nil
 }
 
 // deltaMemory is what the bases take that are kept as long as the pack is open, and what is needed beside them while all

@@ -23,6 +23,7 @@ const growing = 2
 // killed process leaves nothing behind.
 type spool struct {
 	memory []byte
+	drawn  int64 // for it
 	file   *os.File
 	size   int64
 	closed atomic.Bool
@@ -33,6 +34,7 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *s
 	s = &spool{}
 	defer func() {
 		if err != nil {
+			memory.Return(ctx, s.drawn)
 			_ = s.Close() // What matters is why the pack is of no use.
 		}
 	}()
@@ -59,12 +61,14 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *s
 
 func (s *spool) write(ctx context.Context, p []byte, dir string) error {
 	s.size += int64(len(p))
-	if s.file == nil && s.size <= memoryPack && memory.Draw(ctx, growing*int64(len(p))) == nil {
+	if bytes := growing * int64(len(p)); s.file == nil && s.size <= memoryPack && memory.Draw(ctx, bytes) == nil {
+		s.drawn += bytes
 		s.memory = append(s.memory, p...)
 		return nil
 	}
 	if s.file == nil {
-		memory.Return(ctx, growing*int64(len(s.memory)))
+		memory.Return(ctx, s.drawn)
+		s.drawn = 0
 		if err := s.spill(dir); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/tree"
 )
@@ -162,7 +161,7 @@ func (p *pack) loadMeta(ctx context.Context, hash plumbing.Hash, kind plumbing.O
 	if p.objects[index].size > maxMetaBytes {
 		return nil, limitErrorf("%s %s is larger than %d bytes", kind, hash, maxMetaBytes)
 	}
-	if err := memory.Draw(ctx, metaCost*p.objects[index].size); err != nil {
+	if err := p.draw(ctx, metaCost*p.objects[index].size); err != nil {
 		return nil, err
 	}
 	return p.load(ctx, index)

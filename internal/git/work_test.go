@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,6 +209,48 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 				t.Errorf("with %d bytes: %v, want %v", c.budget, err, c.want)
 			}
 		})
+	}
+}
+
+// TestWhatIsClosedTakesNoMemory: one account may read many packs, one after the other.
+func TestWhatIsClosedTakesNoMemory(t *testing.T) {
+	t.Parallel()
+	good := &packWriter{t: t}
+	good.blob(noiseOf(1 << 20))
+	good.offsetDelta(0, word(1<<20, "x"))
+	broken := &packWriter{t: t}
+	broken.blob(noiseOf(1 << 20))
+	broken.refDelta(plumbing.ZeroHash, word(1<<20, "x"))
+	limits := packLimits{objects: 10, object: 1 << 20, delta: 1 << 20, unpacked: 1 << 30}
+	err := memory.New(16<<20).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+		for range 30 {
+			for _, content := range [][]byte{good.bytes(), broken.bytes()} {
+				if _, err := fillSpool(ctx, bytes.NewReader(content), t.TempDir(), 1<<20); !errors.Is(err, ErrLimit) {
+					return fmt.Errorf("a pack that is too large: %w", err)
+				}
+				s, err := fillSpool(ctx, bytes.NewReader(content), t.TempDir(), 2<<20)
+				if err != nil {
+					return err
+				}
+				if s.memory == nil {
+					return errors.New("there is no memory for it")
+				}
+				p, err := indexPack(ctx, s, limits, t.TempDir())
+				switch {
+				case err == nil:
+					err = p.Close()
+				case errors.Is(err, ErrProtocol):
+					err = nil
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
