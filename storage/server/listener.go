@@ -28,6 +28,7 @@ type limitedListener struct {
 	total, perIP int
 	progress     time.Duration
 	now          func() time.Time
+	start        time.Time
 
 	mu    sync.Mutex
 	open  map[*place]struct{}
@@ -43,7 +44,7 @@ type place struct {
 	*net.TCPConn
 	listener *limitedListener
 	client   netip.Addr
-	// givesWay is from when on a newcomer may have the place, in nanoseconds since 1970.
+	// givesWay is from when on a newcomer may have the place, in nanoseconds since the listener's start.
 	givesWay atomic.Int64
 	sending  sending
 }
@@ -58,6 +59,7 @@ func limit(listener net.Listener, options Options) *limitedListener {
 		perIP:    options.MaxConnsPerIP,
 		progress: options.ProgressTimeout,
 		now:      options.Now,
+		start:    options.Now(),
 		open:     make(map[*place]struct{}),
 		share:    make(map[netip.Addr]int),
 		freed:    make(chan struct{}, 1),
@@ -113,7 +115,7 @@ func (l *limitedListener) enter(newcomer *place) entry {
 	if l.share[newcomer.client] >= l.perIP {
 		return refused
 	}
-	now := l.now().UnixNano()
+	now := l.since(l.now())
 	if len(l.open) >= l.total {
 		slowest := l.slowest(now)
 		if slowest == nil {
@@ -127,6 +129,9 @@ func (l *limitedListener) enter(newcomer *place) entry {
 	l.share[newcomer.client]++
 	return entered
 }
+
+// since is what a time is to givesWay: whoever sets the machine's clock neither keeps a place for anybody nor takes one away.
+func (l *limitedListener) since(t time.Time) int64 { return t.Sub(l.start).Nanoseconds() }
 
 // slowest is the connection that has waited longest for its client, of those that give way.
 func (l *limitedListener) slowest(now int64) (slowest *place) {
@@ -178,7 +183,7 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateIdle:
-		p.givesWay.Store(l.now().UnixNano())
+		p.givesWay.Store(l.since(l.now()))
 		l.signal()
 	case http.StateActive:
 		p.givesWay.Store(never)
@@ -190,7 +195,7 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 // SetWriteDeadline is called ahead of each chunk, for which the client is waited for. At the end there is none.
 func (p *place) SetWriteDeadline(t time.Time) error {
 	if !t.IsZero() {
-		p.givesWay.Store(t.Add(stalledAfter - p.listener.progress).UnixNano())
+		p.givesWay.Store(p.listener.since(t.Add(stalledAfter - p.listener.progress)))
 	}
 	return p.TCPConn.SetWriteDeadline(t)
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func TestWhoMakesRoom(t *testing.T) {
@@ -34,7 +35,7 @@ func TestWhoMakesRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Log(tc.reason)
-			var now time.Time
+			now := start
 			l := limit(nil, Options{MaxConns: len(tc.open), MaxConnsPerIP: len(tc.open), Now: func() time.Time { return now }})
 			var open []*place
 			for i, last := range tc.open {
@@ -58,6 +59,42 @@ func TestWhoMakesRoom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPlacesKnowNoTimeOfDay: somebody sets the clock, once the only place is taken.
+func TestPlacesKnowNoTimeOfDay(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		last   func(*limitedListener, *place)
+		set    time.Duration
+		want   entry
+	}{
+		"Back":    {"Who waits for nothing makes room.", func(l *limitedListener, p *place) { l.watch(p, http.StateIdle) }, -time.Hour, entered},
+		"Forward": {"Who has just been sent bytes stays.", func(l *limitedListener, p *place) { _ = p.SetWriteDeadline(l.now().Add(l.progress)) }, time.Hour, full},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Now()
+			l := limit(nil, Options{MaxConns: 1, MaxConnsPerIP: 2, ProgressTimeout: time.Minute, Now: func() time.Time { return now }})
+			p := &place{TCPConn: &net.TCPConn{}, listener: l}
+			if is := l.enter(p); is != entered {
+				t.Fatalf("It did not enter: %d", is)
+			}
+			tc.last(l, p)
+			now = afterSetting(now.Add(time.Millisecond), tc.set)
+			if is := l.enter(&place{listener: l}); is != tc.want {
+				t.Errorf("%s The newcomer: %d, want %d", tc.reason, is, tc.want)
+			}
+		})
+	}
+}
+
+// afterSetting is what the clock says once it was set: another time of day, and nothing else. Package time makes no such
+// times; it keeps the seconds of the day's time in 33 bits before the nanoseconds.
+func afterSetting(t time.Time, by time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(by/time.Second) << 30 //nolint:gosec // See above.
+	return t
 }
 
 func TestPlacesAreGivenBackOnce(t *testing.T) {
