@@ -109,15 +109,17 @@ func (h *housekeeping) look(ctx context.Context, object storage.Object, uid stri
 		return true, true
 	}
 	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Name}
-	found := kind.New()
-	if err := h.cached.Get(ctx, key, found); err == nil {
-		same := uid == "" || string(found.GetUID()) == uid
-		return same, same
+	same := func(found client.Object) bool { return uid == "" || string(found.GetUID()) == uid }
+	cached, found := kind.New(), kind.New()
+	if err := h.cached.Get(ctx, key, cached); err == nil && same(cached) {
+		return true, true
 	}
-	err := h.reader.Get(ctx, key, found)
-	if err != nil {
-		exists = !apierrors.IsNotFound(err)
-		return exists, exists
+	// A cache that has just been filled may show what the object was made in place of.
+	switch err := h.reader.Get(ctx, key, found); {
+	case apierrors.IsNotFound(err), err == nil && !same(found):
+		return false, false
+	case err != nil:
+		return true, true
 	}
 	return h.selector.Matches(labels.Set(found.GetLabels())), true
 }
