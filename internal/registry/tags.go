@@ -55,8 +55,8 @@ func (e *exchange) tags(ctx context.Context, see func(string)) error {
 		for _, tag := range kept.tags {
 			see(tag)
 		}
-		// The ETag is that of the page alone: a page that was full keeps it when the next tag begins another one.
-		list.count = len(kept.tags)
+		// The ETag is that of the page alone: a page that was full keeps it when the next tag begins another one. What
+		// follows is counted by itself: a registry that cannot say what follows names all once more.
 		page, err = e.firstTagPage(ctx, list, kept.tags[len(kept.tags)-1], "")
 	default:
 		e.keep(key, page, list)

@@ -242,3 +242,22 @@ func TestFullPageIsNotKept(t *testing.T) {
 		t.Errorf("%v %s", err, cmp.Diff(want, tags))
 	}
 }
+
+// TestTagsAreNotCountedTwice: not every registry knows how to name what follows a tag.
+func TestTagsAreNotCountedTwice(t *testing.T) {
+	t.Parallel()
+	r := serve(t, func(w http.ResponseWriter, request *http.Request) {
+		if request.Header.Get("If-None-Match") == `"all"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Etag", `"all"`)
+		respond(w, http.StatusOK, "application/json", `{"tags":["v1","v2","v3"]}`)
+	})
+	client, _ := newClient(t, func(o *Options) { o.MaxTags = 5 })
+	for range 3 {
+		if tags, err := tagsOf(t, client, r); err != nil {
+			t.Errorf("three tags where five may be: %v, %q", err, tags)
+		}
+	}
+}
