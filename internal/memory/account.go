@@ -22,7 +22,7 @@ const (
 	step = 1 << 20
 )
 
-// ErrBudget says that work needs more memory than there is for all work together.
+// ErrBudget says that work needs more memory than one namespace may have.
 var ErrBudget = errors.New("not enough memory")
 
 // shortage says that others have what work needs.
@@ -55,8 +55,17 @@ func (b *Budget) Do(ctx context.Context, wish fair.Wish, work func(context.Conte
 			return err
 		}
 		// Twice as much each time, so that this comes to an end.
-		need = min(max(short.need, 2*need), b.total)
+		need = min(max(short.need, 2*need), b.most(wish))
 	}
+}
+
+// most is what one run of work may take. It is half where it is a namespace's: nobody can take back what work holds while
+// its upstream drips, so that others are left theirs.
+func (b *Budget) most(wish fair.Wish) int64 {
+	if wish.Namespace == "" {
+		return b.total
+	}
+	return (b.total + 1) / 2
 }
 
 func (b *Budget) attempt(ctx context.Context, wish fair.Wish, need int64, work func(context.Context) error) error {
@@ -96,11 +105,11 @@ func Draw(ctx context.Context, bytes int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	need := a.drawn + bytes
-	if need > free && need > a.share.Weight() {
-		if need > a.budget.total {
-			return fmt.Errorf("%w: %d bytes are needed, and all work together may take the %d of --memory-budget", ErrBudget, need, a.budget.total)
+	if most := a.budget.most(a.wish); need > free && need > a.share.Weight() {
+		if need > most {
+			return fmt.Errorf("%w: %d bytes are needed, and of --memory-budget the work of one namespace may take %d", ErrBudget, need, most)
 		}
-		if !a.grow(min((need+step-1)/step*step, a.budget.total)) {
+		if !a.grow(min((need+step-1)/step*step, most)) {
 			return &shortage{need: need}
 		}
 	}

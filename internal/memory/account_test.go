@@ -29,13 +29,18 @@ func drawing(bytes int64) func(context.Context) error {
 func TestWhatIsNeverThereIsRefused(t *testing.T) {
 	t.Parallel()
 	budget := memory.New(total)
-	for _, bytes := range []int64{0, 1, 100 << 10, mib, total} {
+	for _, bytes := range []int64{0, 1, 100 << 10, mib, total / 2} {
 		if err := budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: true}, drawing(bytes)); err != nil {
 			t.Errorf("%d bytes of %d: %v", bytes, total, err)
 		}
 	}
-	if err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, drawing(total+1)); !errors.Is(err, memory.ErrBudget) {
-		t.Errorf("one byte too many: %v, want ErrBudget", err)
+	for most, wish := range map[int64]fair.Wish{total / 2: {Namespace: "a"}, total: {}} {
+		if err := budget.Do(t.Context(), wish, drawing(most)); err != nil {
+			t.Errorf("as much as there may be: %v", err)
+		}
+		if err := budget.Do(t.Context(), wish, drawing(most+1)); !errors.Is(err, memory.ErrBudget) {
+			t.Errorf("one byte too many: %v, want ErrBudget", err)
+		}
 	}
 	returning := func(ctx context.Context) error {
 		for range 10 {
@@ -60,7 +65,7 @@ func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 		budget := memory.New(total)
 		finish, began, done := make(chan struct{}), 0, false
 		go func() {
-			_ = budget.Do(t.Context(), fair.Wish{Namespace: "a"}, func(ctx context.Context) error {
+			_ = budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
 				if err := memory.Draw(ctx, 6*mib); err != nil {
 					t.Error(err)
 				}
@@ -74,7 +79,7 @@ func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 		}()
 		synctest.Wait()
 		go func() {
-			err := budget.Do(t.Context(), fair.Wish{Namespace: "b"}, func(ctx context.Context) error {
+			err := budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
 				began++
 				if err := memory.Draw(ctx, 4*mib); err != nil {
 					return err
@@ -98,10 +103,44 @@ func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 	})
 }
 
+// TestOneNamespaceLeavesRoomForOthers: it holds all that it gets, as work does whose upstream drips.
+func TestOneNamespaceLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	for _, unready := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			budget := memory.New(total)
+			held, done := make(chan struct{}), false
+			go func() {
+				_ = budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: unready}, func(ctx context.Context) error {
+					var err error
+					for err == nil {
+						err = memory.Draw(ctx, mib)
+					}
+					<-held
+					return errWork
+				})
+			}()
+			synctest.Wait()
+			go func() {
+				if err := budget.Do(t.Context(), fair.Wish{Namespace: "b"}, drawing(total/2)); err != nil {
+					t.Error(err)
+				}
+				done = true
+			}()
+			synctest.Wait()
+			if !done {
+				t.Error("another namespace waits for it")
+			}
+			close(held)
+			synctest.Wait()
+		})
+	}
+}
+
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	budget := memory.New(total)
-	err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, func(ctx context.Context) error {
+	err := budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
 		if err := memory.Draw(ctx, total); err != nil {
 			return err
 		}
