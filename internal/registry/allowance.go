@@ -24,16 +24,16 @@ const (
 // The zero value is no Allowance. One caller at a time may use it.
 type Allowance struct {
 	shared *fair.Pool
-	weight int64
+	wish   fair.Wish
 
 	mu    sync.Mutex
 	bytes int64
 	taken *fair.Share
 }
 
-// Allowance makes one that has taken nothing.
-func (c *Client) Allowance() *Allowance {
-	return &Allowance{shared: c.held, weight: documentsHeld * c.options.MaxManifestBytes}
+// Allowance makes one that has taken nothing. The callers of one namespace have half of the room at most.
+func (c *Client) Allowance(namespace string) *Allowance {
+	return &Allowance{shared: c.held, wish: fair.Wish{Namespace: namespace, Weight: documentsHeld * c.options.MaxManifestBytes}}
 }
 
 // Release gives back what was taken, and says whether that was anything: then the caller must not hold on to the answers
@@ -54,7 +54,7 @@ func (a *Allowance) count(ctx context.Context, bytes int) (err error) {
 	if a.bytes += int64(bytes); a.taken != nil || a.bytes <= freeBytes {
 		return nil
 	}
-	if a.taken, err = a.shared.Take(ctx, fair.Wish{Weight: a.weight}); err != nil {
+	if a.taken, err = a.shared.Take(ctx, a.wish); err != nil {
 		return fmt.Errorf("wait until fewer large answers of registries are in memory: %w", err)
 	}
 	return nil

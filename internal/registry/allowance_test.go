@@ -39,9 +39,12 @@ func TestLargeDocumentsWaitForOneAnother(t *testing.T) {
 	t.Parallel()
 	first, second, small := large("a"), large("b"), manifestWith("")
 	r, asked, digests := documents(t, first, second, small)
-	client, _ := newClient(t, func(o *Options) { o.MaxHeldBytes = 1 }) // Room for one caller, which is the least.
-	holder, other := r, r
-	holder.Allowance, other.Allowance = client.Allowance(), client.Allowance()
+	client, _ := newClient(t, func(o *Options) { o.MaxHeldBytes = 1 }) // Room for two callers, which is the least, and for one of a namespace.
+	holder, other, third, elsewhere := r, r, r, r
+	for _, of := range []*Repository{&holder, &other, &third} {
+		of.Allowance = client.Allowance("a")
+	}
+	elsewhere.Allowance = client.Allowance("b")
 	get := func(ctx context.Context, r Repository, d digest.Digest) error {
 		_, err := client.Manifest(ctx, r, d)
 		return err
@@ -60,7 +63,7 @@ func TestLargeDocumentsWaitForOneAnother(t *testing.T) {
 	before := asked.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	givesUp := make(chan error, 1)
-	go func() { givesUp <- get(ctx, r, digests[0]) }()
+	go func() { givesUp <- get(ctx, third, digests[0]) }()
 	waits := make(chan error, 1)
 	go func() { waits <- get(t.Context(), other, digests[1]) }()
 	for asked.Load() < before+2 {
@@ -72,6 +75,9 @@ func TestLargeDocumentsWaitForOneAnother(t *testing.T) {
 		default:
 			runtime.Gosched()
 		}
+	}
+	if err := get(t.Context(), elsewhere, digests[0]); err != nil || !elsewhere.Allowance.Release() {
+		t.Errorf("in another namespace: %v", err)
 	}
 	cancel()
 	if err := <-givesUp; !errors.Is(err, context.Canceled) {
@@ -104,7 +110,7 @@ func TestManySmallDocumentsAreALargeOne(t *testing.T) {
 	body := manifestWith(`,"annotations":{"x":"` + strings.Repeat("a", 100<<10) + `"}`)
 	r, _, digests := documents(t, body)
 	client, _ := newClient(t, nil)
-	r.Allowance = client.Allowance()
+	r.Allowance = client.Allowance("a")
 	for want, calls := range map[bool]int{false: 2, true: 3} {
 		for range calls {
 			if _, err := client.Manifest(t.Context(), r, digests[0]); err != nil {

@@ -39,7 +39,7 @@ func (c *Client) Bytes(ctx context.Context, r Repository, d ocispec.Descriptor) 
 	defer func() { _ = stream.Close() }() // It was read to its end, or is worth nothing.
 	allowance := r.Allowance
 	if allowance == nil {
-		allowance = c.Allowance()
+		allowance = c.Allowance("")
 		defer allowance.Release()
 	}
 	return io.ReadAll(allowed{ctx, stream, allowance})

@@ -49,7 +49,7 @@ type Options struct {
 	// MaxManifestBytes bounds one manifest or index, and all pages of a list of referrers together. Default 4 MiB.
 	MaxManifestBytes int64
 	// MaxHeldBytes bounds the large documents that all callers together hold in memory. Default, and least: room for eight
-	// callers, and for one.
+	// callers, and for two: one who is kept waiting in the middle of a document does not keep everybody waiting.
 	MaxHeldBytes int64
 	// MaxBlobBytes bounds one blob. Default 1 GiB.
 	MaxBlobBytes int64
@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	o.MaxManifestBytes = cmp.Or(o.MaxManifestBytes, 4<<20)
-	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), documentsHeld*o.MaxManifestBytes)
+	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), 2*documentsHeld*o.MaxManifestBytes)
 	o.MaxBlobBytes = cmp.Or(o.MaxBlobBytes, 1<<30)
 	o.MaxTags = cmp.Or(o.MaxTags, 100_000)
 	o.MaxTagListBytes = cmp.Or(o.MaxTagListBytes, 32<<20)

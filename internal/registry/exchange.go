@@ -32,7 +32,7 @@ func (c *Client) begin(r Repository) (*exchange, error) {
 	host := strings.ToLower(r.Host)
 	e := &exchange{client: c, repository: r, shown: r.Host + "/" + r.Name, attempt: &attempt{}, allowance: r.Allowance}
 	if e.allowance == nil {
-		e.allowance, e.own = c.Allowance(), true
+		e.allowance, e.own = c.Allowance(""), true
 	}
 	if err := checkHost(host); err != nil {
 		return e, fmt.Errorf("%w: %w", ErrURL, err)

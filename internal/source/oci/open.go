@@ -113,7 +113,8 @@ func (s *session) remote(ctx context.Context) (registry.Repository, error) {
 		return registry.Repository{}, err
 	}
 	s.repository = &registry.Repository{
-		Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found, Allowance: s.opener.Client.Allowance(),
+		Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found,
+		Allowance: s.opener.Client.Allowance(s.object.Namespace),
 	}
 	return *s.repository, nil
 }
