@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -177,20 +178,30 @@ func (w *walk) follow(ctx context.Context, history *pack) (found bool, err error
 		if err != nil {
 			return false, err
 		}
-		for _, parent := range commit.parents {
-			if parent == w.commit {
-				return true, nil
-			}
-			if _, seen := w.seen[parent]; seen {
-				continue
-			}
-			// A commit may name thousands that nobody has.
-			if err := memory.Draw(ctx, seenBytes); err != nil {
-				return false, err
-			}
-			w.seen[parent] = struct{}{}
-			queue = append(queue, parent)
+		if slices.Contains(commit.parents, w.commit) {
+			return true, nil
 		}
+		fresh, err := w.remember(ctx, commit.parents)
+		if err != nil {
+			return false, err
+		}
+		queue = append(queue, fresh...)
 	}
 	return false, nil
+}
+
+// remember leaves those of the commits that are seen for the first time. A commit may name thousands that nobody has.
+func (w *walk) remember(ctx context.Context, commits []plumbing.Hash) ([]plumbing.Hash, error) {
+	fresh := commits[:0]
+	for _, commit := range commits {
+		if _, seen := w.seen[commit]; seen {
+			continue
+		}
+		if err := memory.Draw(ctx, seenBytes); err != nil {
+			return nil, err
+		}
+		w.seen[commit] = struct{}{}
+		fresh = append(fresh, commit)
+	}
+	return fresh, nil
 }
