@@ -108,7 +108,12 @@ type result struct {
 func (r *round) applyAll(ctx context.Context, objects []object) []answer[object, result] {
 	known := index(r.record.Data.Members)
 	taker := r.taker()
-	results := each(ctx, r.over, objects, func(o object) (result, error) { return taker.apply(ctx, o, known[o.key]) })
+	results := each(ctx, r.over, objects, func(o object) (result, error) {
+		if err := r.servedByOwn(o); err != nil {
+			return result{}, err
+		}
+		return taker.apply(ctx, o, known[o.key])
+	})
 	for _, one := range results {
 		r.out.Notes = append(r.out.Notes, one.found.notes...)
 		if one.err == nil && !one.found.left {
@@ -225,6 +230,20 @@ func (r *round) await(ctx context.Context, waiting map[key]object) error {
 		return nil
 	}
 	return joined(StageApply, modulesv1.ApplyFailedReason, overdue)
+}
+
+// servedByOwn is cluster.ErrNoKind for an object whose kind a CRD of the release defines, while the kind's name is another
+// CRD's: the object would go there.
+func (r *round) servedByOwn(o object) error {
+	if o.stage != cluster.StageCustom {
+		return nil
+	}
+	crd, found := r.aim.render.definition(o.GroupVersionKind())
+	if !found {
+		return nil
+	}
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	return r.client.ServedAs(o.GroupVersionKind(), plural)
 }
 
 // unapply has a member that is gone applied again: before a release is applied in full, nothing is healed.

@@ -115,11 +115,8 @@ func (s *Share) Granted() bool {
 	}
 }
 
-// Weight is how many units the share is of; nil is of none.
+// Weight is how many units the share is of.
 func (s *Share) Weight() int64 {
-	if s == nil {
-		return 0
-	}
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	return s.wish.Weight

@@ -186,7 +186,7 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 		budget int64
 		want   error
 	}{
-		"Small deltas":         {pack: smallDeltas(t), budget: 1},
+		"Small deltas":         {pack: smallDeltas(t), budget: 64 << 10},
 		"Large deltas":         {pack: chained(t, 1, "leaf"), budget: framesAtOnce * uncached, want: memory.ErrBudget},
 		"Large deltas, enough": {pack: chained(t, 1, "leaf"), budget: 12 * uncached},
 		"Many objects":         {pack: many.bytes(), budget: objects * entryCost / 2, want: memory.ErrBudget},

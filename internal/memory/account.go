@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// free is how many bytes every account covers unasked: more than most work takes.
-	free = 256 << 10
+	// least is what every account has from its beginning: enough for most work.
+	least = 2 << 20
 	// step is how many bytes an account grows by at least.
 	step = 1 << 20
 )
@@ -42,20 +42,20 @@ type Budget struct {
 // New returns a budget.
 func New(total int64) *Budget { return &Budget{total: total, pool: fair.New(total, 0)} }
 
-// Do runs work that draws from the context it gets. Work that comes upon a shortage is run again from its beginning, once
-// there is what it asked for. The error is work's own, or the cause of the context's end while it waits.
+// Do runs work that draws from the context it gets, once it is its turn. Work that comes upon a shortage is run again from its
+// beginning, when there is what it asked for. The error is work's own, or the cause of the context's end while it waits.
 func (b *Budget) Do(ctx context.Context, wish fair.Wish, work func(context.Context) error) error {
 	if b == nil {
 		return work(ctx)
 	}
-	for need := int64(0); ; {
-		err := b.attempt(ctx, wish, need, work)
+	for wish.Weight = min(least, b.most(wish)); ; {
+		err := b.attempt(ctx, wish, work)
 		short, ok := errors.AsType[*shortage](err)
 		if !ok {
 			return err
 		}
 		// Twice as much each time, so that this comes to an end.
-		need = min(max(short.need, 2*need), b.most(wish))
+		wish.Weight = min(max(short.need, 2*wish.Weight), b.most(wish))
 	}
 }
 
@@ -68,30 +68,24 @@ func (b *Budget) most(wish fair.Wish) int64 {
 	return (b.total + 1) / 2
 }
 
-func (b *Budget) attempt(ctx context.Context, wish fair.Wish, need int64, work func(context.Context) error) error {
-	a := &account{budget: b, wish: wish}
-	defer a.close()
-	if need > 0 {
-		wish.Weight = need
-		share, err := b.pool.Take(ctx, wish)
-		if err != nil {
-			return fmt.Errorf("wait for %d bytes of memory: %w", need, err)
-		}
-		a.share = share
+func (b *Budget) attempt(ctx context.Context, wish fair.Wish, work func(context.Context) error) error {
+	share, err := b.pool.Take(ctx, wish)
+	if err != nil {
+		return fmt.Errorf("wait for %d bytes of memory: %w", wish.Weight, err)
 	}
-	return work(context.WithValue(ctx, key{}, a))
+	defer share.Release()
+	return work(context.WithValue(ctx, key{}, &account{most: b.most(wish), share: share}))
 }
 
 type key struct{}
 
 // account is what one run of work has drawn.
 type account struct {
-	budget *Budget
-	wish   fair.Wish
+	most  int64
+	share *fair.Share
 
 	mu    sync.Mutex
 	drawn int64
-	share *fair.Share
 }
 
 // Draw takes bytes that are going to be allocated. They are given back when the work ends, or by Return. The error is
@@ -105,13 +99,11 @@ func Draw(ctx context.Context, bytes int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	need := a.drawn + bytes
-	if most := a.budget.most(a.wish); need > free && need > a.share.Weight() {
-		if need > most {
-			return fmt.Errorf("%w: %d bytes are needed, and of --memory-budget the work of one namespace may take %d", ErrBudget, need, most)
-		}
-		if !a.grow(min((need+step-1)/step*step, most)) {
-			return &shortage{need: need}
-		}
+	if need > a.most {
+		return fmt.Errorf("%w: %d bytes are needed, and of --memory-budget the work of one namespace may take %d", ErrBudget, need, a.most)
+	}
+	if need > a.share.Weight() && !a.share.Grow(min((need+step-1)/step*step, a.most)) {
+		return &shortage{need: need}
 	}
 	a.drawn = need
 	return nil
@@ -124,25 +116,4 @@ func Return(ctx context.Context, bytes int64) {
 		defer a.mu.Unlock()
 		a.drawn -= bytes
 	}
-}
-
-// grow makes the share so large, if nobody needs to be waited for.
-func (a *account) grow(size int64) bool {
-	if a.share != nil {
-		return a.share.Grow(size)
-	}
-	a.wish.Weight = size
-	a.share = a.budget.pool.Ask(a.wish, func() {})
-	if a.share.Granted() {
-		return true
-	}
-	a.share.Release()
-	a.share = nil
-	return false
-}
-
-func (a *account) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.share.Release()
 }

@@ -84,7 +84,7 @@ func TestTheServerGivesArtifactsAndNothingElse(t *testing.T) {
 	for key, want := range map[string]string{
 		"ETag": `"` + artifact.Digest + `"`, "Content-Length": fmt.Sprint(len(body)), "Content-Type": "application/gzip",
 		"Accept-Ranges": "bytes", "Digest": "sha-256=" + inBase64, "Repr-Digest": "sha-256=:" + inBase64 + ":",
-		"Cache-Control": "max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+		"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
 	} {
 		if is := got.header.Get(key); is != want {
 			t.Errorf("header %s is %q, want %q", key, is, want)

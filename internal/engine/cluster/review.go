@@ -33,3 +33,14 @@ func (c *Client) Resource(gvk schema.GroupVersionKind) (schema.GroupResource, er
 	}
 	return mapping.Resource.GroupResource(), nil
 }
+
+// ServedAs is ErrNoKind when the kind is not known, or is that of another resource. What is served is looked at again then.
+func (c *Client) ServedAs(gvk schema.GroupVersionKind, plural string) error {
+	ref := Ref{GVK: gvk}
+	mapping, err := c.mapping("look up", ref)
+	if err != nil || mapping.Resource.Resource == plural {
+		return err
+	}
+	c.mapper.doubt()
+	return c.answer(ErrNoKind, "look up", ref, "the kind is that of "+mapping.Resource.GroupResource().String(), nil)
+}
