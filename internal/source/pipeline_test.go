@@ -311,10 +311,10 @@ func TestWaitingForMemoryTakesNoTime(t *testing.T) {
 	t.Parallel()
 	pipeline := newPipeline(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
-	pipeline.Clock, pipeline.Memory = clock, memory.New(4<<20)
+	pipeline.Clock, pipeline.Memory = clock, memory.New(8<<20)
 	synctest.Test(t, func(t *testing.T) {
-		err := pipeline.Memory.Do(t.Context(), fair.Wish{Namespace: "other"}, func(ctx context.Context) error {
-			if err := memory.Draw(ctx, 4<<20); err != nil {
+		err := pipeline.Memory.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+			if err := memory.Draw(ctx, 8<<20); err != nil {
 				return err
 			}
 			go func() {
