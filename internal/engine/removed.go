@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // removed is what becomes of an object that is to go.
@@ -131,12 +131,7 @@ func (r *round) shrink(data *modulesv1.InventoryData) {
 
 // some names the first of many, and how many more there are.
 func some(names []string) string {
-	slices.Sort(names)
-	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if more := len(names) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return printable.List(slices.Sorted(slices.Values(names)), maxNamed)
 }
 
 // stays is the error of a member that is held.

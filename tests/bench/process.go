@@ -91,20 +91,25 @@ func (s *site) start(what jobKind, dir string) (*running, error) {
 		return nil, err
 	}
 	r := &running{upstream: s, cmd: cmd}
-	if r.orders, err = cmd.StdinPipe(); err != nil {
+	if r.orders, r.reports, err = begin(cmd); err != nil {
 		return nil, err
+	}
+	var first result
+	return r, r.report(&first)
+}
+
+// begin starts a process that is spoken with by its input and output.
+func begin(cmd *exec.Cmd) (io.WriteCloser, *bufio.Reader, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	r.reports = bufio.NewReader(out)
-	var first result
-	return r, r.report(&first)
+	return in, bufio.NewReader(out), cmd.Start()
 }
 
 func (r *running) report(into any) error {

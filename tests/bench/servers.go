@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,20 +33,12 @@ func startSelf(ctx context.Context, name string, j job) (*fileServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := cmd.StdinPipe()
+	in, out, err := begin(cmd)
 	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	s := &fileServer{name: name, pid: cmd.Process.Pid, stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := out.ReadString('\n')
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s does not start: %w", name, err), s.stop())
 	}

@@ -75,8 +75,8 @@ func TestUnusedVariablesAreTold(t *testing.T) {
 	p.edit(func(obj *modulesv1.ModuleInstallation) {
 		obj.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
 	})
-	p.more(1)
-	if obj = p.get(); !told(obj) {
+	obj = p.until("looked at again", func(obj *modulesv1.ModuleInstallation) bool { return obj.Status.LastHandledReconcileAt == "now" })
+	if !told(obj) {
 		t.Errorf("it is told once only: %s", summary(obj))
 	}
 	if count := len(p.events.of(modulesv1.UnusedVariablesReason)); count != 1 {

@@ -46,7 +46,9 @@ func TestAForgedRecordLeadsNowhere(t *testing.T) {
 			t.Parallel()
 			p := newPlane(t, nil, theirs)
 			p.release("1.0.0", "")
-			p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+			p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+				spec.Module.Version, spec.Interval = "1.0.0", &metav1.Duration{Duration: time.Second}
+			})
 			p.until("installed", installed("1.0.0"))
 			home, source := theirs, "private-"+strings.ToLower(name)
 			if name == "Digest" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -39,7 +40,9 @@ func TestAPausedInstallationSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, nil)
 	p.release("1.0.0", "")
-	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
+	p.install(func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Module.Version, spec.Interval = "1.0.0", &metav1.Duration{Duration: time.Second}
+	})
 	p.until("installed", installed("1.0.0"))
 	p.edit(func(obj *modulesv1.ModuleInstallation) { obj.Spec.Management = modulesv1.ManagementPaused })
 	p.until("paused, and whole", is(meta.ReadyCondition, metav1.ConditionTrue, modulesv1.SucceededReason))
