@@ -7,9 +7,10 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"strconv"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
 
 	"sluice.dev/sluice/internal/transport"
 )
@@ -45,19 +46,19 @@ func (c *Client) Bytes(ctx context.Context, r Repository, d ocispec.Descriptor) 
 	return io.ReadAll(allowed{ctx, stream, allowance})
 }
 
-func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (io.ReadCloser, error) {
-	e, err := c.begin(r)
+func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (_ io.ReadCloser, err error) {
+	b := &blob{ctx: ctx, descriptor: d, missing: d.Size, resumes: maxResumes}
+	if b.exchange, err = c.begin(r); err == nil {
+		err = checkDescriptor("descriptor", d, c.options.bounds().blob)
+	}
 	if err != nil {
-		return nil, e.conclude(ctx, "get blob", "", err)
+		return nil, b.conclude(err)
 	}
-	if err := checkDescriptor("descriptor", d, c.options.bounds().blob); err != nil {
-		return nil, e.conclude(ctx, "get blob", "", err)
-	}
-	b := &blob{ctx: ctx, exchange: e, descriptor: d, missing: d.Size, resumes: maxResumes}
 	if hashed {
 		b.digest = d.Digest.Algorithm().Hash()
 	}
-	if b.body, err = b.open(); err != nil {
+	at := registry.Reference{Registry: b.exchange.host, Repository: b.exchange.name}
+	if b.body, err = (&remote.Repository{Client: b, Reference: at}).Blobs().Fetch(ctx, d); err != nil {
 		return nil, b.conclude(err)
 	}
 	return b, nil
@@ -76,24 +77,38 @@ type blob struct {
 	ended      error
 }
 
-func (b *blob) open() (io.ReadCloser, error) {
-	response, err := b.exchange.get(b.ctx, ask{path: b.path(), header: http.Header{"Accept-Encoding": {identity}}})
+// Do sends what the library asks for the blob, and returns an answer that may be what was promised.
+func (b *blob) Do(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept-Encoding", identity)
+	response, err := b.exchange.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEncoding(response); err != nil {
+	if err := b.judge(response, request.Header.Get("Range") != ""); err != nil {
 		_ = response.Body.Close() // Not what was asked for.
 		return nil, err
 	}
-	if length := response.ContentLength; length >= 0 && length != b.descriptor.Size {
-		_ = response.Body.Close() // Not what was asked for.
-		return nil, fmt.Errorf("%w: registry sends %d bytes of type %s, where %d were promised", ErrDigest,
-			length, transport.PrintableQuoted(response.Header.Get("Content-Type")), b.descriptor.Size)
-	}
-	return response.Body, nil
+	// The library is to go by what comes: by the bytes themselves, and by the answer when it asks for a part.
+	response.Header.Del(digestHeader)
+	response.Header.Set("Accept-Ranges", "bytes")
+	return response, nil
 }
 
-func (b *blob) path() string { return "/blobs/" + b.descriptor.Digest.String() }
+func (b *blob) judge(response *http.Response, part bool) error {
+	size := b.descriptor.Size
+	got, want := response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", size-b.missing, size-1, size)
+	switch length := response.ContentLength; {
+	case part && response.StatusCode == http.StatusOK:
+		return protocolErrorf("registry cannot send a part of a blob")
+	case part && got != want:
+		return protocolErrorf("registry sends the part %s instead of %q", transport.PrintableQuoted(got), want)
+	case !part && length >= 0 && length != size:
+		return fmt.Errorf("%w: registry sends %d bytes of type %s, where %d were promised", ErrDigest,
+			length, transport.PrintableQuoted(response.Header.Get("Content-Type")), size)
+	}
+	return checkEncoding(response)
+}
 
 // Read returns io.EOF only when all bytes are there and their digest is right.
 func (b *blob) Read(p []byte) (int, error) {
@@ -154,46 +169,20 @@ func (b *blob) resume(cause error) error {
 	} else {
 		cause = fmt.Errorf("%w: %w", at, cause)
 	}
-	for b.ctx.Err() == nil && b.resumes > 0 {
+	parts, ok := b.body.(io.Seeker)
+	for ok && b.ctx.Err() == nil && b.resumes > 0 {
 		b.resumes--
-		_ = b.body.Close() // It is broken.
-		body, err := b.reopen()
+		_, _ = parts.Seek(0, io.SeekEnd) // That lets go of what is broken: the library asks for no place where it is.
+		_, err := parts.Seek(-b.missing, io.SeekEnd)
 		if err == nil {
-			b.body = body
 			return nil
 		}
-		cause = fmt.Errorf("%w; continue there: %w", cause, err)
+		cause = fmt.Errorf("%w; continue there: %w", cause, errors.Unwrap(err))
 		if isAnswer(err) || errors.Is(err, ErrProtocol) {
 			break
 		}
 	}
 	return cause
-}
-
-func (b *blob) reopen() (io.ReadCloser, error) {
-	from, size := b.descriptor.Size-b.missing, b.descriptor.Size
-	response, err := b.exchange.send(b.ctx, ask{method: http.MethodGet, path: b.path(), header: http.Header{
-		"Accept-Encoding": {identity}, "Range": {"bytes=" + strconv.FormatInt(from, 10) + "-"},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	want := fmt.Sprintf("bytes %d-%d/%d", from, size-1, size)
-	switch got := response.Header.Get("Content-Range"); {
-	case response.StatusCode == http.StatusOK:
-		err = protocolErrorf("registry cannot send a part of a blob")
-	case response.StatusCode != http.StatusPartialContent:
-		err = b.exchange.refused(response)
-	case got != want:
-		err = protocolErrorf("registry sends the part %s instead of %q", transport.PrintableQuoted(got), want)
-	default:
-		err = checkEncoding(response)
-	}
-	if err != nil {
-		_ = response.Body.Close() // Not what was asked for.
-		return nil, err
-	}
-	return response.Body, nil
 }
 
 // Close ends the stream.

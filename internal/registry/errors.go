@@ -47,6 +47,14 @@ func (e *StatusError) Error() string { return e.text }
 // Unwrap returns the sentinel of the status, if it has one.
 func (e *StatusError) Unwrap() error { return e.kind }
 
+// statusOf is the status that a server answered with, zero when it did not come to that.
+func statusOf(err error) int {
+	if answer, ok := errors.AsType[*StatusError](err); ok {
+		return answer.Status
+	}
+	return 0
+}
+
 func protocolErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
 }

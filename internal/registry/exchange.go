@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -66,28 +65,30 @@ func call[T any](ctx context.Context, c *Client, r Repository, verb, what string
 	return found, nil
 }
 
-// ask is one request to the repository.
-type ask struct {
-	method string
-	// path is below the repository, query the parameters beside it.
-	path  string
-	query string
-	// header is added to the request.
-	header http.Header
+// ask sends a request that has to be answered 200. The answer's body is guarded and counted, and has to be closed.
+func (e *exchange) ask(ctx context.Context, method, path, query string, header http.Header) (*http.Response, error) {
+	location := &url.URL{Scheme: "https", Host: e.host, Path: "/v2/" + e.name + path, RawQuery: query}
+	request, err := http.NewRequestWithContext(ctx, method, location.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header
+	return e.Do(request)
 }
 
-// send returns an answer of any status. Its body is guarded and counted, and has to be closed.
-func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
+// Do sends a request by the scheme that the registry speaks, whatever the request says, and as the repository's identity.
+// What comes back is what was asked for; any other status is a *StatusError.
+func (e *exchange) Do(request *http.Request) (*http.Response, error) {
 	schemes := e.client.schemesFor(e.host, e.repository)
 	var plainly error // what went wrong over plain http, where that worked before
 	for i, scheme := range schemes {
-		response, err := e.sendBy(ctx, scheme, what)
+		response, err := e.send(scheme, request)
 		last := i == len(schemes)-1
 		switch {
 		case err == nil:
 			e.remember(scheme, response.StatusCode)
-			return response, nil
-		case last || ctx.Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
+			return e.expected(request, response)
+		case last || request.Context().Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
 			e.forget()
 			if !e.repository.Insecure && answersPlainly(err) {
 				return nil, fmt.Errorf("%w: set spec.insecure if plain HTTP is meant", plain(err))
@@ -109,27 +110,38 @@ func (e *exchange) send(ctx context.Context, what ask) (*http.Response, error) {
 	return nil, protocolErrorf("no scheme to speak")
 }
 
-func (e *exchange) sendBy(ctx context.Context, scheme string, what ask) (*http.Response, error) {
+func (e *exchange) send(scheme string, request *http.Request) (*http.Response, error) {
 	s, err := e.client.session(scheme, e.host, e.repository)
 	if err != nil {
 		return nil, err
 	}
 	e.session = s
 	e.attempt.token = ""
-	ctx = context.WithValue(ctx, attemptKey{}, e.attempt)
-	ctx = auth.WithScopesForHost(ctx, s.origin.Host, auth.ScopeRepository(e.name, auth.ActionPull))
-	location := &url.URL{Scheme: scheme, Host: e.host, Path: "/v2/" + e.name + what.path, RawQuery: what.query}
-	request, err := http.NewRequestWithContext(ctx, what.method, location.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(request.Header, what.header)
+	ctx := context.WithValue(request.Context(), attemptKey{}, e.attempt)
+	request = request.Clone(auth.WithScopesForHost(ctx, e.host, auth.ScopeRepository(e.name, auth.ActionPull)))
+	request.URL.Scheme = scheme
 	response, err := s.auth.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	response.Body = &meter{ReadCloser: response.Body, observe: e.client.options.Observe}
 	return response, nil
+}
+
+// expected returns the answer, or the error that it stands for.
+func (e *exchange) expected(request *http.Request, response *http.Response) (*http.Response, error) {
+	switch status := response.StatusCode; {
+	case status == http.StatusOK,
+		status == http.StatusPartialContent && request.Header.Get("Range") != "",
+		status == http.StatusNotModified && request.Header.Get("If-None-Match") != "":
+		return response, nil
+	}
+	defer done(response)
+	remedy := "check spec.secretRef"
+	if c := e.repository.Credential; c.Username == "" && c.IdentityToken.IsZero() && c.RegistryToken.IsZero() {
+		remedy = "set spec.secretRef if the repository is private, and check spec.url"
+	}
+	return nil, refusal(e.client.options.Clock, response, remedy)
 }
 
 // remember keeps the scheme that worked, until an answer makes it doubtful.
@@ -148,29 +160,6 @@ func (e *exchange) forget() {
 	if e.repository.Insecure {
 		e.client.schemes.Remove(sessionKey(e.host, e.repository))
 	}
-}
-
-// get sends a GET and returns the answer if its status is 200.
-func (e *exchange) get(ctx context.Context, what ask) (*http.Response, error) {
-	what.method = http.MethodGet
-	response, err := e.send(ctx, what)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		defer done(response)
-		return nil, e.refused(response)
-	}
-	return response, nil
-}
-
-// refused is the error that an answer stands for.
-func (e *exchange) refused(response *http.Response) error {
-	remedy := "check spec.secretRef"
-	if c := e.repository.Credential; c.Username == "" && c.IdentityToken.IsZero() && c.RegistryToken.IsZero() {
-		remedy = "set spec.secretRef if the repository is private, and check spec.url"
-	}
-	return refusal(e.client.options.Clock, response, remedy)
 }
 
 // done reads the rest of a short answer, so that the connection can be used again, and closes it.

@@ -38,7 +38,7 @@ func (c *Client) Manifest(ctx context.Context, r Repository, d digest.Digest) (D
 // document gets what stands under the reference. Its digest has to be the wanted one, or the one that the registry
 // names when none is wanted.
 func (e *exchange) document(ctx context.Context, reference string, wanted digest.Digest) (Document, error) {
-	response, err := e.get(ctx, ask{path: "/manifests/" + reference, header: manifestHeader()})
+	response, err := e.ask(ctx, http.MethodGet, "/manifests/"+reference, "", manifestHeader())
 	if err != nil {
 		return Document{}, err
 	}

@@ -75,19 +75,15 @@ func (e *exchange) listReferrers(
 func (e *exchange) referrersPage(
 	ctx context.Context, path, query string, left int64,
 ) (page Document, next string, err error) {
-	response, err := e.send(ctx, ask{
-		method: http.MethodGet, path: path, query: query, header: http.Header{"Accept": {ocispec.MediaTypeImageIndex}},
-	})
+	response, err := e.ask(ctx, http.MethodGet, path, query, http.Header{"Accept": {ocispec.MediaTypeImageIndex}})
+	if statusOf(err) == http.StatusNotFound || noHead(err) {
+		return Document{}, "", errNoReferrers
+	}
 	if err != nil {
 		return Document{}, "", err
 	}
 	defer done(response)
-	switch {
-	case response.StatusCode == http.StatusNotFound || noHead(response.StatusCode):
-		return Document{}, "", errNoReferrers
-	case response.StatusCode != http.StatusOK:
-		return Document{}, "", e.refused(response)
-	case mediaType(response.Header) != ocispec.MediaTypeImageIndex:
+	if mediaType(response.Header) != ocispec.MediaTypeImageIndex {
 		return Document{}, "", errNoReferrers
 	}
 	raw, err := e.readAll(ctx, response.Body, limit{"MaxManifestBytes for all pages", left})

@@ -45,24 +45,19 @@ func parseReference(reference string) (wanted digest.Digest, shown string, err e
 }
 
 func (e *exchange) resolve(ctx context.Context, reference string, wanted digest.Digest) (ocispec.Descriptor, error) {
-	response, err := e.send(ctx, ask{
-		method: http.MethodHead, path: "/manifests/" + reference, header: manifestHeader(),
-	})
-	if err != nil {
+	response, err := e.ask(ctx, http.MethodHead, "/manifests/"+reference, "", manifestHeader())
+	if err != nil && !noHead(err) {
 		return ocispec.Descriptor{}, err
 	}
-	defer done(response)
-	named := response.Header.Get(digestHeader)
-	switch {
-	case response.StatusCode == http.StatusOK && named != "":
-		found := ocispec.Descriptor{MediaType: mediaType(response.Header), Digest: digest.Digest(named)}
-		found.Size = max(response.ContentLength, 0)
-		return found, checkResolved(found.Digest, wanted)
-	case response.StatusCode == http.StatusOK || noHead(response.StatusCode):
-		document, err := e.document(ctx, reference, wanted)
-		return document.Descriptor, err
+	if err == nil {
+		defer done(response)
+		if named := digest.Digest(response.Header.Get(digestHeader)); named != "" {
+			size := max(response.ContentLength, 0)
+			return ocispec.Descriptor{MediaType: mediaType(response.Header), Digest: named, Size: size}, checkResolved(named, wanted)
+		}
 	}
-	return ocispec.Descriptor{}, e.refused(response)
+	document, err := e.document(ctx, reference, wanted)
+	return document.Descriptor, err
 }
 
 func checkResolved(found, wanted digest.Digest) error {
@@ -76,8 +71,8 @@ func checkResolved(found, wanted digest.Digest) error {
 }
 
 // noHead are the answers of registries that do not know HEAD, or not for manifests.
-func noHead(status int) bool {
-	switch status {
+func noHead(err error) bool {
+	switch statusOf(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
 		http.StatusUnsupportedMediaType, http.StatusNotImplemented:
 		return true

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -78,16 +77,12 @@ func (e *exchange) firstTagPage(ctx context.Context, list *tagReader, last, etag
 		query.Set("last", last)
 	}
 	page, err := e.tagPage(ctx, list, query.Encode(), etag)
-	if status, ok := errors.AsType[*StatusError](err); ok && refusesPages(status.Status) {
+	switch statusOf(err) {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented:
+		// It does not know the size of a page, or wants a smaller one.
 		return e.tagPage(ctx, list, "", etag)
 	}
 	return page, err
-}
-
-// refusesPages are the answers of registries that do not know the size of a page, or want a smaller one.
-func refusesPages(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
-		status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusNotImplemented
 }
 
 // tagPage reads one page, unless the list still has the ETag.
@@ -96,16 +91,14 @@ func (e *exchange) tagPage(ctx context.Context, list *tagReader, query, etag str
 	if etag != "" {
 		header.Set("If-None-Match", etag)
 	}
-	response, err := e.send(ctx, ask{method: http.MethodGet, path: "/tags/list", query: query, header: header})
+	response, err := e.ask(ctx, http.MethodGet, "/tags/list", query, header)
 	if err != nil {
 		return tagPage{}, err
 	}
 	defer done(response)
 	switch {
-	case response.StatusCode == http.StatusNotModified && etag != "":
+	case response.StatusCode == http.StatusNotModified:
 		return tagPage{unchanged: true}, nil
-	case response.StatusCode != http.StatusOK:
-		return tagPage{}, e.refused(response)
 	case !isJSON(mediaType(response.Header)):
 		return tagPage{}, wrongType(ErrProtocol, response, "a list of tags")
 	}
