@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/singleflight"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
@@ -57,19 +58,12 @@ type tokens struct {
 	mu      sync.Mutex
 	scheme  auth.Scheme
 	kept    *simplelru.LRU[string, string]
-	flights map[string]*flight
-}
-
-// flight is a token that is being asked for.
-type flight struct {
-	landed chan struct{}
-	token  string
-	err    error
+	flights singleflight.Group
 }
 
 func newTokens() *tokens {
 	kept, _ := simplelru.NewLRU[string, string](maxTokens, nil) // It fails for a size below one alone.
-	return &tokens{kept: kept, flights: map[string]*flight{}}
+	return &tokens{kept: kept}
 }
 
 // GetScheme returns how the registry authenticated the last time.
@@ -84,80 +78,71 @@ func (t *tokens) GetScheme(context.Context, string) (auth.Scheme, error) {
 
 // GetToken returns the token kept for the scope.
 func (t *tokens) GetToken(ctx context.Context, _ string, scheme auth.Scheme, scope string) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	token, ok := t.kept.Get(scope)
-	if !ok || t.scheme != scheme {
+	token, ok := t.get(scheme, scope)
+	if !ok {
 		return "", errdef.ErrNotFound
 	}
 	return attemptOf(ctx).use(token), nil
+}
+
+func (t *tokens) get(scheme auth.Scheme, scope string) (token string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	token, ok = t.kept.Get(scope)
+	return token, ok && t.scheme == scheme
 }
 
 // Set returns another token than the one that the attempt was refused with: one that arrived meanwhile, or a new one.
 func (t *tokens) Set(
 	ctx context.Context, _ string, scheme auth.Scheme, scope string, fetch func(context.Context) (string, error),
 ) (string, error) {
-	refused := attemptOf(ctx).token
-	for {
-		token, other := t.join(scheme, scope, refused)
-		switch {
-		case token != "":
-			return attemptOf(ctx).use(token), nil
-		case other == nil:
-			return t.lead(ctx, scheme, scope, refused, fetch)
-		}
+	for refused := attemptOf(ctx).token; ; {
+		own := false
+		flight := t.flights.DoChan(scope, func() (any, error) {
+			own = true
+			if token, ok := t.get(scheme, scope); ok && token != refused {
+				return token, nil
+			}
+			return t.fetch(ctx, scheme, scope, refused, fetch)
+		})
 		select {
-		case <-other.landed:
+		case landed := <-flight:
+			token, _ := landed.Val.(string)
+			// Whoever gave up waiting failed alone, and a token that was on its way before ours was refused is no news.
+			alone := errors.Is(landed.Err, context.Canceled) || errors.Is(landed.Err, context.DeadlineExceeded)
+			switch {
+			case landed.Err == nil && token != refused:
+				return attemptOf(ctx).use(token), nil
+			case landed.Err != nil && (own || !alone):
+				return "", landed.Err
+			}
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		// Whoever gave up waiting failed alone, and a token that was on its way before ours was refused is no news.
-		if other.err != nil && !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
-			return "", other.err
-		}
 	}
 }
 
-// join returns a kept token, or a request under way, or neither: then the caller has to lead.
-func (t *tokens) join(scheme auth.Scheme, scope, refused string) (string, *flight) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if token, ok := t.kept.Get(scope); ok && t.scheme == scheme && token != refused {
-		return token, nil
-	}
-	if other, ok := t.flights[scope]; ok {
-		return "", other
-	}
-	t.flights[scope] = &flight{landed: make(chan struct{})}
-	return "", nil
-}
-
-func (t *tokens) lead(
+// fetch asks for a token, and keeps it if it is of use.
+func (t *tokens) fetch(
 	ctx context.Context, scheme auth.Scheme, scope, refused string, fetch func(context.Context) (string, error),
 ) (string, error) {
 	token, err := fetch(context.WithValue(ctx, tokenKey{}, true))
 	switch {
 	case err != nil && scheme == auth.SchemeBasic:
-		err = ownError{fmt.Errorf("%w: registry asks for a user name and a password: check spec.secretRef", ErrAuthentication)}
-	case err == nil && len(token) > maxToken:
-		err = ownError{protocolErrorf("token server answers with a token of %d bytes, more than %d", len(token), maxToken)}
-	case err == nil && token == refused:
-		err = ownError{fmt.Errorf("%w: registry refuses the credential: check spec.secretRef", ErrAuthentication)}
+		return "", ownError{fmt.Errorf("%w: registry asks for a user name and a password: check spec.secretRef", ErrAuthentication)}
+	case err != nil:
+		return "", err
+	case len(token) > maxToken:
+		return "", ownError{protocolErrorf("token server answers with a token of %d bytes, more than %d", len(token), maxToken)}
+	case token == refused:
+		return "", ownError{fmt.Errorf("%w: registry refuses the credential: check spec.secretRef", ErrAuthentication)}
 	}
-
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own := t.flights[scope]
-	own.token, own.err = token, err
-	close(own.landed)
-	delete(t.flights, scope)
-	if err != nil {
-		return "", err
-	}
 	if t.scheme != scheme {
 		t.kept.Purge()
 		t.scheme = scheme
 	}
 	t.kept.Add(scope, token)
-	return attemptOf(ctx).use(token), nil
+	return token, nil
 }
