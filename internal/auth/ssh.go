@@ -29,9 +29,6 @@ func sshCredential(s secret, user *url.Userinfo) (credential.Git, error) {
 	if err != nil {
 		return credential.Git{}, err
 	}
-	if err := checkKnownHosts(s, hosts); err != nil {
-		return credential.Git{}, err
-	}
 	identity, err := s.take(keyIdentity, maxPrivateKey)
 	if err != nil {
 		return credential.Git{}, err
@@ -42,6 +39,9 @@ func sshCredential(s secret, user *url.Userinfo) (credential.Git, error) {
 	}
 	made := &credential.SSH{
 		User: login, PrivateKey: credential.NewSecret(identity), Passphrase: credential.NewSecret(passphrase), KnownHosts: hosts,
+	}
+	if _, err := made.Hosts(); err != nil {
+		return credential.Git{}, s.errorf("%s", err)
 	}
 	_, encrypted, err := made.Signer()
 	if err != nil {

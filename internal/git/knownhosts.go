@@ -7,58 +7,27 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"sluice.dev/sluice/internal/credential"
 )
 
-// knownHosts is a parsed known_hosts file, see sshd(8).
-type knownHosts struct{ entries []knownHost }
+// knownHosts are the entries of a known_hosts file, see sshd(8).
+type knownHosts []credential.KnownHost
 
-type knownHost struct {
-	marker   string
-	patterns []string
-	key      ssh.PublicKey
-}
-
-const (
-	markerAuthority = "cert-authority"
-	markerRevoked   = "revoked"
-	// certificateSuffix ends the names of the algorithms that present a certificate.
-	certificateSuffix = "-cert-v01@openssh.com"
-)
-
-func parseKnownHosts(file []byte) (*knownHosts, error) {
-	hosts := &knownHosts{}
-	for rest := file; ; {
-		marker, patterns, key, _, next, err := ssh.ParseKnownHosts(rest)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", len(hosts.entries)+1, err)
-		}
-		if marker != "" && marker != markerAuthority && marker != markerRevoked {
-			return nil, fmt.Errorf("entry %d: unknown marker", len(hosts.entries)+1)
-		}
-		hosts.entries = append(hosts.entries, knownHost{marker: marker, patterns: patterns, key: key})
-		rest = next
-	}
-	if len(hosts.entries) == 0 {
-		return nil, errors.New("holds no host key")
-	}
-	return hosts, nil
-}
+// certificateSuffix ends the names of the algorithms that present a certificate.
+const certificateSuffix = "-cert-v01@openssh.com"
 
 // algorithms are the host key algorithms that the entries for the host can prove, in the order of the supported.
-func (k *knownHosts) algorithms(host string, supported []string) []string {
+func (k knownHosts) algorithms(host string, supported []string) []string {
 	var usable []string
 	for _, algorithm := range supported {
-		if slices.ContainsFunc(k.entries, func(entry knownHost) bool {
-			return entry.matches(host) && entry.proves(algorithm)
+		if slices.ContainsFunc(k, func(entry credential.KnownHost) bool {
+			return matches(entry, host) && proves(entry, algorithm)
 		}) {
 			usable = append(usable, algorithm)
 		}
@@ -67,10 +36,10 @@ func (k *knownHosts) algorithms(host string, supported []string) []string {
 }
 
 // callback checks host keys. Every refusal is an ErrHostKey.
-func (k *knownHosts) callback() ssh.HostKeyCallback {
+func (k knownHosts) callback() ssh.HostKeyCallback {
 	checker := &ssh.CertChecker{
 		IsHostAuthority: func(authority ssh.PublicKey, address string) bool {
-			return k.has(markerAuthority, hostName(address), authority)
+			return k.has(credential.MarkerAuthority, hostName(address), authority)
 		},
 		IsRevoked: func(certificate *ssh.Certificate) bool { return k.revoked(certificate) },
 		HostKeyFallback: func(address string, _ net.Addr, key ssh.PublicKey) error {
@@ -84,9 +53,9 @@ func (k *knownHosts) callback() ssh.HostKeyCallback {
 		host := hostName(address)
 		certificate, isCertificate := key.(*ssh.Certificate)
 		switch {
-		case k.has(markerRevoked, host, key),
-			isCertificate && k.has(markerRevoked, host, certificate.Key),
-			isCertificate && k.has(markerRevoked, host, certificate.SignatureKey):
+		case k.has(credential.MarkerRevoked, host, key),
+			isCertificate && k.has(credential.MarkerRevoked, host, certificate.Key),
+			isCertificate && k.has(credential.MarkerRevoked, host, certificate.SignatureKey):
 			return fmt.Errorf("%w: key %s of %s is revoked", ErrHostKey, ssh.FingerprintSHA256(key), host)
 		}
 		if err := checker.CheckHostKey(address, remote, key); err != nil {
@@ -97,40 +66,40 @@ func (k *knownHosts) callback() ssh.HostKeyCallback {
 }
 
 // revoked looks for the certificate's keys under any host name: an authority asked about one host signs for many.
-func (k *knownHosts) revoked(certificate *ssh.Certificate) bool {
-	return slices.ContainsFunc(k.entries, func(entry knownHost) bool {
-		return entry.marker == markerRevoked && slices.Contains(entry.patterns, "*") &&
-			(sameKey(entry.key, certificate.Key) || sameKey(entry.key, certificate.SignatureKey))
+func (k knownHosts) revoked(certificate *ssh.Certificate) bool {
+	return slices.ContainsFunc(k, func(entry credential.KnownHost) bool {
+		return entry.Marker == credential.MarkerRevoked && slices.Contains(entry.Patterns, "*") &&
+			(sameKey(entry.Key, certificate.Key) || sameKey(entry.Key, certificate.SignatureKey))
 	})
 }
 
-func (k *knownHosts) has(marker, host string, key ssh.PublicKey) bool {
-	return slices.ContainsFunc(k.entries, func(entry knownHost) bool {
-		return entry.marker == marker && entry.matches(host) && sameKey(entry.key, key)
+func (k knownHosts) has(marker, host string, key ssh.PublicKey) bool {
+	return slices.ContainsFunc(k, func(entry credential.KnownHost) bool {
+		return entry.Marker == marker && matches(entry, host) && sameKey(entry.Key, key)
 	})
 }
 
 func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
 // proves tells whether the entry's key may be met with the algorithm.
-func (h knownHost) proves(algorithm string) bool {
+func proves(entry credential.KnownHost, algorithm string) bool {
 	isCertificate := strings.HasSuffix(algorithm, certificateSuffix)
-	switch h.marker {
-	case markerAuthority:
+	switch entry.Marker {
+	case credential.MarkerAuthority:
 		return isCertificate
-	case markerRevoked:
+	case credential.MarkerRevoked:
 		return false
 	}
-	if h.key.Type() == ssh.KeyAlgoRSA {
+	if entry.Key.Type() == ssh.KeyAlgoRSA {
 		return algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512
 	}
-	return algorithm == h.key.Type()
+	return algorithm == entry.Key.Type()
 }
 
 // matches tells whether the entry is about the host. As in OpenSSH, one negated pattern that matches decides.
-func (h knownHost) matches(host string) bool {
+func matches(entry credential.KnownHost, host string) bool {
 	found := false
-	for _, pattern := range h.patterns {
+	for _, pattern := range entry.Patterns {
 		pattern, negated := strings.CutPrefix(pattern, "!")
 		if !matchHost(pattern, host) {
 			continue

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"sluice.dev/sluice/internal/credential"
 )
 
 func newSigner(t *testing.T) ssh.Signer {
@@ -59,16 +61,16 @@ func TestHostCertificates(t *testing.T) {
 		"cert for plain":    {"A plain entry does not vouch for certificates.", line("host.example.com", authority.PublicKey()), good, false},
 	}
 	for name, c := range cases {
-		hosts, err := parseKnownHosts([]byte(c.file))
+		hosts, err := credential.SSH{KnownHosts: []byte(c.file)}.Hosts()
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = hosts.callback()("host.example.com:22", &net.TCPAddr{}, c.key)
+		err = knownHosts(hosts).callback()("host.example.com:22", &net.TCPAddr{}, c.key)
 		if c.ok != (err == nil) || err != nil && !errors.Is(err, ErrHostKey) {
 			t.Errorf("%s %s got %v", name, c.reason, err)
 		}
 	}
-	hosts, err := parseKnownHosts([]byte(trusted + line("plain.example.com", host.PublicKey())))
+	hosts, err := credential.SSH{KnownHosts: []byte(trusted + line("plain.example.com", host.PublicKey()))}.Hosts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestHostCertificates(t *testing.T) {
 		"plain.example.com": fmt.Sprint([]string{ssh.KeyAlgoED25519, ssh.CertAlgoED25519v01}),
 		"elsewhere":         "[]",
 	} {
-		if got := fmt.Sprint(slices.Clip(hosts.algorithms(name, supported))); got != want {
+		if got := fmt.Sprint(slices.Clip(knownHosts(hosts).algorithms(name, supported))); got != want {
 			t.Errorf("%s: want %s, got %s", name, want, got)
 		}
 	}

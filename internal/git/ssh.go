@@ -72,10 +72,11 @@ func (c *Client) sshConfig(to endpoint, as *credential.SSH) (*ssh.ClientConfig, 
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: it %w", ErrCredential, err)
 	}
-	hosts, err := parseKnownHosts(as.KnownHosts)
+	known, err := as.Hosts()
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: known_hosts: %w", ErrCredential, err)
+		return nil, "", fmt.Errorf("%w: it %w", ErrCredential, err)
 	}
+	hosts := knownHosts(known)
 	address := net.JoinHostPort(to.url.Hostname(), cmp.Or(to.url.Port(), sshPort))
 	algorithms := hosts.algorithms(hostName(address), c.hostKeyAlgorithms())
 	if len(algorithms) == 0 {
