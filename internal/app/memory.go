@@ -2,20 +2,24 @@ package app
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/registry"
 )
 
 const (
 	// unknownMemory is what the budget is made for where nothing bounds the process.
 	unknownMemory = 1 << 30
-	// leastBudget is enough for ordinary work, one object after the other.
-	leastBudget = 32 << 20
-	// Parts of the budget that have bounds of their own: answers of registries that are held as a whole, and rendered objects.
+	// leastWork is enough for ordinary work, one object after the other, beside the answers of registries.
+	leastWork = 32 << 20
+	// Parts that have bounds of their own: of the budget, for answers of registries that are held as a whole; and of what is
+	// left, for rendered objects.
 	documentsPart = 8
 	rendersPart   = 4
 )
@@ -27,20 +31,42 @@ type budgets struct {
 	work *memory.Budget
 }
 
-// shareMemory sets the Go runtime's soft limit where the environment does not, and shares out the budget.
+// leastBudget is the least that --memory-budget may be.
+func (o *Options) leastBudget() int64 {
+	return leastWork + registry.LeastHeldBytes(o.Limits.OCIManifestBytes)
+}
+
+// children is what processes that run kustomize may take beside this one.
+func (o *Options) children() int64 {
+	if !slices.Contains(o.Controllers, planeModules) {
+		return 0
+	}
+	return int64(o.BuildWorkers) * o.Limits.BuildBytes
+}
+
+// shareMemory sets the Go runtime's soft limit where the environment does not, and shares out the budget. The options say
+// by now which planes run.
 func shareMemory(options Options) budgets {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		limit = unknownMemory
 		if container, err := memlimit.FromCgroup(); err == nil && container < math.MaxInt64 {
-			limit = limitOf(int64(container), int64(options.BuildWorkers)*options.Limits.BuildBytes)
+			limit = limitOf(int64(container), options.children())
 			debug.SetMemoryLimit(limit)
 		}
 	}
-	// Half is for the caches, for what is too small to be counted, and for what the garbage collector has yet to free.
-	total := cmp.Or(options.MemoryBudget, max(limit/2, leastBudget))
-	b := budgets{documents: total / documentsPart, renders: total / rendersPart}
-	b.work = memory.New(total - b.documents - b.renders)
+	return options.shareOut(limit)
+}
+
+// shareOut shares out the budget for a process whose soft limit is known. Half of that is for the caches, for what is too
+// small to be counted, and for what the garbage collector has yet to free.
+func (o *Options) shareOut(limit int64) budgets {
+	total := cmp.Or(o.MemoryBudget, max(limit/2, o.leastBudget()))
+	b := budgets{documents: max(total/documentsPart, registry.LeastHeldBytes(o.Limits.OCIManifestBytes))}
+	if slices.Contains(o.Controllers, planeModules) {
+		b.renders = (total - b.documents) / rendersPart
+	}
+	b.work = memory.New(total-b.documents-b.renders, fmt.Sprintf("--memory-budget=%d", total))
 	return b
 }
 

@@ -73,10 +73,10 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := memory.New(c.little).Do(t.Context(), fair.Wish{}, c.work); !errors.Is(err, memory.ErrBudget) {
+			if err := memory.New(c.little, "").Do(t.Context(), fair.Wish{}, nil, c.work); !errors.Is(err, memory.ErrBudget) {
 				t.Errorf("with %d bytes: %v, want ErrBudget", c.little, err)
 			}
-			if err := memory.New(c.enough).Do(t.Context(), fair.Wish{}, c.work); err != nil {
+			if err := memory.New(c.enough, "").Do(t.Context(), fair.Wish{}, nil, c.work); err != nil {
 				t.Errorf("with %d bytes: %v", c.enough, err)
 			}
 		})

@@ -112,7 +112,7 @@ func TestParentsAreDrawn(t *testing.T) {
 	}
 	remote, wanted := liar(t, w.bytes()), strings.Repeat("2", 40)
 	client := reachingClient(t, Options{})
-	err := memory.New(8<<20).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+	err := memory.New(8<<20, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 		return client.Reaches(ctx, remote, Want{Hash: tip.String(), Ref: "refs/heads/main"}, wanted)
 	})
 	if !errors.Is(err, memory.ErrBudget) {

@@ -198,7 +198,7 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := memory.New(c.budget).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+			err := memory.New(c.budget, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 				p, err := indexWithin(ctx, c.pack, limits)
 				if err == nil && !c.tree.IsZero() {
 					_, err = readTree(ctx, blobs{ctx, p}, c.tree, treeLimits{depth: 1, files: objects})
@@ -222,7 +222,7 @@ func TestWhatIsClosedTakesNoMemory(t *testing.T) {
 	broken.blob(noiseOf(1 << 20))
 	broken.refDelta(plumbing.ZeroHash, word(1<<20, "x"))
 	limits := packLimits{objects: 10, object: 1 << 20, delta: 1 << 20, unpacked: 1 << 30}
-	err := memory.New(16<<20).Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+	err := memory.New(16<<20, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 		for range 30 {
 			for _, content := range [][]byte{good.bytes(), broken.bytes()} {
 				if _, err := fillSpool(ctx, bytes.NewReader(content), t.TempDir(), 1<<20); !errors.Is(err, ErrLimit) {

@@ -36,53 +36,101 @@ func (s *shortage) Error() string {
 // Budget is so many bytes. A nil Budget has no bound.
 type Budget struct {
 	total int64
+	flag  string
 	pool  *fair.Pool
 }
 
-// New returns a budget.
-func New(total int64) *Budget { return &Budget{total: total, pool: fair.New(total, 0)} }
+// New returns a budget. Errors say which flag it follows from, such as --budget=10.
+func New(total int64, flag string) *Budget {
+	return &Budget{total: total, flag: flag, pool: fair.New(total, 0)}
+}
 
-// Do runs work that draws from the context it gets, once it is its turn. Work that comes upon a shortage is run again from its
-// beginning, when there is what it asked for. The error is work's own, or the cause of the context's end while it waits.
-func (b *Budget) Do(ctx context.Context, wish fair.Wish, work func(context.Context) error) error {
+// Do runs work that draws from the context it gets, once it has a slot, which slots may be nil for, and its turn has come.
+// Work that comes upon a shortage is run again from its beginning, when there is what it asked for. The error is work's own,
+// or the cause of the context's end while it waits.
+func (b *Budget) Do(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	if b == nil {
+		slot, err := takeSlot(ctx, wish, slots)
+		if err != nil {
+			return err
+		}
+		defer slot.Release()
 		return work(ctx)
 	}
-	for wish.Weight = min(least, b.most(wish)); ; {
-		err := b.attempt(ctx, wish, work)
+	wish.Weight = min(least, b.most(wish))
+	err := b.try(ctx, wish, slots, work)
+	for {
 		short, ok := errors.AsType[*shortage](err)
 		if !ok {
 			return err
 		}
-		// Twice as much each time, so that this comes to an end.
-		wish.Weight = min(max(short.need, 2*wish.Weight), b.most(wish))
+		if short.need > wish.Weight {
+			// Twice as much each time, so that this comes to an end.
+			wish.Weight = min(max(short.need, 2*wish.Weight), b.most(wish))
+		}
+		err = b.retry(ctx, wish, slots, work)
 	}
 }
 
-// most is what one run of work may take. It is half where it is a namespace's: nobody can take back what work holds while
-// its upstream drips, so that others are left theirs.
+// most is what one run of work may take. It is three eighths where it is a namespace's: nobody can take back what work
+// holds while its upstream drips, and of the half for all that is not known to work others are left something too.
 func (b *Budget) most(wish fair.Wish) int64 {
 	if wish.Namespace == "" {
 		return b.total
 	}
-	return (b.total + 1) / 2
+	return b.total - b.total/8*5
 }
 
-func (b *Budget) attempt(ctx context.Context, wish fair.Wish, work func(context.Context) error) error {
+// try waits for a slot alone: there is memory, or else a shortage.
+func (b *Budget) try(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
+	slot, err := takeSlot(ctx, wish, slots)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	share := b.pool.Ask(wish, func() {})
+	defer share.Release()
+	if !share.Granted() {
+		return &shortage{need: wish.Weight}
+	}
+	return b.run(ctx, wish, share, work)
+}
+
+// retry waits for memory, and then for a slot. Nobody who has one waits, so that this ends.
+func (b *Budget) retry(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	share, err := b.pool.Take(ctx, wish)
 	if err != nil {
 		return fmt.Errorf("wait for %d bytes of memory: %w", wish.Weight, err)
 	}
 	defer share.Release()
-	return work(context.WithValue(ctx, key{}, &account{most: b.most(wish), share: share}))
+	slot, err := takeSlot(ctx, wish, slots)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	return b.run(ctx, wish, share, work)
+}
+
+func takeSlot(ctx context.Context, wish fair.Wish, slots *fair.Pool) (*fair.Share, error) {
+	wish.Weight = 1
+	slot, err := slots.Take(ctx, wish)
+	if err != nil {
+		return nil, fmt.Errorf("wait for a fetch slot: %w", err)
+	}
+	return slot, nil
+}
+
+func (b *Budget) run(ctx context.Context, wish fair.Wish, share *fair.Share, work func(context.Context) error) error {
+	return work(context.WithValue(ctx, key{}, &account{budget: b, most: b.most(wish), share: share}))
 }
 
 type key struct{}
 
 // account is what one run of work has drawn.
 type account struct {
-	most  int64
-	share *fair.Share
+	budget *Budget
+	most   int64
+	share  *fair.Share
 
 	mu    sync.Mutex
 	drawn int64
@@ -100,7 +148,7 @@ func Draw(ctx context.Context, bytes int64) error {
 	defer a.mu.Unlock()
 	need := a.drawn + bytes
 	if need > a.most {
-		return fmt.Errorf("%w: %d bytes are needed, and of --memory-budget the work of one namespace may take %d", ErrBudget, need, a.most)
+		return fmt.Errorf("%w: %d bytes are needed, and the work of one namespace may take %d with %s", ErrBudget, need, a.most, a.budget.flag)
 	}
 	if need > a.share.Weight() && !a.share.Grow(min((need+step-1)/step*step, a.most)) {
 		return &shortage{need: need}

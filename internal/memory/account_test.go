@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 const (
 	mib   = 1 << 20
 	total = 16 * mib
+	part  = total / 8 * 3 // of one namespace's work
 )
 
 var errWork = errors.New("work failed")
@@ -28,33 +30,33 @@ func drawing(bytes int64) func(context.Context) error {
 
 func TestWhatIsNeverThereIsRefused(t *testing.T) {
 	t.Parallel()
-	budget := memory.New(total)
-	for _, bytes := range []int64{0, 1, 100 << 10, mib, total / 2} {
-		if err := budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: true}, drawing(bytes)); err != nil {
+	budget := memory.New(total, "--memory=16")
+	for _, bytes := range []int64{0, 1, 100 << 10, mib, part} {
+		if err := budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: true}, nil, drawing(bytes)); err != nil {
 			t.Errorf("%d bytes of %d: %v", bytes, total, err)
 		}
 	}
-	for most, wish := range map[int64]fair.Wish{total / 2: {Namespace: "a"}, total: {}} {
-		if err := budget.Do(t.Context(), wish, drawing(most)); err != nil {
+	for most, wish := range map[int64]fair.Wish{part: {Namespace: "a"}, total: {}} {
+		if err := budget.Do(t.Context(), wish, nil, drawing(most)); err != nil {
 			t.Errorf("as much as there may be: %v", err)
 		}
-		if err := budget.Do(t.Context(), wish, drawing(most+1)); !errors.Is(err, memory.ErrBudget) {
+		if err := budget.Do(t.Context(), wish, nil, drawing(most+1)); !errors.Is(err, memory.ErrBudget) {
 			t.Errorf("one byte too many: %v, want ErrBudget", err)
 		}
 	}
 	returning := func(ctx context.Context) error {
 		for range 10 {
-			if err := memory.Draw(ctx, total/2); err != nil {
+			if err := memory.Draw(ctx, part); err != nil {
 				return err
 			}
-			memory.Return(ctx, total/2)
+			memory.Return(ctx, part)
 		}
 		return errWork
 	}
-	if err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, returning); !errors.Is(err, errWork) {
+	if err := budget.Do(t.Context(), fair.Wish{Namespace: "a"}, nil, returning); !errors.Is(err, errWork) {
 		t.Errorf("what was returned counts still: %v", err)
 	}
-	if err := (*memory.Budget)(nil).Do(t.Context(), fair.Wish{}, drawing(1<<50)); err != nil {
+	if err := (*memory.Budget)(nil).Do(t.Context(), fair.Wish{}, nil, drawing(1<<50)); err != nil {
 		t.Errorf("without a budget: %v", err)
 	}
 }
@@ -62,10 +64,10 @@ func TestWhatIsNeverThereIsRefused(t *testing.T) {
 func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		budget := memory.New(total)
+		budget := memory.New(total, "--memory=16")
 		finish, began, done := make(chan struct{}), 0, false
 		go func() {
-			_ = budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+			_ = budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 				if err := memory.Draw(ctx, 6*mib); err != nil {
 					t.Error(err)
 				}
@@ -79,7 +81,7 @@ func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 		}()
 		synctest.Wait()
 		go func() {
-			err := budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+			err := budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 				began++
 				if err := memory.Draw(ctx, 4*mib); err != nil {
 					return err
@@ -103,15 +105,20 @@ func TestAShortageIsWaitedForWithEmptyHands(t *testing.T) {
 	})
 }
 
-// TestOneNamespaceLeavesRoomForOthers: it holds all that it gets, as work does whose upstream drips.
+// TestOneNamespaceLeavesRoomForOthers: it holds all that it gets, as work does whose upstream drips. What is not known to
+// work has something left as well.
 func TestOneNamespaceLeavesRoomForOthers(t *testing.T) {
 	t.Parallel()
 	for _, unready := range []bool{false, true} {
+		wish, needs := fair.Wish{Namespace: "b", Unready: unready}, int64(part)
+		if unready {
+			needs = total / 8
+		}
 		synctest.Test(t, func(t *testing.T) {
-			budget := memory.New(total)
+			budget := memory.New(total, "--memory=16")
 			held, done := make(chan struct{}), false
 			go func() {
-				_ = budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: unready}, func(ctx context.Context) error {
+				_ = budget.Do(t.Context(), fair.Wish{Namespace: "a", Unready: unready}, nil, func(ctx context.Context) error {
 					var err error
 					for err == nil {
 						err = memory.Draw(ctx, mib)
@@ -122,7 +129,7 @@ func TestOneNamespaceLeavesRoomForOthers(t *testing.T) {
 			}()
 			synctest.Wait()
 			go func() {
-				if err := budget.Do(t.Context(), fair.Wish{Namespace: "b"}, drawing(total/2)); err != nil {
+				if err := budget.Do(t.Context(), wish, nil, drawing(needs)); err != nil {
 					t.Error(err)
 				}
 				done = true
@@ -137,16 +144,64 @@ func TestOneNamespaceLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
+// TestWhoWaitsForMemoryHasNoSlot: work of two namespaces needs more than there is, and would take all slots.
+func TestWhoWaitsForMemoryHasNoSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		budget, slots := memory.New(2*total, "--memory=32"), fair.New(4, 0)
+		held, done, ended := make(chan struct{}), false, 0
+		for _, namespace := range []string{"a", "a", "b", "b"} {
+			go func() {
+				err := budget.Do(t.Context(), fair.Wish{Namespace: namespace}, slots, func(ctx context.Context) error {
+					if err := memory.Draw(ctx, 2*part); err != nil {
+						return err
+					}
+					<-held
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				ended++
+			}()
+			synctest.Wait()
+		}
+		go func() {
+			if err := budget.Do(t.Context(), fair.Wish{Namespace: "c"}, slots, drawing(mib)); err != nil {
+				t.Error(err)
+			}
+			done = true
+		}()
+		synctest.Wait()
+		if !done {
+			t.Error("there is memory, and those who wait for more have the slots")
+		}
+		close(held)
+		synctest.Wait()
+		if ended != 4 {
+			t.Errorf("%d of those who waited have ended", ended)
+		}
+	})
+}
+
+func TestErrorsNameTheFlag(t *testing.T) {
+	t.Parallel()
+	err := memory.New(total, "--memory=16").Do(t.Context(), fair.Wish{Namespace: "a"}, nil, drawing(total))
+	if err == nil || !strings.Contains(err.Error(), "--memory=16") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	budget := memory.New(total)
-	err := budget.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+	budget := memory.New(total, "--memory=16")
+	err := budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 		if err := memory.Draw(ctx, total); err != nil {
 			return err
 		}
 		other, cancel := context.WithCancelCause(t.Context())
 		cancel(errWork)
-		if err := budget.Do(other, fair.Wish{Namespace: "b"}, drawing(mib)); !errors.Is(err, errWork) {
+		if err := budget.Do(other, fair.Wish{Namespace: "b"}, nil, drawing(mib)); !errors.Is(err, errWork) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil
@@ -159,14 +214,14 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 // TestAllWorkEndsAndNeverTakesMore lets work of all sizes draw in random steps.
 func TestAllWorkEndsAndNeverTakesMore(t *testing.T) {
 	t.Parallel()
-	budget := memory.New(total)
+	budget := memory.New(total, "--memory=16")
 	var drawn atomic.Int64
 	var exceeded atomic.Bool
 	var all sync.WaitGroup
 	for i := range 60 {
 		random := rand.New(rand.NewPCG(uint64(i), 1))
 		all.Go(func() {
-			err := budget.Do(t.Context(), fair.Wish{Namespace: fmt.Sprint(i % 5), Unready: i%2 == 0}, func(ctx context.Context) error {
+			err := budget.Do(t.Context(), fair.Wish{Namespace: fmt.Sprint(i % 5), Unready: i%2 == 0}, nil, func(ctx context.Context) error {
 				mine := int64(0)
 				defer func() { drawn.Add(-mine) }()
 				for range random.IntN(12) {

@@ -17,6 +17,10 @@ const (
 	documentsHeld = 4
 )
 
+// LeastHeldBytes is the least that Options.MaxHeldBytes may be, with documents of at most so many bytes: callers of two
+// namespaces have room.
+func LeastHeldBytes(maxManifestBytes int64) int64 { return 2 * documentsHeld * maxManifestBytes }
+
 // Allowance is what one caller may hold of answers that are in memory as a whole: manifests, indexes, lists of referrers
 // and small blobs. The little that most answers are is free. Beyond it, a call waits until few enough others hold as much,
 // and what it took is held until Release, so that no caller waits for more while holding something.

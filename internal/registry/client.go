@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	o.MaxManifestBytes = cmp.Or(o.MaxManifestBytes, 4<<20)
-	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), 2*documentsHeld*o.MaxManifestBytes)
+	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), LeastHeldBytes(o.MaxManifestBytes))
 	o.MaxBlobBytes = cmp.Or(o.MaxBlobBytes, 1<<30)
 	o.MaxTags = cmp.Or(o.MaxTags, 100_000)
 	o.MaxTagListBytes = cmp.Or(o.MaxTagListBytes, 32<<20)

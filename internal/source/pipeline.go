@@ -54,12 +54,12 @@ func (p *Pipeline) Run(
 	if err != nil {
 		return Outcome{}, failure.At(StageStore, err)
 	}
-	began := p.Clock.Now()
-	session, selected, err := p.resolve(ctx, subject, open)
+	left := &patience{clock: p.Clock, left: subject.Timeout}
+	session, selected, err := p.resolve(ctx, subject, open, left)
 	if err != nil {
 		return Outcome{Known: true, Record: record}, err
 	}
-	selected, began, err = p.confirm(ctx, subject, session, record, selected, began)
+	selected, err = p.confirm(ctx, subject, session, record, selected, left)
 	if err != nil {
 		return Outcome{Known: true, Record: record}, err
 	}
@@ -72,18 +72,12 @@ func (p *Pipeline) Run(
 		return outcome, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
 	}
 
-	signer, err := p.verify(ctx, subject, session, selected, subject.Timeout-p.Clock.Since(began))
+	signer, err := p.verify(ctx, subject, session, selected, left)
 	if err != nil {
 		return outcome, err
 	}
-	left := subject.Timeout - p.Clock.Since(began)
-	slot, err := p.slot(ctx, subject)
-	if err != nil {
-		return outcome, err
-	}
-	defer slot.Release()
 	var made Outcome
-	err = p.Memory.Do(ctx, subject.wish(), func(ctx context.Context) (err error) {
+	err = p.Memory.Do(ctx, subject.wish(), p.Slots, func(ctx context.Context) (err error) {
 		made, err = p.make(ctx, subject, session, outcome, signer, left)
 		return err
 	})
@@ -95,12 +89,31 @@ func (p *Pipeline) Run(
 	return made, nil
 }
 
+// patience is what is left of the time that upstream has for all steps of a run. Waiting for a slot or for memory takes
+// none of it, and beginning anew gives none back.
+type patience struct {
+	clock clock.PassiveClock
+	left  time.Duration
+}
+
+// limit gives a context that ends with it.
+func (w *patience) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, w.left)
+}
+
+// spend takes from it what passes until the function is called that it returns.
+func (w *patience) spend() func() {
+	began := w.clock.Now()
+	return func() { w.left -= w.clock.Since(began) }
+}
+
 // resolve opens the session and finds what the spec selects.
 func (p *Pipeline) resolve(
-	ctx context.Context, subject Subject, open func(context.Context) (Session, error),
+	ctx context.Context, subject Subject, open func(context.Context) (Session, error), left *patience,
 ) (Session, Selection, error) {
-	upstream, cancel := context.WithTimeout(ctx, subject.Timeout)
+	upstream, cancel := left.limit(ctx)
 	defer cancel()
+	defer left.spend()()
 	session, err := open(upstream)
 	if err != nil {
 		return nil, Selection{}, failure.At(StageOpen, bounded(upstream, subject, err))
@@ -113,29 +126,22 @@ func (p *Pipeline) resolve(
 }
 
 // confirm has a selection looked into that is not clear, or not proven. That may take a download, and so takes a slot and
-// memory. It returns when the run would have begun had it not waited for these.
+// memory.
 func (p *Pipeline) confirm(
-	ctx context.Context, subject Subject, session Session, record storage.Record, selected Selection, began time.Time,
-) (Selection, time.Time, error) {
+	ctx context.Context, subject Subject, session Session, record storage.Record, selected Selection, left *patience,
+) (confirmed Selection, err error) {
 	confirmer, ok := session.(Confirmer)
 	if !ok || selected.Revision != "" && proven(record, selected) {
-		return selected, began, nil
+		return selected, nil
 	}
-	used := p.Clock.Since(began)
-	slot, err := p.slot(ctx, subject)
-	if err != nil {
-		return selected, began, failure.At(StageResolve, err)
-	}
-	defer slot.Release()
-	var confirmed Selection
-	err = p.Memory.Do(ctx, subject.wish(), func(ctx context.Context) (err error) {
-		began = p.Clock.Now().Add(-used)
-		upstream, cancel := context.WithTimeout(ctx, subject.Timeout-used)
+	err = p.Memory.Do(ctx, subject.wish(), p.Slots, func(ctx context.Context) (err error) {
+		upstream, cancel := left.limit(ctx)
 		defer cancel()
+		defer left.spend()()
 		confirmed, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
 		return bounded(upstream, subject, err)
 	})
-	return confirmed, began, err
+	return confirmed, failure.At(StageResolve, err)
 }
 
 // proven tells whether what has to be proven is on record.
@@ -143,41 +149,35 @@ func proven(record storage.Record, selected Selection) bool {
 	return selected.Proof == "" || selected.Proof == record.Proof
 }
 
-// slot waits for a turn to download.
-func (p *Pipeline) slot(ctx context.Context, subject Subject) (*fair.Share, error) {
-	slot, err := p.Slots.Take(ctx, subject.wish())
-	if err != nil {
-		return nil, fmt.Errorf("wait for a fetch slot: %w", err)
-	}
-	return slot, nil
-}
-
-// verify asks a session that can prove things for a proof. Left is what remains of the timeout.
+// verify asks a session that can prove things for a proof.
 func (p *Pipeline) verify(
-	ctx context.Context, subject Subject, session Session, selected Selection, left time.Duration,
+	ctx context.Context, subject Subject, session Session, selected Selection, left *patience,
 ) (signer string, err error) {
 	verifier, ok := session.(Verifier)
 	if !ok {
 		return "", nil
 	}
-	upstream, cancel := context.WithTimeout(ctx, left)
+	upstream, cancel := left.limit(ctx)
 	defer cancel()
+	defer left.spend()()
 	signer, err = step(p, subject, StageVerify, func() (string, error) { return verifier.Verify(upstream, selected) })
 	return signer, bounded(upstream, subject, err)
 }
 
-// make fetches the selected content and makes it the object's artifact. Left is what remains of the timeout.
+// make fetches the selected content and makes it the object's artifact.
 func (p *Pipeline) make(
-	ctx context.Context, subject Subject, session Session, before Outcome, signer string, left time.Duration,
+	ctx context.Context, subject Subject, session Session, before Outcome, signer string, left *patience,
 ) (Outcome, error) {
-	upstream, cancel := context.WithTimeout(ctx, left)
+	upstream, cancel := left.limit(ctx)
 	defer cancel()
 	// What is stored is taken hold of first: a session is told of it only if it is really there.
 	staged, have, err := p.keep(ctx, subject, before.Record)
 	if err != nil {
 		return Outcome{}, failure.At(StageStore, err)
 	}
+	spent := left.spend()
 	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected, have) })
+	spent()
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sluice.dev/sluice/internal/fair"
@@ -294,7 +295,7 @@ type large struct{ letter }
 func (large) Resolve(context.Context) (source.Selection, error) { return source.Selection{}, nil }
 
 func (l large) Confirm(ctx context.Context, _ source.Selection) (source.Selection, error) {
-	if err := memory.Draw(ctx, 4<<20); err != nil {
+	if err := memory.Draw(ctx, 3<<20); err != nil {
 		return source.Selection{}, err
 	}
 	return l.letter.Resolve(ctx)
@@ -311,9 +312,9 @@ func TestWaitingForMemoryTakesNoTime(t *testing.T) {
 	t.Parallel()
 	pipeline := newPipeline(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
-	pipeline.Clock, pipeline.Memory = clock, memory.New(8<<20)
+	pipeline.Clock, pipeline.Memory = clock, memory.New(8<<20, "")
 	synctest.Test(t, func(t *testing.T) {
-		err := pipeline.Memory.Do(t.Context(), fair.Wish{}, func(ctx context.Context) error {
+		err := pipeline.Memory.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 			if err := memory.Draw(ctx, 8<<20); err != nil {
 				return err
 			}
@@ -333,6 +334,48 @@ func TestWaitingForMemoryTakesNoTime(t *testing.T) {
 			t.Error(err)
 		}
 		synctest.Wait()
+	})
+}
+
+// tardy takes 40 seconds to find that it needs more memory than there is at first.
+type tardy struct{ letter }
+
+func (l tardy) Fetch(ctx context.Context, selected source.Selection, have string) (source.Content, error) {
+	select {
+	case <-ctx.Done():
+		return source.Content{}, ctx.Err()
+	case <-time.After(40 * time.Second):
+	}
+	if err := memory.Draw(ctx, 3<<20); err != nil {
+		return source.Content{}, err
+	}
+	return l.letter.Fetch(ctx, selected, have)
+}
+
+func TestBeginningAnewGivesNoTimeBack(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	pipeline.Clock, pipeline.Memory = clock.RealClock{}, memory.New(8<<20, "")
+	synctest.Test(t, func(t *testing.T) {
+		err := pipeline.Memory.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			if err := memory.Draw(ctx, 6<<20); err != nil {
+				return err
+			}
+			go func() {
+				subject := source.Subject{Object: storage.Object{Kind: "letter", Namespace: "n", Name: "a"}, UID: "u", Timeout: time.Minute}
+				_, err := pipeline.Run(t.Context(), subject, func(context.Context) (source.Session, error) { return tardy{letter{session{&shelf{}}}}, nil },
+					func(context.Context, source.Change) error { return nil })
+				if err == nil || !strings.HasSuffix(err.Error(), "spec.timeout of 1m0s was not enough") {
+					t.Errorf("got %v", err)
+				}
+			}()
+			time.Sleep(5 * time.Minute)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
 	})
 }
 
