@@ -33,17 +33,16 @@ func (c *Client) Unverified(ctx context.Context, r Repository, d ocispec.Descrip
 
 // Bytes is Blob for what is small enough to be held as a whole; it counts against the Allowance.
 func (c *Client) Bytes(ctx context.Context, r Repository, d ocispec.Descriptor) ([]byte, error) {
+	if r.Allowance == nil {
+		r.Allowance = c.Allowance("")
+		defer r.Allowance.Release()
+	}
 	stream, err := c.Blob(ctx, r, d)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stream.Close() }() // It was read to its end, or is worth nothing.
-	allowance := r.Allowance
-	if allowance == nil {
-		allowance = c.Allowance("")
-		defer allowance.Release()
-	}
-	return io.ReadAll(allowed{ctx, stream, allowance})
+	return io.ReadAll(allowed{ctx, stream, r.Allowance})
 }
 
 func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (_ io.ReadCloser, err error) {

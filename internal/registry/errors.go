@@ -98,6 +98,6 @@ func (e *exchange) conclude(ctx context.Context, verb, what string, err error) e
 	if stopped := ctx.Err(); stopped != nil && !errors.Is(err, stopped) {
 		err = fmt.Errorf("%w: %w", stopped, err)
 	}
-	err = fmt.Errorf("%s %s: %w", verb, transport.PrintableQuoted(e.shown+what), err)
+	err = fmt.Errorf("%s %s: %w", verb, transport.PrintableQuoted(e.repository.Host+"/"+e.repository.Name+what), err)
 	return transport.SafeError(err, append(e.attempt.secrets, e.repository.Credential.Secrets()...)...)
 }

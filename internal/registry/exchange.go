@@ -17,22 +17,14 @@ type exchange struct {
 	repository Repository
 	// host and name are where the repository is asked for.
 	host, name string
-	// shown is what errors call the repository.
-	shown   string
-	attempt *attempt
-	// allowance covers what is read and held; own says that it is the call's alone.
-	allowance *Allowance
-	own       bool
+	attempt    *attempt
 	// session is the one that answered the last time.
 	session *session
 }
 
 func (c *Client) begin(r Repository) (*exchange, error) {
 	host := strings.ToLower(r.Host)
-	e := &exchange{client: c, repository: r, shown: r.Host + "/" + r.Name, attempt: &attempt{}, allowance: r.Allowance}
-	if e.allowance == nil {
-		e.allowance, e.own = c.Allowance(""), true
-	}
+	e := &exchange{client: c, repository: r, attempt: &attempt{}}
 	if err := checkHost(host); err != nil {
 		return e, fmt.Errorf("%w: %w", ErrURL, err)
 	}
@@ -51,10 +43,11 @@ func (c *Client) begin(r Repository) (*exchange, error) {
 
 // call gets one thing of the repository. Errors say what it was for, and what they are about behind the repository's name.
 func call[T any](ctx context.Context, c *Client, r Repository, verb, what string, get func(*exchange) (T, error)) (found T, err error) {
-	e, err := c.begin(r)
-	if e.own {
-		defer e.allowance.Release()
+	if r.Allowance == nil {
+		r.Allowance = c.Allowance("")
+		defer r.Allowance.Release()
 	}
+	e, err := c.begin(r)
 	if err == nil {
 		found, err = get(e)
 	}
@@ -170,7 +163,7 @@ func done(response *http.Response) {
 
 // readAll reads a body that has to fit into the limit.
 func (e *exchange) readAll(ctx context.Context, body io.Reader, limit limit) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(allowed{ctx, body, e.allowance}, limit.bytes+1))
+	raw, err := io.ReadAll(io.LimitReader(allowed{ctx, body, e.repository.Allowance}, limit.bytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}

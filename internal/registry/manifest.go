@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,15 +51,11 @@ func (e *exchange) document(ctx context.Context, reference string, wanted digest
 	if err != nil {
 		return Document{}, err
 	}
-	named := digest.Digest(response.Header.Get(digestHeader))
-	if named != "" && wanted == "" {
-		if err := checkDigest(named); err != nil {
-			return Document{}, manifestErrorf("registry names a digest that is none: %w", err)
-		}
-		wanted = named
-	}
-	if wanted == "" {
+	if wanted = cmp.Or(wanted, digest.Digest(response.Header.Get(digestHeader))); wanted == "" {
 		wanted = digest.FromBytes(raw)
+	}
+	if err := checkResolved(wanted, ""); err != nil {
+		return Document{}, err
 	}
 	if got := wanted.Algorithm().FromBytes(raw); got != wanted {
 		if mediaType(response.Header) == "text/html" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"sluice.dev/sluice/internal/transport"
 )
@@ -65,11 +66,11 @@ func statusError(now clock.PassiveClock, response *http.Response, server string)
 // lookAt is the field to check when something is not there.
 func lookAt(codes []string) string {
 	switch {
-	case slices.Contains(codes, "NAME_UNKNOWN") || slices.Contains(codes, "NAME_INVALID"):
+	case slices.Contains(codes, errcode.ErrorCodeNameUnknown) || slices.Contains(codes, errcode.ErrorCodeNameInvalid):
 		return "the registry shows no such repository: check spec.url"
-	case slices.Contains(codes, "MANIFEST_UNKNOWN"):
+	case slices.Contains(codes, errcode.ErrorCodeManifestUnknown):
 		return "the repository has no such tag or digest: check spec.ref"
-	case slices.Contains(codes, "BLOB_UNKNOWN"):
+	case slices.Contains(codes, errcode.ErrorCodeBlobUnknown):
 		return "the manifest names a blob that the registry does not have: push the artifact again"
 	}
 	return "check spec.url and spec.ref"
@@ -91,11 +92,8 @@ func words(response *http.Response) (said string, codes []string) {
 		return "", nil
 	}
 	var page struct {
-		Errors []struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-		} `json:"errors"`
-		Details string `json:"details"`
+		Errors  errcode.Errors `json:"errors"`
+		Details string         `json:"details"`
 	}
 	if json.Unmarshal(body, &page) != nil {
 		if text := strings.TrimSpace(string(body)); text != "" && media == "text/plain" {

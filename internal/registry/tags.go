@@ -27,11 +27,8 @@ type tagList struct {
 // asked for again only if it changed, and else for what follows it. What could not be a tag is left out. ErrTooLarge when
 // there are too many.
 func (c *Client) Tags(ctx context.Context, r Repository, see func(tag string)) error {
-	e, err := c.begin(r)
-	if err != nil {
-		return e.conclude(ctx, "list tags of", "", err)
-	}
-	return e.conclude(ctx, "list tags of", "", e.tags(ctx, see))
+	_, err := call(ctx, c, r, "list tags of", "", func(e *exchange) (any, error) { return nil, e.tags(ctx, see) })
+	return err
 }
 
 // tagPage is what is left to know of a page once its tags are in the list.
