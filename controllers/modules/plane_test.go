@@ -95,7 +95,7 @@ func newReleases(t *testing.T) *releases {
 		t.Fatal(err)
 	}
 	shared := controllers.Shared{Offers: p.offered, Shell: kernel.Shell{
-		Client: mgr.GetClient(), Events: p.events, FieldOwner: "sluice-test",
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",
 		RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: p.clock, Durations: untimed{}, Workers: 2,
 	}}

@@ -89,7 +89,7 @@ func newInstallations(mgr ctrl.Manager, options Options, p parts) (installation.
 		return nil
 	}
 	return installation.Options{
-		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Wakes: woken,
+		Engine: works, Records: inventories, Connector: connector, Cache: mgr.GetCache(), Wakes: woken,
 		DefaultServiceAccount: options.DefaultServiceAccount, AllowOwnIdentity: options.ModulesOwnIdentity,
 	}, stop, nil
 }

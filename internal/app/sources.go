@@ -129,6 +129,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, address controllers.A
 func newShell(mgr ctrl.Manager, options Options, p parts, owner string, perFetch int) kernel.Shell {
 	return kernel.Shell{
 		Client:            mgr.GetClient(),
+		Reader:            mgr.GetAPIReader(),
 		Events:            p.sink,
 		FieldOwner:        owner,
 		RequeueDependency: options.RequeueDependency,

@@ -160,7 +160,7 @@ func TestWhatWasDoneIsToldHoweverItIsReported(t *testing.T) {
 	t.Parallel()
 	b, kind := newOwnerBench(t, nil)
 	kind.work = func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
-		b.edit(t, func(obj *sourcev1.GitRepository) { obj.Labels = map[string]string{"changed": "meanwhile"} })
+		b.edit(t, func(obj *sourcev1.GitRepository) { obj.Spec.URL += "/y" })
 		return "removed", nil
 	}
 	if _, err := b.reconcile(t); err != nil || len(b.events.events) != 1 || b.events.events[0].Reason != "Did" || b.kind.settled != 0 {

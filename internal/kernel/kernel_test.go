@@ -3,7 +3,9 @@ package kernel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -142,7 +144,7 @@ func newBench(t *testing.T, work func(context.Context, *sourcev1.GitRepository, 
 				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 			},
 		}),
-		FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
+		Reader: counting, FieldOwner: "kernel-test", RequeueDependency: 30 * time.Second,
 		Jitter: func(d time.Duration) time.Duration { return d + time.Second },
 		Clock:  b.clock,
 		Events: b.events, Durations: noDurations{},
@@ -497,17 +499,116 @@ func TestDeletionFinalizesOnce(t *testing.T) {
 
 func TestConflictIsNoFailure(t *testing.T) {
 	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		meanwhile func(*bench)
+	}{
+		"Edited": {
+			reason:    "what was made is not what the spec asks for",
+			meanwhile: func(b *bench) { b.edit(t, func(obj *sourcev1.GitRepository) { obj.Spec.URL += "/y" }) },
+		},
+		"Deleted": {
+			reason: "an object that is to go needs no report of its work",
+			meanwhile: func(b *bench) {
+				if err := env.Client.Delete(t.Context(), b.get(t)); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Reported": {
+			reason: "the report may rest on what somebody else has written to status by now",
+			meanwhile: func(b *bench) {
+				obj := b.get(t)
+				obj.Status.ContentConfigChecksum = "v0"
+				if err := env.Client.Status().Update(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Replaced": {
+			reason: "another object of the same name has not been worked on",
+			meanwhile: func(b *bench) {
+				obj := b.get(t)
+				b.edit(t, func(obj *sourcev1.GitRepository) { obj.Finalizers = nil })
+				if err := env.Client.Delete(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+				obj.ObjectMeta = metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name}
+				if err := env.Client.Create(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b *bench
+			b = newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
+				tc.meanwhile(b)
+				return "v1", nil
+			})
+			result, err := b.reconcile(t)
+			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second {
+				t.Errorf("%s: got %+v, %v; want a look at it soon", tc.reason, result, err)
+			}
+			if got := summary(b.get(t)); len(got) != 0 || len(b.events.events) != 0 || b.kind.settled != 0 {
+				t.Errorf("%s: reported %v, told %+v, settled %d times", tc.reason, got, b.events.events, b.kind.settled)
+			}
+		})
+	}
+}
+
+func TestRequestsDuringTheWorkDoNotKeepItFromBeingReported(t *testing.T) {
+	t.Parallel()
+	requests := 0
 	var b *bench
-	b = newBench(t, func(context.Context, *sourcev1.GitRepository, kernel.Announce) (string, error) {
-		b.edit(t, func(obj *sourcev1.GitRepository) { obj.Labels = map[string]string{"changed": "meanwhile"} })
+	request := func() {
+		requests++
+		b.edit(t, func(obj *sourcev1.GitRepository) {
+			obj.Annotations = map[string]string{meta.ReconcileRequestAnnotation: fmt.Sprintf("token-%d", requests)}
+		})
+	}
+	b = newBench(t, func(ctx context.Context, _ *sourcev1.GitRepository, announce kernel.Announce) (string, error) {
+		request()
+		if err := announce(ctx, status.Progress{Message: "building", NewRevision: "new upstream revision 'v1'"}); err != nil {
+			return "", err
+		}
+		request()
 		return "v1", nil
 	})
+	request()
 	result, err := b.reconcile(t)
-	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second {
-		t.Errorf("got %+v, %v; want a look at it soon", result, err)
+	if err != nil || result.RequeueAfter != time.Minute+time.Second {
+		t.Fatalf("got %+v, %v; want the jittered interval", result, err)
 	}
-	if len(b.events.events) != 0 {
-		t.Errorf("told of something that was not written: %+v", b.events.events)
+	obj := b.get(t)
+	want := map[string]string{"Ready": "True Succeeded: made v1", "ArtifactInStorage": "True Succeeded: made v1"}
+	if diff := cmp.Diff(want, summary(obj)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if len(b.events.events) != 1 || b.kind.settled != 1 {
+		t.Errorf("told %+v, settled %d times", b.events.events, b.kind.settled)
+	}
+	// What was asked for during the work is not answered by it.
+	if obj.Status.LastHandledReconcileAt != "token-1" || obj.Annotations[meta.ReconcileRequestAnnotation] != "token-3" {
+		t.Errorf("handled %q of %v", obj.Status.LastHandledReconcileAt, obj.Annotations)
+	}
+}
+
+func TestWhoTouchesAnObjectAllTheTimeHoldsNoWorker(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, makes("v1"))
+	server, _ := b.kernel.Client.(client.WithWatch)
+	b.kernel.Client = interceptor.NewClient(server, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			b.edit(t, func(obj *sourcev1.GitRepository) { obj.Labels = map[string]string{"writes": strconv.Itoa(b.writes)} })
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	})
+	result, err := b.reconcile(t)
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second || b.writes > 5 || b.kind.settled != 0 {
+		t.Errorf("got %+v, %v after %d writes; want a look at it soon", result, err, b.writes)
 	}
 }
 

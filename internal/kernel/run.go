@@ -59,7 +59,7 @@ func (k *Kernel[O, R]) finish(ctx context.Context, req ctrl.Request, r attempt[O
 	if isOwnConflict(r.err) {
 		return k.afterWrite(ctx, req, r.err)
 	}
-	report := k.report(r.obj, r.result, r.err)
+	report := k.report(r)
 	if err := k.writeStatus(ctx, r.stored, r.obj); err != nil {
 		return k.afterWrite(ctx, req, err)
 	}
@@ -111,9 +111,10 @@ func (k *Kernel[O, R]) work(ctx context.Context, do func() (R, error)) (result R
 }
 
 // report puts the outcome of a run into the object's status.
-func (k *Kernel[O, R]) report(obj O, result R, err error) Report {
+func (k *Kernel[O, R]) report(r attempt[O, R]) Report {
+	obj, err := r.obj, r.err
 	table, view := k.Kind.Table(), k.Kind.View(obj)
-	report := k.Kind.Report(obj, result, err)
+	report := k.Kind.Report(obj, r.result, err)
 	table.State(obj, report.Facts)
 	switch {
 	case err != nil:
@@ -128,7 +129,8 @@ func (k *Kernel[O, R]) report(obj O, result R, err error) Report {
 	if err == nil || failure.Of(err).Disposition == failure.Stalls || !obj.GetDeletionTimestamp().IsZero() {
 		*view.ObservedGeneration = obj.GetGeneration()
 	}
-	handled(obj, view)
+	// What was asked for since the run began is not answered by it.
+	handled(r.before, view)
 	return report
 }
 

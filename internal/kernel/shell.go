@@ -12,6 +12,8 @@ import (
 type Shell struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
+	// Reader reads past the cache, as the controller itself.
+	Reader client.Reader
 	Events Emitter
 	// FieldOwner is the field manager of all writes to our own kinds, and to what is made for them.
 	FieldOwner string

@@ -53,8 +53,8 @@ type Options struct {
 	Records *records.Inventories
 	// Connector gives the clients of the identities that installations work as.
 	Connector *cluster.Connector
-	// Reader reads past the cache, as the controller itself; Cache does not, whatever Client reads past it.
-	Reader, Cache client.Reader
+	// Cache reads from the cache, whatever Client reads past it.
+	Cache client.Reader
 	// Wakes is what the engine's watcher tells of changes.
 	Wakes *wakes.Wakes
 	// DefaultServiceAccount is the account, in an installation's own namespace, of those that name none.

@@ -123,7 +123,7 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*installation.Options)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	check(t, offered.IndexFields(ctx, mgr.GetFieldIndexer()))
 	shared := controllers.Shared{Offers: offered, Shell: kernel.Shell{
-		Client: mgr.GetClient(), Events: p.events, FieldOwner: "sluice",
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice",
 		RequeueDependency: 5 * time.Second, Jitter: func(d time.Duration) time.Duration { return d },
 		Clock: clock.RealClock{}, Durations: p.rounds, Workers: 4,
 	}}
@@ -173,7 +173,7 @@ func (p *plane) newOptions(api *rest.Config, mgr ctrl.Manager, shared controller
 	})
 	return installation.Options{
 		Shell: shared.Shell, Offers: shared.Offers,
-		Engine: works, Records: inventories, Connector: connector, Reader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Wakes: woken,
+		Engine: works, Records: inventories, Connector: connector, Cache: mgr.GetCache(), Wakes: woken,
 	}
 }
 
