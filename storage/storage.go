@@ -56,8 +56,8 @@ type Artifact struct {
 // Superseded is an artifact that is no longer current.
 type Superseded struct {
 	Artifact
-	// SupersededAt is when another artifact took its place.
-	SupersededAt time.Time `json:"supersededAt"`
+	// SupersededAt is when status was found to name another artifact; zero until then.
+	SupersededAt time.Time `json:"supersededAt,omitzero"`
 }
 
 // Record is what the storage knows about one object: its current artifact, what that was made from, and the
@@ -78,7 +78,7 @@ type Record struct {
 	Proof string `json:"proof,omitempty"`
 	// Title is the content's own name for itself, e.g. the commit's subject.
 	Title string `json:"title,omitempty"`
-	// Current is the artifact that status names.
+	// Current is the artifact that status names, or is about to.
 	Current Artifact `json:"current"`
 	// Superseded holds the artifacts before it that are still stored, newest first.
 	Superseded []Superseded `json:"superseded,omitempty"`
@@ -127,9 +127,10 @@ type Writer interface {
 	// Record returns the object's record. ErrNotFound without one, or when the current body is missing or has
 	// been found damaged: in both cases the artifact must be made again.
 	Record(ctx context.Context, object Object) (Record, error)
-	// Collect removes superseded artifacts that the policy lets go, and returns what it removed.
-	// The current artifact is never removed.
-	Collect(ctx context.Context, object Object) ([]Artifact, error)
+	// Collect removes superseded artifacts that the policy lets go, and returns what it removed. Named is the path that
+	// status names now: the time of what it named before begins, and what was published after it and is current no more goes
+	// at once. The current artifact, and the named one, are never removed.
+	Collect(ctx context.Context, object Object, named string) ([]Artifact, error)
 	// Delete removes everything that is stored for the object. It is no error when there is nothing.
 	Delete(ctx context.Context, object Object) error
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,7 @@ func (p *plane) newReconciler(engine *git.Client, counting client.Client) reconc
 	return controllers.NewGitRepositoryReconciler(controllers.Shared{
 		Shell: kernel.Shell{
 			Client:            counting,
+			Reader:            counting,
 			Events:            p.events,
 			FieldOwner:        "source-controller",
 			RequeueDependency: 30 * time.Second,
@@ -629,6 +631,54 @@ func TestSupersededArtifactsGoByAge(t *testing.T) {
 		t.Errorf("a consumer may still be reading: %v", err)
 	}
 	p.clock.SetTime(p.clock.Now().Add(2 * time.Minute))
+	p.succeed("app")
+	if err := p.served(first); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWhatIsNeverReportedDoesNotPileUp edits the object during every fetch, so that no status can be written for it.
+func TestWhatIsNeverReportedDoesNotPileUp(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	app := p.upstream.Repository("app")
+	app.Commit("main", "one", upstream.Text(map[string]string{"a": "1"}))
+	p.create("app", "app", nil)
+	first := p.succeed("app").Status.Artifact
+	var editing atomic.Bool
+	edits := 0
+	p.server.Before(upstream.Fetch, func() {
+		if editing.Load() {
+			edits++
+			p.edit("app", func(obj *sourcev1.GitRepository) {
+				obj.Spec.Timeout = &metav1.Duration{Duration: time.Minute + time.Duration(edits)*time.Second}
+			})
+		}
+	})
+	editing.Store(true)
+	for round := range 4 {
+		app.Commit("main", "next", upstream.Text(map[string]string{"a": fmt.Sprint("next ", round)}))
+		p.clock.SetTime(p.clock.Now().Add(2 * time.Minute))
+		if _, err := p.reconcile("app"); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.get("app").Status.Artifact; got.Path != first.Path || p.served(got) != nil {
+			t.Errorf("round %d: status names %s, which is not served: %v", round, got.Path, p.served(got))
+		}
+		if _, files, err := p.store.Usage(t.Context()); err != nil || files != 2 {
+			t.Errorf("round %d: %d files, %v; want the one that status names, and the current one", round, files, err)
+		}
+	}
+	editing.Store(false)
+	if p.succeed("app").Status.Artifact.Path == first.Path || edits != 4 {
+		t.Errorf("nothing new was reported after %d edits", edits)
+	}
+	p.clock.SetTime(p.clock.Now().Add(time.Minute))
+	p.succeed("app")
+	if err := p.served(first); err != nil {
+		t.Errorf("status has named another one for a minute: %v", err)
+	}
+	p.clock.SetTime(p.clock.Now().Add(time.Second))
 	p.succeed("app")
 	if err := p.served(first); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("got %v", err)

@@ -170,7 +170,11 @@ func artifactOf(stored storage.Artifact) event.Artifact {
 
 // Settle implements kernel.Owner: once status names the new artifact, superseded ones may go.
 func (k *kind[O]) Settle(ctx context.Context, obj O, _ source.Outcome) error {
-	removed, err := k.shared.Pipeline.Store.Collect(ctx, k.object(obj))
+	var named string
+	if artifact := *k.fields(obj).artifact; artifact != nil {
+		named = artifact.Path
+	}
+	removed, err := k.shared.Pipeline.Store.Collect(ctx, k.object(obj), named)
 	if err != nil {
 		return fmt.Errorf("collect superseded artifacts of %s: %w", k.object(obj), err)
 	}

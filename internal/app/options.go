@@ -124,7 +124,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	fs.StringVar(&o.StorageAddr, "storage-addr", fromEnv("STORAGE_ADDRESS", ":9090"), "The address the artifact server binds to.")
 	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", fromEnv("STORAGE_ADV_ADDR", ""),
 		"The address under which consumers reach the artifact server; derived from --storage-addr when empty.")
-	fs.DurationVar(&o.RetentionTTL, "artifact-retention-ttl", time.Minute, "How long an artifact is kept after another one superseded it.")
+	fs.DurationVar(&o.RetentionTTL, "artifact-retention-ttl", time.Minute, "How long an artifact is kept after status has named another one.")
 	fs.IntVar(&o.RetentionRecords, "artifact-retention-records", 2, "The most artifacts kept for one object, the current one included.")
 	fs.StringVar(&o.DigestAlgorithm, "artifact-digest-algo", digest.Canonical.String(), "The digest algorithm of artifacts: sha256, sha384 or sha512.")
 	fs.DurationVar(&o.ScrubInterval, "storage-scrub-interval", 24*time.Hour, "How often all stored bytes are checked against their digests; 0 turns it off.")

@@ -193,6 +193,10 @@ func (p *Pipeline) make(
 		return Outcome{}, err
 	}
 	stored, err := p.publish(ctx, subject, before, content, signer, staged)
+	if err == nil {
+		// What status has never named would pile up where status cannot be written.
+		_, err = p.Store.Collect(ctx, subject.Object, subject.named())
+	}
 	made := Outcome{Changed: true, Known: true, Record: stored, Selected: before.Selected, SkippedLinks: content.SkippedLinks}
 	return made, failure.At(StageStore, err)
 }

@@ -111,7 +111,7 @@ type Subject struct {
 	Object storage.Object
 	UID    string
 	// Reported is the artifact that status names now. Anybody with a patch right may have written it: it
-	// steers only which file name is avoided.
+	// steers only which file name is avoided, and which of the object's superseded artifacts stays.
 	Reported *storage.Artifact
 	// ReportedChecksum is the contentConfigChecksum that status names now; it is as much to be trusted.
 	ReportedChecksum string
@@ -121,6 +121,14 @@ type Subject struct {
 	Asked time.Duration
 	// Unready says that the object is not known to work.
 	Unready bool
+}
+
+// named is the path of the artifact that status names; empty when it names none.
+func (s Subject) named() string {
+	if s.Reported == nil {
+		return ""
+	}
+	return s.Reported.Path
 }
 
 // wish is for a share of what all objects share.

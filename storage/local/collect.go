@@ -11,7 +11,7 @@ import (
 )
 
 // Collect implements storage.Writer. It makes room on a full disk.
-func (s *Store) Collect(ctx context.Context, object storage.Object) (removed []storage.Artifact, err error) {
+func (s *Store) Collect(ctx context.Context, object storage.Object, named string) (removed []storage.Artifact, err error) {
 	defer during(&err, "collect %s", object)
 	if err := errors.Join(object.Validate(), ctx.Err()); err != nil {
 		return nil, err
@@ -27,8 +27,10 @@ func (s *Store) Collect(ctx context.Context, object storage.Object) (removed []s
 	if err != nil {
 		return nil, err
 	}
-	garbage := retention.Garbage(record, s.options.Retention, s.options.Now())
-	if len(garbage) == 0 {
+	now := s.options.Now()
+	record, begun := retention.Renamed(record, named, now)
+	garbage := retention.Garbage(record, named, s.options.Retention, now)
+	if !begun && len(garbage) == 0 {
 		return nil, nil
 	}
 	record = retention.Without(record, garbage)

@@ -18,6 +18,7 @@ func TestCollectMakesRoomOnAFullDisk(t *testing.T) {
 		store := open(t, dir, Options{Now: clock.Now})
 		old := publish(t, store, podinfo, "old").Current
 		publish(t, store, podinfo, "new")
+		supersede(t, store)
 		clock.step(time.Hour)
 		store.disk.before = func(op, name string) error {
 			if op == "create" && exists(dir, blobPath(old.Digest)) {
@@ -25,7 +26,7 @@ func TestCollectMakesRoomOnAFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		removed, err := store.Collect(t.Context(), podinfo)
+		removed, err := store.Collect(t.Context(), podinfo, "")
 		if err != nil || len(removed) != 1 || removed[0].Path != old.Path {
 			t.Errorf("%v: Collect: %v, %v", full, removed, err)
 		}
@@ -37,6 +38,14 @@ func TestCollectMakesRoomOnAFullDisk(t *testing.T) {
 	}
 }
 
+// supersede begins the time of what is no longer current.
+func supersede(t *testing.T, store *Store) {
+	t.Helper()
+	if removed, err := store.Collect(t.Context(), podinfo, ""); err != nil || len(removed) != 0 {
+		t.Fatalf("Collect: %v, %v", removed, err)
+	}
+}
+
 func TestCollectOnADiskThatStaysFullHarmsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,6 +53,7 @@ func TestCollectOnADiskThatStaysFullHarmsNothing(t *testing.T) {
 	store := open(t, dir, Options{Now: clock.Now})
 	old := publish(t, store, podinfo, "old").Current
 	current := publish(t, store, podinfo, "new").Current
+	supersede(t, store)
 	clock.step(time.Hour)
 	store.disk.before = func(op, _ string) error {
 		if op == "create" {
@@ -52,7 +62,7 @@ func TestCollectOnADiskThatStaysFullHarmsNothing(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if _, err := store.Collect(t.Context(), podinfo); !errors.Is(err, syscall.ENOSPC) {
+		if _, err := store.Collect(t.Context(), podinfo, ""); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Collect: want %v, got %v", syscall.ENOSPC, err)
 		}
 		if exists(dir, blobPath(old.Digest)) {
@@ -66,7 +76,7 @@ func TestCollectOnADiskThatStaysFullHarmsNothing(t *testing.T) {
 		}
 	}
 	store.disk.before = func(string, string) error { return nil }
-	if _, err := store.Collect(t.Context(), podinfo); err != nil {
+	if _, err := store.Collect(t.Context(), podinfo, ""); err != nil {
 		t.Errorf("Collect with room: %v", err)
 	}
 	wantTidy(t, store, dir)

@@ -220,7 +220,7 @@ func writeOnce(store *Store, object storage.Object, random *rand.Rand) error {
 		}
 	case 1:
 		fmt.Println("collect " + object.File("x"))
-		if _, err := store.Collect(ctx, object); err != nil {
+		if _, err := store.Collect(ctx, object, ""); err != nil {
 			return err
 		}
 	default:

@@ -68,7 +68,7 @@ func TestOnlyOneMayWrite(t *testing.T) {
 			return err
 		},
 		"Discard": func() error { return other.Discard(t.Context(), storage.Staged{Digest: digest.FromString("x")}) },
-		"Collect": func() error { _, err := other.Collect(t.Context(), podinfo); return err },
+		"Collect": func() error { _, err := other.Collect(t.Context(), podinfo, ""); return err },
 		"Delete":  func() error { return other.Delete(t.Context(), podinfo) },
 		"Sweep":   func() error { _, err := other.SweepOrphans(t.Context(), nil, 0); return err },
 	} {
@@ -263,7 +263,7 @@ func TestAnyStepMayFail(t *testing.T) {
 		}
 		wantTidy(t, store, dir)
 		clock.step(time.Hour)
-		if _, err := store.Collect(t.Context(), podinfo); err != nil {
+		if _, err := store.Collect(t.Context(), podinfo, ""); err != nil {
 			t.Errorf("step %d, %s: Collect: %v", failing, what, err)
 		}
 		wantTidy(t, store, dir)

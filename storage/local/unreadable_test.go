@@ -161,7 +161,7 @@ func wantMadeAgain(t *testing.T, store *Store, dir string) {
 			t.Errorf("Open: want %v, got %v", storage.ErrNotFound, err)
 		}
 	}
-	if _, err := store.Collect(t.Context(), podinfo); err != nil {
+	if _, err := store.Collect(t.Context(), podinfo, ""); err != nil {
 		t.Errorf("Collect: %v", err)
 	}
 	publish(t, store, podinfo, "hello")

@@ -29,7 +29,13 @@ type Policy struct {
 // TTL ago, and those beyond Records, the longest superseded first. What the current artifact's path names is
 // never garbage; of several entries for one path the newest decides. The record's order decides which is older, so equal
 // times do no harm, and a clock that runs backwards lets nothing go that it would otherwise have kept.
-func Garbage(record storage.Record, policy Policy, now time.Time) []storage.Superseded {
+//
+// Named is the path that status names. While that is a superseded one, garbage is all that was published after it and is
+// current no more, of which nobody was told; the others are judged once the current one is named.
+func Garbage(record storage.Record, named string, policy Policy, now time.Time) []storage.Superseded {
+	if last := lastNamed(record, named); last >= 0 {
+		return record.Superseded[:last]
+	}
 	policy = policy.withDefaults()
 	seen := map[string]bool{record.Current.Path: true}
 	kept := 1

@@ -23,6 +23,7 @@ func TestGarbageIsOldOrSurplus(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		superseded []storage.Superseded
+		named      string
 		policy     retention.Policy
 		now        time.Time
 		want       []string
@@ -93,6 +94,13 @@ func TestGarbageIsOldOrSurplus(t *testing.T) {
 			superseded: []storage.Superseded{superseded("b", 0), superseded("b", time.Hour)},
 			now:        noon,
 		},
+		"NeverNamed": {
+			reason:     "What came after the named one, nobody was told of; what came before has to wait.",
+			superseded: []storage.Superseded{superseded("d", 0), superseded("c", 0), superseded("b", 0), superseded("a", time.Hour)},
+			named:      "b",
+			now:        noon,
+			want:       []string{"d", "c"},
+		},
 		"NoTimeAtAll": {
 			reason:     "A negative TTL keeps nothing that has been superseded in the past.",
 			superseded: []storage.Superseded{superseded("b", 1)},
@@ -106,7 +114,7 @@ func TestGarbageIsOldOrSurplus(t *testing.T) {
 			t.Parallel()
 			record := storage.Record{Current: storage.Artifact{Path: "current"}, Superseded: tc.superseded}
 			var got []string
-			for _, garbage := range retention.Garbage(record, tc.policy, tc.now) {
+			for _, garbage := range retention.Garbage(record, tc.named, tc.policy, tc.now) {
 				got = append(got, garbage.Path)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -127,7 +135,7 @@ func TestGarbageHoldsForAnyHistory(t *testing.T) {
 			record.Superseded = append(record.Superseded, superseded(strconv.Itoa(random.IntN(10)), ago))
 		}
 
-		garbage := retention.Garbage(record, policy, noon)
+		garbage := retention.Garbage(record, "0", policy, noon)
 		left := retention.Without(record, garbage)
 
 		paths := map[string]bool{"0": true}
@@ -145,7 +153,7 @@ func TestGarbageHoldsForAnyHistory(t *testing.T) {
 				t.Fatalf("seed %d: %q went early with room to spare", seed, old.Path)
 			}
 		}
-		if again := retention.Garbage(left, policy, noon); len(again) != 0 {
+		if again := retention.Garbage(left, "0", policy, noon); len(again) != 0 {
 			t.Fatalf("seed %d: a second collection finds more: %v", seed, again)
 		}
 	}

@@ -8,15 +8,14 @@ import (
 )
 
 // Supersede makes the record that takes the place of previous. The artifact that was current moves to the front of
-// Superseded unless next names the same path; next's own Superseded does not count. A path that previous still
+// Superseded unless next names the same path, and has no time yet; next's own Superseded does not count. A path that previous still
 // names keeps its digest: storage.ErrPathTaken otherwise, also when the body behind it has been lost.
 // An empty StoredAt is filled in: with the earlier time if the same body is published again, with now if not.
 func Supersede(previous, next storage.Record, now time.Time) (storage.Record, error) {
 	now = now.UTC().Round(0)
 	history := previous.Superseded
 	if previous.Current.Path != "" {
-		replaced := storage.Superseded{Artifact: previous.Current, SupersededAt: now}
-		history = slices.Concat([]storage.Superseded{replaced}, history)
+		history = slices.Concat([]storage.Superseded{{Artifact: previous.Current}}, history)
 	}
 	next.Superseded = nil
 	for _, old := range history {
@@ -41,6 +40,26 @@ func storedAt(previous, next storage.Artifact, now time.Time) time.Time {
 	default:
 		return now.Truncate(time.Second)
 	}
+}
+
+// Renamed begins the time of what status named before it named this path, and tells whether there is any that had none.
+func Renamed(record storage.Record, named string, now time.Time) (_ storage.Record, begun bool) {
+	record.Superseded = slices.Clone(record.Superseded)
+	for i := lastNamed(record, named) + 1; i < len(record.Superseded); i++ {
+		if at := &record.Superseded[i].SupersededAt; at.IsZero() {
+			*at, begun = now.UTC().Round(0), true
+		}
+	}
+	return record, begun
+}
+
+// lastNamed is where the record has the superseded artifact that status names still; -1 when status names the current one,
+// or nothing that is stored.
+func lastNamed(record storage.Record, named string) int {
+	if named == record.Current.Path {
+		return -1
+	}
+	return slices.IndexFunc(record.Superseded, func(old storage.Superseded) bool { return old.Path == named })
 }
 
 // Without returns the record without the given superseded artifacts.

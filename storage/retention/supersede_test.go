@@ -49,7 +49,7 @@ func TestSupersedeKeepsHistory(t *testing.T) {
 			want: want{record: storage.Record{
 				Current: artifact("c", "", noon),
 				Superseded: []storage.Superseded{
-					{Artifact: artifact("b", "", hour), SupersededAt: noon},
+					{Artifact: artifact("b", "", hour)},
 					{Artifact: artifact("a", "", hour), SupersededAt: hour},
 				},
 			}},
@@ -69,7 +69,7 @@ func TestSupersedeKeepsHistory(t *testing.T) {
 			next: storage.Record{Current: artifact("a", "", noon)},
 			want: want{record: storage.Record{
 				Current:    artifact("a", "", noon),
-				Superseded: []storage.Superseded{{Artifact: artifact("b", "", hour), SupersededAt: noon}},
+				Superseded: []storage.Superseded{{Artifact: artifact("b", "", hour)}},
 			}},
 		},
 		"CurrentPathTaken": {
@@ -97,6 +97,55 @@ func TestSupersedeKeepsHistory(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want.record, got); diff != "" {
 				t.Errorf("%s\nSupersede: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTimeBeginsOnceStatusNamesAnother(t *testing.T) {
+	t.Parallel()
+	never := storage.Superseded{Artifact: storage.Artifact{Path: "c"}}
+	named := storage.Superseded{Artifact: storage.Artifact{Path: "b"}}
+	old := superseded("a", time.Hour)
+	begun := func(s storage.Superseded) storage.Superseded {
+		s.SupersededAt = noon
+		return s
+	}
+	cases := map[string]struct {
+		reason string
+		named  string
+		before []storage.Superseded
+		want   []storage.Superseded
+		begun  bool
+	}{
+		"Current": {
+			reason: "Status names the current one: the time of all others has begun.",
+			named:  "current", before: []storage.Superseded{named, old}, want: []storage.Superseded{begun(named), old}, begun: true,
+		},
+		"Again": {
+			reason: "A time that has begun stays as it is.",
+			named:  "current", before: []storage.Superseded{begun(named), old}, want: []storage.Superseded{begun(named), old},
+		},
+		"Named": {
+			reason: "What is named has all the time.",
+			named:  "b", before: []storage.Superseded{never, named, old}, want: []storage.Superseded{never, named, old},
+		},
+		"NamedAfterACrash": {
+			reason: "Nobody saw status leave the one before.",
+			named:  "c", before: []storage.Superseded{never, named, old}, want: []storage.Superseded{never, begun(named), old}, begun: true,
+		},
+		"Unknown": {
+			reason: "A forged name keeps nothing.",
+			named:  "elsewhere", before: []storage.Superseded{named}, want: []storage.Superseded{begun(named)}, begun: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := storage.Record{Current: storage.Artifact{Path: "current"}, Superseded: tc.before}
+			got, begun := retention.Renamed(record, tc.named, noon)
+			if diff := cmp.Diff(tc.want, got.Superseded); diff != "" || begun != tc.begun {
+				t.Errorf("%s\nRenamed: begun %t; -want, +got:\n%s", tc.reason, begun, diff)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 func collectKeepsWhatThePolicyKeeps(t *testing.T, b *bench) {
 	collect := func(want ...string) {
 		t.Helper()
-		removed, err := b.Collect(t.Context(), podinfo)
+		removed, err := b.Collect(t.Context(), podinfo, "")
 		if err != nil {
 			t.Fatalf("Collect: %v", err)
 		}
@@ -51,11 +51,62 @@ func collectKeepsWhatThePolicyKeeps(t *testing.T, b *bench) {
 	b.holds(t, podinfo.File("a.tar.gz"), "four")
 }
 
+// namedStaysForItsTTL lets the process be down, or the API server, between a publication and the status that tells of it.
+func namedStaysForItsTTL(t *testing.T, b *bench) {
+	old := b.publish(t, podinfo, "a.tar.gz", "one").Current.Path
+	current := b.publish(t, podinfo, "b.tar.gz", "two").Current.Path
+	collect := func(named string, want int) {
+		t.Helper()
+		if removed, err := b.Collect(t.Context(), podinfo, named); err != nil || len(removed) != want {
+			t.Errorf("Collect while %q is named: want %d gone, got %v, %v", named, want, removed, err)
+		}
+	}
+	b.clock.step(1000 * time.Hour)
+	collect(old, 0)
+	b.holds(t, old, "one")
+	b.clock.step(1000 * time.Hour)
+	collect(current, 0)
+	b.clock.step(time.Minute)
+	collect(current, 0)
+	b.holds(t, old, "one")
+	b.clock.step(time.Nanosecond)
+	collect(current, 1)
+	b.absent(t, old)
+}
+
+func neverNamedGoes(t *testing.T, b *bench) {
+	b.publish(t, podinfo, "0.tar.gz", "zero")
+	named := b.publish(t, podinfo, "a.tar.gz", "one").Current.Path
+	if _, err := b.Collect(t.Context(), podinfo, named); err != nil {
+		t.Fatalf("Collect: %v", err)
+	}
+	unnamed := ""
+	for _, body := range []string{"two", "three", "four"} {
+		current := b.publish(t, podinfo, body+".tar.gz", body).Current.Path
+		if _, err := b.Collect(t.Context(), podinfo, named); err != nil {
+			t.Fatalf("Collect: %v", err)
+		}
+		b.holds(t, current, body)
+		if unnamed != "" {
+			b.absent(t, unnamed)
+		}
+		b.holds(t, named, "one")
+		unnamed = current
+	}
+	// What had been named before is judged once the current one is named.
+	b.holds(t, podinfo.File("0.tar.gz"), "zero")
+	if _, err := b.Collect(t.Context(), podinfo, unnamed); err != nil {
+		t.Fatalf("Collect: %v", err)
+	}
+	b.absent(t, podinfo.File("0.tar.gz"))
+	b.holds(t, named, "one")
+}
+
 func clockSetBackCollectsNothing(t *testing.T, b *bench) {
 	b.publish(t, podinfo, "a.tar.gz", "one")
 	b.publish(t, podinfo, "b.tar.gz", "two")
 	b.clock.step(-1000 * time.Hour)
-	removed, err := b.Collect(t.Context(), podinfo)
+	removed, err := b.Collect(t.Context(), podinfo, "")
 	if err != nil || len(removed) != 0 {
 		t.Errorf("Collect: want nothing, got %v, %v", removed, err)
 	}

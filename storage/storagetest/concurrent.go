@@ -68,7 +68,7 @@ func oneRound(t *testing.T, b *bench, object storage.Object, round int) error {
 	if content, _, err := b.read(t.Context(), published.Current.Path); err != nil || content != body {
 		return fmt.Errorf("read back %d bytes: %w", len(content), err)
 	}
-	if _, err := b.Collect(t.Context(), object); err != nil {
+	if _, err := b.Collect(t.Context(), object, ""); err != nil {
 		return err
 	}
 	if round%4 == 3 {
@@ -116,7 +116,7 @@ func manyMayWorkOnOneObject(t *testing.T, b *bench) {
 			if _, err := b.Publish(t.Context(), podinfo, staged, recordOf(podinfo, fmt.Sprintf("%d.tar.gz", i/2))); err != nil {
 				t.Errorf("Publish: %v", err)
 			}
-			if _, err := b.Collect(t.Context(), podinfo); err != nil {
+			if _, err := b.Collect(t.Context(), podinfo, ""); err != nil {
 				t.Errorf("Collect: %v", err)
 			}
 		})

@@ -44,7 +44,7 @@ func damagedSupersededHurtsItselfAlone(t *testing.T, b *bench) {
 	b.absent(t, old)
 	b.holds(t, current, "two")
 	b.record(t, podinfo)
-	if _, err := b.Collect(t.Context(), podinfo); err != nil {
+	if _, err := b.Collect(t.Context(), podinfo, ""); err != nil {
 		t.Errorf("Collect: %v", err)
 	}
 }

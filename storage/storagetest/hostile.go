@@ -37,7 +37,7 @@ func hostilePathsNameNothing(t *testing.T, b *bench) {
 		{Kind: "gitrepository", Namespace: "default", Name: "podinfo/.."},
 	} {
 		wantError(t, "Delete "+object.String(), b.Delete(t.Context(), object), storage.ErrInvalidPath)
-		_, err := b.Collect(t.Context(), object)
+		_, err := b.Collect(t.Context(), object, "")
 		wantError(t, "Collect "+object.String(), err, storage.ErrInvalidPath)
 		_, err = b.Record(t.Context(), object)
 		wantError(t, "Record "+object.String(), err, storage.ErrNotFound)

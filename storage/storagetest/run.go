@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(t *testing.T, now func() time.Time) storage.Sto
 		"AnEarlierArtifactCanComeBack":               earlierArtifactCanComeBack,
 		"SameBytesServeManyPaths":                    sameBytesServeManyPaths,
 		"CollectKeepsWhatThePolicyKeeps":             collectKeepsWhatThePolicyKeeps,
+		"WhatStatusNamesStaysForItsTTL":              namedStaysForItsTTL,
+		"WhatStatusNeverNamedGoesAtOnce":             neverNamedGoes,
 		"AClockSetBackCollectsNothing":               clockSetBackCollectsNothing,
 		"AnOpenBodyOutlivesItsArtifact":              openBodyOutlivesItsArtifact,
 		"DeleteRemovesTheObjectAlone":                deleteRemovesTheObjectAlone,
@@ -127,6 +129,17 @@ func (b *bench) absent(t *testing.T, path string) {
 	t.Helper()
 	_, _, err := b.read(t.Context(), path)
 	wantError(t, "Open "+path, err, storage.ErrNotFound)
+}
+
+// outlive has everything superseded go: its time begins with the first look at it.
+func (b *bench) outlive(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		if _, err := b.Collect(t.Context(), podinfo, ""); err != nil {
+			t.Fatalf("Collect: %v", err)
+		}
+		b.clock.step(time.Hour)
+	}
 }
 
 func (b *bench) record(t *testing.T, object storage.Object) storage.Record {

@@ -123,7 +123,7 @@ func (b *bench) reconcile(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	if outcome.Changed {
-		if _, err := b.store.Collect(ctx, b.subject.Object); err != nil {
+		if _, err := b.store.Collect(ctx, b.subject.Object, ""); err != nil {
 			return result{}, err
 		}
 	}
