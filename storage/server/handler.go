@@ -23,7 +23,7 @@ func New(reader storage.Reader, options Options) http.Handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := h.options.Now()
-	answer := newAnswer(w, r, h.options)
+	answer := newAnswer(w, r)
 	err := h.serve(answer, r)
 	h.options.Observer(Served{
 		Method:   methodName(r.Method),
@@ -39,7 +39,7 @@ func (h *handler) serve(w *answer, r *http.Request) error {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
 		// The body is not read; what is left of it must not hold the connection either.
-		w.refuseBody()
+		w.refuseBody(h.options.Now())
 	}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -87,7 +87,7 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 // artifactPath accepts the plain spelling of a path only. An encoded slash would be a second one.
 func artifactPath(r *http.Request) (p string, ok bool) {
 	p, ok = strings.CutPrefix(r.URL.Path, "/")
-	if !ok || strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
+	if !ok || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 		return "", false
 	}
 	_, _, err := storage.ParsePath(p)

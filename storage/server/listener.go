@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 )
 
 const (
+	// chunk is what a client has to accept within the progress timeout, in bytes.
+	chunk = 64 << 10
 	// stalledAfter is how long a client may take to accept the next chunk while others wait for a place.
 	stalledAfter = time.Second
 	// never is when a connection gives way that waits for us.
@@ -46,7 +49,8 @@ type place struct {
 	client   netip.Addr
 	// givesWay is from when on a newcomer may have the place, in nanoseconds since the listener's start.
 	givesWay atomic.Int64
-	sending  sending
+	// more says that the next write is a header that a body follows.
+	more bool
 }
 
 // placeKey is where a request's context has its connection.
@@ -192,12 +196,21 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// SetWriteDeadline is called ahead of each chunk, for which the client is waited for. At the end there is none.
-func (p *place) SetWriteDeadline(t time.Time) error {
-	if !t.IsZero() {
-		p.givesWay.Store(p.listener.since(t.Add(stalledAfter - p.listener.progress)))
+// await gives the client time for the next chunk.
+func (p *place) await() {
+	now := p.listener.now()
+	p.givesWay.Store(p.listener.since(now.Add(stalledAfter)))
+	_ = p.SetWriteDeadline(now.Add(p.listener.progress)) // If the connection is closed, waiting tells.
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (p *place) ReadFrom(src io.Reader) (int64, error) {
+	if limited, ok := src.(*io.LimitedReader); ok {
+		if sent, err := p.sendFile(limited); !errors.Is(err, errors.ErrUnsupported) {
+			return sent, err
+		}
 	}
-	return p.TCPConn.SetWriteDeadline(t)
+	return io.Copy(writerOnly{p}, src)
 }
 
 func (p *place) Close() error {

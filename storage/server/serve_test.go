@@ -185,6 +185,38 @@ func downloadSlowly(t *testing.T, running *live, artifact storage.Artifact, leas
 
 const chunkOfTheTest = 64 << 10
 
+// slowDisk is a body that takes long to give what is behind its middle.
+type slowDisk struct {
+	inMemory
+	pause time.Duration
+}
+
+func (s slowDisk) Open(context.Context, string) (storage.Body, error) { return s, nil }
+
+func (s slowDisk) Read(p []byte) (int, error) {
+	if at := s.Size() - int64(s.Len()); at >= s.Size()/2 && at < s.Size()/2+int64(len(p)) {
+		time.Sleep(s.pause)
+	}
+	return s.inMemory.Read(p)
+}
+
+func TestAClientHasNoDeadlineWhileItWaits(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("0123456789abcdef", 1<<16)
+	artifact := storage.Artifact{Path: podinfo.File("a.tar.gz"), Digest: digest.FromString(body), Size: int64(len(body))}
+	running := startSmall(t, slowDisk{inMemory{strings.NewReader(body), artifact}, 1200 * time.Millisecond},
+		server.Options{ProgressTimeout: time.Second})
+	conn := dial(t, running.addr)
+	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // The server waits for the client, and then the client for the server.
+	got, err := io.ReadAll(conn)
+	if _, got, _ := bytes.Cut(got, []byte("\r\n\r\n")); err != nil || string(got) != body {
+		t.Errorf("got %d bytes of %d, %v", len(got), len(body), err)
+	}
+}
+
 func TestAClientThatSendsNoRequestIsCut(t *testing.T) {
 	t.Parallel()
 	store, artifact := bigStore(t, 1<<10)
