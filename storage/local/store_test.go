@@ -401,6 +401,33 @@ func TestSweepRemovesOrphansAndLeftovers(t *testing.T) {
 	}
 }
 
+// TestSweepRemovesThePublicFilesOfAnEarlierVersion, which linked the bodies under their paths: they keep bytes on the
+// disk that nobody can ask for.
+func TestSweepRemovesThePublicFilesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := open(t, dir, Options{})
+	foreign := storage.Object{Kind: "home", Namespace: "user", Name: "documents"}.File("thesis")
+	for name, published := range map[string]storage.Object{podinfo.File("old.tar.gz"): podinfo, twin.File("a.tar.gz"): twin, foreign: podinfo} {
+		body := publish(t, store, published, "hello").Current
+		link := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Link(filepath.Join(dir, blobPath(body.Digest)), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isPodinfo := func(object storage.Object, _ string) bool { return object == podinfo }
+	if _, err := store.SweepOrphans(t.Context(), isPodinfo, 0); err != nil {
+		t.Fatalf("SweepOrphans: %v", err)
+	}
+	want := []string{blobPath(digest.FromString("hello")), lockFile, recordPath(podinfo), foreign}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("Left after the sweep: -want, +got:\n%s", diff)
+	}
+	if exists(dir, podinfo.Kind) {
+		t.Error("The folders of the files stayed")
+	}
+}
+
 func TestSweepDoesNotTakeWhatIsPublishedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

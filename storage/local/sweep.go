@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	"sluice.dev/sluice/storage"
@@ -27,6 +28,7 @@ func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Obje
 			return removed, fmt.Errorf("sweep: %w", errors.Join(failed.join(), err))
 		}
 		gone, err := s.sweepObject(object, alive, grace)
+		err = errors.Join(err, s.dropPublic(object))
 		if err != nil {
 			failed.add(fmt.Errorf("%s: %w", object, err))
 			continue
@@ -66,4 +68,14 @@ func (s *Store) sweepObject(object storage.Object, alive func(storage.Object, st
 		s.names.set(object, digests(record))
 		return false, nil
 	}
+}
+
+// dropPublic removes the files that an earlier version linked under their public paths: nobody opens them, and they keep
+// their bytes on the disk. Only of an object with a record they are known to be the storage's own.
+func (s *Store) dropPublic(object storage.Object) error {
+	dir := object.Dir()
+	if err := s.disk.removeTree(dir); err != nil {
+		return err
+	}
+	return s.disk.prune(path.Dir(dir), ".")
 }
