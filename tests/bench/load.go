@@ -97,14 +97,16 @@ func (c *clients) rate(ctx context.Context, server *fileServer, window time.Dura
 			return err
 		}
 		began, done := time.Now(), c.done.Load()
-		time.Sleep(window)
+		for n := 0; n < 50 && (n == 0 || c.done.Load() == done); n++ {
+			time.Sleep(window) // A machine with much else to do takes longer for the first.
+		}
 		after, err := cpuOf(server.pid)
 		if err != nil {
 			return err
 		}
 		took, requests := time.Since(began), c.done.Load()-done
 		if requests == 0 {
-			return fmt.Errorf("%s answered nothing in %s", server.name, window)
+			return fmt.Errorf("%s answered nothing in %s", server.name, took.Round(time.Second))
 		}
 		u = usage{cpu: (after - before) / time.Duration(requests), wall: took / time.Duration(requests), peak: largest(server.pid)}
 		return nil

@@ -1,8 +1,8 @@
 // Command bench measures how a commit and a layer become artifacts, beside git, tar and gzip, and beside a plain download,
 // doing the same work in the same run: CPU seconds, wall clock, peak memory and bytes received for a cold start, a small
 // change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories. It serves artifacts
-// beside Go's file server and, where it is installed, nginx. Modules it measures on a control plane of its own, beside
-// kubectl: requests to the API server, time and memory.
+// beside net/http alone, Go's file server and, where it is installed, nginx. Modules it measures on a control plane of its
+// own, beside kubectl: requests to the API server, time and memory.
 // It does not know what the figures should be, beyond the targets that it prints beside them.
 package main
 
@@ -52,6 +52,7 @@ const (
 	jobHead     jobKind = "head"     // ask for the headers of a URL
 	jobRegistry jobKind = "registry" // serve a registry
 	jobServe    jobKind = "serve"    // store the files of a folder, and serve them
+	jobBare     jobKind = "bare"     // serve the files of a folder from memory, with net/http alone
 	jobFiles    jobKind = "files"    // serve the files of a folder with Go's file server
 )
 
@@ -98,6 +99,8 @@ func do(ctx context.Context, out io.Writer, p plan, j job) error {
 		return serveArtifacts(ctx, j)
 	case jobFiles:
 		return serveFiles(ctx, j)
+	case jobBare:
+		return serveBare(ctx, j)
 	case jobDownload:
 		return download(ctx, j)
 	case jobHead:

@@ -16,6 +16,7 @@ import (
 // The sides. The last is also the name of its program.
 const (
 	sluiceSide = "sluice"
+	bareSide   = "net/http alone"
 	fileSide   = "http.FileServer"
 	nginxSide  = "nginx"
 )
@@ -78,6 +79,7 @@ func compareServing(ctx context.Context, out io.Writer, dir string, p plan) (err
 func startSides(ctx context.Context, dir string) (sides []*fileServer, err error) {
 	starts := []func() (*fileServer, error){
 		func() (*fileServer, error) { return startSelf(ctx, sluiceSide, job{what: jobServe, dir: dir}) },
+		func() (*fileServer, error) { return startSelf(ctx, bareSide, job{what: jobBare, dir: dir}) },
 		func() (*fileServer, error) { return startSelf(ctx, fileSide, job{what: jobFiles, dir: dir}) },
 	}
 	if program, err := exec.LookPath(nginxSide); err == nil {

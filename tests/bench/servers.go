@@ -97,8 +97,30 @@ func startNginx(ctx context.Context, program, dir, files string) (*fileServer, e
 
 // serveFiles is the job of Go's own file server.
 func serveFiles(ctx context.Context, j job) error {
+	return serveHandler(ctx, http.FileServer(http.Dir(j.dir)))
+}
+
+// serveBare is the job of net/http alone: what it takes when the handler has everything in memory and decides nothing.
+func serveBare(ctx context.Context, j job) error {
+	bodies := map[string][]byte{}
+	for _, size := range servedSizes {
+		body, err := os.ReadFile(filepath.Join(j.dir, pathOf(size)))
+		if err != nil {
+			return err
+		}
+		bodies["/"+pathOf(size)] = body
+	}
+	return serveHandler(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := bodies[r.URL.Path]
+		w.Header().Set("Content-Type", "application/gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body) // Who has gone is told nothing.
+	}))
+}
+
+func serveHandler(ctx context.Context, handler http.Handler) error {
 	return untilInputEnds(ctx, func(ctx context.Context, listener net.Listener) error {
-		files := &http.Server{Handler: http.FileServer(http.Dir(j.dir)), ReadHeaderTimeout: time.Minute}
+		files := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		defer context.AfterFunc(ctx, func() { _ = files.Close() })()
 		if err := files.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
