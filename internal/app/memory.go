@@ -29,11 +29,22 @@ type budgets struct {
 	documents, renders int64
 	// work is for all else.
 	work *memory.Budget
+	// files are those of sources.
+	files *memory.Budget
 }
 
 // leastBudget is the least that --memory-budget may be.
 func (o *Options) leastBudget() int64 {
 	return leastWork + registry.LeastHeldBytes(o.Limits.OCIManifestBytes)
+}
+
+// tmpObjects is how many of the largest objects fit into the derived --tmp-budget. One of them may have three eighths.
+const tmpObjects = 4
+
+// TmpBytes is the most that sources take in temporary files: the flag or, without it, what follows from other limits.
+func (o *Options) TmpBytes() int64 {
+	l := o.Limits
+	return cmp.Or(o.TmpBudget, tmpObjects*(l.GitPackBytes+l.GitObjectBytes/4+l.ArchiveBytes))
 }
 
 // children is what processes that run kustomize may take beside this one.
@@ -67,6 +78,7 @@ func (o *Options) shareOut(limit int64) budgets {
 		b.renders = (total - b.documents) / rendersPart
 	}
 	b.work = memory.New(total-b.documents-b.renders, fmt.Sprintf("--memory-budget=%d", total))
+	b.files = memory.NewFiles(o.TmpBytes(), fmt.Sprintf("--tmp-budget=%d", o.TmpBytes()))
 	return b
 }
 

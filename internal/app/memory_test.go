@@ -55,3 +55,23 @@ func TestLimitsLeaveRoomForChildren(t *testing.T) {
 		t.Errorf("the limit of %d leaves them too little", limit)
 	}
 }
+
+// TestTemporaryFilesFollowFromTheLimits: each object may be as large as its own limits say.
+func TestTemporaryFilesFollowFromTheLimits(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--git-max-pack-bytes=4294967296", "--archive-max-bytes=4294967296"}} {
+		options := parse(t, nil, args...)
+		l := options.Limits
+		largest := l.GitPackBytes + l.GitObjectBytes/4 + l.ArchiveBytes
+		files := options.shareOut(1 << 30).files
+		err := files.Do(t.Context(), fair.Wish{Namespace: "a"}, nil, func(ctx context.Context) error { return memory.DrawFile(ctx, largest) })
+		if err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	options := parse(t, nil, "--tmp-budget=1000")
+	err := options.shareOut(1<<30).files.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error { return memory.DrawFile(ctx, 1001) })
+	if err == nil || !strings.Contains(err.Error(), "--tmp-budget=1000") {
+		t.Errorf("got %v", err)
+	}
+}

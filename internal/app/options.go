@@ -52,7 +52,9 @@ type Options struct {
 
 	Limits Limits
 	// MemoryBudget is zero where it is derived.
-	MemoryBudget        int64
+	MemoryBudget int64
+	// TmpBudget is zero where it is derived; see TmpBytes.
+	TmpBudget           int64
 	EgressDeny          []string
 	EgressAllowLoopback bool
 	KexAlgorithms       []string
@@ -160,6 +162,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.Limits.bind(fs)
 	fs.Int64Var(&o.MemoryBudget, "memory-budget", 0,
 		"The most bytes of memory that everything sizeable takes together; half of GOMEMLIMIT, or of what the container leaves, when 0.")
+	fs.Int64Var(&o.TmpBudget, "tmp-budget", 0,
+		"The most bytes that sources take together in temporary files; what follows from the limits of one object when 0.")
 
 	fs.Float32Var(&o.KubeQPS, "kube-api-qps", 50, "The most requests a second to the API server, on average.")
 	fs.IntVar(&o.KubeBurst, "kube-api-burst", 300, "The most requests to the API server at once.")

@@ -118,7 +118,7 @@ func newShared(mgr ctrl.Manager, options Options, p parts, address controllers.A
 		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
 		Pipeline: &source.Pipeline{
 			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
-			Slots: fair.New(int64(options.Concurrent), 0), Memory: p.memory.work,
+			Slots: fair.New(int64(options.Concurrent), 0), Memory: p.memory.work, Files: p.memory.files,
 		},
 		Address: address,
 		Backoff: options.backoff(),

@@ -82,3 +82,31 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 		})
 	}
 }
+
+// TestBodiesAreDrawn: an archive takes room for the bodies of its files before it writes them, and gives it back.
+func TestBodiesAreDrawn(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 20
+	var packed strings.Builder
+	files := fstest.MapFS{"file": &fstest.MapFile{Data: make([]byte, size)}}
+	if err := archive.Write(t.Context(), &packed, files, nil, archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	for total, want := range map[int64]error{size - 1: memory.ErrBudget, size: nil} {
+		err := memory.NewFiles(total, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			for range 3 {
+				tree, err := archive.Open(ctx, strings.NewReader(packed.String()), t.TempDir(), archive.Limits{})
+				if err != nil {
+					return err
+				}
+				if err := tree.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("with room for %d bytes: %v, want %v", total, err, want)
+		}
+	}
+}

@@ -10,7 +10,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 )
 
@@ -69,14 +71,16 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 	if in.failure != nil {
 		err = fmt.Errorf("read archive: %w", in.failure)
 	}
+	release := sync.OnceFunc(func() { memory.ReturnFile(ctx, r.bytes) })
 	if err != nil {
+		release()
 		return nil, errors.Join(err, bodies.Close())
 	}
 	for n, f := range r.folders {
 		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
 	}
 	return &Tree{
-		Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies, files: r.files, bytes: r.bytes,
+		Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies, files: r.files, bytes: r.bytes, release: release,
 	}, nil
 }
 

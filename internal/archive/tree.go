@@ -16,9 +16,10 @@ type Tree struct {
 	Links     int
 	FirstLink string
 
-	spool spool
-	files int
-	bytes int64
+	spool   spool
+	files   int
+	bytes   int64
+	release func() // gives back what was drawn for the spool
 }
 
 // Beside returns what an opened archive leaves of the limits for others that are open at the same time; ErrLimit when that
@@ -34,7 +35,10 @@ func (l Limits) Beside(t *Tree) (Limits, error) {
 }
 
 // Close gives up the spooled bodies. Files of the tree cannot be read any more.
-func (t *Tree) Close() error { return t.spool.Close() }
+func (t *Tree) Close() error {
+	t.release()
+	return t.spool.Close()
+}
 
 // spool is the file that holds the bodies of an archive's files, one after the other.
 type spool struct{ *os.File }

@@ -38,6 +38,9 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	if err := r.file(name, header); err != nil {
 		return err
 	}
+	if err := memory.DrawFile(r.ctx, header.Size); err != nil {
+		return err
+	}
 	r.bytes += header.Size
 	return r.spool(body, header.Size)
 }

@@ -77,7 +77,10 @@ type indexer struct {
 // the pack's from here on, and closed when the pack is of no use.
 func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (_ *pack, err error) {
 	p := &pack{spool: s, byHash: map[plumbing.Hash]int32{}, dir: dir, drawn: s.drawn}
-	p.release = sync.OnceFunc(func() { memory.Return(ctx, p.drawn) })
+	p.release = sync.OnceFunc(func() {
+		memory.Return(ctx, p.drawn)
+		memory.ReturnFile(ctx, s.filed)
+	})
 	defer func() {
 		if err != nil {
 			_ = p.Close() // What matters is why the pack is of no use.

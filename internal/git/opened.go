@@ -1,10 +1,13 @@
 package git
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"sync"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 // largeObject is the size up to which an object stays in memory while it is open.
@@ -21,8 +24,9 @@ type opened struct {
 // shared is an object and those who read it.
 type shared struct {
 	*spool
-	index int32
-	users int
+	index   int32
+	users   int
+	release func() // gives back what was drawn for its file
 }
 
 // find opens the object if it is the last one.
@@ -36,18 +40,24 @@ func (o *opened) find(index int32) (io.ReadCloser, bool) {
 }
 
 // keep remembers the object in place of the last one, and opens it.
-func (o *opened) keep(index int32, content []byte, dir string) (io.ReadCloser, error) {
+func (o *opened) keep(ctx context.Context, index int32, content []byte, dir string) (io.ReadCloser, error) {
 	s := &spool{memory: content, size: int64(len(content))}
+	release := func() { memory.ReturnFile(ctx, s.filed) }
 	if len(content) > largeObject {
-		if err := s.spill(dir); err != nil {
+		err := s.drawFile(ctx, s.size)
+		if err == nil {
+			err = s.spill(dir)
+		}
+		if err != nil {
 			_ = s.Close() // What matters is why it cannot be kept.
-			return nil, fmt.Errorf("keep pack: %w", err)
+			release()
+			return nil, fmt.Errorf("keep object: %w", err)
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drop()
-	now := &shared{spool: s, index: index}
+	now := &shared{spool: s, index: index, release: release}
 	if !o.closed {
 		o.last = now
 	}
@@ -79,6 +89,7 @@ func (o *opened) drop() {
 func (o *opened) free(s *shared) {
 	if s != nil && s != o.last && s.users == 0 {
 		_ = s.Close() // It was only read.
+		s.release()
 	}
 }
 

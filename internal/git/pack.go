@@ -217,7 +217,7 @@ func (p *pack) open(ctx context.Context, index int32) (stream io.ReadCloser, err
 		return last, nil
 	}
 	err = p.with(ctx, index, func(content []byte) error {
-		stream, err = p.opened.keep(index, content, p.dir)
+		stream, err = p.opened.keep(ctx, index, content, p.dir)
 		return err
 	})
 	return stream, err

@@ -25,6 +25,7 @@ type spool struct {
 	memory []byte
 	drawn  int64 // for it
 	file   *os.File
+	filed  int64 // drawn for the file
 	size   int64
 	closed atomic.Bool
 }
@@ -35,6 +36,7 @@ func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *s
 	defer func() {
 		if err != nil {
 			memory.Return(ctx, s.drawn)
+			memory.ReturnFile(ctx, s.filed)
 			_ = s.Close() // What matters is why the pack is of no use.
 		}
 	}()
@@ -67,13 +69,28 @@ func (s *spool) write(ctx context.Context, p []byte, dir string) error {
 		return nil
 	}
 	if s.file == nil {
-		memory.Return(ctx, s.drawn)
-		s.drawn = 0
+		if err := s.drawFile(ctx, int64(len(s.memory))); err != nil {
+			return err
+		}
 		if err := s.spill(dir); err != nil {
 			return err
 		}
+		memory.Return(ctx, s.drawn)
+		s.drawn = 0
+	}
+	if err := s.drawFile(ctx, int64(len(p))); err != nil {
+		return err
 	}
 	_, err := s.file.Write(p)
+	return err
+}
+
+// drawFile draws what is about to be written to the file.
+func (s *spool) drawFile(ctx context.Context, bytes int64) error {
+	err := memory.DrawFile(ctx, bytes)
+	if err == nil {
+		s.filed += bytes
+	}
 	return err
 }
 

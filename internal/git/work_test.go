@@ -254,6 +254,30 @@ func TestWhatIsClosedTakesNoMemory(t *testing.T) {
 	}
 }
 
+// TestFilesOfPacksAreDrawn: one account may keep many packs in files, one after the other, and none that is too large.
+func TestFilesOfPacksAreDrawn(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	content := strings.Repeat("no pack ", (memoryPack+mib)/8)
+	for total, want := range map[int64]error{memoryPack: memory.ErrBudget, memoryPack + mib: ErrProtocol} {
+		err := memory.NewFiles(total, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			for range 3 {
+				s, err := fillSpool(ctx, strings.NewReader(content), t.TempDir(), 2*memoryPack)
+				if err != nil {
+					return err
+				}
+				if _, err = indexPack(ctx, s, packLimits{}, t.TempDir()); !errors.Is(err, ErrProtocol) {
+					return err
+				}
+			}
+			return ErrProtocol
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("with room for %d bytes: %v, want %v", total, err, want)
+		}
+	}
+}
+
 func smallDeltas(t *testing.T) []byte {
 	t.Helper()
 	w := &packWriter{t: t}

@@ -1,5 +1,5 @@
-// Package memory bounds what everything sizeable in a process takes together. Whoever is about to allocate much draws the
-// bytes first, from the account of the work that it is part of.
+// Package memory bounds what everything sizeable in a process takes together, in memory and in temporary files. Whoever is
+// about to allocate or write much draws the bytes first, from the account of the work that it is part of.
 // It does not know what the bytes are for.
 //
 // Nobody waits while holding something: work that comes upon too little stops, gives everything back, waits until there
@@ -16,33 +16,51 @@ import (
 )
 
 const (
-	// least is what every account has from its beginning: enough for most work.
+	// least is what every account of memory has from its beginning: enough for most work.
 	least = 2 << 20
 	// step is how many bytes an account grows by at least.
 	step = 1 << 20
 )
 
-// ErrBudget says that work needs more memory than one namespace may have.
-var ErrBudget = errors.New("not enough memory")
+// ErrBudget says that work needs more than one namespace may have.
+var ErrBudget = errors.New("not enough")
 
 // shortage says that others have what work needs.
-type shortage struct{ need int64 }
+type shortage struct {
+	of   *Budget
+	need int64
+}
 
 // Error tells whoever does not begin anew.
 func (s *shortage) Error() string {
-	return fmt.Sprintf("%d bytes of memory are needed, and others have them", s.need)
+	return fmt.Sprintf("%d bytes of %s are needed, and others have them", s.need, s.of.kind)
 }
+
+// kind is what a budget is of. A context has one account of each.
+type kind string
+
+const (
+	inMemory kind = "memory"
+	inFiles  kind = "temporary files"
+)
 
 // Budget is so many bytes. A nil Budget has no bound.
 type Budget struct {
+	kind  kind
 	total int64
+	least int64
 	flag  string
 	pool  *fair.Pool
 }
 
-// New returns a budget. Errors say which flag it follows from, such as --budget=10.
+// New returns a budget of memory. Errors say which flag it follows from, such as --budget=10.
 func New(total int64, flag string) *Budget {
-	return &Budget{total: total, flag: flag, pool: fair.New(total, 0)}
+	return &Budget{kind: inMemory, total: total, least: least, flag: flag, pool: fair.New(total, 0)}
+}
+
+// NewFiles returns a budget of temporary files. Most work needs none, so that nobody waits for any before they write.
+func NewFiles(total int64, flag string) *Budget {
+	return &Budget{kind: inFiles, total: total, flag: flag, pool: fair.New(total, 0)}
 }
 
 // Do runs work that draws from the context it gets, once it has a slot, which slots may be nil for, and its turn has come.
@@ -57,11 +75,11 @@ func (b *Budget) Do(ctx context.Context, wish fair.Wish, slots *fair.Pool, work 
 		defer slot.Release()
 		return work(ctx)
 	}
-	wish.Weight = min(least, b.most(wish))
+	wish.Weight = min(b.least, b.most(wish))
 	err := b.try(ctx, wish, slots, work)
 	for {
 		short, ok := errors.AsType[*shortage](err)
-		if !ok {
+		if !ok || short.of != b {
 			return err
 		}
 		if short.need > wish.Weight {
@@ -81,30 +99,25 @@ func (b *Budget) most(wish fair.Wish) int64 {
 	return b.total - b.total/8*5
 }
 
-// try waits for a slot alone: there is memory, or else a shortage.
+// try waits for a slot alone: the rest is there, or else short.
 func (b *Budget) try(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	slot, err := takeSlot(ctx, wish, slots)
 	if err != nil {
 		return err
 	}
 	defer slot.Release()
-	share := b.pool.Ask(wish, func() {})
-	defer share.Release()
-	if !share.Granted() {
-		return &shortage{need: wish.Weight}
-	}
-	return b.run(ctx, wish, share, work)
+	return b.run(ctx, wish, nil, work)
 }
 
-// retry waits for memory, and then for a slot. Nobody who has one waits, so that this ends.
+// retry waits for what was short, and then for a slot. Nobody who has one waits, so that this ends.
 func (b *Budget) retry(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	share, err := b.pool.Take(ctx, wish)
 	if err != nil {
-		return fmt.Errorf("wait for %d bytes of memory: %w", wish.Weight, err)
+		return fmt.Errorf("wait for %d bytes of %s: %w", wish.Weight, b.kind, err)
 	}
-	defer share.Release()
 	slot, err := takeSlot(ctx, wish, slots)
 	if err != nil {
+		share.Release()
 		return err
 	}
 	defer slot.Release()
@@ -120,46 +133,77 @@ func takeSlot(ctx context.Context, wish fair.Wish, slots *fair.Pool) (*fair.Shar
 	return slot, nil
 }
 
+// run gives work an account with the share or, without one, with the least.
 func (b *Budget) run(ctx context.Context, wish fair.Wish, share *fair.Share, work func(context.Context) error) error {
-	return work(context.WithValue(ctx, key{}, &account{budget: b, most: b.most(wish), share: share}))
+	a := &account{budget: b, wish: wish, share: share}
+	defer func() { a.share.Release() }()
+	if share == nil && b.least > 0 && !a.grow(wish.Weight) {
+		return &shortage{b, wish.Weight}
+	}
+	return work(context.WithValue(ctx, b.kind, a))
 }
-
-type key struct{}
 
 // account is what one run of work has drawn.
 type account struct {
 	budget *Budget
-	most   int64
-	share  *fair.Share
+	wish   fair.Wish
 
 	mu    sync.Mutex
+	share *fair.Share // nil until something is needed
 	drawn int64
 }
 
 // Draw takes bytes that are going to be allocated. They are given back when the work ends, or by Return. The error is
 // ErrBudget when there will never be so much, or else one that Do answers; work passes it on.
 // Without an account in the context nothing is bounded.
-func Draw(ctx context.Context, bytes int64) error {
-	a, ok := ctx.Value(key{}).(*account)
-	if !ok {
+func Draw(ctx context.Context, bytes int64) error { return draw(ctx, inMemory, bytes) }
+
+// Return gives back bytes that were drawn and are not allocated any more.
+func Return(ctx context.Context, bytes int64) { giveBack(ctx, inMemory, bytes) }
+
+// DrawFile is Draw for bytes that are going to be written to a temporary file.
+func DrawFile(ctx context.Context, bytes int64) error { return draw(ctx, inFiles, bytes) }
+
+// ReturnFile is Return for bytes whose file is gone.
+func ReturnFile(ctx context.Context, bytes int64) { giveBack(ctx, inFiles, bytes) }
+
+func draw(ctx context.Context, from kind, bytes int64) error {
+	a, ok := ctx.Value(from).(*account)
+	if !ok || bytes == 0 {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	need := a.drawn + bytes
-	if need > a.most {
-		return fmt.Errorf("%w: %d bytes are needed, and the work of one namespace may take %d with %s", ErrBudget, need, a.most, a.budget.flag)
+	need, most := a.drawn+bytes, a.budget.most(a.wish)
+	if need > most {
+		return fmt.Errorf("%w %s: %d bytes are needed, and the work of one namespace may take %d with %s",
+			ErrBudget, a.budget.kind, need, most, a.budget.flag)
 	}
-	if need > a.share.Weight() && !a.share.Grow(min((need+step-1)/step*step, a.most)) {
-		return &shortage{need: need}
+	if !a.grow(min((need+step-1)/step*step, most)) {
+		return &shortage{a.budget, need}
 	}
 	a.drawn = need
 	return nil
 }
 
-// Return gives back bytes that were drawn and are not allocated any more.
-func Return(ctx context.Context, bytes int64) {
-	if a, ok := ctx.Value(key{}).(*account); ok {
+// grow makes the share at least so large, if that fits beside what others have.
+func (a *account) grow(weight int64) bool {
+	if a.share != nil {
+		return weight <= a.share.Weight() || a.share.Grow(weight)
+	}
+	wish := a.wish
+	wish.Weight = weight
+	share := a.budget.pool.Ask(wish, func() {})
+	if !share.Granted() {
+		share.Release()
+		return false
+	}
+	a.share = share
+	return true
+}
+
+func giveBack(ctx context.Context, to kind, bytes int64) {
+	if a, ok := ctx.Value(to).(*account); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.drawn -= bytes

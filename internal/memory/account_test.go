@@ -184,6 +184,53 @@ func TestWhoWaitsForMemoryHasNoSlot(t *testing.T) {
 	})
 }
 
+// TestFilesAreWaitedForWithEmptyHands: whoever waits for them has neither memory nor a slot, and who writes none goes on.
+func TestFilesAreWaitedForWithEmptyHands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		files, budget, slots := memory.NewFiles(total, "--files=16"), memory.New(total, "--memory=16"), fair.New(1, 0)
+		do := func(files *memory.Budget, namespace string, work func(context.Context) error) {
+			wish := fair.Wish{Namespace: namespace}
+			err := files.Do(t.Context(), wish, nil, func(ctx context.Context) error { return budget.Do(ctx, wish, slots, work) })
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		held, began, ended := make(chan struct{}), 0, 0
+		go func() {
+			_ = files.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+				defer func() { <-held }()
+				return memory.DrawFile(ctx, total-mib)
+			})
+		}()
+		synctest.Wait()
+		go do(files, "a", func(ctx context.Context) error {
+			began++
+			if err := errors.Join(memory.Draw(ctx, part), memory.DrawFile(ctx, mib)); err != nil {
+				return err
+			}
+			if err := memory.DrawFile(ctx, mib); err != nil {
+				return err
+			}
+			ended++
+			return nil
+		})
+		synctest.Wait()
+		go do(files, "b", drawing(part))
+		synctest.Wait()
+		if share := slots.Ask(fair.Wish{}, func() {}); !share.Granted() || ended != 0 {
+			t.Errorf("who waits has a slot, or %d did not wait", ended)
+		} else {
+			share.Release()
+		}
+		close(held)
+		synctest.Wait()
+		if began != 2 || ended != 1 {
+			t.Errorf("began %d times, and ended %d times", began, ended)
+		}
+	})
+}
+
 func TestErrorsNameTheFlag(t *testing.T) {
 	t.Parallel()
 	err := memory.New(total, "--memory=16").Do(t.Context(), fair.Wish{Namespace: "a"}, nil, drawing(total))

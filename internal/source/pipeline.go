@@ -39,8 +39,9 @@ type Pipeline struct {
 	// Slots bound how much is fetched and archived at once: that takes memory, disk and CPU, where asking upstream what is
 	// new takes nothing. Nil means no bound.
 	Slots *fair.Pool
-	// Memory is what fetching and archiving draw from; nil means no bound.
+	// Memory and Files are what fetching and archiving draw from; nil means no bound.
 	Memory   *memory.Budget
+	Files    *memory.Budget
 	Clock    clock.PassiveClock
 	Observer Observer
 }
@@ -77,7 +78,7 @@ func (p *Pipeline) Run(
 		return outcome, err
 	}
 	var made Outcome
-	err = p.Memory.Do(ctx, subject.wish(), p.Slots, func(ctx context.Context) (err error) {
+	err = p.do(ctx, subject, func(ctx context.Context) (err error) {
 		made, err = p.make(ctx, subject, session, outcome, signer, left)
 		return err
 	})
@@ -134,7 +135,7 @@ func (p *Pipeline) confirm(
 	if !ok || selected.Revision != "" && proven(record, selected) {
 		return selected, nil
 	}
-	err = p.Memory.Do(ctx, subject.wish(), p.Slots, func(ctx context.Context) (err error) {
+	err = p.do(ctx, subject, func(ctx context.Context) (err error) {
 		upstream, cancel := left.limit(ctx)
 		defer cancel()
 		defer left.spend()()
@@ -142,6 +143,13 @@ func (p *Pipeline) confirm(
 		return bounded(upstream, subject, err)
 	})
 	return confirmed, failure.At(StageResolve, err)
+}
+
+// do works once there is a slot, and memory and temporary files to draw from.
+func (p *Pipeline) do(ctx context.Context, subject Subject, work func(context.Context) error) error {
+	return p.Files.Do(ctx, subject.wish(), nil, func(ctx context.Context) error {
+		return p.Memory.Do(ctx, subject.wish(), p.Slots, work)
+	})
 }
 
 // proven tells whether what has to be proven is on record.

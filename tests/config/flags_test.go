@@ -33,3 +33,29 @@ func TestArgumentsAreFlags(t *testing.T) {
 		t.Errorf("got leader election %t, all namespaces %t", options.LeaderElection.Enable, options.WatchAllNamespaces)
 	}
 }
+
+// TestTheContainerHasRoomForWhatTheFlagsAllow: children get their memory beside the soft limit, of which half is the least;
+// and the volume has room for all temporary files.
+func TestTheContainerHasRoomForWhatTheFlagsAllow(t *testing.T) {
+	t.Parallel()
+	const downloads = 8 // of installations at once
+	var options app.Options
+	options.BindFlags(pflag.NewFlagSet("manager", pflag.ContinueOnError), func(string) (string, bool) { return "", false })
+	pod := find[appsv1.Deployment](t, "Deployment", "sluice").Spec.Template.Spec
+	container := pod.Containers[0]
+	children := int64(options.BuildWorkers) * options.Limits.BuildBytes
+	if limit := container.Resources.Limits.Memory().Value(); children > limit/2 {
+		t.Errorf("%d bytes for processes that run kustomize are more than half of the container's %d", children, limit)
+	}
+	for _, variable := range container.Env {
+		if variable.Name == "GOMEMLIMIT" {
+			t.Error("a limit that is set does not follow the container's")
+		}
+	}
+	files := options.TmpBytes() + options.Limits.CacheBytes + downloads*options.Limits.ArchiveBytes
+	for _, volume := range pod.Volumes {
+		if limit := volume.EmptyDir.SizeLimit; volume.Name == "tmp" && (limit == nil || limit.Value() < files) {
+			t.Errorf("the volume for temporary files holds %v, and %d bytes are allowed", limit, files)
+		}
+	}
+}
