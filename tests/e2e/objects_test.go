@@ -50,7 +50,7 @@ func include(name, from, to string) change {
 func (s *scene) create(name, url string, changes ...change) {
 	s.t.Helper()
 	obj := &sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: s.labels},
 		Spec: sourcev1.GitRepositorySpec{
 			URL: url, Interval: metav1.Duration{Duration: time.Hour}, Reference: &sourcev1.GitRepositoryRef{Branch: "main"},
 		},

@@ -98,7 +98,7 @@ func ociVerify(provider, secret string, matches ...sourcev1.OIDCIdentityMatch) o
 func (s ociScene) create(name, url string, changes ...ociChange) {
 	s.t.Helper()
 	obj := &sourcev1.OCIRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: s.labels},
 		Spec:       sourcev1.OCIRepositorySpec{URL: url, Insecure: true, Interval: metav1.Duration{Duration: time.Hour}},
 	}
 	for _, change := range changes {

@@ -26,6 +26,7 @@ type scene struct {
 	storage    string
 	kubeconfig string
 	upstream   *upstream.Fixture
+	labels     map[string]string // of the objects that are made
 	flags      []string
 	prepare    func(*exec.Cmd) // how the program is started otherwise; may be nil
 	manager    *testenv.Manager
