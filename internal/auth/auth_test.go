@@ -439,6 +439,11 @@ func TestGitRefuses(t *testing.T) {
 			data: map[string]string{"identity": k.plain, "known_hosts": "canary-host\n"},
 			want: []string{"'known_hosts'", "line 1"},
 		},
+		"known hosts has an unknown marker": {
+			reason: "What it would say of the key is unknown.", url: shell,
+			data: map[string]string{"identity": k.plain, "known_hosts": k.hosts + "@canary " + k.hosts},
+			want: []string{"'known_hosts'", "line 2"},
+		},
 		"known hosts is a comment": {
 			reason: "Nobody is trusted.", url: shell,
 			data: map[string]string{"identity": k.plain, "known_hosts": "# canary-comment\n"},

@@ -72,6 +72,31 @@ func TestBlobIsCheckedAtItsEnd(t *testing.T) {
 	}
 }
 
+// TestABlobIsItsBytes: registries name a blob by another digest than was asked for, and do not say that they send parts.
+func TestABlobIsItsBytes(t *testing.T) {
+	t.Parallel()
+	content := noise(1000)
+	requests := 0
+	r := serve(t, func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Docker-Content-Digest", digest.SHA512.FromBytes(content).String())
+		w.Header().Set("Content-Length", "1000")
+		if requests++; requests > 1 {
+			w.Header().Set("Content-Length", "500")
+			w.Header().Set("Content-Range", "bytes 500-999/1000")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write(content[500:])
+			return
+		}
+		_, _ = w.Write(content[:500])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	client, _ := newClient(t, nil)
+	if got, err := pull(t.Context(), client, r, blobDescriptor(content)); err != nil || !bytes.Equal(got, content) || requests != 2 {
+		t.Errorf("%d bytes, %d requests: %v", len(got), requests, err)
+	}
+}
+
 func answer(content []byte) fixture.Fault {
 	return fixture.Custom(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
