@@ -598,7 +598,7 @@ func TestRequestsDuringTheWorkDoNotKeepItFromBeingReported(t *testing.T) {
 
 func TestWhoTouchesAnObjectAllTheTimeHoldsNoWorker(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, makes("v1"))
+	b := newBench(t, makes("v2"))
 	server, _ := b.kernel.Client.(client.WithWatch)
 	b.kernel.Client = interceptor.NewClient(server, interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
