@@ -40,6 +40,9 @@ func gitTable() status.Table {
 	table.Stages[source.StageInclude] = status.Failure{
 		Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason,
 	}
+	table.Stages[source.StageVerify] = status.Failure{
+		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
+	}
 	table.Summary = slices.Insert(table.Summary, slices.Index(table.Summary, sourcev1.FetchFailedCondition)+1, sourcev1.IncludeUnavailableCondition)
 	return table
 }
@@ -70,13 +73,17 @@ func gitKind(shared Shared, opener source.Opener[*sourcev1.GitRepository]) *kind
 		observe: func(obj *sourcev1.GitRepository, outcome source.Outcome) {
 			obj.Status.ObservedIgnore = obj.Spec.Ignore
 			obj.Status.ObservedInclude = obj.Spec.Include
-			// What Flux may have left of features that this controller refuses.
-			obj.Status.ObservedSparseCheckout, obj.Status.ObservedRecurseSubmodules, obj.Status.SourceVerificationMode = nil, false, nil
+			obj.Status.ObservedSparseCheckout, obj.Status.ObservedRecurseSubmodules = obj.Spec.SparseCheckout, obj.Spec.RecurseSubmodules
+			obj.Status.SourceVerificationMode = nil
+			if obj.Spec.Verification != nil {
+				obj.Status.SourceVerificationMode = new(obj.Spec.Verification.GetMode())
+			}
 			obj.Status.IncludedArtifacts = nil
 			for _, included := range outcome.Selected.Included {
 				obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, shared.published(included))
 			}
 		},
+		proof:  func(record storage.Record) string { return "verified signature of" + record.VerifiedBy },
 		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
 		told: func(_ *sourcev1.GitRepository, artifact storage.Artifact, title string) string {
 			return fmt.Sprintf("stored artifact for commit '%s'", cmp.Or(title, artifact.Revision))

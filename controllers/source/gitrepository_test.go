@@ -572,21 +572,21 @@ func TestBadSpecsStallAndHeal(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.upstream.Repository("app").Commit("main", "one", upstream.Text(map[string]string{"a": "1"}))
-	p.create("app", "app", func(spec *sourcev1.GitRepositorySpec) { spec.RecurseSubmodules = true })
+	p.create("app", "app", func(spec *sourcev1.GitRepositorySpec) { spec.Provider = sourcev1.GitProviderAzure })
 	if result, err := p.reconcile("app"); err != nil || result.RequeueAfter != 0 {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	obj := p.get("app")
 	got := summary(obj)
 	for _, condition := range []string{"Stalled", "FetchFailed"} {
-		if !strings.HasPrefix(got[condition], "True FeatureGateDisabled: ") || !strings.Contains(got[condition], "spec.recurseSubmodules") {
+		if !strings.HasPrefix(got[condition], "True FeatureGateDisabled: ") || !strings.Contains(got[condition], "spec.provider") {
 			t.Errorf("%s: %q", condition, got[condition])
 		}
 	}
 	if obj.Status.ObservedGeneration != obj.Generation {
 		t.Errorf("observedGeneration %d", obj.Status.ObservedGeneration)
 	}
-	p.edit("app", func(obj *sourcev1.GitRepository) { obj.Spec.RecurseSubmodules = false })
+	p.edit("app", func(obj *sourcev1.GitRepository) { obj.Spec.Provider = "" })
 	if got := summary(p.succeed("app")); got["Stalled"] != "" {
 		t.Errorf("conditions %v", got)
 	}

@@ -46,6 +46,8 @@ type kind[O kernel.Object] struct {
 	opener source.Opener[O]
 	// observe writes the status fields that are special to the kind, after a success.
 	observe func(obj O, outcome source.Outcome)
+	// proof is the message of SourceVerified, for a record with a signer.
+	proof func(record storage.Record) string
 	// stored is the success message for a revision; told is the message of the event for an artifact, which goes by its
 	// title where it has one.
 	stored func(revision string) string
@@ -98,15 +100,15 @@ func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report
 	if selected := outcome.Selected.Revision; selected != "" {
 		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision}.NewRevision()
 	}
-	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision), Proof: proof(outcome.Record)}
+	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision), Proof: k.proven(outcome.Record)}
 }
 
-// proof is the message of SourceVerified, in Flux's words.
-func proof(record storage.Record) string {
+// proven is the message of SourceVerified; empty where nothing is.
+func (k *kind[O]) proven(record storage.Record) string {
 	if record.VerifiedBy == "" {
 		return ""
 	}
-	return "verified signature of revision " + record.Current.Revision
+	return k.proof(record)
 }
 
 // publish makes status name what is stored.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/tree"
@@ -69,7 +68,7 @@ func (m Mount) lay(below *tree.Node) (*tree.Node, error) {
 	if place != nil && (!place.Mode.IsRegular() || source.Mode.IsDir()) {
 		return nil, fmt.Errorf("%w: %q exists already", ErrMount, to)
 	}
-	return graft(below, to, source), nil
+	return tree.Graft(below, to, source), nil
 }
 
 // lookUp finds what a path leads to, nil where there is nothing. A path through something that is no folder is an
@@ -90,24 +89,6 @@ func lookUp(n *tree.Node, name string) (*tree.Node, error) {
 		n, dir = n.Children[place], join(dir, part)
 	}
 	return n, nil
-}
-
-// graft copies the folder with the source at a path beneath it, and shares all else with the folder.
-func graft(into *tree.Node, at string, source *tree.Node) *tree.Node {
-	grown := *into
-	grown.Children = slices.Clone(into.Children)
-	name, rest, deeper := strings.Cut(at, "/")
-	place, found := into.Find(name)
-	if !found {
-		grown.Children = slices.Insert(grown.Children, place, newFolder(name))
-	}
-	next := *source
-	if deeper {
-		next = *graft(grown.Children[place], rest, source)
-	}
-	next.Name = name
-	grown.Children[place] = &next
-	return &grown
 }
 
 func newFolder(name string) *tree.Node { return &tree.Node{Name: name, Mode: fs.ModeDir | folderMode} }

@@ -44,7 +44,15 @@ func New(reader client.Reader, options Options) Secrets {
 	return Secrets{reader: reader, clouds: newClouds(options)}
 }
 
-// Git returns the credential for a Git URL from a Secret of the namespace. The keys of the Secret are those of Flux:
+// GitRequest is what a spec says about the way to a Git repository.
+type GitRequest struct {
+	Namespace string
+	URL       string
+	// SecretName is spec.secretRef's, ProxySecretName spec.proxySecretRef's with address, username and password.
+	SecretName, ProxySecretName string
+}
+
+// Git returns the credential for a Git URL from Secrets of the namespace. The keys of the Secret are those of Flux:
 //
 //   - http, https: username and password, or bearerToken; ca.crt, or the older caFile; tls.crt and tls.key
 //   - ssh: identity and known_hosts, both required; password opens an encrypted identity
@@ -57,16 +65,25 @@ func New(reader client.Reader, options Options) Secrets {
 // Errors carry a disposition: a Secret that is missing or bad is tried again, because it can be mended without an edit
 // of the object that names it; a bad URL, or an ssh URL without a Secret, stalls. No error contains a value of the
 // Secret, or of the URL's user and password.
-func (s Secrets) Git(ctx context.Context, namespace, secretName, rawURL string) (credential.Git, error) {
-	clean, user, err := SplitURL(rawURL)
+func (s Secrets) Git(ctx context.Context, r GitRequest) (credential.Git, error) {
+	clean, user, err := SplitURL(r.URL)
 	if err != nil {
 		return credential.Git{}, err
 	}
-	scheme := schemeOf(clean)
-	if secretName == "" {
+	proxy, err := s.proxy(ctx, r.Namespace, r.ProxySecretName)
+	if err != nil {
+		return credential.Git{}, err
+	}
+	found, err := s.git(ctx, r, schemeOf(clean), user)
+	found.Proxy = proxy
+	return found, err
+}
+
+func (s Secrets) git(ctx context.Context, r GitRequest, scheme string, user *url.Userinfo) (credential.Git, error) {
+	if r.SecretName == "" {
 		return fromURL(scheme, user)
 	}
-	secret, err := s.read(ctx, namespace, secretName, fieldSecret, sourcev1.AuthenticationFailedReason)
+	secret, err := s.read(ctx, r.Namespace, r.SecretName, fieldSecret, sourcev1.AuthenticationFailedReason)
 	if err != nil {
 		return credential.Git{}, err
 	}

@@ -198,7 +198,7 @@ func TestGitReads(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := New(cluster{data: tc.data}, Options{}).Git(t.Context(), "apps", tc.name, tc.url)
+			got, err := New(cluster{data: tc.data}, Options{}).Git(t.Context(), GitRequest{Namespace: "apps", SecretName: tc.name, URL: tc.url})
 			if err != nil {
 				t.Fatalf("%s got error: %v", tc.reason, err)
 			}
@@ -467,7 +467,7 @@ func TestGitRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			secret := map[string]string{"": "git", "-": "", "absent": "absent"}[tc.name]
-			got, err := New(cluster{data: tc.data, err: tc.err}, Options{}).Git(t.Context(), "apps", secret, tc.url)
+			got, err := New(cluster{data: tc.data, err: tc.err}, Options{}).Git(t.Context(), GitRequest{Namespace: "apps", SecretName: secret, URL: tc.url})
 			if err == nil {
 				t.Fatalf("%s got no error", tc.reason)
 			}
@@ -528,7 +528,7 @@ func keepsSecrets(t *testing.T, err error, data map[string]string) {
 
 func TestReadPassesOnWhatHappened(t *testing.T) {
 	t.Parallel()
-	_, err := New(cluster{err: context.DeadlineExceeded}, Options{}).Git(t.Context(), "apps", "git", "https://git.example/x")
+	_, err := New(cluster{err: context.DeadlineExceeded}, Options{}).Git(t.Context(), GitRequest{Namespace: "apps", SecretName: "git", URL: "https://git.example/x"})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}

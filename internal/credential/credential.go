@@ -55,6 +55,7 @@ type Git struct {
 	BearerToken Secret
 	TLS         TLS
 	SSH         *SSH
+	Proxy       Proxy
 }
 
 // Identity names everything in g by a hash: what was fetched under one identity may be shown to an equal one.
@@ -64,6 +65,7 @@ func (g Git) Identity() string {
 	e.text(g.Password.Reveal())
 	e.text(g.BearerToken.Reveal())
 	g.TLS.encode(e)
+	g.Proxy.encode(e)
 	if g.SSH != nil {
 		e.text("ssh")
 		e.text(g.SSH.User)
@@ -80,7 +82,7 @@ func (g Git) Secrets() []Secret {
 	if g.SSH != nil {
 		secrets = append(secrets, g.SSH.PrivateKey, g.SSH.Passphrase)
 	}
-	return secrets
+	return append(secrets, g.Proxy.Secrets()...)
 }
 
 // basic lists what basic authentication gives away. It sends user and password together; the base64 of the pair holds

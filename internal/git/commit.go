@@ -22,6 +22,12 @@ const (
 	maxSubject = 1 << 10
 )
 
+// MaxSubmodules bounds how many submodules of a commit are told.
+const MaxSubmodules = 1000
+
+// Submodule is a commit of another repository, and the path at which a tree has it.
+type Submodule struct{ Path, Hash string }
+
 // Commit is a fetched commit with all its files. Close it when the files are no longer needed.
 type Commit struct {
 	// Hash is the commit's id, checked against what was sent.
@@ -32,6 +38,8 @@ type Commit struct {
 	CommitterTime time.Time
 	// BytesReceived is what the server sent for it, packets and all.
 	BytesReceived int64
+	// Submodules are those in the tree, one more than MaxSubmodules at most.
+	Submodules []Submodule
 
 	tree   *tree.Tree
 	pack   *pack

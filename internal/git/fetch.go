@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Want struct {
 	// Branch is where to look for the commit on servers that give out no commit by its id: a short name, or
 	// empty for all branches and tags. The history of the branch is fetched then.
 	Branch string
+	// Tag is the id of an annotated tag that leads to the commit and is wanted as well, or empty.
+	Tag string
 }
 
 var (
@@ -123,13 +126,14 @@ func (c *Client) fetch(ctx context.Context, p peer, r *request) (*pack, error) {
 // chooseWants decides which objects to ask for. A server of version 0 gives out what its refs name, and other
 // commits only if it says so; it sets r.whole when only a branch's history can hold the commit.
 func chooseWants(a *advert, refs []Ref, r *request) ([]string, error) {
+	// An annotated tag is asked for by its own id; it brings its commit along.
+	asked := cmp.Or(r.Tag, r.hash.String())
 	if a.version == 2 && !r.whole {
-		return []string{r.hash.String()}, nil
+		return []string{asked}, nil
 	}
 	if !r.whole {
 		for _, ref := range refs {
-			// An annotated tag is asked for by its own id; it brings its commit along.
-			if ref.Hash == r.hash.String() || ref.Name == r.Ref && ref.Target() == r.hash.String() {
+			if ref.Hash == asked || ref.Name == r.Ref && ref.Target() == r.hash.String() {
 				return []string{ref.Hash}, nil
 			}
 		}
@@ -214,13 +218,14 @@ func (c *Client) openCommit(ctx context.Context, p *pack, hash plumbing.Hash) (*
 	// The files are read after this fetch, until the commit is closed.
 	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
 	limits := treeLimits{depth: c.options.MaxTreeDepth, files: c.options.MaxFiles}
-	root, err := readTree(ctx, blobs{reading, p}, header.tree, limits)
+	root, submodules, err := readTree(ctx, blobs{reading, p}, header.tree, limits)
 	if err != nil {
 		closed(err)
 		return nil, err
 	}
 	return &Commit{
 		Hash: hash.String(), Subject: header.subject, CommitterTime: header.committer,
-		tree: &tree.Tree{Root: root, Time: header.committer}, pack: p, closed: closed,
+		Submodules: submodules,
+		tree:       &tree.Tree{Root: root, Time: header.committer}, pack: p, closed: closed,
 	}, nil
 }

@@ -41,7 +41,7 @@ func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m
 	if err != nil {
 		return nil, err
 	}
-	client, err := c.options.Transport.HTTP(to.url, as.TLS, credential.Proxy{})
+	client, err := c.options.Transport.HTTP(to.url, as.TLS, as.Proxy)
 	if errors.Is(err, transport.ErrTLSConfig) {
 		return nil, fmt.Errorf("%w: %w", ErrCredential, err)
 	}

@@ -46,7 +46,7 @@ func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, m 
 	if err != nil {
 		return nil, err
 	}
-	conn, err := c.options.Transport.Dial(ctx, address)
+	conn, err := c.options.Transport.Dial(ctx, address, as.Proxy)
 	if err != nil {
 		return nil, err
 	}

@@ -30,19 +30,20 @@ type treeLimits struct{ depth, files int }
 
 // planter reads a whole tree and refuses all of it if anything in it is unsafe.
 type planter struct {
-	blobs  blobs
-	limits treeLimits
-	files  int
+	blobs      blobs
+	limits     treeLimits
+	files      int
+	submodules []Submodule
 }
 
-// readTree checks and returns the tree below the root object.
-func readTree(ctx context.Context, b blobs, root plumbing.Hash, limits treeLimits) (*tree.Node, error) {
+// readTree checks and returns the tree below the root object, and the submodules in it.
+func readTree(ctx context.Context, b blobs, root plumbing.Hash, limits treeLimits) (*tree.Node, []Submodule, error) {
 	planter := &planter{blobs: b, limits: limits}
 	top := &tree.Node{Name: tree.Root, Mode: fs.ModeDir | 0o755}
 	if err := planter.fill(ctx, top, root, "", 0); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return top, nil
+	return top, planter.submodules, nil
 }
 
 // fill reads the entries of a directory and of all below it. git sorts directories as if their names ended in a
@@ -58,7 +59,7 @@ func (p *planter) fill(ctx context.Context, dir *tree.Node, hash plumbing.Hash, 
 	}
 	subtrees := map[*tree.Node]plumbing.Hash{}
 	err = parseTree(content, func(entry treeEntry) error {
-		child, err := p.admit(entry)
+		child, err := p.admit(entry, at)
 		if err != nil {
 			return describe(below(at, entry.name), err)
 		}
@@ -90,8 +91,8 @@ func (p *planter) fill(ctx context.Context, dir *tree.Node, hash plumbing.Hash, 
 	return nil
 }
 
-// admit checks one entry by itself.
-func (p *planter) admit(entry treeEntry) (*tree.Node, error) {
+// admit checks one entry of a directory by itself.
+func (p *planter) admit(entry treeEntry, at string) (*tree.Node, error) {
 	if reason := unsafeName(entry.name); reason != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
 	}
@@ -102,6 +103,9 @@ func (p *planter) admit(entry treeEntry) (*tree.Node, error) {
 		return nil, limitErrorf("tree has more than %d entries", p.limits.files)
 	}
 	n := &tree.Node{Name: entry.name, Mode: entry.mode, Source: p.blobs}
+	if entry.mode&fs.ModeIrregular != 0 && len(p.submodules) <= MaxSubmodules {
+		p.submodules = append(p.submodules, Submodule{Path: below(at, entry.name), Hash: entry.hash.String()})
+	}
 	if entry.mode&(fs.ModeDir|fs.ModeIrregular) != 0 {
 		n.Mode = fs.ModeDir | 0o755 // Directories are read next; of a submodule a checkout has an empty folder.
 		return n, nil

@@ -201,7 +201,7 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 			err := memory.New(c.budget, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 				p, err := indexWithin(ctx, c.pack, limits)
 				if err == nil && !c.tree.IsZero() {
-					_, err = readTree(ctx, blobs{ctx, p}, c.tree, treeLimits{depth: 1, files: objects})
+					_, _, err = readTree(ctx, blobs{ctx, p}, c.tree, treeLimits{depth: 1, files: objects})
 				}
 				return err
 			})

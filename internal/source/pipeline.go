@@ -73,12 +73,12 @@ func (p *Pipeline) Run(
 		return outcome, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
 	}
 
-	signer, err := p.verify(ctx, subject, session, selected, left)
-	if err != nil {
-		return outcome, err
-	}
 	var made Outcome
-	err = p.do(ctx, subject, func(ctx context.Context) (err error) {
+	err = p.do(ctx, subject, func(ctx context.Context) error {
+		signer, err := p.verify(ctx, subject, session, selected, left)
+		if err != nil {
+			return err
+		}
 		made, err = p.make(ctx, subject, session, outcome, signer, left)
 		return err
 	})
@@ -190,6 +190,9 @@ func (p *Pipeline) make(
 		defer func() { _ = content.Close() }()
 	}
 	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
+	if reused {
+		content.Title = before.Record.Title
+	}
 	if have != "" && !reused {
 		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), staged)))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -74,13 +73,4 @@ func (p policy) checkHost(host string) error {
 		return nil //nolint:nilerr // A name: judged when it is resolved.
 	}
 	return p.check(address)
-}
-
-// Dial opens a TCP connection to host:port under the dial policy.
-func (f *Factory) Dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := f.dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	return conn, nil
 }

@@ -23,7 +23,7 @@ func TestDeniedAddresses(t *testing.T) {
 		"[::ffff:a9fe:a9fe]", "[fd00:ec2::254]", "10.1.2.3", "[::ffff:10.1.2.3]", "[64:ff9b::a01:203]",
 	} {
 		plain := strings.ReplaceAll(host, "%25", "%")
-		if _, err := factory.Dial(t.Context(), plain+":80"); !errors.Is(err, transport.ErrDenied) {
+		if _, err := factory.Dial(t.Context(), plain+":80", credential.Proxy{}); !errors.Is(err, transport.ErrDenied) {
 			t.Errorf("dial %s: want %v, got %v", plain, transport.ErrDenied, err)
 		}
 		target := "http://" + host + "/latest/meta-data"
@@ -69,7 +69,7 @@ func TestNamesAreJudgedByTheirAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := transport.New(transport.Options{AllowLoopback: true})
-	conn, err := open.Dial(t.Context(), "localhost:"+port)
+	conn, err := open.Dial(t.Context(), "localhost:"+port, credential.Proxy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestNamesAreJudgedByTheirAddresses(t *testing.T) {
 		t.Error(err)
 	}
 	closed := transport.New(transport.Options{})
-	if _, err := closed.Dial(t.Context(), "localhost:"+port); !errors.Is(err, transport.ErrDenied) {
+	if _, err := closed.Dial(t.Context(), "localhost:"+port, credential.Proxy{}); !errors.Is(err, transport.ErrDenied) {
 		t.Errorf("want %v, got %v", transport.ErrDenied, err)
 	}
 }

@@ -52,7 +52,7 @@ func opener(j job, object metav1.ObjectMeta) (func(context.Context) (source.Sess
 // anonymous needs no credentials.
 type anonymous struct{}
 
-func (anonymous) Git(context.Context, string, string, string) (credential.Git, error) {
+func (anonymous) Git(context.Context, auth.GitRequest) (credential.Git, error) {
 	return credential.Git{}, nil
 }
 

@@ -73,7 +73,10 @@ func TestSamplesAreWhole(t *testing.T) {
 		}
 	}
 	for name, repo := range s.git {
-		secret(name, repo.Spec.SecretRef)
+		secret(name, repo.Spec.SecretRef, repo.Spec.ProxySecretRef)
+		if verify := repo.Spec.Verification; verify != nil {
+			secret(name, &verify.SecretRef)
+		}
 		for _, include := range repo.Spec.Include {
 			if _, found := s.git[include.GitRepositoryRef.Name]; !found {
 				t.Errorf("sample %s: there is no GitRepository %s", name, include.GitRepositoryRef.Name)
@@ -119,6 +122,10 @@ func TestSamplesCoverTheSpec(t *testing.T) {
 		}
 		covered["ignore"] = covered["ignore"] || spec.Ignore != nil
 		covered["include"] = covered["include"] || len(spec.Include) > 0
+		covered["sparseCheckout"] = covered["sparseCheckout"] || len(spec.SparseCheckout) > 0
+		covered["recurseSubmodules"] = covered["recurseSubmodules"] || spec.RecurseSubmodules
+		covered["proxy"] = covered["proxy"] || spec.ProxySecretRef != nil
+		covered["verify"] = covered["verify"] || spec.Verification != nil
 		covered["ssh"] = covered["ssh"] || strings.HasPrefix(spec.URL, "ssh://")
 	}
 	for _, repo := range s.oci {
@@ -136,7 +143,7 @@ func TestSamplesCoverTheSpec(t *testing.T) {
 		covered["cloud"] = covered["cloud"] || spec.GetProvider() != sourcev1.GenericOCIProvider
 	}
 	for _, want := range []string{
-		"branch", "tag", "semver", "name", "commit", "ignore", "include", "ssh",
+		"branch", "tag", "semver", "name", "commit", "ignore", "include", "ssh", "sparseCheckout", "recurseSubmodules", "proxy", "verify",
 		"key username", "key password", "key bearerToken", "key ca.crt", "key tls.crt", "key tls.key", "key identity", "key known_hosts",
 		"oci tag", "oci semver", "oci digest", "copy", "cloud", "key .dockerconfigjson", "verify cosign", "verify notation", "verify keyless",
 	} {

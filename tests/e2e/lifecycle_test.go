@@ -142,18 +142,17 @@ func TestWhatCannotBeDoneStallsAndIsNamed(t *testing.T) {
 		change change
 		text   string
 	}{
-		"verify":     {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.Verification = &sourcev1.GitRepositoryVerification{SecretRef: named} }, "spec.verify"},
-		"submodules": {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.RecurseSubmodules = true }, "spec.recurseSubmodules"},
-		"sparse":     {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.SparseCheckout = []string{"deploy"} }, "spec.sparseCheckout"},
-		"proxy":      {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.ProxySecretRef = &named }, "spec.proxySecretRef"},
-		"provider":   {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.Provider = "github" }, "spec.provider"},
-		"commit":     {sourcev1.GitOperationFailedReason, byRef("commit", "abc123"), "spec.ref.commit"},
-		"name":       {sourcev1.GitOperationFailedReason, byRef("name", "main"), "spec.ref.name"},
-		"tag":        {sourcev1.GitOperationFailedReason, byRef("tag", "v1..2"), "spec.ref.tag"},
-		"branch":     {sourcev1.GitOperationFailedReason, byRef("branch", "a b"), "spec.ref.branch"},
-		"semver":     {sourcev1.GitOperationFailedReason, byRef("semver", ">=one"), "spec.ref.semver"},
-		"no-secret":  {sourcev1.AuthenticationFailedReason, func(s *spec) { s.URL = "ssh://git@127.0.0.1/app.git" }, "spec.secretRef"},
-		"no-host":    {sourcev1.URLInvalidReason, func(s *spec) { s.URL = "https:///app.git" }, "spec.url"},
+		"verify": {sourcev1.InvalidVerificationModeReason, func(s *spec) {
+			s.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitTag, SecretRef: named}
+		}, "spec.ref.tag"},
+		"provider":  {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.Provider = "github" }, "spec.provider"},
+		"commit":    {sourcev1.GitOperationFailedReason, byRef("commit", "abc123"), "spec.ref.commit"},
+		"name":      {sourcev1.GitOperationFailedReason, byRef("name", "main"), "spec.ref.name"},
+		"tag":       {sourcev1.GitOperationFailedReason, byRef("tag", "v1..2"), "spec.ref.tag"},
+		"branch":    {sourcev1.GitOperationFailedReason, byRef("branch", "a b"), "spec.ref.branch"},
+		"semver":    {sourcev1.GitOperationFailedReason, byRef("semver", ">=one"), "spec.ref.semver"},
+		"no-secret": {sourcev1.AuthenticationFailedReason, func(s *spec) { s.URL = "ssh://git@127.0.0.1/app.git" }, "spec.secretRef"},
+		"no-host":   {sourcev1.URLInvalidReason, func(s *spec) { s.URL = "https:///app.git" }, "spec.url"},
 	}
 	for name, c := range cases {
 		s.create(name, url, c.change)

@@ -45,3 +45,17 @@ func (in *GitRepositorySpec) GetTimeout() time.Duration {
 func (in *GitRepositoryInclude) GetToPath() string {
 	return cmp.Or(in.ToPath, in.GitRepositoryRef.Name)
 }
+
+// GetMode returns which objects have to be signed: HEAD when nothing is set, and for the older spelling.
+func (in *GitRepositoryVerification) GetMode() GitVerificationMode {
+	if in.Mode == ModeGitHEADLegacy {
+		return ModeGitHEAD
+	}
+	return cmp.Or(in.Mode, ModeGitHEAD)
+}
+
+// VerifyTag tells whether the annotated tag has to be signed.
+func (in *GitRepositoryVerification) VerifyTag() bool { return in.GetMode() != ModeGitHEAD }
+
+// VerifyHEAD tells whether the commit has to be signed.
+func (in *GitRepositoryVerification) VerifyHEAD() bool { return in.GetMode() != ModeGitTag }

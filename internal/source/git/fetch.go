@@ -11,20 +11,28 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/tree"
 	"sluice.dev/sluice/storage"
 )
 
 // maxTitle is how many characters of a commit's subject events show.
 const maxTitle = 50
 
-// Fetch brings the chosen commit and lays the includes over its tree.
-func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (source.Content, error) {
+// Fetch brings the chosen commit and lays the includes over its tree, unless that is what is stored already.
+func (s *session) Fetch(ctx context.Context, _ source.Selection, have string) (source.Content, error) {
+	key := s.chosen.Hash + " " + s.shape
+	if key == have {
+		return source.Content{Key: key}, nil
+	}
 	remote, err := s.remote(ctx)
 	if err != nil {
 		return source.Content{}, err
 	}
-	commit, err := s.opener.Client.Fetch(ctx, remote, s.chosen)
+	want := s.chosen
+	want.Tag = ""
+	commit, err := s.opener.Client.Fetch(ctx, remote, want)
 	if err != nil {
 		return source.Content{}, explain(err)
 	}
@@ -36,7 +44,10 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (sour
 		}
 		return errors.Join(errs...)
 	}
-	tree := commit.Tree()
+	tree, err := s.files(ctx, remote, commit, &closers)
+	if err != nil {
+		return source.Content{}, errors.Join(explain(err), closeAll())
+	}
 	mounts, err := s.mounts(ctx, &closers)
 	if err != nil {
 		return source.Content{}, errors.Join(err, closeAll())
@@ -47,7 +58,21 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, _ string) (sour
 			return source.Content{}, errors.Join(&source.StageError{Stage: source.StageArchive, Err: copied}, closeAll())
 		}
 	}
-	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Title: title(commit.Subject), Close: closeAll}, nil
+	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Key: key, Title: title(commit.Subject), Close: closeAll}, nil
+}
+
+// files are those of the commit and its submodules that the spec selects.
+func (s *session) files(ctx context.Context, remote git.Remote, commit *git.Commit, closers *[]func() error) (all *tree.Tree, err error) {
+	all = commit.Tree()
+	if s.spec.RecurseSubmodules {
+		if all, err = s.withSubmodules(ctx, remote, commit, closers); err != nil {
+			return nil, err
+		}
+	}
+	if all, err = all.Only(s.spec.SparseCheckout); err != nil {
+		return nil, fmt.Errorf("spec.sparseCheckout: %w", err)
+	}
+	return all, nil
 }
 
 // mounts opens the included artifacts, in the order of the spec: each once, and all of them within the limits of one.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/source"
@@ -25,8 +25,12 @@ import (
 // anonymous is a cluster without Secrets.
 type anonymous struct{}
 
-func (anonymous) Git(context.Context, string, string, string) (credential.Git, error) {
+func (anonymous) Git(context.Context, auth.GitRequest) (credential.Git, error) {
 	return credential.Git{}, nil
+}
+
+func (anonymous) Data(context.Context, string, string, string) (map[string][]byte, error) {
+	return nil, failure.Retry(sourcev1.VerificationErrorReason, errors.New("there are no Secrets"))
 }
 
 // nothing is a cluster without other GitRepository objects.
@@ -47,7 +51,9 @@ func newOpener(t *testing.T) *gitsource.Opener {
 
 // repository is a real git server with one object that follows its main branch.
 type repository struct {
+	t       *testing.T
 	opener  *gitsource.Opener
+	keys    *keyring
 	edited  *upstream.Edited
 	server  *upstream.GitHTTP
 	obj     *sourcev1.GitRepository
@@ -57,7 +63,10 @@ type repository struct {
 func newRepository(t *testing.T) sourcetest.Upstream {
 	t.Helper()
 	fixture := upstream.ForTest(t)
-	r := &repository{opener: newOpener(t), edited: fixture.Repository("subject"), server: fixture.HTTP(upstream.HTTPOptions{})}
+	keys := &keyring{}
+	opener := gitsource.NewOpener(gitsource.Options{Client: newClient(t), Credentials: keys, Artifacts: nothing{}})
+	r := &repository{t: t, opener: opener, keys: keys, edited: fixture.Repository("subject"), server: fixture.HTTP(upstream.HTTPOptions{})}
+	r.edited.Raw("config", "uploadpack.allowFilter", "true")
 	r.obj = &sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{
 		URL: r.server.URL("subject"), Reference: &sourcev1.GitRepositoryRef{Branch: "main"},
 	}}
@@ -83,7 +92,8 @@ func (r *repository) Break() func() {
 	return r.server.Heal
 }
 
-func (r *repository) Fetches() int { return r.server.Count(upstream.Fetch) }
+// Fetches counts those of files: a proof needs the commit alone.
+func (r *repository) Fetches() int { return fetches(r.server, false) }
 
 func (r *repository) Files() map[string]string {
 	files := map[string]string{"app.yaml": fmt.Sprint("version: ", r.version), "docs/readme.txt": "read me"}
@@ -313,18 +323,14 @@ func TestRefusedSpecs(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"Scheme":     {sourcev1.GitRepositorySpec{URL: "file:///etc"}, sourcev1.URLInvalidReason, "spec.url"},
-		"Dash":       {sourcev1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x/y"}, sourcev1.URLInvalidReason, "spec.url"},
-		"Commit":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Commit: "abc"}}, sourcev1.GitOperationFailedReason, "spec.ref.commit"},
-		"Branch":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Branch: "a..b"}}, sourcev1.GitOperationFailedReason, "spec.ref.branch"},
-		"Name":       {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Name: "main"}}, sourcev1.GitOperationFailedReason, "spec.ref.name"},
-		"Tag":        {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Tag: "v1\n"}}, sourcev1.GitOperationFailedReason, "spec.ref.tag"},
-		"Semver":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{SemVer: "newest"}}, sourcev1.GitOperationFailedReason, "spec.ref.semver"},
-		"Verify":     {sourcev1.GitRepositorySpec{URL: valid, Verification: &sourcev1.GitRepositoryVerification{}}, sourcev1.FeatureGateDisabledReason, "spec.verify"},
-		"Submodules": {sourcev1.GitRepositorySpec{URL: valid, RecurseSubmodules: true}, sourcev1.FeatureGateDisabledReason, "spec.recurseSubmodules"},
-		"Sparse":     {sourcev1.GitRepositorySpec{URL: valid, SparseCheckout: []string{"a"}}, sourcev1.FeatureGateDisabledReason, "spec.sparseCheckout"},
-		"Proxy":      {sourcev1.GitRepositorySpec{URL: valid, ProxySecretRef: &meta.LocalObjectReference{Name: "p"}}, sourcev1.FeatureGateDisabledReason, "spec.proxySecretRef"},
-		"Provider":   {sourcev1.GitRepositorySpec{URL: valid, Provider: "azure"}, sourcev1.FeatureGateDisabledReason, "spec.provider"},
+		"Scheme":   {sourcev1.GitRepositorySpec{URL: "file:///etc"}, sourcev1.URLInvalidReason, "spec.url"},
+		"Dash":     {sourcev1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x/y"}, sourcev1.URLInvalidReason, "spec.url"},
+		"Commit":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Commit: "abc"}}, sourcev1.GitOperationFailedReason, "spec.ref.commit"},
+		"Branch":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Branch: "a..b"}}, sourcev1.GitOperationFailedReason, "spec.ref.branch"},
+		"Name":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Name: "main"}}, sourcev1.GitOperationFailedReason, "spec.ref.name"},
+		"Tag":      {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Tag: "v1\n"}}, sourcev1.GitOperationFailedReason, "spec.ref.tag"},
+		"Semver":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{SemVer: "newest"}}, sourcev1.GitOperationFailedReason, "spec.ref.semver"},
+		"Provider": {sourcev1.GitRepositorySpec{URL: valid, Provider: "azure"}, sourcev1.FeatureGateDisabledReason, "spec.provider"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,10 @@ func (o *Opener) included(ctx context.Context, obj *sourcev1.GitRepository) ([]s
 // contentConfig is everything in a GitRepository that shapes its artifact beside the commit itself. The order of
 // its fields is part of every checksum.
 type contentConfig struct {
-	Ignore  *string         `json:"ignore"`
-	Include []includeConfig `json:"include"`
+	Ignore         *string         `json:"ignore"`
+	Include        []includeConfig `json:"include"`
+	SparseCheckout []string        `json:"sparseCheckout,omitempty"`
+	Submodules     bool            `json:"recurseSubmodules,omitempty"`
 }
 
 // includeConfig is one include and what it brought in.
@@ -50,9 +52,9 @@ type includeConfig struct {
 	Digest   digest.Digest `json:"digest"`
 }
 
-// configChecksum is the contentConfigChecksum of a spec with the artifacts it includes now.
-func configChecksum(spec sourcev1.GitRepositorySpec, included []storage.Artifact) (string, error) {
-	config := contentConfig{Ignore: spec.Ignore}
+// shapeChecksum is the checksum of a spec with the artifacts it includes now.
+func shapeChecksum(spec sourcev1.GitRepositorySpec, included []storage.Artifact) (string, error) {
+	config := contentConfig{Ignore: spec.Ignore, SparseCheckout: spec.SparseCheckout, Submodules: spec.RecurseSubmodules}
 	for i, include := range spec.Include {
 		config.Include = append(config.Include, includeConfig{
 			Name:     include.GitRepositoryRef.Name,

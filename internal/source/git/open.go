@@ -13,10 +13,12 @@ import (
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/verify"
 	"sluice.dev/sluice/storage"
 )
 
@@ -25,7 +27,9 @@ const maxFacts = 4096
 
 // Credentials reads the credentials that a spec refers to.
 type Credentials interface {
-	Git(ctx context.Context, namespace, secretName, url string) (credential.Git, error)
+	Git(ctx context.Context, request auth.GitRequest) (credential.Git, error)
+	// Data gives the entries of a Secret that the field names.
+	Data(ctx context.Context, namespace, secretName, field string) (map[string][]byte, error)
 }
 
 // Artifacts gives the artifacts of other GitRepository objects, for includes.
@@ -53,13 +57,15 @@ type Opener struct {
 	Options
 	times  *lru.Cache[string, time.Time]
 	proven *lru.Cache[string, struct{}]
+	signed *lru.Cache[string, git.Signed]
 }
 
 // NewOpener returns an Opener.
 func NewOpener(options Options) *Opener {
 	times, _ := lru.New[string, time.Time](maxFacts) // It fails for a size below one alone.
 	proven, _ := lru.New[string, struct{}](maxFacts)
-	return &Opener{Options: options, times: times, proven: proven}
+	signed, _ := lru.New[string, git.Signed](maxSigned)
+	return &Opener{Options: options, times: times, proven: proven, signed: signed}
 }
 
 // Open checks the spec and looks up the includes. Credentials are read when upstream has to be asked.
@@ -77,15 +83,18 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.GitRepository) (source.
 	if err != nil {
 		return nil, failure.Stall(sourcev1.GitOperationFailedReason, err)
 	}
-	included, err := o.included(ctx, obj)
-	if err != nil {
+	s := &session{opener: o, namespace: obj.Namespace, spec: obj.Spec, want: want}
+	if s.included, err = o.included(ctx, obj); err != nil {
 		return nil, err
 	}
-	checksum, err := configChecksum(obj.Spec, included)
-	if err != nil {
+	if s.trusted, err = s.whom(ctx); err != nil {
 		return nil, err
 	}
-	return &session{opener: o, namespace: obj.Namespace, spec: obj.Spec, want: want, included: included, checksum: checksum}, nil
+	if s.shape, err = shapeChecksum(obj.Spec, s.included); err != nil {
+		return nil, err
+	}
+	s.checksum, err = s.configChecksum()
+	return s, err
 }
 
 // session is one reconcile of one GitRepository.
@@ -95,38 +104,35 @@ type session struct {
 	spec      sourcev1.GitRepositorySpec
 	want      reference
 	included  []storage.Artifact
-	checksum  string
+	trusted   *verify.GitKeys // nil when no proof is asked for
+	// shape is the checksum of what a commit's artifact is made by, checksum also of what proves the commit.
+	shape, checksum string
 	// newest are the tags of the newest version in the range, which build metadata alone may tell apart.
 	newest []git.Ref
-	// chosen is where the commit was found.
+	// chosen is where the commit was found, with the annotated tag that leads to it.
 	chosen git.Want
 }
 
 // remote reads the credentials and gives the upstream repository.
 func (s *session) remote(ctx context.Context) (git.Remote, error) {
-	name := ""
+	request := auth.GitRequest{Namespace: s.namespace, URL: s.spec.URL}
 	if s.spec.SecretRef != nil {
-		name = s.spec.SecretRef.Name
+		request.SecretName = s.spec.SecretRef.Name
 	}
-	auth, err := s.opener.Credentials.Git(ctx, s.namespace, name, s.spec.URL)
+	if s.spec.ProxySecretRef != nil {
+		request.ProxySecretName = s.spec.ProxySecretRef.Name
+	}
+	found, err := s.opener.Credentials.Git(ctx, request)
 	if err != nil {
 		return git.Remote{}, err
 	}
-	return git.Remote{URL: s.spec.URL, Credential: auth}, nil
+	return git.Remote{URL: s.spec.URL, Credential: found}, nil
 }
 
 // supported refuses fields that are not served yet. Ignoring one would publish something else than was asked for.
 func supported(spec sourcev1.GitRepositorySpec) error {
 	refused := ""
 	switch {
-	case spec.Verification != nil:
-		refused = "spec.verify"
-	case spec.RecurseSubmodules:
-		refused = "spec.recurseSubmodules"
-	case len(spec.SparseCheckout) > 0:
-		refused = "spec.sparseCheckout"
-	case spec.ProxySecretRef != nil:
-		refused = "spec.proxySecretRef"
 	case spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric:
 		refused = fmt.Sprintf("spec.provider %q", spec.Provider)
 	case spec.ServiceAccountName != "":

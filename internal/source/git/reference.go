@@ -36,6 +36,11 @@ func (r reference) name() string {
 	return r.full
 }
 
+// isTag tells whether a tag leads to the commit.
+func (r reference) isTag() bool {
+	return r.commit == "" && (r.bySemver || strings.HasPrefix(r.full, tagPrefix))
+}
+
 // parseReference applies Flux's precedence: commit, name, tag, semver, branch. The error names the field.
 func parseReference(ref *sourcev1.GitRepositoryRef) (reference, error) {
 	if ref == nil {

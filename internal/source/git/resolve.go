@@ -41,8 +41,15 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	if err != nil {
 		return source.Selection{}, explain(err)
 	}
-	s.chosen = git.Want{Hash: ref.Target(), Ref: ref.Name}
+	s.choose(ref)
 	return s.selection(s.want.short, ref.Target()), nil
+}
+
+func (s *session) choose(ref git.Ref) {
+	s.chosen = git.Want{Hash: ref.Target(), Ref: ref.Name}
+	if ref.Peeled != "" {
+		s.chosen.Tag = ref.Hash
+	}
 }
 
 func (s *session) selection(ref, hash string) source.Selection {
@@ -119,7 +126,7 @@ func (s *session) youngest(committed func(git.Ref) (time.Time, error)) (source.S
 			best, when = ref, at
 		}
 	}
-	s.chosen = git.Want{Hash: best.Target(), Ref: best.Name}
+	s.choose(best)
 	return s.selection(strings.TrimPrefix(best.Name, tagPrefix), best.Target()), nil
 }
 
@@ -169,8 +176,8 @@ func (s *session) prove(ctx context.Context, remote git.Remote, proof string) er
 // explain gives an error of the engine the reason under which Flux's users look for it.
 func explain(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || failure.Of(err).Reason != "":
+		return err
 	case errors.Is(err, git.ErrCredential):
 		return failure.Retry(sourcev1.AuthenticationFailedReason, err)
 	case errors.Is(err, git.ErrEmptyRepository):

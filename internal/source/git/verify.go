@@ -1,0 +1,130 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/verify"
+)
+
+const (
+	// maxSigned is how many commits are remembered with their tags, so that other keys can be tried on them, and
+	// maxSignedBytes the size of those.
+	maxSigned      = 256
+	maxSignedBytes = 16 << 10
+)
+
+// whom reads the keys that the spec trusts; nil when it asks for no proof.
+func (s *session) whom(ctx context.Context) (*verify.GitKeys, error) {
+	spec := s.spec.Verification
+	if spec == nil {
+		return nil, nil //nolint:nilnil // No keys are the answer to a spec that asks for no proof.
+	}
+	if spec.VerifyTag() && !s.want.isTag() {
+		return nil, refuted(failure.Stall(sourcev1.InvalidVerificationModeReason,
+			errors.New("cannot verify tag object's signature if a tag reference is not specified: set spec.ref.tag or semver, or verify HEAD")))
+	}
+	entries, err := s.opener.Credentials.Data(ctx, s.namespace, spec.SecretRef.Name, "spec.verify.secretRef")
+	if err != nil {
+		return nil, refuted(err)
+	}
+	keys, err := verify.NewGitKeys(entries)
+	if err != nil {
+		return nil, refuted(failure.Retry(sourcev1.VerificationErrorReason, fmt.Errorf("spec.verify: secret '%s/%s': %w", s.namespace, spec.SecretRef.Name, err)))
+	}
+	return keys, nil
+}
+
+// refuted says that nothing is proven.
+func refuted(err error) error { return &source.StageError{Stage: source.StageVerify, Err: err} }
+
+// configChecksum adds what proves a commit to what shapes its artifact.
+func (s *session) configChecksum() (string, error) {
+	if s.trusted == nil {
+		return s.shape, nil
+	}
+	return source.ConfigChecksum("gitrepository", struct {
+		Shape   string                       `json:"shape"`
+		Mode    sourcev1.GitVerificationMode `json:"mode"`
+		Trusted string                       `json:"trusted"`
+	}{s.shape, s.spec.Verification.GetMode(), s.trusted.Fingerprint()})
+}
+
+// Verify implements source.Verifier: those who are trusted must have signed the commit, the tag, or both. The result lists
+// them as Flux does.
+func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error) {
+	if s.trusted == nil {
+		return "", nil
+	}
+	tag := strings.TrimPrefix(s.chosen.Ref, tagPrefix)
+	if s.spec.Verification.VerifyTag() && s.chosen.Tag == "" {
+		return "", failure.Retry(sourcev1.InvalidGitObjectReason, fmt.Errorf("cannot verify signature of tag '%s' since it is not signed", tag))
+	}
+	signed, err := s.signed(ctx)
+	if err != nil {
+		return "", &source.StageError{Stage: source.StageFetch, Err: explain(err)}
+	}
+	var by strings.Builder
+	if s.spec.Verification.VerifyTag() {
+		tag += "@" + s.chosen.Tag
+		key, err := s.verifyTag(signed.Tag)
+		if errors.Is(err, verify.ErrUnsigned) {
+			return "", failure.Retry(sourcev1.InvalidGitObjectReason, fmt.Errorf("cannot verify signature of tag '%s' since it is not signed: %w", tag, err))
+		}
+		if err != nil {
+			return "", failure.Retry(sourcev1.InvalidTagSignatureReason, fmt.Errorf("signature verification of tag '%s' failed: %w", tag, err))
+		}
+		fmt.Fprintf(&by, "\n\t- tag '%s' with key '%s'", tag, key)
+	}
+	if s.spec.Verification.VerifyHEAD() {
+		object, err := verify.SignedCommit(signed.Commit)
+		if err == nil {
+			var key string
+			key, err = s.trusted.Verify(object)
+			fmt.Fprintf(&by, "\n\t- commit '%s' with key '%s'", s.chosen.Hash, key)
+		}
+		if err != nil {
+			return "", failure.Retry(sourcev1.InvalidCommitSignatureReason, fmt.Errorf("signature verification of commit '%s' failed: %w", s.chosen.Hash, err))
+		}
+	}
+	return by.String(), nil
+}
+
+// verifyTag proves that the tag is signed, and that it is the one that was asked for: a server could show any signed tag
+// under any name.
+func (s *session) verifyTag(raw []byte) (string, error) {
+	name := strings.TrimPrefix(s.chosen.Ref, tagPrefix)
+	head := fmt.Sprintf("object %s\ntype commit\ntag %s\n", s.chosen.Hash, name)
+	if !bytes.HasPrefix(raw, []byte(head)) {
+		return "", fmt.Errorf("%w: the tag names another commit, or has another name itself: sign the commit under the name %q", verify.ErrSignature, name)
+	}
+	return s.trusted.Verify(verify.SignedTag(raw))
+}
+
+// signed asks once for the objects.
+func (s *session) signed(ctx context.Context) (git.Signed, error) {
+	remote, err := s.remote(ctx)
+	if err != nil {
+		return git.Signed{}, err
+	}
+	want := s.chosen
+	if !s.spec.Verification.VerifyTag() {
+		want.Tag = ""
+	}
+	key := strings.Join([]string{remote.URL, remote.Credential.Identity(), want.Hash, want.Tag}, "\x00")
+	if known, ok := s.opener.signed.Get(key); ok {
+		return known, nil
+	}
+	signed, err := s.opener.Client.Signed(ctx, remote, want)
+	if err == nil && len(signed.Commit)+len(signed.Tag) <= maxSignedBytes {
+		s.opener.signed.Add(key, signed)
+	}
+	return signed, err
+}
