@@ -77,7 +77,7 @@ func TestABlobIsItsBytes(t *testing.T) {
 	t.Parallel()
 	content := noise(1000)
 	requests := 0
-	r := serve(t, func(w http.ResponseWriter, request *http.Request) {
+	r := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Docker-Content-Digest", digest.SHA512.FromBytes(content).String())
 		w.Header().Set("Content-Length", "1000")
 		if requests++; requests > 1 {

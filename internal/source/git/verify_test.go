@@ -108,7 +108,7 @@ func newSigned(t *testing.T, options upstream.HTTPOptions) *signed {
 	s.ids["foreign"] = sign(t, edited, "refs/tags/foreign", "tag", verifytest.NewSSHSigner(t))
 	// A signed tag that is shown under another name, and a tag of a tag.
 	edited.SetRef("refs/tags/v9.0.0", s.ids["v1.0.0"])
-	nested, err := edited.Object("tag", s.pgp.Tag(t, fmt.Appendf(nil, "object %s\ntype tag\ntag wrapped\n\nA tag of a tag\n", s.ids["v1.0.0"])))
+	nested, err := edited.Object("tag", s.pgp.Tag(t, fmt.Appendf(nil, "object %s\ntype %s\ntag wrapped\n\nIt wraps another.\n", s.ids["v1.0.0"], "tag")))
 	if err != nil {
 		t.Fatal(err)
 	}
