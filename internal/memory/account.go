@@ -179,7 +179,8 @@ func draw(ctx context.Context, from kind, bytes int64) error {
 		return fmt.Errorf("%w %s: %d bytes are needed, and the work of one namespace may take %d with %s",
 			ErrBudget, a.budget.kind, need, most, a.budget.flag)
 	}
-	if !a.grow(min((need+step-1)/step*step, most)) {
+	// More than is needed is taken only where it is there: a share that was waited for is just what was.
+	if !a.grow(min((need+step-1)/step*step, most)) && !a.grow(need) {
 		return &shortage{a.budget, need}
 	}
 	a.drawn = need

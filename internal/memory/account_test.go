@@ -293,3 +293,32 @@ func TestAllWorkEndsAndNeverTakesMore(t *testing.T) {
 		t.Errorf("more than %d bytes were taken at once", total)
 	}
 }
+
+// TestWhatIsGrantedIsEnough: beside what others hold there is just what work asks for, which is no whole number of steps.
+func TestWhatIsGrantedIsEnough(t *testing.T) {
+	t.Parallel()
+	const held, need, left = 11 * mib, 5*mib + 1, 5*mib + mib/2
+	for of, tc := range map[string]struct {
+		budget *memory.Budget
+		draw   func(context.Context, int64) error
+	}{
+		"memory":          {memory.New(held+left, "--memory=16"), memory.Draw},
+		"temporary files": {memory.NewFiles(held+left, "--tmp=16"), memory.DrawFile},
+	} {
+		began := 0
+		err := tc.budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			if err := tc.draw(ctx, held); err != nil {
+				return err
+			}
+			return tc.budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+				if began++; began > 9 {
+					return errWork
+				}
+				return tc.draw(ctx, need)
+			})
+		})
+		if err != nil || began > 2 {
+			t.Errorf("%s: %v after it began %d times", of, err, began)
+		}
+	}
+}
