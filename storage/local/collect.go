@@ -28,17 +28,22 @@ func (s *Store) Collect(ctx context.Context, object storage.Object, named string
 		return nil, err
 	}
 	now := s.options.Now()
-	record, begun := retention.Renamed(record, named, now)
-	garbage := retention.Garbage(record, named, s.options.Retention, now)
+	renamed, begun := retention.Renamed(record, named, now)
+	garbage := retention.Garbage(renamed, named, s.options.Retention, now)
 	if !begun && len(garbage) == 0 {
 		return nil, nil
 	}
-	record = retention.Without(record, garbage)
 	// The record goes first, so that it does not name what is being removed.
-	err = s.save(object, record)
+	err = s.save(object, retention.Without(renamed, garbage))
 	if err != nil && !isFull(err) {
 		return nil, err
 	}
+	if err != nil {
+		// A time that cannot be kept would begin for ever. It counts from when the current body was stored.
+		renamed, _ = retention.Renamed(record, named, record.Current.StoredAt)
+		garbage = retention.Garbage(renamed, named, s.options.Retention, now)
+	}
+	record = retention.Without(renamed, garbage)
 	s.names.set(object, digests(record))
 	for _, old := range garbage {
 		if err := s.reap(old.Digest); err != nil {

@@ -38,6 +38,30 @@ func TestCollectMakesRoomOnAFullDisk(t *testing.T) {
 	}
 }
 
+// TestAFullDiskKeepsNoTime: when it was found full, no record could say since when status names another artifact.
+func TestAFullDiskKeepsNoTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	clock := &clock{now: noon}
+	store := open(t, dir, Options{Now: clock.Now})
+	old := publish(t, store, podinfo, "old").Current
+	current := publish(t, store, podinfo, "new").Current
+	store.disk.before = func(op, _ string) error {
+		if op == "create" && exists(dir, blobPath(old.Digest)) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	if removed, err := store.Collect(t.Context(), podinfo, current.Path); !errors.Is(err, syscall.ENOSPC) || len(removed) != 0 {
+		t.Errorf("Collect at once: %v, %v", removed, err)
+	}
+	clock.step(time.Hour)
+	if removed, err := store.Collect(t.Context(), podinfo, current.Path); err != nil || len(removed) != 1 {
+		t.Errorf("Collect an hour later: %v, %v", removed, err)
+	}
+	wantTidy(t, store, dir)
+}
+
 // supersede begins the time of what is no longer current.
 func supersede(t *testing.T, store *Store) {
 	t.Helper()
