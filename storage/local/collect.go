@@ -82,6 +82,9 @@ func (s *Store) remove(object storage.Object) error {
 		return err
 	}
 	if len(entries) > 0 {
+		if err := s.dropPublic(object); err != nil {
+			return err
+		}
 		if err := s.disk.removeTree(recordPath(object)); err != nil {
 			return err
 		}

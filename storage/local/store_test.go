@@ -408,12 +408,19 @@ func TestSweepRemovesThePublicFilesOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	store := open(t, dir, Options{})
 	foreign := storage.Object{Kind: "home", Namespace: "user", Name: "documents"}.File("thesis")
-	for name, published := range map[string]storage.Object{podinfo.File("old.tar.gz"): podinfo, twin.File("a.tar.gz"): twin, foreign: podinfo} {
+	deleted := storage.Object{Kind: podinfo.Kind, Namespace: "deleted", Name: "meanwhile"}
+	for name, published := range map[string]storage.Object{
+		podinfo.File("old.tar.gz"): podinfo, twin.File("a.tar.gz"): twin, deleted.File("a.tar.gz"): deleted, foreign: podinfo,
+	} {
 		body := publish(t, store, published, "hello").Current
 		link := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Link(filepath.Join(dir, blobPath(body.Digest)), link)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Objects may be deleted before the first sweep.
+	if err := store.Delete(t.Context(), deleted); err != nil {
+		t.Fatalf("Delete: %v", err)
 	}
 	isPodinfo := func(object storage.Object, _ string) bool { return object == podinfo }
 	if _, err := store.SweepOrphans(t.Context(), isPodinfo, 0); err != nil {

@@ -28,7 +28,6 @@ func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Obje
 			return removed, fmt.Errorf("sweep: %w", errors.Join(failed.join(), err))
 		}
 		gone, err := s.sweepObject(object, alive, grace)
-		err = errors.Join(err, s.dropPublic(object))
 		if err != nil {
 			failed.add(fmt.Errorf("%s: %w", object, err))
 			continue
@@ -66,7 +65,7 @@ func (s *Store) sweepObject(object storage.Object, alive func(storage.Object, st
 		return true, s.remove(object)
 	default:
 		s.names.set(object, digests(record))
-		return false, nil
+		return false, s.dropPublic(object)
 	}
 }
 
