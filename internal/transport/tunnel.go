@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,6 +15,9 @@ import (
 
 	"sluice.dev/sluice/internal/credential"
 )
+
+// maxConnectBytes bounds what a proxy answers to CONNECT.
+const maxConnectBytes = 64 << 10
 
 // Dial opens a TCP connection to host:port under the dial policy, through the proxy if it has a URL. ErrProxyURL when that
 // is not usable, ErrProxyAuthentication and ErrProxy where an HTTP proxy refuses.
@@ -95,11 +100,13 @@ func ask(ctx context.Context, conn net.Conn, address string, way *url.URL) (*buf
 	if err := request.Write(conn); err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(conn)
+	limited := &io.LimitedReader{R: conn, N: maxConnectBytes}
+	in := bufio.NewReader(limited)
 	response, err := http.ReadResponse(in, request) //nolint:bodyclose // What follows is the tunnel.
 	if err != nil {
 		return nil, err
 	}
+	limited.N = math.MaxInt64
 	return in, checkConnect(ctx, way, request, response)
 }
 

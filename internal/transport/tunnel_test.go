@@ -102,3 +102,43 @@ func TestConnectionsThatProxiesDoNotMake(t *testing.T) {
 		})
 	}
 }
+
+// TestAProxyDoesNotTalkForEver: until the answer to CONNECT ends, all of it is in memory.
+func TestAProxyDoesNotTalkForEver(t *testing.T) {
+	t.Parallel()
+	for name, begins := range map[string]string{"One line": "HTTP/1.1 200 ", "Headers": "HTTP/1.1 200 OK\r\n"} {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		const most = 16 << 20
+		said := make(chan int, 1)
+		go func() {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			sent, _ := io.WriteString(conn, begins)
+			line := "X: " + strings.Repeat("x", 1000) + "\r\n"
+			if name == "One line" {
+				line = strings.Repeat("x", 1000)
+			}
+			for err == nil && sent < most {
+				var n int
+				n, err = io.WriteString(conn, line)
+				sent += n
+			}
+			said <- sent
+		}()
+		factory := transport.New(transport.Options{AllowLoopback: true})
+		conn, err := factory.Dial(t.Context(), "192.0.2.1:22", credential.Proxy{URL: "http://" + listener.Addr().String()})
+		if err == nil {
+			_ = conn.Close()
+		}
+		if sent := <-said; err == nil || sent >= most {
+			t.Errorf("%s: the proxy has said %d bytes: %v", name, sent, err)
+		}
+	}
+}

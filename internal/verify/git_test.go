@@ -182,11 +182,11 @@ func TestGitKeysThatCannotBeUsed(t *testing.T) {
 func TestFingerprintsOfGitKeys(t *testing.T) {
 	t.Parallel()
 	one, two := verifytest.NewPGPSigner(t), verifytest.NewSSHSigner(t)
-	both := keys(t, map[string][]byte{"a": one.Public, "b.sshpub": two.Public}).Fingerprint()
-	if again := keys(t, map[string][]byte{"z": one.Public, "a.sshpub": two.Public}).Fingerprint(); again != both {
+	both := verify.GitFingerprint(map[string][]byte{"a": one.Public, "b.sshpub": two.Public})
+	if again := verify.GitFingerprint(map[string][]byte{"z": one.Public, "a.sshpub": two.Public}); again != both {
 		t.Errorf("%s and %s", both, again)
 	}
-	if alone := keys(t, map[string][]byte{"a": one.Public}).Fingerprint(); alone == both {
+	if alone := verify.GitFingerprint(map[string][]byte{"a": one.Public}); alone == both {
 		t.Error("another trust has the same fingerprint")
 	}
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"bufio"
 	"bytes"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -35,30 +36,41 @@ const (
 
 // GitKeys are those whose signatures of commits and tags count. They are safe for concurrent use.
 type GitKeys struct {
-	rings       openpgp.EntityList
-	keys        []ssh.PublicKey
-	fingerprint string
+	rings openpgp.EntityList
+	keys  []ssh.PublicKey
+}
+
+// GitFingerprint is equal for the entries of two Secrets only if they trust the same keys: "sha256:" and 64 hex digits. It
+// reads none of the keys, which may take long.
+func GitFingerprint(entries map[string][]byte) string {
+	trusted := make([][]byte, 0, len(entries))
+	for name, value := range entries {
+		trusted = append(trusted, encode([]byte(formatOf(name)), value))
+	}
+	return fingerprint("git", set(nil, trusted)...)
+}
+
+// formatOf tells what format the keys of an entry have.
+func formatOf(name string) string {
+	if strings.HasSuffix(name, sshKeysSuffix) {
+		return "ssh"
+	}
+	return "pgp"
 }
 
 // NewGitKeys reads the entries of a Secret: armored OpenPGP public keys, and, where the name ends in .sshpub, SSH public
 // keys in the format of authorized_keys, whose options have no meaning here. ErrPolicy where an entry cannot be read.
 func NewGitKeys(entries map[string][]byte) (*GitKeys, error) {
 	k := &GitKeys{}
-	trusted := make([][]byte, 0, len(entries))
+	read := map[string]func([]byte) error{"pgp": k.readRing, "ssh": k.readSSH}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		kind, read := "pgp", k.readRing
-		if strings.HasSuffix(name, sshKeysSuffix) {
-			kind, read = "ssh", k.readSSH
+		if err := read[formatOf(name)](entries[name]); err != nil {
+			return nil, unusable("%q holds no %s public keys: %v", name, strings.ToUpper(formatOf(name)), err)
 		}
-		if err := read(entries[name]); err != nil {
-			return nil, unusable("%q holds no %s public keys: %v", name, strings.ToUpper(kind), err)
-		}
-		trusted = append(trusted, encode([]byte(kind), entries[name]))
 	}
 	if len(k.rings) == 0 && len(k.keys) == 0 {
 		return nil, unusable("there is no public key in it")
 	}
-	k.fingerprint = fingerprint("git", set(nil, trusted)...)
 	return k, nil
 }
 
@@ -73,13 +85,46 @@ func (k *GitKeys) readRing(value []byte) error {
 		if err != nil {
 			return fmt.Errorf("read its armor: %w", err)
 		}
-		ring, err := openpgp.ReadKeyRing(block.Body)
+		body, err := io.ReadAll(block.Body)
 		if err != nil {
 			return err
 		}
-		k.rings = append(k.rings, ring...)
-		if _, err := io.Copy(io.Discard, block.Body); err != nil {
+		count, err := countKeys(body)
+		if err != nil {
 			return err
+		}
+		ring, err := openpgp.ReadKeyRing(bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		if len(ring) != count {
+			return fmt.Errorf("of %d keys in a block, %d can be read", count, len(ring))
+		}
+		k.rings = append(k.rings, ring...)
+	}
+}
+
+// countKeys counts the keys of a ring, without what belongs to them. It refuses DSA, whose numbers nothing bounds: reading
+// a ring checks the signatures in it, and one of DSA can take minutes.
+func countKeys(ring []byte) (count int, err error) {
+	packets := packet.NewReader(bytes.NewReader(ring))
+	for {
+		next, err := packets.Next()
+		if errors.Is(err, io.EOF) {
+			return count, nil
+		}
+		if err != nil {
+			return count, err
+		}
+		if private, ok := next.(*packet.PrivateKey); ok {
+			next = &private.PublicKey
+		}
+		key, ok := next.(*packet.PublicKey)
+		switch {
+		case ok && key.PubKeyAlgo == packet.PubKeyAlgoDSA:
+			return count, errors.New("keys of DSA are refused: use Ed25519 or RSA")
+		case ok && !key.IsSubkey:
+			count++
 		}
 	}
 }
@@ -97,9 +142,6 @@ func (k *GitKeys) readSSH(value []byte) error {
 	}
 	return nil
 }
-
-// Fingerprint is equal for two sets of keys only if they accept the same signatures: "sha256:" and 64 hex digits.
-func (k *GitKeys) Fingerprint() string { return k.fingerprint }
 
 // Verify returns the name of the key that signed: its id for OpenPGP, its SHA-256 fingerprint for SSH. ErrUnsigned where the
 // object carries no signature of these kinds, ErrSignature where none of the keys made it.
@@ -140,6 +182,8 @@ func (k *GitKeys) verifyPGP(object SignedObject) (string, error) {
 	switch {
 	case err != nil:
 		return "", refuse("%v", err)
+	case made.Hash == crypto.SHA1:
+		return "", refuse("it is one by SHA-1, of which others can be made that fit")
 	case made.SigType != packet.SigTypeBinary:
 		return "", refuse("it is one of text, whose line ends may change")
 	}

@@ -18,7 +18,6 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/source"
-	"sluice.dev/sluice/internal/verify"
 	"sluice.dev/sluice/storage"
 )
 
@@ -104,7 +103,7 @@ type session struct {
 	spec      sourcev1.GitRepositorySpec
 	want      reference
 	included  []storage.Artifact
-	trusted   *verify.GitKeys // nil when no proof is asked for
+	trusted   map[string][]byte // the entries with the keys; nil when no proof is asked for
 	// shape is the checksum of what a commit's artifact is made by, checksum also of what proves the commit.
 	shape, checksum string
 	// newest are the tags of the newest version in the range, which build metadata alone may tell apart.

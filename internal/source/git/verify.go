@@ -21,11 +21,11 @@ const (
 	maxSignedBytes = 16 << 10
 )
 
-// whom reads the keys that the spec trusts; nil when it asks for no proof.
-func (s *session) whom(ctx context.Context) (*verify.GitKeys, error) {
+// whom gives the entries with the keys that the spec trusts; nil when it asks for no proof.
+func (s *session) whom(ctx context.Context) (map[string][]byte, error) {
 	spec := s.spec.Verification
 	if spec == nil {
-		return nil, nil //nolint:nilnil // No keys are the answer to a spec that asks for no proof.
+		return nil, nil
 	}
 	if spec.VerifyTag() && !s.want.isTag() {
 		return nil, refuted(failure.Stall(sourcev1.InvalidVerificationModeReason,
@@ -35,11 +35,7 @@ func (s *session) whom(ctx context.Context) (*verify.GitKeys, error) {
 	if err != nil {
 		return nil, refuted(err)
 	}
-	keys, err := verify.NewGitKeys(entries)
-	if err != nil {
-		return nil, refuted(failure.Retry(sourcev1.VerificationErrorReason, fmt.Errorf("spec.verify: secret '%s/%s': %w", s.namespace, spec.SecretRef.Name, err)))
-	}
-	return keys, nil
+	return entries, nil
 }
 
 // refuted says that nothing is proven.
@@ -54,7 +50,7 @@ func (s *session) configChecksum() (string, error) {
 		Shape   string                       `json:"shape"`
 		Mode    sourcev1.GitVerificationMode `json:"mode"`
 		Trusted string                       `json:"trusted"`
-	}{s.shape, s.spec.Verification.GetMode(), s.trusted.Fingerprint()})
+	}{s.shape, s.spec.Verification.GetMode(), verify.GitFingerprint(s.trusted)})
 }
 
 // Verify implements source.Verifier: those who are trusted must have signed the commit, the tag, or both. The result lists
@@ -67,6 +63,11 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 	if s.spec.Verification.VerifyTag() && s.chosen.Tag == "" {
 		return "", failure.Retry(sourcev1.InvalidGitObjectReason, fmt.Errorf("cannot verify signature of tag '%s' since it is not signed", tag))
 	}
+	trusted, err := verify.NewGitKeys(s.trusted)
+	if err != nil {
+		return "", failure.Retry(sourcev1.VerificationErrorReason,
+			fmt.Errorf("spec.verify: secret '%s/%s': %w", s.namespace, s.spec.Verification.SecretRef.Name, err))
+	}
 	signed, err := s.signed(ctx)
 	if err != nil {
 		return "", &source.StageError{Stage: source.StageFetch, Err: explain(err)}
@@ -74,7 +75,7 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 	var by strings.Builder
 	if s.spec.Verification.VerifyTag() {
 		tag += "@" + s.chosen.Tag
-		key, err := s.verifyTag(signed.Tag)
+		key, err := s.verifyTag(trusted, signed.Tag)
 		if errors.Is(err, verify.ErrUnsigned) {
 			return "", failure.Retry(sourcev1.InvalidGitObjectReason, fmt.Errorf("cannot verify signature of tag '%s' since it is not signed: %w", tag, err))
 		}
@@ -87,7 +88,7 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 		object, err := verify.SignedCommit(signed.Commit)
 		if err == nil {
 			var key string
-			key, err = s.trusted.Verify(object)
+			key, err = trusted.Verify(object)
 			fmt.Fprintf(&by, "\n\t- commit '%s' with key '%s'", s.chosen.Hash, key)
 		}
 		if err != nil {
@@ -99,13 +100,13 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 
 // verifyTag proves that the tag is signed, and that it is the one that was asked for: a server could show any signed tag
 // under any name.
-func (s *session) verifyTag(raw []byte) (string, error) {
+func (s *session) verifyTag(trusted *verify.GitKeys, raw []byte) (string, error) {
 	name := strings.TrimPrefix(s.chosen.Ref, tagPrefix)
 	head := fmt.Sprintf("object %s\ntype commit\ntag %s\n", s.chosen.Hash, name)
 	if !bytes.HasPrefix(raw, []byte(head)) {
 		return "", fmt.Errorf("%w: the tag names another commit, or has another name itself: sign the commit under the name %q", verify.ErrSignature, name)
 	}
-	return s.trusted.Verify(verify.SignedTag(raw))
+	return trusted.Verify(verify.SignedTag(raw))
 }
 
 // signed asks once for the objects.

@@ -208,6 +208,22 @@ func TestTagsAreVerifiedOfTagsAlone(t *testing.T) {
 	}
 }
 
+// TestKeysAreReadToProveSomething: it may take seconds of work that nothing cuts short, and so is nothing for each look at
+// upstream, which takes no slot.
+func TestKeysAreReadToProveSomething(t *testing.T) {
+	t.Parallel()
+	s := newSigned(t, upstream.HTTPOptions{})
+	s.keys.trusted = []*verifytest.GitSigner{{Entry: "none.asc", Public: []byte("no key")}}
+	ref := &sourcev1.GitRepositoryRef{Branch: "main"}
+	if _, err := s.open(t, ref, sourcev1.ModeGitHEAD); err != nil {
+		t.Errorf("keys are read to look at upstream: %v", err)
+	}
+	_, err := s.verify(t, ref, sourcev1.ModeGitHEAD)
+	if f := failure.Of(err); f == nil || f.Disposition != failure.Retries || f.Reason != sourcev1.VerificationErrorReason || !strings.Contains(err.Error(), "holds no PGP public keys") {
+		t.Errorf("got %v (%+v)", err, f)
+	}
+}
+
 // TestAProofTakesTheCommitAlone: what is not proven is not downloaded, however often it is tried.
 func TestAProofTakesTheCommitAlone(t *testing.T) {
 	t.Parallel()
