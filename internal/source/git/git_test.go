@@ -330,6 +330,7 @@ func TestRefusedSpecs(t *testing.T) {
 		"Name":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Name: "main"}}, sourcev1.GitOperationFailedReason, "spec.ref.name"},
 		"Tag":      {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Tag: "v1\n"}}, sourcev1.GitOperationFailedReason, "spec.ref.tag"},
 		"Semver":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{SemVer: "newest"}}, sourcev1.GitOperationFailedReason, "spec.ref.semver"},
+		"Sparse":   {sourcev1.GitRepositorySpec{URL: valid, SparseCheckout: make([]string, 1001)}, sourcev1.FailedReason, "spec.sparseCheckout"},
 		"Provider": {sourcev1.GitRepositorySpec{URL: valid, Provider: "azure"}, sourcev1.FeatureGateDisabledReason, "spec.provider"},
 	}
 	for name, tc := range cases {

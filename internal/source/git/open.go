@@ -24,6 +24,9 @@ import (
 // maxFacts is how many times of commits are remembered, and how many proofs of where they are.
 const maxFacts = 4096
 
+// maxSparse bounds the paths of a sparse checkout, which each submodule is compared with.
+const maxSparse = 1000
+
 // Credentials reads the credentials that a spec refers to.
 type Credentials interface {
 	Git(ctx context.Context, request auth.GitRequest) (credential.Git, error)
@@ -74,6 +77,9 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.GitRepository) (source.
 	}
 	if err := supported(obj.Spec); err != nil {
 		return nil, err
+	}
+	if len(obj.Spec.SparseCheckout) > maxSparse {
+		return nil, failure.Stall(sourcev1.FailedReason, fmt.Errorf("spec.sparseCheckout has %d entries, more than %d", len(obj.Spec.SparseCheckout), maxSparse))
 	}
 	if err := git.ValidateURL(obj.Spec.URL); err != nil {
 		return nil, failure.Stall(sourcev1.URLInvalidReason, fmt.Errorf("spec.url is invalid: %w", err))

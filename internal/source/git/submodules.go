@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ const (
 	modulesFile = ".gitmodules"
 	// maxModulesBytes bounds that file.
 	maxModulesBytes = 1 << 20
+	// maxSections bounds the sections in it: to find one costs as much as there are others.
+	maxSections = 2 * git.MaxSubmodules
 	// maxNesting is how deep submodules go, as in Flux.
 	maxNesting = 10
 )
@@ -32,31 +35,34 @@ type forest struct {
 	client *git.Client
 	// home is the object's own repository. Its credential is for its own origin alone.
 	home    git.Remote
+	// sparse are the paths that are wanted, all without any.
+	sparse  []string
 	closers *[]func() error
-	// grown are the trees by URL and commit.
+	// grown are the trees by URL and commit, and by place where not all of them is wanted.
 	grown map[string]*tree.Tree
 }
 
 // withSubmodules puts the files of submodules in their places. Of those that spec.sparseCheckout leaves out nothing is
 // fetched.
 func (s *session) withSubmodules(ctx context.Context, remote git.Remote, commit *git.Commit, closers *[]func() error) (*tree.Tree, error) {
-	f := &forest{client: s.opener.Client, home: remote, closers: closers, grown: map[string]*tree.Tree{}}
-	return f.grow(ctx, commit, remote.URL, 0, func(at string) bool { return selects(s.spec.SparseCheckout, at) })
+	f := &forest{client: s.opener.Client, home: remote, sparse: s.spec.SparseCheckout, closers: closers, grown: map[string]*tree.Tree{}}
+	return f.grow(ctx, commit, remote.URL, "", 0)
 }
 
-// selects tells whether something at or below the place is selected.
-func selects(sparse []string, place string) bool {
-	for _, given := range sparse {
+// selects tells whether something at or below the place is wanted, and whether all of it is.
+func (f *forest) selects(place string) (some, all bool) {
+	for _, given := range f.sparse {
 		name := path.Clean("/" + given)[1:]
-		if name == "" || name == place || strings.HasPrefix(place, name+"/") || strings.HasPrefix(name, place+"/") {
-			return true
+		if name == "" || name == place || strings.HasPrefix(place, name+"/") {
+			return true, true
 		}
+		some = some || strings.HasPrefix(name, place+"/")
 	}
-	return len(sparse) == 0
+	return some || len(f.sparse) == 0, len(f.sparse) == 0
 }
 
-// grow gives the tree of a commit, which came from the URL, with its submodules.
-func (f *forest) grow(ctx context.Context, commit *git.Commit, from string, depth int, wanted func(string) bool) (*tree.Tree, error) {
+// grow gives the tree of a commit, which came from the URL and goes to the place, with its submodules.
+func (f *forest) grow(ctx context.Context, commit *git.Commit, from, at string, depth int) (*tree.Tree, error) {
 	grown := *commit.Tree()
 	if len(commit.Submodules) == 0 {
 		return &grown, nil
@@ -72,10 +78,11 @@ func (f *forest) grow(ctx context.Context, commit *git.Commit, from string, dept
 		return nil, err
 	}
 	for _, module := range commit.Submodules {
-		if !wanted(module.Path) {
+		place := path.Join(at, module.Path)
+		if some, _ := f.selects(place); !some {
 			continue
 		}
-		inside, err := f.module(ctx, urls[module.Path], from, module.Hash, depth)
+		inside, err := f.module(ctx, urls[module.Path], from, module.Hash, place, depth)
 		if err != nil {
 			return nil, fmt.Errorf("submodule %.255q: %w", module.Path, err)
 		}
@@ -85,12 +92,18 @@ func (f *forest) grow(ctx context.Context, commit *git.Commit, from string, dept
 }
 
 // module brings a submodule, once.
-func (f *forest) module(ctx context.Context, given, from, hash string, depth int) (*tree.Tree, error) {
+func (f *forest) module(ctx context.Context, given, from, hash, place string, depth int) (*tree.Tree, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	address, err := moduleURL(from, given)
 	if err != nil {
 		return nil, err
 	}
 	key := address + "\x00" + hash
+	if _, all := f.selects(place); !all {
+		key += "\x00" + place
+	}
 	if known := f.grown[key]; known != nil {
 		return known, nil
 	}
@@ -110,7 +123,7 @@ func (f *forest) module(ctx context.Context, given, from, hash string, depth int
 		return nil, err
 	}
 	*f.closers = append(*f.closers, commit.Close)
-	grown, err := f.grow(ctx, commit, address, depth+1, func(string) bool { return true })
+	grown, err := f.grow(ctx, commit, address, place, depth+1)
 	if err == nil {
 		f.grown[key] = grown
 	}
@@ -133,6 +146,9 @@ func moduleURLs(t *tree.Tree) (map[string]string, error) {
 	}
 	if len(content) > maxModulesBytes {
 		return nil, fmt.Errorf("%w: %s has more than %d bytes", git.ErrLimit, modulesFile, maxModulesBytes)
+	}
+	if bytes.Count(content, []byte("[")) > maxSections {
+		return nil, fmt.Errorf("%w: %s has more than %d sections", git.ErrLimit, modulesFile, maxSections)
 	}
 	modules := config.NewModules()
 	if err := modules.Unmarshal(content); err != nil {

@@ -149,6 +149,31 @@ func TestSubmodulesAreThoseOfTheCommit(t *testing.T) {
 	}
 }
 
+// TestSubmodulesOfSubmodulesThatAreLeftOut: one that nobody can have does no harm where nobody wants it. The same commit may
+// be at a second place, of which more is wanted.
+func TestSubmodulesOfSubmodulesThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	w := newWoods(t)
+	broken := w.lib.Commit("broken", "broken", upstream.Files{
+		"l/l": {Content: "3"}, "gone": link(w.last), ".gitmodules": {Content: module("gone", "../none")},
+	})
+	w.app.Commit("main", "app", upstream.Files{
+		"one": link(broken), "two": link(w.first), "three": link(w.first),
+		".gitmodules": {Content: module("one", "../lib") + module("two", "../lib") + module("three", "../lib")},
+	})
+	for want, sparse := range map[string][]string{
+		"one/l/l":                        {"one/l"},
+		"one/l/l three/sub/deep/d two/l": {"one/l", "two/l", "three/sub"},
+		"three/l three/sub/deep/d two/l": {"three", "two/l"},
+		"three/l two/sub/deep/d":         {"three/l", "two/sub/deep"},
+	} {
+		files, err := content(t, w.opener, w.spec(sparse...))
+		if got := strings.Join(slices.Sorted(maps.Keys(files)), " "); err != nil || got != want {
+			t.Errorf("%q: %q, %v", sparse, got, err)
+		}
+	}
+}
+
 // TestNobodyElseGetsTheCredential: a submodule may name any server.
 func TestNobodyElseGetsTheCredential(t *testing.T) {
 	t.Parallel()
@@ -182,6 +207,7 @@ func TestSubmodulesThatCannotBeHad(t *testing.T) {
 		"An option":          {module("mod", "-oProxyCommand=id"), "url is not usable"},
 		"Out of the host":    {module("mod", "../../../../lib"), "leads out of the host"},
 		"SSH without a key":  {module("mod", "git@git.example.com:team/lib.git"), "spec.secretRef is for http://127.0.0.1"},
+		"Too many sections":  {strings.Repeat("[mod]\n", 3000), "more than 2000 sections"},
 		"Garbage":            {"[submodule \"mod", ".gitmodules"},
 		"Another commit":     {module("mod", "../../deep"), "commit not found"},
 	} {
