@@ -82,13 +82,13 @@ func (s *Store) remove(object storage.Object) error {
 		return err
 	}
 	if len(entries) > 0 {
-		if err := s.dropPublic(object); err != nil {
-			return err
-		}
 		if err := s.disk.removeTree(recordPath(object)); err != nil {
 			return err
 		}
 		if err := s.disk.syncDir(dir); err != nil {
+			return err
+		}
+		if err := s.dropPublic(object); err != nil {
 			return err
 		}
 	}
