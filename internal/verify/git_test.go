@@ -2,14 +2,19 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
 
 	"sluice.dev/sluice/internal/verify"
 	"sluice.dev/sluice/internal/verify/verifytest"
@@ -111,7 +116,7 @@ func forge(
 	}
 	signature := good[at : at+len(good)-len(plain)]
 	under := func(payload []byte) []byte { return slices.Concat(payload[:at], signature, payload[at:]) }
-	random := rand.New(rand.NewPCG(1, 2))
+	random := mathrand.New(mathrand.NewPCG(1, 2))
 	for range 100 {
 		altered, place := bytes.Clone(plain), random.IntN(len(plain))
 		altered[place] ^= 1 << random.IntN(8)
@@ -162,12 +167,12 @@ func TestASignatureInAMessageIsNone(t *testing.T) {
 
 func TestGitKeysThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	pgp, ssh := verifytest.NewPGPSigner(t), verifytest.NewSSHSigner(t)
+	pgp, secure := verifytest.NewPGPSigner(t), verifytest.NewSSHSigner(t)
 	for what, entries := range map[string]map[string][]byte{
 		"nothing":       {},
 		"empty":         {"a.asc": nil},
 		"no armor":      {"a.asc": []byte("key")},
-		"SSH as PGP":    {"a.asc": ssh.Public},
+		"SSH as PGP":    {"a.asc": secure.Public},
 		"PGP as SSH":    {"a.sshpub": pgp.Public},
 		"comments":      {"a.sshpub": []byte("# nobody\n\n")},
 		"one is no key": {"a.asc": pgp.Public, "b.sshpub": []byte("ssh-ed25519 AAAA\n")},
@@ -176,6 +181,37 @@ func TestGitKeysThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestCertificatesAreNoKeys: nothing would ask how long one is valid, and for what.
+func TestCertificatesAreNoKeys(t *testing.T) {
+	t.Parallel()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := &ssh.Certificate{Key: signer.PublicKey(), CertType: ssh.HostCert, ValidBefore: 1}
+	if err := certificate.SignCert(rand.Reader, signer); err != nil {
+		t.Fatal(err)
+	}
+	trusted, err := verify.NewGitKeys(map[string][]byte{"a.sshpub": ssh.MarshalAuthorizedKey(certificate)})
+	if errors.Is(err, verify.ErrPolicy) {
+		return
+	}
+	certified, err := ssh.NewCertSigner(certificate, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := sshsig.Sign(strings.NewReader(plainTag), certified, sshsig.HashSHA512, "git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, err := verifyTag(trusted, append([]byte(plainTag), sshsig.Armor(made)...))
+	t.Errorf("an expired certificate of a host signs as %q, %v", by, err)
 }
 
 // TestFingerprintsOfGitKeys: other names, or another order, are the same trust; another key is not.

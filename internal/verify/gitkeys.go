@@ -138,6 +138,9 @@ func (k *GitKeys) readSSH(value []byte) error {
 		if err != nil {
 			return err
 		}
+		if _, ok := key.(*ssh.Certificate); ok {
+			return errors.New("a certificate is no key: list the key that it is for")
+		}
 		k.keys = append(k.keys, key)
 	}
 	return nil

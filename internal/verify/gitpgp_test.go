@@ -5,7 +5,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // That is what must not count.
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"math/big"
@@ -28,11 +28,11 @@ const (
 
 func openPGP(tag byte, body ...[]byte) []byte {
 	whole := slices.Concat(body...)
-	return slices.Concat([]byte{0xc0 | tag, 255}, binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole) //nolint:gosec // It is small.
+	return slices.Concat([]byte{0xc0 | tag, 255}, binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole)
 }
 
 func number(n *big.Int) []byte {
-	return append(binary.BigEndian.AppendUint16(nil, uint16(n.BitLen())), n.Bytes()...) //nolint:gosec // It is small.
+	return append(binary.BigEndian.AppendUint16(nil, uint16(n.BitLen())), n.Bytes()...)
 }
 
 func armored(t *testing.T, kind string, packets ...[]byte) []byte {
@@ -70,7 +70,7 @@ func TestPGPSignaturesBySHA1DoNotCount(t *testing.T) {
 	ada, public := entity(t, &packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048})
 	head := []byte{4, 0, rsaKey, sha1Hash, 0, 6, 5, 2, 0, 0, 0, 0}
 	binary.BigEndian.PutUint32(head[8:], uint32(ada.PrimaryKey.CreationTime.Unix()))
-	digest := sha1.Sum(slices.Concat([]byte(plainTag), head, []byte{4, 0xff, 0, 0, 0, byte(len(head))})) //nolint:gosec // As above.
+	digest := sha1.Sum(slices.Concat([]byte(plainTag), head, []byte{4, 0xff, 0, 0, 0, byte(len(head))}))
 	key, ok := ada.PrivateKey.PrivateKey.(*rsa.PrivateKey)
 	if !ok {
 		t.Fatalf("the key is a %T", ada.PrivateKey.PrivateKey)

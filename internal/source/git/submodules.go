@@ -34,7 +34,7 @@ const (
 type forest struct {
 	client *git.Client
 	// home is the object's own repository. Its credential is for its own origin alone.
-	home    git.Remote
+	home git.Remote
 	// sparse are the paths that are wanted, all without any.
 	sparse  []string
 	closers *[]func() error
