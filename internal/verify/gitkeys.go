@@ -97,7 +97,7 @@ func (k *GitKeys) readRing(value []byte) error {
 		if err != nil {
 			return err
 		}
-		if len(ring) != count {
+		if len(ring) != count || count == 0 {
 			return fmt.Errorf("of %d keys in a block, %d can be read", count, len(ring))
 		}
 		k.rings = append(k.rings, ring...)

@@ -117,6 +117,12 @@ func TestEachKeyOfABlockIsRead(t *testing.T) {
 	_, one := entity(t, nil)
 	_, two := entity(t, nil)
 	keys(t, map[string][]byte{"a.asc": armored(t, openpgp.PublicKeyType, one, two)})
+	for what, block := range map[string][]byte{"nothing": nil, "a key of version 3": openPGP(publicKeyTag, []byte{3, 0, 0, 0, 1, 0, 0, rsaKey, 0, 1, 1, 0, 1, 1})} {
+		_, err := verify.NewGitKeys(map[string][]byte{"a.asc": armored(t, openpgp.PublicKeyType, one), "b.asc": armored(t, openpgp.PublicKeyType, block)})
+		if !errors.Is(err, verify.ErrPolicy) {
+			t.Errorf("%s in a block: %v", what, err)
+		}
+	}
 	two[len(two)-1] ^= 1
 	if _, err := verify.NewGitKeys(map[string][]byte{"a.asc": armored(t, openpgp.PublicKeyType, one, two)}); !errors.Is(err, verify.ErrPolicy) {
 		t.Errorf("the second is damaged: %v", err)
