@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/config"
@@ -155,8 +157,8 @@ func moduleURLs(t *tree.Tree) (map[string]string, error) {
 		return nil, fmt.Errorf("read %s: %w", modulesFile, err)
 	}
 	urls := make(map[string]string, len(modules.Submodules))
-	for _, module := range modules.Submodules {
-		urls[path.Clean(module.Path)] = module.URL
+	for _, name := range slices.Sorted(maps.Keys(modules.Submodules)) {
+		urls[path.Clean(modules.Submodules[name].Path)] = modules.Submodules[name].URL
 	}
 	return urls, nil
 }

@@ -174,6 +174,26 @@ func TestSubmodulesOfSubmodulesThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestTheSameURLIsTakenEachTime: where several entries are about one place, the last by name counts.
+func TestTheSameURLIsTakenEachTime(t *testing.T) {
+	t.Parallel()
+	w := newWoods(t)
+	var modules strings.Builder
+	for i := range 8 {
+		url := "../none"
+		if i == 7 {
+			url = "../lib"
+		}
+		fmt.Fprintf(&modules, "[submodule \"%d\"]\n\tpath = mod\n\turl = %s\n", i, url)
+	}
+	w.app.Commit("main", "app", upstream.Files{"mod": link(w.last), ".gitmodules": {Content: modules.String()}})
+	for range 5 {
+		if _, err := content(t, w.opener, w.spec()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestNobodyElseGetsTheCredential: a submodule may name any server.
 func TestNobodyElseGetsTheCredential(t *testing.T) {
 	t.Parallel()
