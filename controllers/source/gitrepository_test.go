@@ -579,7 +579,7 @@ func TestBadSpecsStallAndHeal(t *testing.T) {
 	obj := p.get("app")
 	got := summary(obj)
 	for _, condition := range []string{"Stalled", "FetchFailed"} {
-		if !strings.HasPrefix(got[condition], "True FeatureGateDisabled: ") || !strings.Contains(got[condition], "spec.provider") {
+		if !strings.HasPrefix(got[condition], "True InvalidProviderConfiguration: ") || !strings.Contains(got[condition], "spec.provider") {
 			t.Errorf("%s: %q", condition, got[condition])
 		}
 	}

@@ -61,11 +61,12 @@ func newOCIOpener(
 }
 
 // newCredentials makes the reader of Secrets and of the clouds' identities.
-func newCredentials(reader client.Client, options Options) auth.Secrets {
+func newCredentials(reader client.Client, connections *transport.Factory, options Options) auth.Secrets {
 	return auth.New(reader, auth.Options{
 		ObjectLevelWorkloadIdentity: options.enabled(gateObjectLevelWorkloadIdentity),
 		Tokens:                      reader,
 		MaxTokens:                   cmp.Or(options.TokenCacheSize, -1), // There, zero is the default and less keeps nothing.
 		MaxTokenDuration:            options.TokenCacheDuration,
+		Transport:                   connections,
 	})
 }

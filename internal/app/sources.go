@@ -52,7 +52,7 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err != nil {
 		return err
 	}
-	credentials := newCredentials(mgr.GetClient(), options)
+	credentials := newCredentials(mgr.GetClient(), connections, options)
 	upstream, err := newGitClient(connections, options, p.metrics)
 	if err != nil {
 		return err

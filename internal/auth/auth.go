@@ -4,6 +4,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/transport"
 )
 
 // Secrets reads credentials out of Secrets.
@@ -36,6 +39,8 @@ type Options struct {
 	LoginTimeout time.Duration
 	// Clock tells when a login is too old. Default: the real one.
 	Clock clock.PassiveClock
+	// Transport makes the connections to GitHub's API. Default: one with the transport's defaults.
+	Transport *transport.Factory
 }
 
 // New returns a reader of credentials. Secrets are read on each call, so that a rotated one counts from the next attempt
@@ -50,6 +55,10 @@ type GitRequest struct {
 	URL       string
 	// SecretName is spec.secretRef's, ProxySecretName spec.proxySecretRef's with address, username and password.
 	SecretName, ProxySecretName string
+	// Provider is generic, github, azure or aws; empty means generic.
+	Provider string
+	// ServiceAccountName is the account that logs in to a cloud; empty means the controller's own.
+	ServiceAccountName string
 }
 
 // Git returns the credential for a Git URL from Secrets of the namespace. The keys of the Secret are those of Flux:
@@ -74,12 +83,47 @@ func (s Secrets) Git(ctx context.Context, r GitRequest) (credential.Git, error) 
 	if err != nil {
 		return credential.Git{}, err
 	}
-	found, err := s.git(ctx, r, schemeOf(clean), user)
+	found := credential.Git{}
+	switch r.Provider {
+	case "", sourcev1.GitProviderGeneric:
+		found, err = s.generic(ctx, r, schemeOf(clean), user)
+	case sourcev1.GitProviderGitHub:
+		found, err = s.github(ctx, r, schemeOf(clean), proxy)
+	default:
+		found, err = s.cloudGit(ctx, r, clean, proxy)
+	}
 	found.Proxy = proxy
 	return found, err
 }
 
-func (s Secrets) git(ctx context.Context, r GitRequest, scheme string, user *url.Userinfo) (credential.Git, error) {
+// cloudGit logs in to a cloud. Of a Secret only certificates count beside that.
+func (s Secrets) cloudGit(ctx context.Context, r GitRequest, clean string, proxy credential.Proxy) (found credential.Git, err error) {
+	address, err := url.Parse(clean)
+	if err != nil {
+		return found, failure.Stall(sourcev1.URLInvalidReason, errors.New("spec.url cannot be parsed"))
+	}
+	account, err := s.account(ctx, r.Namespace, r.ServiceAccountName)
+	if err == nil {
+		err = s.mayLogIn(account, r.Provider)
+	}
+	if err != nil {
+		return found, err
+	}
+	if r.SecretName != "" {
+		secret, err := s.read(ctx, r.Namespace, r.SecretName, fieldSecret, sourcev1.AuthenticationFailedReason)
+		if err != nil {
+			return found, err
+		}
+		if found.TLS, err = tlsCredential(secret); err != nil {
+			return found, err
+		}
+	}
+	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, site: gitSite{address}, account: account, proxy: proxy})
+	found.Username, found.Password, found.BearerToken = login.username, login.password, login.bearer
+	return found, err
+}
+
+func (s Secrets) generic(ctx context.Context, r GitRequest, scheme string, user *url.Userinfo) (credential.Git, error) {
 	if r.SecretName == "" {
 		return fromURL(scheme, user)
 	}

@@ -3,10 +3,8 @@ package auth
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
@@ -24,10 +22,7 @@ import (
 // gate is the feature gate of Options.ObjectLevelWorkloadIdentity, as Flux spells it.
 const gate = "ObjectLevelWorkloadIdentity"
 
-// hostPattern is host[:port] and nothing that a URL would take for another part.
-var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?$`)
-
-// clouds logs in to the registries of clouds and keeps the logins until they are old. Objects that need the same one
+// clouds logs in to the registries and repositories of clouds and keeps the logins until they are old. Objects that need the same one
 // share it, and while it is being made they wait for it together, each no longer than its own deadline.
 type clouds struct {
 	options Options
@@ -35,16 +30,22 @@ type clouds struct {
 	flights singleflight.Group
 }
 
+// granted is what a login gives.
+type granted struct {
+	username         string
+	password, bearer credential.Secret
+}
+
 // kept is a login and when it is to be made anew.
 type kept struct {
-	login credential.Registry
+	login granted
 	until time.Time
 }
 
 // loginRequest is what a login depends on.
 type loginRequest struct {
 	provider string
-	host     string
+	site     site
 	account  *corev1.ServiceAccount // nil for the controller itself
 	proxy    credential.Proxy
 }
@@ -56,6 +57,9 @@ func newClouds(options Options) *clouds {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
+	if options.Transport == nil {
+		options.Transport = transport.New(transport.Options{})
+	}
 	c := &clouds{options: options}
 	if options.MaxTokens > 0 {
 		c.logins, _ = lru.New[string, kept](options.MaxTokens) // It fails for sizes below one alone.
@@ -64,22 +68,28 @@ func newClouds(options Options) *clouds {
 }
 
 // login returns a login that is young enough, or makes one.
-func (c *clouds) login(ctx context.Context, r loginRequest) (credential.Registry, error) {
+func (c *clouds) login(ctx context.Context, r loginRequest) (granted, error) {
 	provider, err := providerOf(r.provider)
 	if err != nil {
-		return credential.Registry{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, err)
+		return granted{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, err)
 	}
-	// A login may be sent to the host, and the libraries look only at how it ends.
-	input, err := "", errors.New("it is no host")
-	if hostPattern.MatchString(r.host) {
-		input, err = provider.ParseArtifactRepository(r.host)
-	}
+	input, err := r.site.input(provider)
 	if err != nil {
-		return credential.Registry{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, fmt.Errorf(
-			"spec.provider %s cannot log in to %s, which is none of its registries; use spec.provider generic, or another spec.url: %w",
-			r.provider, transport.PrintableQuoted(r.host), transport.SafeError(err)))
+		return granted{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, fmt.Errorf(
+			"spec.provider %s cannot log in to %s, which is none of its %s; use spec.provider generic, or another spec.url: %w",
+			r.provider, transport.PrintableQuoted(r.site.String()), r.site.kind(), transport.SafeError(err)))
 	}
-	key := r.key(input)
+	login, err := c.once(ctx, r.key(input), func(ctx context.Context) (granted, time.Time, error) {
+		return c.enter(ctx, provider, input, r)
+	})
+	if err != nil {
+		return granted{}, r.failed(err)
+	}
+	return login, nil
+}
+
+// once gives a login that is kept, or makes one, for all who want it now.
+func (c *clouds) once(ctx context.Context, key string, enter func(context.Context) (granted, time.Time, error)) (granted, error) {
 	if found, ok := c.find(key); ok {
 		return found, nil
 	}
@@ -87,7 +97,7 @@ func (c *clouds) login(ctx context.Context, r loginRequest) (credential.Registry
 		// Whoever came first may leave; the others still wait.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoginTimeout)
 		defer cancel()
-		made, until, err := c.enter(ctx, provider, input, r)
+		made, until, err := enter(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -96,26 +106,26 @@ func (c *clouds) login(ctx context.Context, r loginRequest) (credential.Registry
 	})
 	select {
 	case <-ctx.Done():
-		return credential.Registry{}, r.failed(context.Cause(ctx))
+		return granted{}, context.Cause(ctx)
 	case landed := <-flight:
 		if landed.Err != nil {
-			return credential.Registry{}, r.failed(landed.Err)
+			return granted{}, landed.Err
 		}
-		login, _ := landed.Val.(credential.Registry) // The flight carries nothing else.
+		login, _ := landed.Val.(granted) // The flight carries nothing else.
 		return login, nil
 	}
 }
 
-func (c *clouds) find(key string) (credential.Registry, bool) {
+func (c *clouds) find(key string) (granted, bool) {
 	if c.logins == nil {
-		return credential.Registry{}, false
+		return granted{}, false
 	}
 	found, ok := c.logins.Get(key)
 	return found.login, ok && c.options.Clock.Now().Before(found.until)
 }
 
 // keep remembers the login for four fifths of its life, which is when the kubelet replaces tokens as well.
-func (c *clouds) keep(key string, login credential.Registry, expires time.Time) {
+func (c *clouds) keep(key string, login granted, expires time.Time) {
 	now := c.options.Clock.Now()
 	life := min(expires.Sub(now)/5*4, c.options.MaxTokenDuration)
 	if c.logins != nil && life > 0 {
@@ -142,5 +152,5 @@ func (r loginRequest) failed(err error) error {
 		who = fmt.Sprintf("service account '%s/%s'", r.account.Namespace, r.account.Name)
 	}
 	return failure.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf(
-		"log in to '%s' as %s with spec.provider %s: %w", r.host, who, r.provider, err))
+		"log in to '%s' as %s with spec.provider %s: %w", r.site, who, r.provider, err))
 }

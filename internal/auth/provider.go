@@ -24,7 +24,7 @@ var errNoTokens = errors.New("the controller has no means to issue tokens of ser
 // tokenPattern finds JSON web tokens in the words of a cloud, which may repeat what it was asked.
 var tokenPattern = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`)
 
-func providerOf(name string) (fluxauth.ArtifactRegistryCredentialsProvider, error) {
+func providerOf(name string) (fluxauth.Provider, error) {
 	switch name {
 	case aws.ProviderName:
 		return aws.Provider{}, nil
@@ -36,11 +36,11 @@ func providerOf(name string) (fluxauth.ArtifactRegistryCredentialsProvider, erro
 	return nil, fmt.Errorf("spec.provider %s is not known; use generic, aws, azure or gcp", transport.PrintableQuoted(name))
 }
 
-// enter logs in: with a token of the account or the controller, for which the registry gives user and password.
+// enter logs in: with a token of the account or the controller, for which the site lets in.
 // The libraries' own cache is not used, because it has everybody wait for the login under way, whosever it is.
 func (c *clouds) enter(
-	ctx context.Context, provider fluxauth.ArtifactRegistryCredentialsProvider, input string, r loginRequest,
-) (login credential.Registry, expires time.Time, err error) {
+	ctx context.Context, provider fluxauth.Provider, input string, r loginRequest,
+) (login granted, expires time.Time, err error) {
 	secrets := r.proxy.Secrets()
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -62,22 +62,14 @@ func (c *clouds) enter(
 	if err != nil {
 		return login, expires, err
 	}
-	given, err := provider.NewArtifactRegistryCredentials(ctx, input, token, way...)
-	if err != nil {
-		return login, expires, fmt.Errorf("exchange the token at the registry: %w", err)
-	}
-	config, err := given.Authorization()
-	if err != nil {
-		return login, expires, err
-	}
-	return credential.Registry{Username: config.Username, Password: credential.NewSecret(config.Password)}, given.ExpiresAt, nil
+	return r.site.exchange(ctx, provider, input, token, way)
 }
 
 // token proves who logs in. What was or will be sent on the way is returned as well, for redaction.
 func (c *clouds) token(
-	ctx context.Context, provider fluxauth.ArtifactRegistryCredentialsProvider, r loginRequest, way []fluxauth.Option,
+	ctx context.Context, provider fluxauth.Provider, r loginRequest, way []fluxauth.Option,
 ) (token fluxauth.Token, sent []credential.Secret, err error) {
-	options, err := provider.GetAccessTokenOptionsForArtifactRepository(r.host)
+	options, err := r.site.options(provider)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -117,11 +117,20 @@ func (s Secrets) cloudLogin(
 	if r.Provider == "" || r.Provider == sourcev1.GenericOCIProvider {
 		return credential.Registry{}, nil
 	}
-	if account != nil && !s.clouds.options.ObjectLevelWorkloadIdentity {
-		return credential.Registry{}, failure.Stall(sourcev1.FeatureGateDisabledReason, fmt.Errorf(
-			"%s makes service account '%s/%s' log in with spec.provider %s, which the feature gate %s does not allow; "+
-				"ask the operator to start the controller with --feature-gates=%s=true, or remove %s to log in as the controller",
-			fieldServiceAccount, account.Namespace, account.Name, r.Provider, gate, gate, fieldServiceAccount))
+	if err := s.mayLogIn(account, r.Provider); err != nil {
+		return credential.Registry{}, err
 	}
-	return s.clouds.login(ctx, loginRequest{provider: r.Provider, host: r.Host, account: account, proxy: proxy})
+	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, site: registrySite(r.Host), account: account, proxy: proxy})
+	return credential.Registry{Username: login.username, Password: login.password}, err
+}
+
+// mayLogIn refuses an account that would log in to a cloud where the operator has not allowed that.
+func (s Secrets) mayLogIn(account *corev1.ServiceAccount, provider string) error {
+	if account == nil || s.clouds.options.ObjectLevelWorkloadIdentity {
+		return nil
+	}
+	return failure.Stall(sourcev1.FeatureGateDisabledReason, fmt.Errorf(
+		"%s makes service account '%s/%s' log in with spec.provider %s, which the feature gate %s does not allow; "+
+			"ask the operator to start the controller with --feature-gates=%s=true, or remove %s to log in as the controller",
+		fieldServiceAccount, account.Namespace, account.Name, provider, gate, gate, fieldServiceAccount))
 }

@@ -145,7 +145,7 @@ func TestWhatCannotBeDoneStallsAndIsNamed(t *testing.T) {
 		"verify": {sourcev1.InvalidVerificationModeReason, func(s *spec) {
 			s.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitTag, SecretRef: named}
 		}, "spec.ref.tag"},
-		"provider":  {sourcev1.FeatureGateDisabledReason, func(s *spec) { s.Provider = "github" }, "spec.provider"},
+		"provider":  {sourcev1.InvalidProviderConfigurationReason, func(s *spec) { s.Provider = "github" }, "spec.provider"},
 		"commit":    {sourcev1.GitOperationFailedReason, byRef("commit", "abc123"), "spec.ref.commit"},
 		"name":      {sourcev1.GitOperationFailedReason, byRef("name", "main"), "spec.ref.name"},
 		"tag":       {sourcev1.GitOperationFailedReason, byRef("tag", "v1..2"), "spec.ref.tag"},

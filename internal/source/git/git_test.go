@@ -323,15 +323,14 @@ func TestRefusedSpecs(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"Scheme":   {sourcev1.GitRepositorySpec{URL: "file:///etc"}, sourcev1.URLInvalidReason, "spec.url"},
-		"Dash":     {sourcev1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x/y"}, sourcev1.URLInvalidReason, "spec.url"},
-		"Commit":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Commit: "abc"}}, sourcev1.GitOperationFailedReason, "spec.ref.commit"},
-		"Branch":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Branch: "a..b"}}, sourcev1.GitOperationFailedReason, "spec.ref.branch"},
-		"Name":     {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Name: "main"}}, sourcev1.GitOperationFailedReason, "spec.ref.name"},
-		"Tag":      {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Tag: "v1\n"}}, sourcev1.GitOperationFailedReason, "spec.ref.tag"},
-		"Semver":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{SemVer: "newest"}}, sourcev1.GitOperationFailedReason, "spec.ref.semver"},
-		"Sparse":   {sourcev1.GitRepositorySpec{URL: valid, SparseCheckout: make([]string, 1001)}, sourcev1.FailedReason, "spec.sparseCheckout"},
-		"Provider": {sourcev1.GitRepositorySpec{URL: valid, Provider: "azure"}, sourcev1.FeatureGateDisabledReason, "spec.provider"},
+		"Scheme": {sourcev1.GitRepositorySpec{URL: "file:///etc"}, sourcev1.URLInvalidReason, "spec.url"},
+		"Dash":   {sourcev1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x/y"}, sourcev1.URLInvalidReason, "spec.url"},
+		"Commit": {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Commit: "abc"}}, sourcev1.GitOperationFailedReason, "spec.ref.commit"},
+		"Branch": {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Branch: "a..b"}}, sourcev1.GitOperationFailedReason, "spec.ref.branch"},
+		"Name":   {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Name: "main"}}, sourcev1.GitOperationFailedReason, "spec.ref.name"},
+		"Tag":    {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{Tag: "v1\n"}}, sourcev1.GitOperationFailedReason, "spec.ref.tag"},
+		"Semver": {sourcev1.GitRepositorySpec{URL: valid, Reference: &sourcev1.GitRepositoryRef{SemVer: "newest"}}, sourcev1.GitOperationFailedReason, "spec.ref.semver"},
+		"Sparse": {sourcev1.GitRepositorySpec{URL: valid, SparseCheckout: make([]string, 1001)}, sourcev1.FailedReason, "spec.sparseCheckout"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -75,9 +75,6 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.GitRepository) (source.
 	if obj.Undecodable != "" {
 		return nil, failure.Stall(sourcev1.FailedReason, errors.New(obj.Undecodable))
 	}
-	if err := supported(obj.Spec); err != nil {
-		return nil, err
-	}
 	if len(obj.Spec.SparseCheckout) > maxSparse {
 		return nil, failure.Stall(sourcev1.FailedReason, fmt.Errorf("spec.sparseCheckout has %d entries, more than %d", len(obj.Spec.SparseCheckout), maxSparse))
 	}
@@ -120,7 +117,9 @@ type session struct {
 
 // remote reads the credentials and gives the upstream repository.
 func (s *session) remote(ctx context.Context) (git.Remote, error) {
-	request := auth.GitRequest{Namespace: s.namespace, URL: s.spec.URL}
+	request := auth.GitRequest{
+		Namespace: s.namespace, URL: s.spec.URL, Provider: s.spec.Provider, ServiceAccountName: s.spec.ServiceAccountName,
+	}
 	if s.spec.SecretRef != nil {
 		request.SecretName = s.spec.SecretRef.Name
 	}
@@ -132,18 +131,4 @@ func (s *session) remote(ctx context.Context) (git.Remote, error) {
 		return git.Remote{}, err
 	}
 	return git.Remote{URL: s.spec.URL, Credential: found}, nil
-}
-
-// supported refuses fields that are not served yet. Ignoring one would publish something else than was asked for.
-func supported(spec sourcev1.GitRepositorySpec) error {
-	refused := ""
-	switch {
-	case spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric:
-		refused = fmt.Sprintf("spec.provider %q", spec.Provider)
-	case spec.ServiceAccountName != "":
-		refused = "spec.serviceAccountName"
-	default:
-		return nil
-	}
-	return failure.Stall(sourcev1.FeatureGateDisabledReason, fmt.Errorf("%s is not supported by this controller: remove the field", refused))
 }
