@@ -23,7 +23,7 @@ const container = 256 << 20
 
 // TestHostileInputsFitIntoASmallContainer: inputs that are each within their bounds come all at once, beside good ones, to a
 // program in a container of 256 MiB without swap. Where no control group can be made, its peak is measured. The program is
-// built without the race detector, which takes many times the memory.
+// built without the race detector, which takes many times the memory. With SLUICE_TORTURE there are 40 and 100 of them.
 func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 	t.Parallel()
 	plain, err := testenv.Build(t.Context(), t.TempDir())
@@ -31,11 +31,15 @@ func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newScene(t)
+	rounds, goods, files, objects := 2, 30, 60_000, 100_000
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		rounds, goods, files, objects = 7, 100, 99_000, 1_000_000
+	}
 	s.prepare = func(cmd *exec.Cmd) {
 		cmd.Path, cmd.Args[0] = plain, plain
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=192MiB")
 	}
-	server := s.hostileRepositories()
+	server := s.hostileRepositories(files, objects)
 	good := s.upstream.Repository("good")
 	commit := good.Commit("main", "good", upstream.Text(map[string]string{"app.yaml": "kind: App"}))
 	s.start()
@@ -45,8 +49,8 @@ func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 	s.create("wide-0", server.URL("wide"))
 	s.ended("wide-0")
 	var hostile []string
-	for i := range 2 {
-		for _, name := range []string{"wide", "deep", "message", "delta"} {
+	for i := range rounds {
+		for _, name := range []string{"wide", "deep", "message", "delta", "many"} {
 			hostile = append(hostile, fmt.Sprintf("%s-%d", name, i+1))
 			s.create(hostile[len(hostile)-1], server.URL(name))
 		}
@@ -57,10 +61,10 @@ func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 		hostile = append(hostile, fmt.Sprintf("includes-%d", i))
 		s.create(hostile[len(hostile)-1], server.URL("good"), includes...)
 	}
-	for i := range 30 {
+	for i := range goods {
 		s.create(fmt.Sprintf("good-%d", i), server.URL("good"))
 	}
-	for i := range 30 {
+	for i := range goods {
 		s.ready(fmt.Sprintf("good-%d", i), "main@sha1:"+commit)
 	}
 	for _, name := range hostile {
@@ -78,13 +82,16 @@ func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 	}
 }
 
-// hostileRepositories are on one server: very many files, rules in a very deep folder, a long message, large deltas.
-func (s *scene) hostileRepositories() *upstream.GitHTTP {
-	wide := map[string]string{}
-	for i := range 60_000 {
-		wide[fmt.Sprintf("%d/%d", i/1000, i)] = strconv.Itoa(i)
+// hostileRepositories are on one server: very many files, and more than may be, rules in a very deep folder, a long message,
+// large deltas.
+func (s *scene) hostileRepositories(files, objects int) *upstream.GitHTTP {
+	for name, count := range map[string]int{"wide": files, "many": objects} {
+		numbered := map[string]string{}
+		for i := range count {
+			numbered[fmt.Sprintf("%d/%d", i/1000, i)] = strconv.Itoa(i)
+		}
+		s.upstream.Repository(name).Commit("main", name, upstream.Text(numbered))
 	}
-	s.upstream.Repository("wide").Commit("main", "wide", upstream.Text(wide))
 
 	deep := strings.Repeat("d/", 250)
 	var rules strings.Builder
