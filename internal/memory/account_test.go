@@ -149,7 +149,7 @@ func TestWhoWaitsForMemoryHasNoSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		budget, slots := memory.New(2*total, "--memory=32"), fair.New(4, 0)
-		held, done, ended := make(chan struct{}), false, 0
+		held, done, ended := make(chan struct{}), false, atomic.Int32{}
 		for _, namespace := range []string{"a", "a", "b", "b"} {
 			go func() {
 				err := budget.Do(t.Context(), fair.Wish{Namespace: namespace}, slots, func(ctx context.Context) error {
@@ -162,7 +162,7 @@ func TestWhoWaitsForMemoryHasNoSlot(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				ended++
+				ended.Add(1)
 			}()
 			synctest.Wait()
 		}
@@ -178,7 +178,7 @@ func TestWhoWaitsForMemoryHasNoSlot(t *testing.T) {
 		}
 		close(held)
 		synctest.Wait()
-		if ended != 4 {
+		if ended := ended.Load(); ended != 4 {
 			t.Errorf("%d of those who waited have ended", ended)
 		}
 	})
