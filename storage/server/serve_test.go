@@ -204,8 +204,8 @@ func TestAClientHasNoDeadlineWhileItWaits(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("0123456789abcdef", 1<<16)
 	artifact := storage.Artifact{Path: podinfo.File("a.tar.gz"), Digest: digest.FromString(body), Size: int64(len(body))}
-	running := startSmall(t, slowDisk{inMemory{strings.NewReader(body), artifact}, 1200 * time.Millisecond},
-		server.Options{ProgressTimeout: time.Second})
+	running := startSmall(t, slowDisk{inMemory{strings.NewReader(body), artifact}, 6 * time.Second},
+		server.Options{ProgressTimeout: 5 * time.Second})
 	conn := dial(t, running.addr)
 	if _, err := io.WriteString(conn, "GET /"+artifact.Path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)
