@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -208,5 +207,5 @@ func (a app) ask(ctx context.Context, method, name, proof string, into any) erro
 		_ = json.Unmarshal(body, &refusal) // What is no JSON has no message.
 		return fmt.Errorf("the server answers %d %s: %s", response.StatusCode, http.StatusText(response.StatusCode), transport.PrintableQuoted(refusal.Message))
 	}
-	return json.NewDecoder(bytes.NewReader(body)).Decode(into)
+	return json.Unmarshal(body, into)
 }

@@ -18,6 +18,15 @@ import (
 // errNoSite says that the cloud has nothing of the kind.
 var errNoSite = errors.New("the provider has none")
 
+// as is the provider with what it can do for a kind of site.
+func as[T any](provider fluxauth.Provider) (T, error) {
+	able, ok := provider.(T)
+	if !ok {
+		return able, errNoSite
+	}
+	return able, nil
+}
+
 // site is where a login is for.
 type site interface {
 	fmt.Stringer
@@ -42,19 +51,12 @@ func (r registrySite) String() string { return string(r) }
 
 func (registrySite) kind() string { return "registries" }
 
-func (registrySite) of(provider fluxauth.Provider) (fluxauth.ArtifactRegistryCredentialsProvider, error) {
-	if found, ok := provider.(fluxauth.ArtifactRegistryCredentialsProvider); ok {
-		return found, nil
-	}
-	return nil, errNoSite
-}
-
 func (r registrySite) input(provider fluxauth.Provider) (string, error) {
 	// A login may be sent to the host, and the libraries look only at how it ends.
 	if !hostPattern.MatchString(string(r)) {
 		return "", errors.New("it is no host")
 	}
-	of, err := r.of(provider)
+	of, err := as[fluxauth.ArtifactRegistryCredentialsProvider](provider)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +64,7 @@ func (r registrySite) input(provider fluxauth.Provider) (string, error) {
 }
 
 func (r registrySite) options(provider fluxauth.Provider) ([]fluxauth.Option, error) {
-	of, err := r.of(provider)
+	of, err := as[fluxauth.ArtifactRegistryCredentialsProvider](provider)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (r registrySite) options(provider fluxauth.Provider) ([]fluxauth.Option, er
 func (r registrySite) exchange(
 	ctx context.Context, provider fluxauth.Provider, input string, token fluxauth.Token, way []fluxauth.Option,
 ) (granted, time.Time, error) {
-	of, err := r.of(provider)
+	of, err := as[fluxauth.ArtifactRegistryCredentialsProvider](provider)
 	if err != nil {
 		return granted{}, time.Time{}, err
 	}
@@ -92,16 +94,9 @@ type gitSite struct{ *url.URL }
 
 func (gitSite) kind() string { return "Git repositories" }
 
-func (gitSite) of(provider fluxauth.Provider) (fluxauth.GitCredentialsProvider, error) {
-	if found, ok := provider.(fluxauth.GitCredentialsProvider); ok {
-		return found, nil
-	}
-	return nil, errNoSite
-}
-
 // input looks at the host, which a token is going to be sent to: Azure's library takes any.
 func (g gitSite) input(provider fluxauth.Provider) (string, error) {
-	of, err := g.of(provider)
+	of, err := as[fluxauth.GitCredentialsProvider](provider)
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +110,7 @@ func (g gitSite) input(provider fluxauth.Provider) (string, error) {
 }
 
 func (g gitSite) options(provider fluxauth.Provider) ([]fluxauth.Option, error) {
-	of, err := g.of(provider)
+	of, err := as[fluxauth.GitCredentialsProvider](provider)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +120,7 @@ func (g gitSite) options(provider fluxauth.Provider) ([]fluxauth.Option, error) 
 func (g gitSite) exchange(
 	ctx context.Context, provider fluxauth.Provider, input string, token fluxauth.Token, way []fluxauth.Option,
 ) (granted, time.Time, error) {
-	of, err := g.of(provider)
+	of, err := as[fluxauth.GitCredentialsProvider](provider)
 	if err != nil {
 		return granted{}, time.Time{}, err
 	}
