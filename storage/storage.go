@@ -112,9 +112,9 @@ type Writer interface {
 	// Stage writes a body aside and makes it durable. The body may hold at most limit bytes (ErrTooLarge);
 	// zero means no limit. When write fails, nothing is left behind.
 	Stage(ctx context.Context, limit int64, write func(io.Writer) error) (Staged, error)
-	// Restage stages the object's current body again, to be published under another revision or record. ErrNotFound
-	// when there is none, or it is damaged.
-	Restage(ctx context.Context, object Object) (Staged, error)
+	// Restage stages a stored body again, to be published for another object, revision or record. ErrNotFound when there is
+	// none; ErrDamaged when it was found damaged just now.
+	Restage(ctx context.Context, body Staged) error
 	// Publish makes the staged body appear under record.Current.Path and then replaces the object's record.
 	// Current.Digest and Current.Size are set from staged; Current.StoredAt is filled in when it is zero. Superseded
 	// is the store's own: what was current moves to its front, unless it has the same path. ErrPathTaken when the

@@ -40,16 +40,8 @@ func gitTable() status.Table {
 	table.Stages[source.StageInclude] = status.Failure{
 		Condition: sourcev1.IncludeUnavailableCondition, Reason: sourcev1.FailedReason,
 	}
-	table.Stages[source.StageVerify] = status.Failure{
-		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
-	}
 	table.Summary = slices.Insert(table.Summary, slices.Index(table.Summary, sourcev1.FetchFailedCondition)+1, sourcev1.IncludeUnavailableCondition)
 	return table
-}
-
-// NewGitRepositoryReconciler returns the reconciler of GitRepository objects.
-func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.GitRepository]) reconcile.Reconciler {
-	return newKernel(gitKind(shared, opener))
 }
 
 func gitKind(shared Shared, opener source.Opener[*sourcev1.GitRepository]) *kind[*sourcev1.GitRepository] {

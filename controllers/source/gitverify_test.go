@@ -31,10 +31,7 @@ func (p *plane) trust(signers ...*verifytest.GitSigner) {
 // signed replaces the tip of a branch by the same commit with a signature.
 func (p *plane) signed(edited *upstream.Edited, branch string, by *verifytest.GitSigner) string {
 	p.t.Helper()
-	id, err := edited.Object("commit", by.Commit(p.t, []byte(edited.Raw("cat-file", "commit", branch))))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	id := edited.Object("commit", by.Commit(p.t, []byte(edited.Raw("cat-file", "commit", branch))))
 	edited.SetRef("refs/heads/"+branch, id)
 	return id
 }

@@ -43,9 +43,16 @@ func (i Includes) Included(ctx context.Context, obj *sourcev1.GitRepository, nam
 	return record.Current, err
 }
 
-// Body opens an artifact that Included returned.
+// Body opens an artifact that Included returned. An object that was made anew since may have other bytes under its path.
 func (i Includes) Body(ctx context.Context, artifact storage.Artifact) (io.ReadCloser, error) {
-	return i.Store.Open(ctx, artifact.Path)
+	body, err := i.Store.Open(ctx, artifact.Path)
+	if err != nil {
+		return nil, err
+	}
+	if body.Stat().Digest != artifact.Digest {
+		return nil, errors.Join(storage.PathError(artifact.Path, storage.ErrNotFound), body.Close())
+	}
+	return body, nil
 }
 
 // refuseCycle holds back an object that includes itself, directly or through others: every build of one would trigger

@@ -10,7 +10,6 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
-	"sluice.dev/sluice/internal/status"
 	"sluice.dev/sluice/storage"
 )
 
@@ -23,22 +22,13 @@ import (
 // OCIRepositoryDir is the folder of the kind's artifacts, as paths and URLs spell it.
 const OCIRepositoryDir = "ocirepository"
 
-// ociTable says how an OCIRepository reports what happened.
-func ociTable() status.Table {
-	table := newTable(sourcev1.OCIPullFailedReason, sourcev1.OCILayerOperationFailedReason)
-	table.Stages[source.StageVerify] = status.Failure{
-		Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason,
-	}
-	return table
-}
-
 func ociKind(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) *kind[*sourcev1.OCIRepository] {
 	return &kind[*sourcev1.OCIRepository]{
 		shared: shared,
 		name:   sourcev1.OCIRepositoryKind,
 		dir:    OCIRepositoryDir,
 		new:    func() *sourcev1.OCIRepository { return &sourcev1.OCIRepository{} },
-		table:  ociTable(),
+		table:  newTable(sourcev1.OCIPullFailedReason, sourcev1.OCILayerOperationFailedReason),
 		opener: opener,
 		fields: func(obj *sourcev1.OCIRepository) fields {
 			return fields{

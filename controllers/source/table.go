@@ -17,6 +17,7 @@ func newTable(asked, brought string) status.Table {
 		Stages: map[source.Stage]status.Failure{
 			source.StageOpen:    ask,
 			source.StageResolve: ask,
+			source.StageVerify:  {Condition: sourcev1.SourceVerifiedCondition, Reason: sourcev1.VerificationErrorReason},
 			source.StageFetch:   {Condition: sourcev1.FetchFailedCondition, Reason: brought},
 			source.StageArchive: store,
 			source.StageStore:   store,

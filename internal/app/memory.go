@@ -4,29 +4,30 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"sluice.dev/sluice/internal/memory"
-	"sluice.dev/sluice/internal/registry"
 )
 
 const (
 	// unknownMemory is what the budget is made for where nothing bounds the process.
 	unknownMemory = 1 << 30
-	// leastWork is enough for ordinary work, one object after the other, beside the answers of registries.
-	leastWork = 32 << 20
-	// Parts that have bounds of their own: of the budget, for answers of registries that are held as a whole; and of what is
-	// left, for rendered objects.
-	documentsPart = 8
-	rendersPart   = 4
+	// leastWork is enough for ordinary work, one object after the other, and leastDocuments is how many of the largest
+	// answers of registries find room beside it.
+	leastWork      = 32 << 20
+	leastDocuments = 8
+	// rendersPart is the part of the budget that has a bound of its own, for rendered objects.
+	rendersPart = 4
 )
 
 // budgets are how --memory-budget is shared out.
 type budgets struct {
-	documents, renders int64
+	renders int64
 	// work is for all else.
 	work *memory.Budget
 	// files are those of sources.
@@ -35,7 +36,7 @@ type budgets struct {
 
 // leastBudget is the least that --memory-budget may be.
 func (o *Options) leastBudget() int64 {
-	return leastWork + registry.LeastHeldBytes(o.Limits.OCIManifestBytes)
+	return leastWork + leastDocuments*o.Limits.OCIManifestBytes
 }
 
 // tmpObjects is how many of the largest objects fit into the derived --tmp-budget. One of them may have three eighths.
@@ -45,6 +46,11 @@ const tmpObjects = 4
 func (o *Options) TmpBytes() int64 {
 	l := o.Limits
 	return cmp.Or(o.TmpBudget, tmpObjects*(l.GitPackBytes+l.GitObjectBytes/4+l.ArchiveBytes))
+}
+
+// gitCachePath is where objects from Git servers are kept.
+func (o *Options) gitCachePath() string {
+	return cmp.Or(o.GitCachePath, filepath.Join(os.TempDir(), "sluice-git-cache"))
 }
 
 // children is what processes that run kustomize may take beside this one.
@@ -73,11 +79,11 @@ func shareMemory(options Options) budgets {
 // small to be counted, and for what the garbage collector has yet to free.
 func (o *Options) shareOut(limit int64) budgets {
 	total := cmp.Or(o.MemoryBudget, max(limit/2, o.leastBudget()))
-	b := budgets{documents: max(total/documentsPart, registry.LeastHeldBytes(o.Limits.OCIManifestBytes))}
+	var b budgets
 	if slices.Contains(o.Controllers, planeModules) {
-		b.renders = (total - b.documents) / rendersPart
+		b.renders = total / rendersPart
 	}
-	b.work = memory.New(total-b.documents-b.renders, fmt.Sprintf("--memory-budget=%d", total))
+	b.work = memory.New(total-b.renders, fmt.Sprintf("--memory-budget=%d", total))
 	b.files = memory.NewFiles(o.TmpBytes(), fmt.Sprintf("--tmp-budget=%d", o.TmpBytes()))
 	return b
 }

@@ -31,7 +31,7 @@ func TestThePartsAreTheBudget(t *testing.T) {
 				total = max(limit/2, options.leastBudget())
 			}
 			parts := options.shareOut(limit)
-			left := total - parts.documents - parts.renders
+			left := total - parts.renders
 			drawing := func(bytes int64) error {
 				return parts.work.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error { return memory.Draw(ctx, bytes) })
 			}

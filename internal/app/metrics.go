@@ -28,6 +28,7 @@ type metrics struct {
 	runs     *prometheus.CounterVec
 	artifact *prometheus.GaugeVec
 	received *prometheus.CounterVec
+	commits  *prometheus.CounterVec
 	stored   prometheus.Gauge
 	files    prometheus.Gauge
 	damaged  prometheus.Counter
@@ -69,6 +70,7 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 		artifact: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sluice_artifact_size_bytes", Help: "Size of the current artifact of an object.",
 		}, []string{"kind", "namespace", "name"}),
+		commits:  counters("sluice_git_fetches_total", "Commits from Git servers, by how they were had: whole, incremental or cached.", "how"),
 		received: counters("sluice_upstream_received_bytes_total", "Bytes received from upstreams.", "protocol"),
 		stored:   gauge("sluice_storage_bytes", "Bytes of all stored artifacts; shared ones count once."),
 		files:    gauge("sluice_storage_artifacts", "Number of distinct stored artifacts."),

@@ -27,7 +27,6 @@ func newOCIOpener(
 	registries, err := registry.New(registry.Options{
 		Transport:        connections,
 		MaxManifestBytes: options.Limits.OCIManifestBytes,
-		MaxHeldBytes:     p.memory.documents,
 		MaxBlobBytes:     options.Limits.OCILayerBytes,
 		MaxTags:          options.Limits.OCITags,
 		MaxReferrers:     options.Limits.OCISignatures,

@@ -53,6 +53,9 @@ type Options struct {
 	Limits Limits
 	// MemoryBudget is zero where it is derived.
 	MemoryBudget int64
+	// GitCachePath is empty where it is derived; see gitCachePath.
+	GitCachePath  string
+	GitCacheBytes int64
 	// TmpBudget is zero where it is derived; see TmpBytes.
 	TmpBudget           int64
 	EgressDeny          []string
@@ -162,6 +165,10 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.Limits.bind(fs)
 	fs.Int64Var(&o.MemoryBudget, "memory-budget", 0,
 		"The most bytes of memory that everything sizeable takes together; half of GOMEMLIMIT, or of what the container leaves, when 0.")
+	fs.StringVar(&o.GitCachePath, "git-cache-path", "",
+		"The folder for objects from Git servers that are kept for the next fetch; sluice-git-cache in TMPDIR when empty.")
+	fs.Int64Var(&o.GitCacheBytes, "git-cache-max-size", 1<<30,
+		"The most bytes of objects from Git servers that are kept for the next fetch; 0 keeps none.")
 	fs.Int64Var(&o.TmpBudget, "tmp-budget", 0,
 		"The most bytes that sources take together in temporary files; what follows from the limits of one object when 0.")
 

@@ -104,7 +104,13 @@ func newGitClient(connections *transport.Factory, options Options, m *metrics) (
 		MaxFiles:          options.Limits.ArchiveFiles,
 		KexAlgorithms:     options.KexAlgorithms,
 		HostKeyAlgorithms: options.HostKeyAlgorithms,
-		Observe:           func(bytes int64) { m.received.WithLabelValues("git").Add(float64(bytes)) },
+		CacheDir:          options.gitCachePath(),
+		MaxCacheBytes:     options.GitCacheBytes,
+		CacheFailed: func(err error) {
+			ctrl.Log.WithName("git").Error(err, "cannot use the cache", "path", options.gitCachePath())
+		},
+		Fetched: func(how git.How) { m.commits.WithLabelValues(string(how)).Inc() },
+		Observe: func(bytes int64) { m.received.WithLabelValues("git").Add(float64(bytes)) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the git client: %w", err)

@@ -66,6 +66,7 @@ func (o *Options) validateWork() error {
 		"--system-namespace: %s is not the namespace that is watched, and a Sluice beside this one would let go of templates that are installed here; "+
 			"watch all namespaces, or, if no other Sluice works with %s, set --system-namespace-exclusive", o.SystemNamespace, o.SystemNamespace)
 	p.refuse(o.MemoryBudget != 0 && o.MemoryBudget < o.leastBudget(), "--memory-budget: must be 0 or at least %d, not %d", o.leastBudget(), o.MemoryBudget)
+	p.refuse(o.GitCacheBytes < 0, "--git-cache-max-size: must not be negative, not %d", o.GitCacheBytes)
 	p.refuse(o.TmpBudget < 0, "--tmp-budget: must not be negative, not %d", o.TmpBudget)
 	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)
 	p.refuse(o.WatchLabelSelector != "" && slices.Contains(o.Controllers, planeModules),

@@ -10,7 +10,7 @@ import (
 
 // FormatVersion names the bytes that Write makes: it changes whenever the same tree under the same rules could
 // give other bytes. Keys of anything derived from an archive include it.
-const FormatVersion = "1"
+const FormatVersion = "2"
 
 var (
 	// ErrLimit says that a tree, an archive or its ignore rules exceed one of the limits.
@@ -20,6 +20,8 @@ var (
 	ErrUnsafe = errors.New("unsafe entry")
 	// ErrCorrupt says that an archive is not a whole tar.gz: cut, garbled, or followed by something else.
 	ErrCorrupt = errors.New("archive is damaged")
+	// ErrStored says that an archive is not, or is no longer, what its index says.
+	ErrStored = errors.New("stored archive is damaged")
 	// ErrMount says that a mount has nothing to show, or no free place to show it at.
 	ErrMount = errors.New("cannot mount")
 )

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -53,6 +54,41 @@ func BenchmarkWriteSmall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		check(b, archive.Write(b.Context(), io.Discard, tree, nil, archive.Limits{}))
+	}
+}
+
+// BenchmarkWriteWarm archives trees of 80 and 800 MB after a change of one line. Hashing and writing the archive, which
+// grow with it, are no part of this; copying it is.
+func BenchmarkWriteWarm(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var words strings.Builder
+	for words.Len() < 1<<20 {
+		fmt.Fprintf(&words, "  - name: item-%d\n    value: %x\n", random.IntN(1000), random.Uint32())
+	}
+	for _, times := range []int{1, 10} {
+		b.Run(fmt.Sprintf("%dx", times), func(b *testing.B) {
+			garden, limits := &plot{files: map[string]string{}}, archive.Limits{MaxBytes: 1 << 40, MaxFiles: 1 << 20}
+			for i := range 5500 * times {
+				at := random.IntN(1<<20 - 30<<10)
+				garden.files[fmt.Sprintf("teams/team-%02d/app-%04d/file-%d.yaml", i%20, i/20%(20*times), i)] = words.String()[at : at+i*7919%(29<<10)]
+			}
+			var before bytes.Buffer
+			index, err := archive.WriteFrom(b.Context(), &before, garden.tree(), nil, limits, archive.Stored{})
+			check(b, err)
+			garden.files["teams/team-07/app-0007/file-147.yaml"] += "one line more\n"
+			tree := garden.tree()
+			b.ReportAllocs()
+			for b.Loop() {
+				rules, err := archive.ReadRules(b.Context(), tree, nil, limits)
+				check(b, err)
+				_, err = archive.WriteFrom(b.Context(), io.Discard, tree, rules, limits, archive.Stored{Body: bytes.NewReader(before.Bytes()), Index: index})
+				check(b, err)
+			}
+			b.ReportMetric(float64(before.Len()), "archive-B")
+			b.ReportMetric(float64(len(index)), "index-B")
+			b.ReportMetric(float64(len(garden.opened)), "files")
+			b.ReportMetric(float64(len(garden.listed)), "folders")
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/crc32"
 	"strings"
 )
 
@@ -27,4 +29,9 @@ func (r *Rules) Excluded(path string, isDir bool) bool {
 		}
 		path = rest
 	}
+}
+
+// Sealed is an index with its checksum.
+func Sealed(index []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(index, castagnoli)), index...)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -79,25 +81,35 @@ func TestMatchingIsBounded(t *testing.T) {
 	}
 }
 
-// lastName ends a context when it is asked for its type, which is before it is matched.
-type lastName struct {
-	entry
-	cancel context.CancelFunc
+// ending ends after it was asked a number of times.
+type ending struct {
+	context.Context
+	left *atomic.Int64
 }
 
-func (l lastName) Type() fs.FileMode {
-	l.cancel()
-	return 0
+func (e ending) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 func TestMatchingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	spec := "*\n" + dear(500)
-	tree := forged{lastName{entry(strings.Repeat("a", 240)), cancel}}
-	err := archive.Write(ctx, io.Discard, tree, rulesOf(t, fstest.MapFS{}, spec), archive.Limits{})
-	if !errors.Is(err, context.Canceled) {
+	rules, name := rulesOf(t, fstest.MapFS{}, "*\n"+dear(500)), forged{entry(strings.Repeat("a", 240))}
+	asked := func(rules *archive.Rules) int64 {
+		var left atomic.Int64
+		left.Store(math.MaxInt64)
+		check(t, archive.Write(ending{t.Context(), &left}, io.Discard, name, rules, archive.Limits{}))
+		return math.MaxInt64 - left.Load()
+	}
+	few, many := asked(rulesOf(t, fstest.MapFS{}, "*")), asked(rules)
+	if many < few+10 {
+		t.Errorf("matching one name with many patterns asks the context %d times, with one pattern %d times", many, few)
+	}
+	var left atomic.Int64
+	left.Store(many - 5)
+	if err := archive.Write(ending{t.Context(), &left}, io.Discard, name, rules, archive.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("matching one name with many patterns: want %v, got %v", context.Canceled, err)
 	}
 }

@@ -64,9 +64,13 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 		}, 4 << 20, 16 << 20},
 		"Archive that is written": {func(ctx context.Context) error {
 			return archive.Write(ctx, io.Discard, many, nil, archive.Limits{})
-		}, 512 << 10, 2 << 20},
+		}, 512 << 10, 4 << 20},
 		"Patterns": {func(ctx context.Context) error {
 			_, err := archive.ReadRules(ctx, fstest.MapFS{}, &patterns, archive.Limits{})
+			return err
+		}, 4 << 20, 16 << 20},
+		"Patterns for the root": {func(ctx context.Context) error {
+			_, err := archive.RootOnly(ctx, &patterns)
 			return err
 		}, 4 << 20, 16 << 20},
 	}

@@ -79,9 +79,21 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 	for n, f := range r.folders {
 		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
 	}
+	settle(r.root)
 	return &Tree{
 		Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies, files: r.files, bytes: r.bytes, release: release,
 	}, nil
+}
+
+// settle notes the facts about each folder, so that nobody has to find them out again.
+func settle(n *tree.Node) {
+	for _, child := range n.Children {
+		if child.Mode.IsDir() {
+			settle(child)
+		}
+	}
+	facts, _ := tree.Sum(n.Children) // Listing what is in memory cannot fail.
+	n.Known = &facts
 }
 
 // newSpool makes a file that has no name any more, so that a crash leaves nothing behind either.

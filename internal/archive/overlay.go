@@ -68,7 +68,7 @@ func (m Mount) lay(below *tree.Node) (*tree.Node, error) {
 	if place != nil && (!place.Mode.IsRegular() || source.Mode.IsDir()) {
 		return nil, fmt.Errorf("%w: %q exists already", ErrMount, to)
 	}
-	return tree.Graft(below, to, source), nil
+	return tree.Graft(below, to, source)
 }
 
 // lookUp finds what a path leads to, nil where there is nothing. A path through something that is no folder is an
@@ -82,11 +82,11 @@ func lookUp(n *tree.Node, name string) (*tree.Node, error) {
 		if !n.Mode.IsDir() {
 			return nil, fmt.Errorf("%w: %q is no folder", ErrMount, dir)
 		}
-		place, found := n.Find(part)
-		if !found {
-			return nil, nil
+		child, err := n.Find(part)
+		if child == nil {
+			return nil, err
 		}
-		n, dir = n.Children[place], join(dir, part)
+		n, dir = child, join(dir, part)
 	}
 	return n, nil
 }

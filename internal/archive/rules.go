@@ -3,8 +3,10 @@ package archive
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/fluxcd/pkg/sourceignore"
 
 	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/tree"
 )
 
 const (
@@ -33,6 +36,7 @@ type Rules struct {
 	spec    []cursor     // of spec.ignore
 	files   *folderRules // of the ignore files
 	builtin []cursor
+	print   key // of all lines and their places; zero without any
 }
 
 // folderRules are the lines of a folder's ignore file, and of those beneath it. Nil has none.
@@ -53,21 +57,27 @@ var defaultRules = &Rules{builtin: compile(defaultPatterns())} //nolint:gocheckn
 //
 // The error is ErrLimit when the tree exceeds the limits of a walk, when the ignore files hold more than 1 MiB or
 // 10,000 patterns together, or a line of 64 KiB.
-func ReadRules(ctx context.Context, tree fs.FS, spec *string, limits Limits) (*Rules, error) {
-	r := &rulesReader{walk: walk{tree: tree, limits: limits.orDefault()}, left: maxRuleBytes}
-	files, err := r.folder(ctx, root)
+func ReadRules(ctx context.Context, files fs.FS, spec *string, limits Limits) (*Rules, error) {
+	limits = limits.orDefault()
+	top, err := plant(ctx, files, limits)
 	if err != nil {
 		return nil, err
 	}
-	rules := &Rules{files: files, builtin: compile(patternsOf(sourceignore.ExcludeVCS))}
+	r := &rulesReader{walk: walk{limits: limits}, left: maxRuleBytes, print: sha256.New()}
+	found, err := r.folder(ctx, root, top)
+	if err != nil {
+		return nil, err
+	}
+	rules := &Rules{files: found, builtin: compile(patternsOf(sourceignore.ExcludeVCS))}
 	if spec != nil {
-		if rules.spec, err = r.read(ctx, strings.NewReader(*spec)); err != nil {
+		if rules.spec, err = r.read(ctx, "", strings.NewReader(*spec)); err != nil {
 			return nil, fmt.Errorf("read ignore rules: %w", err)
 		}
 	}
 	if r.lines == 0 {
 		return defaultRules, nil
 	}
+	rules.print = key(r.print.Sum(nil))
 	return rules, nil
 }
 
@@ -128,38 +138,42 @@ type rulesReader struct {
 	walk
 	lines int   // that are patterns, also those that can match nothing
 	left  int64 // bytes that may still be read
+	print hash.Hash
 }
 
-// folder reads the rules of a folder and of all beneath it; nil when there are none.
-func (r *rulesReader) folder(ctx context.Context, dir string) (*folderRules, error) {
-	entries, err := r.list(ctx, dir)
+// folder reads the rules of a folder and of all beneath it; nil when there are none. It lists no folder without any.
+func (r *rulesReader) folder(ctx context.Context, dir string, n *tree.Node) (*folderRules, error) {
+	if facts, err := n.Facts(); err != nil || !facts.IgnoreFile {
+		return nil, err
+	}
+	entries, err := r.list(ctx, dir, n)
 	if err != nil {
 		return nil, err
 	}
 	found := &folderRules{folders: map[string]*folderRules{}}
-	isRules := func(entry fs.DirEntry) bool {
-		return entry.Name() == sourceignore.IgnoreFile && entry.Type().IsRegular()
+	isRules := func(entry *tree.Node) bool {
+		return entry.Name == sourceignore.IgnoreFile && entry.Mode.IsRegular()
 	}
-	if slices.ContainsFunc(entries, isRules) {
-		if found.lines, err = r.file(ctx, join(dir, sourceignore.IgnoreFile)); err != nil {
+	if i := slices.IndexFunc(entries, isRules); i >= 0 {
+		if found.lines, err = r.file(ctx, join(dir, sourceignore.IgnoreFile), entries[i]); err != nil {
 			return nil, err
 		}
 		found.negated = slices.ContainsFunc(found.lines, negated)
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() || entry.Name() == ".git" {
+		if !entry.Mode.IsDir() || entry.Name == ".git" {
 			continue
 		}
-		name, err := r.join(dir, entry.Name())
+		name, err := r.join(dir, entry.Name)
 		if err != nil {
 			return nil, err
 		}
-		beneath, err := r.folder(ctx, name)
+		beneath, err := r.folder(ctx, name, entry)
 		if err != nil {
 			return nil, err
 		}
 		if beneath != nil {
-			found.folders[entry.Name()] = beneath
+			found.folders[entry.Name] = beneath
 			found.negated = found.negated || beneath.negated
 		}
 	}
@@ -169,20 +183,21 @@ func (r *rulesReader) folder(ctx context.Context, dir string) (*folderRules, err
 	return found, nil
 }
 
-func (r *rulesReader) file(ctx context.Context, name string) (lines []cursor, err error) {
-	file, err := r.tree.Open(name)
+func (r *rulesReader) file(ctx context.Context, name string, n *tree.Node) (lines []cursor, err error) {
+	file, err := n.Source.Open(n)
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if lines, err = r.read(ctx, file); err != nil {
+	if lines, err = r.read(ctx, name, file); err != nil {
 		return nil, fmt.Errorf("read %q: %w", name, err)
 	}
 	return lines, nil
 }
 
-func (r *rulesReader) read(ctx context.Context, src io.Reader) ([]cursor, error) {
+func (r *rulesReader) read(ctx context.Context, from string, src io.Reader) ([]cursor, error) {
 	var patterns []pattern
+	fmt.Fprintf(r.print, "from %q\n", from)
 	bounded := &io.LimitedReader{R: src, N: r.left + 1}
 	lines := bufio.NewScanner(bounded)
 	for lines.Scan() {
@@ -196,6 +211,7 @@ func (r *rulesReader) read(ctx context.Context, src io.Reader) ([]cursor, error)
 		if err := memory.Draw(ctx, patternCost+stepCost*int64(1+strings.Count(line, "/"))+int64(len(line))); err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(r.print, "%q\n", line)
 		if p, ok := parsePattern(line); ok {
 			patterns = append(patterns, p)
 		}

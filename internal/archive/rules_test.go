@@ -160,7 +160,7 @@ func TestRuleLimits(t *testing.T) {
 		},
 		"Deep": {
 			reason: "The walk for rules is bounded.",
-			tree:   fstest.MapFS{"a/b/c/d": {}}, limits: archive.Limits{MaxDepth: 2}, want: archive.ErrLimit,
+			tree:   fstest.MapFS{"a/b/c/.sourceignore": {}}, limits: archive.Limits{MaxDepth: 2}, want: archive.ErrLimit,
 		},
 		"Endless": {
 			reason: "A tree that contains itself is given up.",

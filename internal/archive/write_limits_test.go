@@ -112,7 +112,8 @@ func TestForgedTreesAreRefused(t *testing.T) {
 			if err := archive.Write(t.Context(), io.Discard, tree, nil, archive.Limits{}); !errors.Is(err, archive.ErrUnsafe) {
 				t.Errorf("Write: want %v, got %v", archive.ErrUnsafe, err)
 			}
-			if _, err := archive.ReadRules(t.Context(), tree, nil, archive.Limits{}); !errors.Is(err, archive.ErrUnsafe) {
+			ruled := append(forged{entry(".sourceignore")}, tree...)
+			if _, err := archive.ReadRules(t.Context(), ruled, nil, archive.Limits{}); !errors.Is(err, archive.ErrUnsafe) {
 				t.Errorf("ReadRules: want %v, got %v", archive.ErrUnsafe, err)
 			}
 		})

@@ -102,13 +102,6 @@ func (s Secrets) cloudGit(ctx context.Context, r GitRequest, clean string, proxy
 	if err != nil {
 		return found, failure.Stall(sourcev1.URLInvalidReason, errors.New("spec.url cannot be parsed"))
 	}
-	account, err := s.account(ctx, r.Namespace, r.ServiceAccountName)
-	if err == nil {
-		err = s.mayLogIn(account, r.Provider)
-	}
-	if err != nil {
-		return found, err
-	}
 	if r.SecretName != "" {
 		secret, err := s.read(ctx, r.Namespace, r.SecretName, fieldSecret, sourcev1.AuthenticationFailedReason)
 		if err != nil {
@@ -118,8 +111,15 @@ func (s Secrets) cloudGit(ctx context.Context, r GitRequest, clean string, proxy
 			return found, err
 		}
 	}
-	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, site: gitSite{address}, account: account, proxy: proxy})
-	found.Username, found.Password, found.BearerToken = login.username, login.password, login.bearer
+	account, err := s.account(ctx, r.Namespace, r.ServiceAccountName)
+	if err == nil {
+		err = s.mayLogIn(account, r.Provider, way{proxy: proxy, trusting: len(found.TLS.CA) > 0})
+	}
+	if err != nil {
+		return found, err
+	}
+	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, repository: address, account: account, proxy: proxy})
+	found.Username, found.Password, found.BearerToken, found.Principal = login.username, login.password, login.bearer, login.principal
 	return found, err
 }
 

@@ -334,6 +334,11 @@ func TestGitRefuses(t *testing.T) {
 			},
 			want: []string{"'tls.key'", "is not the private key of 'tls.crt'"},
 		},
+		"long key of a certificate": {
+			reason: "A key does not choose how long a handshake takes.", url: web,
+			data: longPair(t),
+			want: []string{"'tls.key'", "more than 8192 bits"},
+		},
 		"not a pair": {
 			reason: "The handshake would fail without saying why.", url: web,
 			data: map[string]string{"tls.crt": k.otherCertificate, "tls.key": k.key},
@@ -413,6 +418,11 @@ func TestGitRefuses(t *testing.T) {
 			reason: "Servers refuse it without saying why.", url: shell,
 			data: hosts(map[string]string{"identity": k.weak}),
 			want: []string{"'identity'", "less than 2048 bits"},
+		},
+		"long rsa": {
+			reason: "A key does not choose how long a signature takes.", url: shell,
+			data: hosts(map[string]string{"identity": longKey(t, 8194)}),
+			want: []string{"'identity'", "more than 8192 bits"},
 		},
 		"dsa": {
 			reason: "Servers refuse it without saying why.", url: shell,

@@ -3,8 +3,10 @@ package auth
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"time"
 
@@ -34,6 +36,7 @@ type clouds struct {
 type granted struct {
 	username         string
 	password, bearer credential.Secret
+	principal        string // whose login it is, also when it is made anew
 }
 
 // kept is a login and when it is to be made anew.
@@ -45,9 +48,11 @@ type kept struct {
 // loginRequest is what a login depends on.
 type loginRequest struct {
 	provider string
-	site     site
-	account  *corev1.ServiceAccount // nil for the controller itself
-	proxy    credential.Proxy
+	// registry is the host of a registry, repository the URL of a Git repository: one of the two is where it is for.
+	registry   string
+	repository *url.URL
+	account    *corev1.ServiceAccount // nil for the controller itself
+	proxy      credential.Proxy
 }
 
 func newClouds(options Options) *clouds {
@@ -73,14 +78,18 @@ func (c *clouds) login(ctx context.Context, r loginRequest) (granted, error) {
 	if err != nil {
 		return granted{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, err)
 	}
-	input, err := r.site.input(provider)
+	kind, find := "registries", func() (site, error) { return registrySite(provider, r.registry) }
+	if r.repository != nil {
+		kind, find = "Git repositories", func() (site, error) { return gitSite(provider, r.repository) }
+	}
+	at, err := find()
 	if err != nil {
 		return granted{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, fmt.Errorf(
 			"spec.provider %s cannot log in to %s, which is none of its %s; use spec.provider generic, or another spec.url: %w",
-			r.provider, transport.PrintableQuoted(r.site.String()), r.site.kind(), transport.SafeError(err)))
+			r.provider, transport.PrintableQuoted(r.where()), kind, transport.SafeError(err)))
 	}
-	login, err := c.once(ctx, r.key(input), func(ctx context.Context) (granted, time.Time, error) {
-		return c.enter(ctx, provider, input, r)
+	login, err := c.once(ctx, r.key(at.input), func(ctx context.Context) (granted, time.Time, error) {
+		return c.enter(ctx, provider, at, r)
 	})
 	if err != nil {
 		return granted{}, r.failed(err)
@@ -93,7 +102,13 @@ func (c *clouds) once(ctx context.Context, key string, enter func(context.Contex
 	if found, ok := c.find(key); ok {
 		return found, nil
 	}
-	flight := c.flights.DoChan(key, func() (any, error) {
+	flight := c.flights.DoChan(key, func() (_ any, err error) {
+		defer func() {
+			if problem := recover(); problem != nil {
+				// Some of the libraries believe that an answer is complete. Nobody else catches it here.
+				err = errors.New("the cloud's answer cannot be read")
+			}
+		}()
 		// Whoever came first may leave; the others still wait.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoginTimeout)
 		defer cancel()
@@ -101,6 +116,7 @@ func (c *clouds) once(ctx context.Context, key string, enter func(context.Contex
 		if err != nil {
 			return nil, err
 		}
+		made.principal = key
 		c.keep(key, made, until)
 		return made, nil
 	})
@@ -152,5 +168,12 @@ func (r loginRequest) failed(err error) error {
 		who = fmt.Sprintf("service account '%s/%s'", r.account.Namespace, r.account.Name)
 	}
 	return failure.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf(
-		"log in to '%s' as %s with spec.provider %s: %w", r.site, who, r.provider, err))
+		"log in to '%s' as %s with spec.provider %s: %w", r.where(), who, r.provider, err))
+}
+
+func (r loginRequest) where() string {
+	if r.repository != nil {
+		return r.repository.String()
+	}
+	return r.registry
 }

@@ -422,6 +422,67 @@ func TestControllerLogsInToAmazon(t *testing.T) {
 	}
 }
 
+// TestTheControllersLoginIsShownToNoProxy: a proxy sees what is sent to a site that it can stand in for.
+func TestTheControllersLoginIsShownToNoProxy(t *testing.T) {
+	leaveClouds(t)
+	t.Setenv("AWS_REGION", "eu-west-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-key")
+	p := amazon()
+	const repository = "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/app"
+	for reason, tc := range map[string]struct {
+		registry func(*RegistryRequest)
+		git      func(*GitRequest)
+		refused  bool
+	}{
+		"a proxy alone":                {func(*RegistryRequest) {}, func(*GitRequest) {}, false},
+		"certificates alone":           {func(r *RegistryRequest) { r.CertSecretName = "ca" }, func(r *GitRequest) { r.SecretName = "ca" }, false},
+		"a proxy and certificates":     {func(r *RegistryRequest) { r.CertSecretName = "ca" }, func(r *GitRequest) { r.SecretName = "ca" }, true},
+		"a proxy and any certificate":  {func(r *RegistryRequest) { r.Insecure = true }, nil, true},
+		"as an account of the objects": {func(r *RegistryRequest) { r.Insecure, r.ServiceAccountName = true, "apps" }, nil, false},
+	} {
+		c := newCloud(t, p.answers)
+		secrets, request := p.subject(c, Options{})
+		secrets.reader = objects{
+			secrets:  map[string]map[string]string{"proxy": c.secret(), "ca": {"ca.crt": string(cloudCA.PEM())}},
+			accounts: map[string]corev1.ServiceAccount{"apps": p.account},
+		}
+		request.ServiceAccountName = ""
+		tc.registry(&request)
+		if reason == "certificates alone" {
+			request.ProxySecretName = ""
+			t.Setenv("HTTPS_PROXY", "")
+			secrets.clouds.keep(loginRequest{provider: "aws"}.key("eu-west-1"), granted{username: "AWS"}, ends)
+			secrets.clouds.keep(loginRequest{provider: "aws"}.key(repository), granted{username: "id"}, ends)
+		}
+		got, err := secrets.Registry(t.Context(), request)
+		if f := failure.Of(err); tc.refused != (err != nil) || err != nil && (f == nil || f.Reason != "InvalidProviderConfiguration") || tc.refused != (got.Username == "") {
+			t.Errorf("%s: a registry: %q, %v", reason, got.Username, err)
+		}
+		if tc.git == nil {
+			continue
+		}
+		r := GitRequest{Namespace: "apps", URL: repository, Provider: "aws", ProxySecretName: request.ProxySecretName}
+		tc.git(&r)
+		login, err := secrets.Git(t.Context(), r)
+		if f := failure.Of(err); tc.refused != (err != nil) || err != nil && (f == nil || f.Reason != "InvalidProviderConfiguration") || tc.refused != (login.Username == "") {
+			t.Errorf("%s: a repository: %q, %v", reason, login.Username, err)
+		}
+		if tc.refused && len(c.asked) > 0 {
+			t.Errorf("%s: asked for %v", reason, c.asked)
+		}
+	}
+}
+
+// TestAPanicOfALoginIsItsError: those who wait for it together are nobody's callers, so that nobody else would catch it.
+func TestAPanicOfALoginIsItsError(t *testing.T) {
+	secrets := New(objects{}, Options{})
+	_, err := secrets.clouds.once(t.Context(), "key", func(context.Context) (granted, time.Time, error) { panic("half an answer") })
+	if err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestNodeLocalIdentityGoesToNoProxy(t *testing.T) {
 	var asked atomic.Int32
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -39,6 +39,8 @@ const (
 	githubAPI      = "https://api.github.com/"
 	enterprisePath = "/api/v3/"
 	maxAppAnswer   = 64 << 10
+	// An App's key has 2048 bits, as GitHub makes it. To sign with many more takes seconds, which nothing breaks off.
+	maxAppKey, maxAppKeyBits = 8 << 10, 4096
 	// An App's proof of itself is for now, give or take a clock.
 	appDrift, appLife = 30 * time.Second, 90 * time.Second
 )
@@ -78,7 +80,7 @@ func (s Secrets) github(ctx context.Context, r GitRequest, scheme string, proxy 
 		return credential.Git{}, failure.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf(
 			"log in to %s as the GitHub App %s of secret '%s': %w", a.api.Host, transport.PrintableQuoted(a.id), found.name, safe(err, proxy.Secrets())))
 	}
-	return credential.Git{Username: login.username, Password: login.password, TLS: tls}, nil
+	return credential.Git{Username: login.username, Password: login.password, Principal: login.principal, TLS: tls}, nil
 }
 
 // app reads the Secret.
@@ -99,12 +101,15 @@ func (s Secrets) app(found secret, tls credential.TLS, proxy credential.Proxy) (
 			return a, found.bad(key, "is no number", "store the number that GitHub shows")
 		}
 	}
-	text, err := found.take(keyAppPrivateKey, maxPrivateKey)
+	text, err := found.take(keyAppPrivateKey, maxAppKey)
 	if err != nil {
 		return a, err
 	}
 	if a.key, err = jwt.ParseRSAPrivateKeyFromPEM(text); err != nil {
 		return a, found.bad(keyAppPrivateKey, "is no RSA private key in PEM", "store the key that GitHub made for the App")
+	}
+	if a.key.N.BitLen() > maxAppKeyBits {
+		return a, found.bad(keyAppPrivateKey, fmt.Sprintf("has more than %d bits", maxAppKeyBits), "store the key that GitHub made for the App")
 	}
 	base, err := found.line(keyAppBaseURL, maxAddress)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/http"
 	"strings"
 	"testing"
@@ -215,6 +217,7 @@ func TestGitHubAppsThatCannotBe(t *testing.T) {
 		"Two installations":  {map[string]string{"githubAppInstallationOwner": "team"}, "githubAppInstallationOwner"},
 		"No key":             {map[string]string{"githubAppPrivateKey": ""}, "githubAppPrivateKey"},
 		"Noise for a key":    {map[string]string{"githubAppPrivateKey": "canary-noise"}, "githubAppPrivateKey"},
+		"A key too long":     {map[string]string{"githubAppPrivateKey": longKey(t, 6000)}, "more than 4096 bits"},
 		"Without TLS":        {map[string]string{"githubAppBaseURL": "http://git.example.com"}, "githubAppBaseURL"},
 		"A user in the URL":  {map[string]string{"githubAppBaseURL": "https://canary@git.example.com"}, "githubAppBaseURL"},
 		"Two ways to log in": {map[string]string{"username": "ada", "password": "canary-password"}, "two ways"},
@@ -250,5 +253,31 @@ func TestGitHubAppsThatCannotBe(t *testing.T) {
 		if f := failure.Of(err); f == nil || f.Disposition != failure.Stalls || f.Reason != sourcev1.InvalidProviderConfigurationReason {
 			t.Errorf("got %v (%+v)", err, f)
 		}
+	}
+}
+
+// longKey is an RSA key of so many bits, which is one as far as reading it tells: to find primes would take long.
+func longKey(t *testing.T, bits int) string {
+	t.Helper()
+	odd := func() *big.Int {
+		n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), uint(bits/2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.SetBit(n.SetBit(n.SetBit(n, bits/2-1, 1), bits/2-2, 1), 0, 1)
+	}
+	for {
+		p, q, one := odd(), odd(), big.NewInt(1)
+		less, least := new(big.Int).Sub(p, one), new(big.Int).Sub(q, one)
+		d := new(big.Int).ModInverse(big.NewInt(65537), new(big.Int).Mul(less, least))
+		inverse := new(big.Int).ModInverse(q, p)
+		if d == nil || inverse == nil {
+			continue
+		}
+		der, err := asn1.Marshal([]any{0, new(big.Int).Mul(p, q), 65537, d, p, q, new(big.Int).Mod(d, less), new(big.Int).Mod(d, least), inverse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der}))
 	}
 }

@@ -111,6 +111,20 @@ func certificate(t *testing.T, key crypto.Signer) string {
 	return text(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
+// longPair is a certificate with a key that it takes seconds to sign with.
+func longPair(t *testing.T) map[string]string {
+	t.Helper()
+	key := longKey(t, 8194)
+	block, _ := pem.Decode([]byte(key))
+	long, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	must(t, err)
+	authority, _ := ecdsaKey(t, elliptic.P256())
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, long.Public(), authority)
+	must(t, err)
+	return map[string]string{"tls.crt": text(&pem.Block{Type: "CERTIFICATE", Bytes: der}), "tls.key": key}
+}
+
 // demanding rewrites an encrypted key so that opening it would take hours.
 func demanding(t *testing.T, key string) string {
 	t.Helper()

@@ -39,16 +39,10 @@ func providerOf(name string) (fluxauth.Provider, error) {
 // enter logs in: with a token of the account or the controller, for which the site lets in.
 // The libraries' own cache is not used, because it has everybody wait for the login under way, whosever it is.
 func (c *clouds) enter(
-	ctx context.Context, provider fluxauth.Provider, input string, r loginRequest,
+	ctx context.Context, provider fluxauth.Provider, at site, r loginRequest,
 ) (login granted, expires time.Time, err error) {
 	secrets := r.proxy.Secrets()
-	defer func() {
-		if problem := recover(); problem != nil {
-			// Some of the libraries believe that an answer is complete.
-			err = errors.New("the cloud's answer cannot be read")
-		}
-		err = safe(err, secrets)
-	}()
+	defer func() { err = safe(err, secrets) }()
 	proxy, err := transport.ProxyURL(r.proxy)
 	if err != nil {
 		return login, expires, err
@@ -57,19 +51,19 @@ func (c *clouds) enter(
 	if proxy != nil {
 		way = append(way, fluxauth.WithProxyURL(*proxy))
 	}
-	token, sent, err := c.token(ctx, provider, r, way)
+	token, sent, err := c.token(ctx, provider, at, r, way)
 	secrets = append(secrets, sent...)
 	if err != nil {
 		return login, expires, err
 	}
-	return r.site.exchange(ctx, provider, input, token, way)
+	return at.exchange(ctx, token, way)
 }
 
 // token proves who logs in. What was or will be sent on the way is returned as well, for redaction.
 func (c *clouds) token(
-	ctx context.Context, provider fluxauth.Provider, r loginRequest, way []fluxauth.Option,
+	ctx context.Context, provider fluxauth.Provider, at site, r loginRequest, way []fluxauth.Option,
 ) (token fluxauth.Token, sent []credential.Secret, err error) {
-	options, err := r.site.options(provider)
+	options, err := at.options()
 	if err != nil {
 		return nil, nil, err
 	}

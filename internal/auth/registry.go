@@ -61,7 +61,7 @@ func (s Secrets) Registry(ctx context.Context, r RegistryRequest) (credential.Re
 	if len(pullSecrets) > 0 {
 		login, err = dockerLogin(pullSecrets, r.Host, r.Repository)
 	} else {
-		login, err = s.cloudLogin(ctx, r, account, proxy)
+		login, err = s.cloudLogin(ctx, r, account, way{proxy: proxy, trusting: r.Insecure || len(tls.CA) > 0})
 	}
 	if err != nil {
 		return credential.Registry{}, err
@@ -112,21 +112,35 @@ func (s Secrets) pullSecrets(ctx context.Context, r RegistryRequest, account *co
 
 // cloudLogin asks the provider; generic has nobody to ask, and is anonymous.
 func (s Secrets) cloudLogin(
-	ctx context.Context, r RegistryRequest, account *corev1.ServiceAccount, proxy credential.Proxy,
+	ctx context.Context, r RegistryRequest, account *corev1.ServiceAccount, by way,
 ) (credential.Registry, error) {
 	if r.Provider == "" || r.Provider == sourcev1.GenericOCIProvider {
 		return credential.Registry{}, nil
 	}
-	if err := s.mayLogIn(account, r.Provider); err != nil {
+	if err := s.mayLogIn(account, r.Provider, by); err != nil {
 		return credential.Registry{}, err
 	}
-	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, site: registrySite(r.Host), account: account, proxy: proxy})
+	login, err := s.clouds.login(ctx, loginRequest{provider: r.Provider, registry: r.Host, account: account, proxy: by.proxy})
 	return credential.Registry{Username: login.username, Password: login.password}, err
 }
 
-// mayLogIn refuses an account that would log in to a cloud where the operator has not allowed that.
-func (s Secrets) mayLogIn(account *corev1.ServiceAccount, provider string) error {
-	if account == nil || s.clouds.options.ObjectLevelWorkloadIdentity {
+// way is how an object reaches the site that a login is for.
+type way struct {
+	proxy credential.Proxy
+	// trusting says that the object decides whom it takes for the site, and not the authorities of the system.
+	trusting bool
+}
+
+// mayLogIn refuses an account that would log in to a cloud where the operator has not allowed that. And it does not let the
+// controller log in where the object would see what it gets: whoever chooses both the proxy and who is trusted can stand in
+// for the site.
+func (s Secrets) mayLogIn(account *corev1.ServiceAccount, provider string, by way) error {
+	switch {
+	case account == nil && by.proxy.URL != "" && by.trusting:
+		return failure.Retry(sourcev1.InvalidProviderConfigurationReason, fmt.Errorf(
+			"spec.provider %s does not log in as the controller by a proxy of %s where the object decides which certificates are good; "+
+				"take one of the two out, or name an account to log in as in %s", provider, fieldProxy, fieldServiceAccount))
+	case account == nil || s.clouds.options.ObjectLevelWorkloadIdentity:
 		return nil
 	}
 	return failure.Stall(sourcev1.FeatureGateDisabledReason, fmt.Errorf(

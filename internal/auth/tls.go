@@ -1,8 +1,9 @@
 package auth
 
 import (
-	"crypto/tls"
 	"encoding/pem"
+	"errors"
+	"fmt"
 
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/transport"
@@ -58,7 +59,11 @@ func checkPair(s secret, certificate, key []byte) error {
 	if block, _ := pem.Decode(key); block == nil {
 		return s.bad(keyKey, "is not a PEM private key", "store the key of '"+keyCertificate+"' in PEM")
 	}
-	if _, err := tls.X509KeyPair(certificate, key); err != nil {
+	_, err := transport.KeyPair(certificate, key)
+	if errors.Is(err, transport.ErrLongKey) {
+		return s.bad(keyKey, fmt.Sprintf("is an RSA key of more than %d bits", credential.MaxRSABits), "use a shorter one, or one of ECDSA")
+	}
+	if err != nil {
 		return s.bad(keyKey, "is not the private key of '"+keyCertificate+"', or is encrypted",
 			"store the two that belong together, the key without a passphrase")
 	}

@@ -53,17 +53,22 @@ type Git struct {
 	Username    string
 	Password    Secret
 	BearerToken Secret
-	TLS         TLS
-	SSH         *SSH
-	Proxy       Proxy
+	// Principal names who the password or token stands for, where these are made anew from time to time; else it is empty.
+	Principal string
+	TLS       TLS
+	SSH       *SSH
+	Proxy     Proxy
 }
 
 // Identity names everything in g by a hash: what was fetched under one identity may be shown to an equal one.
 func (g Git) Identity() string {
 	e := newEncoder("git")
-	e.text(g.Username)
-	e.text(g.Password.Reveal())
-	e.text(g.BearerToken.Reveal())
+	e.text(g.Principal)
+	if g.Principal == "" {
+		e.text(g.Username)
+		e.text(g.Password.Reveal())
+		e.text(g.BearerToken.Reveal())
+	}
 	g.TLS.encode(e)
 	g.Proxy.encode(e)
 	if g.SSH != nil {

@@ -27,7 +27,14 @@ func TestIdentityIsUnambiguous(t *testing.T) {
 		{SSH: &credential.SSH{KnownHosts: []byte("abc")}},
 		{TLS: credential.TLS{SkipVerify: true}},
 		{TLS: credential.TLS{SkipVerify: true}, SSH: &credential.SSH{}},
+		{Principal: "abc", Username: "a", Password: secret("bc")},
+		{Principal: "ab"},
 	})
+	morning := credential.Git{Principal: "app 1", Password: secret("of the morning")}
+	evening := credential.Git{Principal: "app 1", Password: secret("of the evening")}
+	if morning.Identity() != evening.Identity() {
+		t.Error("who logs in anew becomes somebody else")
+	}
 }
 
 func TestRegistryIdentityIsUnambiguous(t *testing.T) {

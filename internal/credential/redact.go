@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 // minimumRedacted is the shortest secret that is searched for in texts. Shorter ones would blank out ordinary
@@ -66,7 +68,7 @@ func spellings(secret string) []string {
 	if len(trimmed) < minimumRedacted {
 		return nil
 	}
-	printed := escape(trimmed)
+	printed := printable.Line(trimmed, math.MaxInt) // Words of a server are shown so.
 	quoted := strconv.Quote(trimmed)
 	all := []string{
 		secret, trimmed, url.QueryEscape(trimmed), url.PathEscape(trimmed), url.UserPassword("", trimmed).String()[1:],
@@ -84,20 +86,6 @@ func spellings(secret string) []string {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	return slices.Compact(all)
-}
-
-// escape spells what does not print as Go does, and nothing else. Words of a server are shown so.
-func escape(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		if r == ' ' || unicode.IsPrint(r) {
-			out.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		out.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return out.String()
 }
 
 // cutMark stands where a text was cut short.

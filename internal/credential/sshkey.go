@@ -15,6 +15,9 @@ import (
 const (
 	// minRSABits is the shortest RSA key that is still thought safe (NIST SP 800-131A).
 	minRSABits = 2048
+	// MaxRSABits is the longest that anything is signed with: that takes a quarter of a second, which nothing breaks off, and
+	// grows with the third power.
+	MaxRSABits = 8192
 	// maxRounds bounds the work of opening an encrypted key, which the key itself asks for. A round takes milliseconds
 	// and cannot be broken off; ssh-keygen writes 16 or 24 of them unless told otherwise.
 	maxRounds = 256
@@ -30,6 +33,7 @@ var (
 	errNoKey        = badKey("is not a private key in PEM or OpenSSH format", "store the private file that ssh-keygen wrote, whole")
 	errDSA          = badKey("is a DSA key", "use an Ed25519 key: ssh-keygen -t ed25519")
 	errShortRSA     = badKey("is an RSA key of less than 2048 bits", "use an Ed25519 key: ssh-keygen -t ed25519")
+	errLongRSA      = badKey("is an RSA key of more than 8192 bits", "use an Ed25519 key: ssh-keygen -t ed25519")
 	errCannotSign   = badKey("is a key that ssh cannot sign with", "use an Ed25519 key: ssh-keygen -t ed25519")
 )
 
@@ -61,8 +65,10 @@ func (s SSH) Signer() (signer ssh.Signer, encrypted bool, err error) {
 	if _, old := parsed.(*dsa.PrivateKey); old {
 		return nil, encrypted, errDSA
 	}
-	if short, ok := parsed.(*rsa.PrivateKey); ok && short.N.BitLen() < minRSABits {
+	if key, ok := parsed.(*rsa.PrivateKey); ok && key.N.BitLen() < minRSABits {
 		return nil, encrypted, errShortRSA
+	} else if ok && key.N.BitLen() > MaxRSABits {
+		return nil, encrypted, errLongRSA
 	}
 	if signer, err = ssh.NewSignerFromKey(parsed); err != nil {
 		return nil, encrypted, errCannotSign

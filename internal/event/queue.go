@@ -2,10 +2,7 @@ package event
 
 import (
 	"container/list"
-	"crypto/sha256"
-	"encoding/binary"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +13,7 @@ type queued struct {
 	Event
 	at     time.Time
 	object string
-	news   [sha256.Size]byte // equal for events that tell the same
-	size   int               // bytes held, about
+	size   int // bytes held, about
 }
 
 // overhead is about what an event takes in a queue beside its texts, in bytes.
@@ -28,7 +24,7 @@ func newQueued(e Event, at time.Time) queued {
 	for key, value := range e.Metadata {
 		size += len(key) + len(value)
 	}
-	return queued{Event: e, at: at, object: objectOf(e), news: newsOf(e), size: size}
+	return queued{Event: e, at: at, object: objectOf(e), size: size}
 }
 
 func objectOf(e Event) string {
@@ -38,23 +34,11 @@ func objectOf(e Event) string {
 	return strings.Join([]string{e.Object.APIVersion, e.Object.Kind, e.Object.Namespace, e.Object.Name}, "/")
 }
 
-// newsOf digests what an event tells about its object; a copy would double what a queue holds.
-func newsOf(e Event) [sha256.Size]byte {
-	trace := ""
-	if e.Trace {
-		trace = "trace"
-	}
-	told := []string{string(e.Type), trace, e.Reason, e.Message}
-	// Two revisions can share a commit subject, and a receiver that marks commits needs to hear of both.
-	for _, key := range slices.Sorted(maps.Keys(e.Metadata)) {
-		told = append(told, key, e.Metadata[key])
-	}
-	digest := sha256.New()
-	for _, text := range told {
-		_, _ = digest.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text)))) // A hash takes everything.
-		_, _ = digest.Write([]byte(text))
-	}
-	return [sha256.Size]byte(digest.Sum(nil))
+// tellsTheSame compares what two events of an object tell. Two revisions can share a commit subject, and a receiver that
+// marks commits needs to hear of both.
+func (e Event) tellsTheSame(other Event) bool {
+	return e.Type == other.Type && e.Trace == other.Trace && e.Reason == other.Reason && e.Message == other.Message &&
+		maps.Equal(e.Metadata, other.Metadata)
 }
 
 // queue holds events for one reader's workers. It is bounded: the oldest events make room for the newest, which says
@@ -102,7 +86,7 @@ func (q *queue) put(e Event, at time.Time) fate {
 	}
 	// An equal event that others followed stays where it is: the reader is to end on how things stand.
 	if waiting, ok := q.last[item.object]; ok {
-		if before, ok := waiting.Value.(queued); ok && before.news == item.news {
+		if before, ok := waiting.Value.(queued); ok && before.tellsTheSame(e) {
 			waiting.Value = item
 			return fate{merged: true}
 		}

@@ -1,10 +1,8 @@
 package event
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/printable"
@@ -23,23 +21,8 @@ const (
 // reading direction are written as escapes, and so are bytes that are not UTF-8. URLs lose what may be secret in them;
 // no secret should get this far.
 func clean(message string) string {
-	message = strings.TrimSpace(printable.Cut(message, maxReceiverMessage))
-	message = credential.Redact(message)
-	if strings.IndexFunc(message, unprintable) < 0 && utf8.ValidString(message) {
-		return message
-	}
-	var b strings.Builder
-	for len(message) > 0 {
-		r, size := utf8.DecodeRuneInString(message)
-		if unprintable(r) || (r == utf8.RuneError && size == 1) {
-			quoted := strconv.QuoteToASCII(message[:size])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteString(message[:size])
-		}
-		message = message[size:]
-	}
-	return printable.Cut(b.String(), maxReceiverMessage)
+	message = credential.Redact(strings.TrimSpace(printable.Cut(message, maxReceiverMessage)))
+	return printable.Cut(printable.Escape(message, maxReceiverMessage, unprintable), maxReceiverMessage)
 }
 
 func unprintable(r rune) bool {

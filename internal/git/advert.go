@@ -12,8 +12,10 @@ import (
 const (
 	// maxAdvertBytes bounds an advertisement, which in version 0 lists all refs, and an answer to ls-refs.
 	maxAdvertBytes = 64 << 20
-	// maxCapabilities bounds the lines of a version 2 advertisement.
-	maxCapabilities = 256
+	// maxCapabilities bounds the lines of a version 2 advertisement, which is remembered, maxCapabilityBytes all of them: servers
+	// send a few hundred bytes.
+	maxCapabilities    = 256
+	maxCapabilityBytes = 8 << 10
 	// peeledSuffix marks what an annotated tag points to, in version 0.
 	peeledSuffix = "^{}"
 )
@@ -88,8 +90,10 @@ func firstLine(in *packetReader) (packetKind, string, error) {
 
 func readAdvertV2(in *packetReader) (*advert, error) {
 	a := &advert{version: 2, caps: capabilities{}}
+	left := maxCapabilityBytes
 	for {
 		kind, line, err := firstLine(in)
+		left -= len(line)
 		switch {
 		case err != nil:
 			return nil, err
@@ -99,6 +103,8 @@ func readAdvertV2(in *packetReader) (*advert, error) {
 			return nil, protocolErrorf("malformed capability advertisement")
 		case len(a.caps) == maxCapabilities:
 			return nil, limitErrorf("more than %d capabilities", maxCapabilities)
+		case left < 0:
+			return nil, limitErrorf("capabilities of more than %d bytes", maxCapabilityBytes)
 		}
 		name, value, _ := strings.Cut(line, "=")
 		a.caps[name] = value

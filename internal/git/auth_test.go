@@ -115,9 +115,9 @@ func TestTLS(t *testing.T) {
 		"no client":       {"The server wants a certificate.", mutual, credential.TLS{CA: ca.PEM()}, "certificate"},
 		"bad ca":          {"No PEM at all.", good, credential.TLS{CA: []byte("hello")}, "ca certificate"},
 		"key as ca":       {"PEM of something else.", good, credential.TLS{CA: identity.KeyPEM}, "ca certificate"},
-		"no key":          {"Half a pair.", mutual, credential.TLS{Certificate: identity.CertPEM}, "client key"},
+		"no key":          {"Half a pair.", mutual, credential.TLS{Certificate: identity.CertPEM}, "client certificate and key: tls: failed to find any PEM data in key input"},
 		"no certificate":  {"The other half.", mutual, credential.TLS{Key: key}, "client certificate"},
-		"bad key":         {"No PEM.", mutual, credential.TLS{Certificate: identity.CertPEM, Key: credential.NewSecret(canary)}, "client key"},
+		"bad key":         {"No PEM.", mutual, credential.TLS{Certificate: identity.CertPEM, Key: credential.NewSecret(canary)}, "client certificate and key: tls: failed to find any PEM data in key input"},
 		"bad certificate": {"No PEM.", mutual, credential.TLS{Certificate: []byte("x"), Key: key}, "client certificate"},
 		"mismatch":        {"Two halves of different pairs.", mutual, credential.TLS{Certificate: ca.PEM(), Key: key}, "client certificate and key"},
 	}

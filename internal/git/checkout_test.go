@@ -21,31 +21,24 @@ func TestTreeIsWhatACheckoutMakes(t *testing.T) {
 	t.Parallel()
 	f := upstream.ForTest(t)
 	repository := f.Repository("app")
-	must := func(hash string, err error) string {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return hash
-	}
-	blob := must(repository.Object("blob", []byte("content")))
-	target := must(repository.Object("blob", []byte("../file")))
-	empty := must(repository.RawTree())
+	blob := repository.Object("blob", []byte("content"))
+	target := repository.Object("blob", []byte("../file"))
+	empty := repository.RawTree()
 	dir := func(name, hash string) upstream.Entry {
 		return upstream.Entry{Mode: "40000", Name: name, Hash: hash}
 	}
 	module := upstream.Entry{Mode: "160000", Name: "module", Hash: strings.Repeat("12", 20)}
-	hollow := must(repository.RawTree(dir("a", empty), dir("b", must(repository.RawTree(dir("c", empty))))))
-	root := must(repository.RawTree(
+	hollow := repository.RawTree(dir("a", empty), dir("b", repository.RawTree(dir("c", empty))))
+	root := repository.RawTree(
 		upstream.Entry{Mode: "100644", Name: "a-file", Hash: blob},
 		dir("empty", empty),
 		dir("hollow", hollow),
-		dir("linked", must(repository.RawTree(upstream.Entry{Mode: "120000", Name: "link", Hash: target}))),
-		dir("mixed", must(repository.RawTree(dir("empty", empty), upstream.Entry{Mode: "100755", Name: "run", Hash: blob}))),
+		dir("linked", repository.RawTree(upstream.Entry{Mode: "120000", Name: "link", Hash: target})),
+		dir("mixed", repository.RawTree(dir("empty", empty), upstream.Entry{Mode: "100755", Name: "run", Hash: blob})),
 		module,
-		dir("modules", must(repository.RawTree(dir("empty", empty), module))),
-	))
-	hash := must(repository.CommitTree(root, "m"))
+		dir("modules", repository.RawTree(dir("empty", empty), module)),
+	)
+	hash := repository.CommitTree(root, "m")
 	repository.SetRef("refs/heads/main", hash)
 	if err := repository.SetHead("main"); err != nil {
 		t.Fatal(err)

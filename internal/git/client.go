@@ -8,9 +8,12 @@ package git
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/golang-lru/v2"
 
@@ -23,6 +26,20 @@ type Remote struct {
 	// URL is http, https or ssh. Userinfo in it stands in for a user name and password that Credential lacks.
 	URL        string
 	Credential credential.Git
+}
+
+// Key names the repository and who sees it there: what was fetched from a remote may be shown where one of the same key is
+// asked. It is a hash.
+func (r Remote) Key() string {
+	address, err := parseEndpoint(r.URL)
+	if err != nil {
+		return ""
+	}
+	place := *address.url
+	place.Host = strings.ToLower(place.Host)
+	place.Path = strings.TrimSuffix(place.Path, "/")
+	sum := sha256.Sum256([]byte(strings.Join([]string{place.String(), address.username, address.password, r.Credential.Identity()}, "\x00")))
+	return hex.EncodeToString(sum[:])
 }
 
 // secrets are the values that no error may contain.
@@ -62,6 +79,15 @@ type Options struct {
 	// KexAlgorithms and HostKeyAlgorithms restrict what SSH negotiates. Default: those of golang.org/x/crypto/ssh.
 	KexAlgorithms     []string
 	HostKeyAlgorithms []string
+	// CacheDir keeps what was fetched, so that the next commit costs what it changes, in MaxCacheBytes at most and a quarter of
+	// that for one repository, beside what is being fetched. One process uses it at a time; it may be removed at any time.
+	// Without it nothing is kept.
+	CacheDir      string
+	MaxCacheBytes int64
+	// CacheFailed is told why something is not kept, which costs a larger fetch and nothing else. It may be nil.
+	CacheFailed func(error)
+	// Fetched is told how each commit was had. It may be nil.
+	Fetched func(How)
 	// Observe is told the bytes received by each ListRefs and Fetch, also by failed ones. It may be nil.
 	Observe func(bytes int64)
 }
@@ -78,8 +104,29 @@ func (o Options) withDefaults() Options {
 	if o.Observe == nil {
 		o.Observe = func(int64) {}
 	}
+	if o.CacheFailed == nil {
+		o.CacheFailed = func(error) {}
+	}
+	if o.Fetched == nil {
+		o.Fetched = func(How) {}
+	}
 	return o
 }
+
+// How says what a commit cost.
+type How string
+
+// The ways in which a commit is had.
+const (
+	// Whole is a fetch of all its files.
+	Whole How = "whole"
+	// Incremental is a fetch of what differs from commits in the cache.
+	Incremental How = "incremental"
+	// Selected is a fetch of the files that are needed alone, and of all trees.
+	Selected How = "selected"
+	// FromCache is no fetch.
+	FromCache How = "cached"
+)
 
 func (o Options) packLimits() packLimits {
 	return packLimits{objects: o.MaxObjects, object: o.MaxObjectBytes, delta: o.MaxObjectBytes / deltaShare, unpacked: o.MaxUnpackedBytes}
@@ -89,6 +136,9 @@ func (o Options) packLimits() packLimits {
 type Client struct {
 	options Options
 	adverts *advertCache
+	cache   *objectCache
+	ssh     *sshConnections
+	memo    *memo
 }
 
 // New returns a Client.
@@ -98,7 +148,8 @@ func New(options Options) (*Client, error) {
 	}
 	options = options.withDefaults()
 	adverts, _ := lru.New[string, *advert](maxAdverts) // It fails for a size below one alone.
-	return &Client{options: options, adverts: adverts}, nil
+	known, _ := lru.New[place, facts](maxFacts)
+	return &Client{options: options, adverts: adverts, cache: newCache(options), ssh: newSSHConnections(), memo: known}, nil
 }
 
 // converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so

@@ -38,19 +38,22 @@ type Commit struct {
 	CommitterTime time.Time
 	// BytesReceived is what the server sent for it, packets and all.
 	BytesReceived int64
-	// Submodules are those in the tree, one more than MaxSubmodules at most.
-	Submodules []Submodule
 
-	tree   *tree.Tree
-	pack   *pack
-	closed context.CancelCauseFunc
+	tree    *tree.Tree
+	planter *planter
+	pack    *pack
+	parts   *Parts
+	closed  context.CancelCauseFunc
 }
 
-// Tree is the commit's files, as a checkout has them. Regular files have mode 0644 or 0755, links are fs.ModeSymlink
-// and are not followed by Open, a submodule is an empty directory, and there is no directory without any of these in
-// it or below. The whole tree has been checked: it holds no name that leaves its directory or means .git. It is safe
-// for concurrent use until Close.
+// Tree is the commit's files as a checkout has them, or those of them that were wanted. Regular files have mode 0644 or 0755,
+// links are fs.ModeSymlink and are not followed by Open, a submodule is an empty directory, and there is no directory
+// without any of these in it or below. All of it has been checked: it holds no name that leaves its directory or means .git.
+// It is safe for concurrent use until Close.
 func (c *Commit) Tree() *tree.Tree { return c.tree }
+
+// Submodules are those in the tree, one more than MaxSubmodules at most.
+func (c *Commit) Submodules() ([]Submodule, error) { return c.planter.modules(nil, c.tree.Root, "") }
 
 // Close frees what the commit takes in memory or on disk. Files that are open fail from then on.
 func (c *Commit) Close() error {

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -64,6 +66,72 @@ func FuzzReadAdvert(f *testing.F) {
 			if len(a.caps) > maxPacket {
 				t.Errorf("%d capabilities", len(a.caps))
 			}
+		}
+	})
+}
+
+func FuzzPacketReader(f *testing.F) {
+	f.Add([]byte("0000000100020004000aERR no0008data"))
+	f.Add([]byte("fff1"))
+	f.Add([]byte("0003"))
+	f.Fuzz(func(t *testing.T, wire []byte) {
+		in, read := newPacketReader(bytes.NewReader(wire)), 0
+		for {
+			kind, payload, err := in.next()
+			if read += 4 + len(payload); err != nil {
+				named(t, err)
+				return
+			}
+			if read > len(wire) || kind != dataPacket && len(payload) > 0 {
+				t.Fatalf("packet of kind %d with %d bytes: %d out of %d", kind, len(payload), read, len(wire))
+			}
+		}
+	})
+}
+
+// saying is a peer that answers any question with the same bytes.
+type saying struct {
+	advertise *advert
+	wire      []byte
+}
+
+func (s saying) advert() *advert { return s.advertise }
+
+func (s saying) remembered() bool { return false }
+
+func (s saying) close(bool) {}
+
+func (s saying) ask(_ context.Context, _ []byte, limit int64) (*packetReader, error) {
+	return newPacketReader(newBounded(bytes.NewReader(s.wire), limit, &meter{})), nil
+}
+
+// FuzzFetchAnswer reads up to the pack, and through it, in each version, with and without what a server may offer.
+func FuzzFetchAnswer(f *testing.F) {
+	pack := "0012\x01PACK and so on0000"
+	f.Add(true, true, []byte("0011shallow-info\n0035shallow "+strings.Repeat("ab", 20)+"0001000dpackfile\n"+pack))
+	f.Add(true, true, []byte("0014acknowledgments\n0008NAK\n0001000dpackfile\n"+pack))
+	f.Add(true, true, []byte("0010ERR not here\n"))
+	f.Add(false, true, []byte("0035shallow "+strings.Repeat("ab", 20)+"00000008NAK\n"+pack))
+	f.Add(false, true, []byte("00000031ACK "+strings.Repeat("ab", 20)+"\n"+pack))
+	f.Add(false, false, []byte("0008NAK\nPACK and so on"))
+	f.Fuzz(func(t *testing.T, version2, able bool, wire []byte) {
+		a := &advert{caps: capabilities{"fetch": ""}}
+		if version2 {
+			a.version = 2
+		}
+		if able {
+			a.caps = capabilities{"fetch": "shallow filter", "shallow": "", "side-band-64k": "", "thin-pack": "", "multi_ack": ""}
+		}
+		q := question{wants: []string{strings.Repeat("ab", 20)}, haves: []string{strings.Repeat("cd", 20)}, thin: true, depth: 1, bytes: 1 << 20}
+		content, err := (&Client{}).request(t.Context(), saying{a, wire}, q)
+		named(t, err)
+		if err != nil {
+			return
+		}
+		got, err := io.ReadAll(content)
+		named(t, err)
+		if len(got) > len(wire) {
+			t.Errorf("%d bytes out of %d", len(got), len(wire))
 		}
 	})
 }

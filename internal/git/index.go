@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto"
 	"encoding/binary"
@@ -72,42 +73,67 @@ type indexer struct {
 	inflater inflater
 }
 
-// indexPack checks the pack and names every object in it. The pack must be complete: a delta on an object outside
-// is refused. All limits hold, whatever the pack claims. Large objects are in the folder while they are read. The spool is
-// the pack's from here on, and closed when the pack is of no use.
-func indexPack(ctx context.Context, s *spool, limits packLimits, dir string) (_ *pack, err error) {
-	p := &pack{spool: s, byHash: map[plumbing.Hash]int32{}, dir: dir, drawn: s.drawn}
+// newPack is what earlier fetches brought, as far as the spool has it. Large objects are in the folder while they are read.
+// The spool is the pack's from here on.
+func newPack(ctx context.Context, s *spool, earlier *kept, limits packLimits, dir string) *pack {
+	p := &pack{spool: s, dir: dir}
+	if earlier != nil {
+		p.objects, p.byHash, p.kept, p.forget = earlier.objects, earlier.byHash, len(earlier.objects), earlier.forget
+		p.drawn += earlier.drawn
+	}
+	p.bases.MaxSize = maxKeptBases
+	p.work.Store(workShare * limits.unpacked)
 	p.release = sync.OnceFunc(func() {
-		memory.Return(ctx, p.drawn)
+		memory.Return(ctx, p.drawn+s.drawn)
 		memory.ReturnFile(ctx, s.filed)
 	})
-	defer func() {
-		if err != nil {
-			_ = p.Close() // What matters is why the pack is of no use.
-		}
-	}()
-	count, err := checkPack(s, limits)
+	return p
+}
+
+// index checks what the spool brought and names every object in it. It must be complete: a delta on an object that is
+// neither in it nor before it is refused. All limits hold, whatever the pack claims.
+func (p *pack) index(ctx context.Context, limits packLimits) error {
+	count, err := checkPack(p.spool, limits)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.draw(ctx, int64(count)*entryCost); err != nil {
-		return nil, fmt.Errorf("index %d objects: %w", count, err)
+		return fmt.Errorf("index %d objects: %w", count, err)
 	}
 	x := &indexer{
 		pack:     p,
 		limits:   limits,
 		children: map[int32][]int32{},
 		waiting:  map[plumbing.Hash][]int32{},
+		hashed:   p.kept,
 	}
-	x.bases.MaxSize = maxKeptBases
-	x.work.Store(workShare * limits.unpacked)
 	if err := x.scan(ctx, count); err != nil {
-		return nil, err
+		return err
 	}
 	if err := x.resolve(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return p, nil
+	x.sort()
+	return nil
+}
+
+// sort puts the new objects among those of earlier fetches.
+func (x *indexer) sort() {
+	fresh := make([]int32, 0, len(x.objects)-x.kept)
+	for i := x.kept; i < len(x.objects); i++ {
+		fresh = append(fresh, int32(i)) //nolint:gosec // The number of objects is limited.
+	}
+	compare := func(a, b int32) int { return bytes.Compare(x.objects[a].hash[:], x.objects[b].hash[:]) }
+	slices.SortStableFunc(fresh, compare)
+	all := make([]int32, 0, len(x.byHash)+len(fresh))
+	for earlier := x.byHash; len(earlier)+len(fresh) > 0; {
+		if len(fresh) == 0 || len(earlier) > 0 && compare(earlier[0], fresh[0]) <= 0 {
+			all, earlier = append(all, earlier[0]), earlier[1:]
+		} else {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+	}
+	x.byHash = slices.CompactFunc(all, func(a, b int32) bool { return x.objects[a].hash == x.objects[b].hash })
 }
 
 // checkPack verifies header and checksum, and returns the number of objects.
@@ -116,7 +142,7 @@ func checkPack(s *spool, limits packLimits) (int, error) {
 		return 0, protocolErrorf("pack has only %d bytes", s.size)
 	}
 	var header [packHeader]byte
-	if _, err := s.ReadAt(header[:], 0); err != nil {
+	if _, err := s.ReadAt(header[:], s.start); err != nil {
 		return 0, fmt.Errorf("read pack: %w", err)
 	}
 	count, err := countObjects(header[:], limits)
@@ -124,11 +150,11 @@ func checkPack(s *spool, limits packLimits) (int, error) {
 		return 0, err
 	}
 	sum := hash.New(crypto.SHA1)
-	if _, err := io.Copy(sum, io.NewSectionReader(s, 0, s.size-packTrailer)); err != nil {
+	if _, err := io.Copy(sum, io.NewSectionReader(s, s.start, s.size-packTrailer)); err != nil {
 		return 0, fmt.Errorf("read pack: %w", err)
 	}
 	var trailer [packTrailer]byte
-	if _, err := s.ReadAt(trailer[:], s.size-packTrailer); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := s.ReadAt(trailer[:], s.end()-packTrailer); err != nil && !errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("read pack: %w", err)
 	}
 	if [packTrailer]byte(sum.Sum(nil)) != trailer {
@@ -152,9 +178,9 @@ func countObjects(header []byte, limits packLimits) (int, error) {
 
 // scan reads through the pack once and hashes the objects that are no deltas.
 func (x *indexer) scan(ctx context.Context, count int) error {
-	end := x.spool.size - packTrailer
+	end := x.spool.end() - packTrailer
 	in := &x.inflater.source
-	in.reset(x.spool, packHeader, end)
+	in.reset(x.spool, x.spool.start+packHeader, end)
 	buffer := make([]byte, 32<<10)
 	for range count {
 		if err := ctx.Err(); err != nil {
@@ -194,7 +220,7 @@ func (x *indexer) scanObject(in *cursor, buffer []byte) error {
 		if !ok {
 			return errors.New("delta on no object")
 		}
-		base := int32(place) //nolint:gosec // The number of objects is limited.
+		base := int32(x.kept + place) //nolint:gosec // The number of objects is limited.
 		x.children[base] = append(x.children[base], index)
 	case plumbing.REFDeltaObject:
 		var base plumbing.Hash
@@ -215,13 +241,14 @@ func (x *indexer) scanObject(in *cursor, buffer []byte) error {
 	if err := x.inflateEntry(in, &object, buffer); err != nil {
 		return err
 	}
+	object.length = in.position - object.data
 	if kind.IsDelta() && object.size > x.limits.delta {
 		return x.tooLargeForDeltas()
 	}
 	x.starts = append(x.starts, start)
 	x.objects = append(x.objects, object)
 	if !kind.IsDelta() {
-		x.name(index)
+		x.hashed++
 	}
 	return nil
 }
@@ -240,13 +267,6 @@ func (x *indexer) account(size int64) error {
 // tooLargeForDeltas refuses what would have to be held in memory.
 func (x *indexer) tooLargeForDeltas() error {
 	return limitErrorf("a delta, its base or its result is larger than %d bytes, a quarter of --git-max-object-bytes", x.limits.delta)
-}
-
-func (x *indexer) name(index int32) {
-	if _, taken := x.byHash[x.objects[index].hash]; !taken {
-		x.byHash[x.objects[index].hash] = index
-	}
-	x.hashed++
 }
 
 // inflateEntry reads the zlib stream to its end: hashes an object, or learns from a delta how large its result is.

@@ -79,7 +79,15 @@ func indexBytes(ctx context.Context, content []byte) (*pack, error) {
 }
 
 func indexWithin(ctx context.Context, content []byte, limits packLimits) (*pack, error) {
-	return indexPack(ctx, &spool{memory: content, size: int64(len(content))}, limits, "")
+	return indexSpool(ctx, &spool{memory: content, size: int64(len(content))}, limits, "")
+}
+
+func indexSpool(ctx context.Context, s *spool, limits packLimits, dir string) (*pack, error) {
+	p := newPack(ctx, s, nil, limits, dir)
+	if err := p.index(ctx, limits); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
 }
 
 // copies is a delta that copies the whole base some times over.

@@ -1,7 +1,7 @@
 package git
 
 import (
-	"compress/zlib"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/klauspost/compress/zlib"
 
 	"sluice.dev/sluice/internal/memory"
 )
@@ -42,21 +43,26 @@ const noBase = -1
 
 // packed is one object of a pack.
 type packed struct {
-	data  int64 // where the zlib stream begins
-	raw   int64 // what the zlib stream inflates to: the object, or the delta
-	size  int64 // the object itself
-	base  int32 // index of the object that a delta applies to
-	depth int32 // how many deltas there are down to an object that is none
-	kind  plumbing.ObjectType
-	based bool // deltas apply to it
-	hash  plumbing.Hash
+	data   int64 // where the zlib stream begins
+	length int64 // of the zlib stream
+	raw    int64 // what the zlib stream inflates to: the object, or the delta
+	size   int64 // the object itself
+	base   int32 // index of the object that a delta applies to
+	depth  int32 // how many deltas there are down to an object that is none
+	kind   plumbing.ObjectType
+	based  bool // deltas apply to it
+	hash   plumbing.Hash
 }
 
-// pack gives the objects of a complete pack. Reading is safe for concurrent use.
+// pack gives the objects of a complete pack, and of those before it in the cache. Reading is safe for concurrent use.
 type pack struct {
 	spool   *spool
 	objects []packed
-	byHash  map[plumbing.Hash]int32
+	byHash  []int32 // indexes of objects in the order of their hashes, each hash once
+	// kept is how many of the objects, from the first one on, earlier fetches brought: what is read of them is checked, for
+	// they lay on a disk meanwhile. When they turn out to be damaged or not complete, forget is called.
+	kept    int
+	forget  func()
 	bases   cache.BufferLRU
 	opened  opened
 	dir     string // takes large objects while they are open
@@ -87,14 +93,25 @@ func (p *pack) draw(ctx context.Context, bytes int64) error {
 
 // find returns the object with the hash if it is of the kind.
 func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error) {
-	index, ok := p.byHash[hash]
+	index, ok := p.lookUp(hash)
 	if !ok {
-		return noBase, protocolErrorf("pack lacks %s %s", kind, hash)
+		return noBase, p.blame(0, protocolErrorf("pack lacks %s %s", kind, hash))
 	}
 	if got := p.objects[index].kind; got != kind {
 		return noBase, protocolErrorf("object %s is a %s, not a %s", hash, got, kind)
 	}
 	return index, nil
+}
+
+// lookUp returns the index of the object with the hash.
+func (p *pack) lookUp(hash plumbing.Hash) (index int32, ok bool) {
+	place, ok := slices.BinarySearchFunc(p.byHash, hash, func(index int32, hash plumbing.Hash) int {
+		return bytes.Compare(p.objects[index].hash[:], hash[:])
+	})
+	if !ok {
+		return noBase, false
+	}
+	return p.byHash[place], true
 }
 
 // load returns a whole object, which must not be changed.
@@ -114,6 +131,9 @@ func (p *pack) with(ctx context.Context, index int32, use func(content []byte) e
 	}
 	defer memory.Return(ctx, frames)
 	content, err := p.assemble(ctx, index)
+	if err == nil {
+		err = p.check(index, content)
+	}
 	if err != nil {
 		return err
 	}
@@ -189,7 +209,7 @@ func (p *pack) apply(base []byte, index int32) ([]byte, error) {
 	}
 	content, err := patch(base, delta, p.objects[index].size)
 	if err != nil {
-		return nil, protocolErrorf("delta at %d: %w", p.objects[index].data, err)
+		return nil, p.blame(index, protocolErrorf("delta at %d: %w", p.objects[index].data, err))
 	}
 	return content, nil
 }
@@ -203,7 +223,7 @@ func (p *pack) inflate(index int32) ([]byte, error) {
 	defer func() { _ = stream.Close() }() // Reading told whether the data was good.
 	content := make([]byte, p.objects[index].raw)
 	if _, err := io.ReadFull(stream, content); err != nil {
-		return nil, fmt.Errorf("read object at %d: %w", p.objects[index].data, err)
+		return nil, p.blame(index, fmt.Errorf("read object at %d: %w", p.objects[index].data, err))
 	}
 	return content, nil
 }
@@ -211,7 +231,10 @@ func (p *pack) inflate(index int32) ([]byte, error) {
 // open streams an object. One that is a delta is put together first.
 func (p *pack) open(ctx context.Context, index int32) (stream io.ReadCloser, err error) {
 	if p.objects[index].base == noBase {
-		return p.stream(index)
+		if stream, err = p.stream(index); err == nil && int(index) < p.kept {
+			stream = &checkedObject{ReadCloser: stream, pack: p, index: index, sum: p.hasher(index)}
+		}
+		return stream, err
 	}
 	if last, ok := p.opened.find(index); ok {
 		return last, nil
@@ -229,9 +252,9 @@ func (p *pack) stream(index int32) (io.ReadCloser, error) {
 	if !ok {
 		r = &inflater{}
 	}
-	r.source.reset(p.spool, offset, p.spool.size)
+	r.source.reset(p.spool, offset, p.spool.end())
 	if err := r.restart(&r.source); err != nil {
-		return nil, fmt.Errorf("read object at %d: %w", offset, err)
+		return nil, p.blame(index, fmt.Errorf("read object at %d: %w", offset, err))
 	}
 	return &object{inflater: r, pool: &p.readers}, nil
 }

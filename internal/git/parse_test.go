@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -157,6 +158,19 @@ func TestParseCommit(t *testing.T) {
 		if _, err := parseCommit(content); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestWhatIsRememberedOfAServerIsSmall: thousands of advertisements are remembered.
+func TestWhatIsRememberedOfAServerIsSmall(t *testing.T) {
+	t.Parallel()
+	text := appendLine(nil, "version 2")
+	for i := range 200 {
+		text = appendLine(text, "%d=%s", i, strings.Repeat("x", 60_000))
+	}
+	in := newPacketReader(newBounded(bytes.NewReader(appendFlush(text)), maxAdvertBytes, &meter{}))
+	if a, err := readAdvert(in, 10); !errors.Is(err, ErrLimit) {
+		t.Errorf("%d capabilities of 60,000 bytes each, and %v", len(a.caps), err)
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *Client) Reaches(ctx context.Context, remote Remote, tip Want, commit st
 		return nil
 	}
 	w := &walk{
-		client: c, meter: &meter{}, tip: request{Want: tip, hash: plumbing.NewHash(tip.Hash), commits: true},
+		client: c, meter: &meter{}, tip: request{Want: tip, hash: plumbing.NewHash(tip.Hash), filter: allButCommits},
 		commit: plumbing.NewHash(commit), depth: firstDepth, growing: true, seen: map[plumbing.Hash]struct{}{},
 	}
 	w.next = []plumbing.Hash{w.tip.hash}
@@ -44,8 +44,10 @@ func (c *Client) Reaches(ctx context.Context, remote Remote, tip Want, commit st
 	for again := true; again; {
 		err = c.converse(ctx, remote, w.meter, func(p peer) error { return w.run(ctx, p) })
 		// Only the history as a whole is left where commits are not given out alone, or not by their ids.
-		again = errors.Is(err, errStep) || errors.Is(err, errNoFilter) && w.tip.commits || errors.Is(err, errNotWantable) && !w.whole
-		w.tip.commits = w.tip.commits && !errors.Is(err, errNoFilter)
+		again = errors.Is(err, errStep) || errors.Is(err, errNoFilter) && w.tip.filter != "" || errors.Is(err, errNotWantable) && !w.whole
+		if errors.Is(err, errNoFilter) {
+			w.tip.filter = ""
+		}
 		w.whole = w.whole || errors.Is(err, errNotWantable)
 	}
 	if errors.Is(err, ErrLimit) {
@@ -71,7 +73,7 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context, p peer) error {
 	caps := p.advert().caps
-	if p.advert().version != 2 || w.whole || !w.tip.commits || !caps.fetch("filter") || !caps.fetch("shallow") {
+	if p.advert().version != 2 || w.whole || w.tip.filter == "" || !caps.fetch("filter") || !caps.fetch("shallow") {
 		return w.atOnce(ctx, p)
 	}
 	limits := packLimits{objects: stepCommits, object: w.client.options.MaxObjectBytes, delta: largeObject, unpacked: stepUnpacked}
@@ -104,7 +106,7 @@ func (w *walk) step(ctx context.Context, p peer, limits packLimits) (found bool,
 	for i, hash := range w.next {
 		wants[i] = hash.String()
 	}
-	history, err := w.ask(ctx, p, question{wants: wants, have: w.commit.String(), depth: w.depth, bytes: stepBytes}, limits)
+	history, err := w.ask(ctx, p, question{wants: wants, haves: []string{w.commit.String()}, depth: w.depth, bytes: stepBytes}, limits)
 	if errors.Is(err, ErrLimit) && w.depth > 1 && w.left() > 0 {
 		w.depth, w.growing = w.depth/2, false
 		return false, errStep
@@ -126,7 +128,7 @@ func (w *walk) atOnce(ctx context.Context, p peer) error {
 		return err
 	}
 	limits := w.client.options.packLimits()
-	history, err := w.ask(ctx, p, question{wants: wants, have: w.commit.String(), bytes: w.client.options.MaxPackBytes}, limits)
+	history, err := w.ask(ctx, p, question{wants: wants, haves: []string{w.commit.String()}, bytes: w.client.options.MaxPackBytes}, limits)
 	if err != nil {
 		return err
 	}
@@ -153,8 +155,8 @@ func (w *walk) ask(ctx context.Context, p peer, q question, limits packLimits) (
 	if len(w.seen) > w.client.options.MaxObjects {
 		return nil, limitErrorf("the history has more than %d commits", w.client.options.MaxObjects)
 	}
-	q.commits, q.bytes = w.tip.commits, min(q.bytes, w.left())
-	history, err := w.client.receive(ctx, p, q, limits)
+	q.filter, q.bytes = w.tip.filter, min(q.bytes, w.left())
+	history, err := w.client.receive(ctx, p, q, limits, nil, nil)
 	return history, explainRemote(p.advert(), w.tip, err)
 }
 
@@ -168,7 +170,7 @@ func (w *walk) follow(ctx context.Context, history *pack) (found bool, err error
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if _, here := history.byHash[queue[i]]; !here {
+		if _, here := history.lookUp(queue[i]); !here {
 			if i >= asked {
 				w.next = append(w.next, queue[i])
 			}

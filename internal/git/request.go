@@ -9,15 +9,23 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
+// What a server may leave out.
+const (
+	allButCommits = "tree:0"
+	allFiles      = "blob:none"
+)
+
 // question is what is asked of a server in one go. Where the server cannot narrow its answer, the answer is larger.
 type question struct {
 	wants []string
-	// have is a commit whose history is left out, or empty.
-	have string
+	// haves are commits whose history is left out.
+	haves []string
+	// thin says that the haves lack their own history, and that deltas may apply to what they lead to.
+	thin bool
 	// depth is how many commits deep the history goes, zero for all of it.
 	depth int
-	// commits leaves out trees and files.
-	commits bool
+	// filter is what is left out, see "--filter" in git-rev-list(1); empty for nothing.
+	filter string
 	// bytes bound the pack.
 	bytes int64
 }
@@ -39,18 +47,20 @@ func requestV2(ctx context.Context, p peer, q question) (io.Reader, error) {
 	question := appendCommand(nil, p.advert(), "fetch")
 	question = appendLine(question, "no-progress")
 	question = appendLine(question, "ofs-delta")
+	if q.thin {
+		question = appendLine(question, "thin-pack")
+	}
+	if q.thin && caps.fetch("shallow") {
+		question = appendEach(question, "shallow", q.haves)
+	}
 	if q.depth > 0 && caps.fetch("shallow") {
 		question = appendLine(question, "deepen %d", q.depth)
 	}
-	if q.commits && caps.fetch("filter") {
-		question = appendLine(question, "filter tree:0")
+	if q.filter != "" && caps.fetch("filter") {
+		question = appendLine(question, "filter %s", q.filter)
 	}
-	for _, want := range q.wants {
-		question = appendLine(question, "want %s", want)
-	}
-	if q.have != "" {
-		question = appendLine(question, "have %s", q.have)
-	}
+	question = appendEach(question, "want", q.wants)
+	question = appendEach(question, "have", q.haves)
 	question = appendLine(question, "done")
 	in, err := p.ask(ctx, appendFlush(question), q.bytes+maxAnswerExtra)
 	if err != nil {
@@ -70,6 +80,14 @@ func requestV2(ctx context.Context, p peer, q question) (io.Reader, error) {
 			return nil, err
 		}
 	}
+}
+
+// appendEach appends a line for each of the ids.
+func appendEach(question []byte, word string, ids []string) []byte {
+	for _, id := range ids {
+		question = appendLine(question, "%s %s", word, id)
+	}
+	return question
 }
 
 // skipSection reads up to the next delimiter.
@@ -92,8 +110,8 @@ func skipSection(in *packetReader) error {
 // requestV0 asks in version 0; see "Packfile Negotiation" in gitprotocol-pack(5).
 func requestV0(ctx context.Context, p peer, q question) (io.Reader, error) {
 	caps := p.advert().caps
-	chosen, banded := chooseCapabilities(caps)
-	filtered := q.commits && caps.has("filter")
+	chosen, banded := chooseCapabilities(caps, q.thin)
+	filtered := q.filter != "" && caps.has("filter")
 	if filtered {
 		chosen = append(chosen, "filter")
 	}
@@ -104,17 +122,17 @@ func requestV0(ctx context.Context, p peer, q question) (io.Reader, error) {
 		}
 		question = appendLine(question, "want %s", want)
 	}
+	if q.thin && caps.has("shallow") {
+		question = appendEach(question, "shallow", q.haves)
+	}
 	shallow := q.depth > 0 && caps.has("shallow")
 	if shallow {
 		question = appendLine(question, "deepen %d", q.depth)
 	}
 	if filtered {
-		question = appendLine(question, "filter tree:0")
+		question = appendLine(question, "filter %s", q.filter)
 	}
-	question = appendFlush(question)
-	if q.have != "" {
-		question = appendLine(question, "have %s", q.have)
-	}
+	question = appendEach(appendFlush(question), "have", q.haves)
 	question = appendLine(question, "done")
 	in, err := p.ask(ctx, question, q.bytes+maxAnswerExtra)
 	if err != nil {
@@ -131,10 +149,12 @@ func requestV0(ctx context.Context, p peer, q question) (io.Reader, error) {
 
 // chooseCapabilities picks from what a version 0 server offers. multi_ack changes nothing without haves, but
 // Azure DevOps answers only to clients that ask for it.
-func chooseCapabilities(offered capabilities) (chosen []string, banded bool) {
-	for _, alternatives := range [][]string{
-		{"multi_ack_detailed", "multi_ack"}, {"side-band-64k", "side-band"}, {"ofs-delta"}, {"no-progress"},
-	} {
+func chooseCapabilities(offered capabilities, thin bool) (chosen []string, banded bool) {
+	known := [][]string{{"multi_ack_detailed", "multi_ack"}, {"side-band-64k", "side-band"}, {"ofs-delta"}, {"no-progress"}}
+	if thin {
+		known = append(known, []string{"thin-pack"})
+	}
+	for _, alternatives := range known {
 		for _, capability := range alternatives {
 			if offered.has(capability) {
 				chosen = append(chosen, capability)

@@ -25,8 +25,10 @@ type frame struct {
 }
 
 // resolve names all deltas: from each object that is none, depth first, so that memory holds one chain at a time.
+// Some of these are in what earlier fetches brought.
 func (x *indexer) resolve(ctx context.Context) error {
-	bases, frames := x.deltaMemory()
+	roots := x.roots()
+	bases, frames := x.deltaMemory(roots)
 	if err := x.draw(ctx, bases+frames); err != nil {
 		return fmt.Errorf("put objects together from deltas: %w", err)
 	}
@@ -34,28 +36,49 @@ func (x *indexer) resolve(ctx context.Context) error {
 		x.drawn -= frames
 		memory.Return(ctx, frames)
 	}()
-	for i := range x.objects {
-		if x.objects[i].kind.IsDelta() {
-			continue
-		}
-		if err := x.resolveFrom(ctx, int32(i)); err != nil {
+	for _, root := range roots {
+		if err := x.resolveFrom(ctx, root); err != nil {
 			return err
 		}
 	}
 	if x.hashed != len(x.objects) {
-		return protocolErrorf("pack lacks the base of %d deltas", len(x.objects)-x.hashed)
+		return protocolErrorf("pack lacks the base of %d deltas: %w", len(x.objects)-x.hashed, errIncomplete)
 	}
-	return nil
+	return x.shorten(ctx)
+}
+
+// roots are the objects that deltas apply to and that are none, or are known already.
+func (x *indexer) roots() (roots []int32) {
+	for hash, deltas := range x.waiting {
+		if base, ok := x.lookUp(hash); ok {
+			x.children[base] = append(x.children[base], deltas...)
+			delete(x.waiting, hash)
+			roots = append(roots, base)
+		}
+	}
+	slices.Sort(roots)
+	for i := x.kept; i < len(x.objects); i++ {
+		if !x.objects[i].kind.IsDelta() {
+			roots = append(roots, int32(i)) //nolint:gosec // The number of objects is limited.
+		}
+	}
+	return roots
 }
 
 // deltaMemory is what the bases take that are kept as long as the pack is open, and what is needed beside them while all
 // deltas are resolved: retained bases, and the largest base, delta and result.
-func (x *indexer) deltaMemory() (bases, frames int64) {
+func (x *indexer) deltaMemory(roots []int32) (bases, frames int64) {
 	var largest, sum int64
-	for i := range x.objects {
-		if object := &x.objects[i]; object.kind.IsDelta() || x.hasChildren(int32(i)) {
+	for i := x.kept; i < len(x.objects); i++ {
+		if object := &x.objects[i]; object.kind.IsDelta() || x.hasChildren(int32(i)) { //nolint:gosec // Their number is limited.
 			largest = max(largest, object.size, object.raw)
 			sum += object.size
+		}
+	}
+	for _, root := range roots {
+		if int(root) < x.kept {
+			largest = max(largest, x.frames(root))
+			sum += x.objects[root].size
 		}
 	}
 	return min(sum, maxKeptBases), min(sum, retainedBases) + framesAtOnce*largest
@@ -137,7 +160,7 @@ func (x *indexer) resolveDelta(base *frame, index int32) ([]byte, error) {
 	if object.hash, err = finish(hasher); err != nil {
 		return nil, protocolErrorf("delta at %d: %w", object.data, err)
 	}
-	x.name(index)
+	x.hashed++
 	return content, nil
 }
 

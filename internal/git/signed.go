@@ -21,7 +21,7 @@ type Signed struct {
 // Signed fetches the commit and the tag that are wanted, alone where the server can do that. ErrLimit when one of them has
 // more than 1 MiB.
 func (c *Client) Signed(ctx context.Context, remote Remote, want Want) (Signed, error) {
-	return fetchWith(ctx, c, remote, &meter{}, request{Want: want, commits: true},
+	return fetchWith(ctx, c, remote, &meter{}, request{Want: want, filter: allButCommits},
 		func(ctx context.Context, p *pack, hash plumbing.Hash) (signed Signed, err error) {
 			if signed.Commit, err = p.signed(ctx, hash, plumbing.CommitObject); err == nil && want.Tag != "" {
 				signed.Tag, err = p.signed(ctx, plumbing.NewHash(strings.ToLower(want.Tag)), plumbing.TagObject)

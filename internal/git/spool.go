@@ -19,47 +19,46 @@ const memoryPack = 8 << 20
 // growing is how many times its length a slice takes at most that is appended to.
 const growing = 2
 
-// spool keeps a pack while it is in use: a small one in memory, a larger one in a file without a name, so that a
-// killed process leaves nothing behind.
+// spool keeps what a fetch brought while it is in use, behind what earlier fetches did: a small pack in memory, a larger
+// one in a file without a name, so that a killed process leaves nothing behind. A file that may become the cache's has a
+// name; the cache sweeps what it does not know.
 type spool struct {
+	before *os.File // of earlier fetches; nil without any
+	start  int64    // where they end
 	memory []byte
 	drawn  int64 // for it
 	file   *os.File
 	filed  int64 // drawn for the file
-	size   int64
+	named  bool  // the file has a name
+	size   int64 // of what this fetch brought
 	closed atomic.Bool
 }
 
-// fillSpool reads the whole pack, at most limit bytes of it.
-func fillSpool(ctx context.Context, in io.Reader, dir string, limit int64) (s *spool, err error) {
-	s = &spool{}
-	defer func() {
-		if err != nil {
-			memory.Return(ctx, s.drawn)
-			memory.ReturnFile(ctx, s.filed)
-			_ = s.Close() // What matters is why the pack is of no use.
-		}
-	}()
+// fill reads the whole pack, at most limit bytes of it.
+func (s *spool) fill(ctx context.Context, in io.Reader, dir string, limit int64) error {
 	buffer := make([]byte, maxPacket)
 	for {
 		n, err := in.Read(buffer)
 		if s.size+int64(n) > limit {
-			return s, limitErrorf("pack is larger than %d bytes", limit)
+			return limitErrorf("pack is larger than %d bytes", limit)
 		}
 		if err := s.write(ctx, buffer[:n], dir); err != nil {
-			return s, fmt.Errorf("keep pack: %w", err)
+			return fmt.Errorf("keep pack: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
-			return s, nil
+			return nil
 		}
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return s, err
+			return err
 		}
 	}
 }
+
+// end is where everything ends.
+func (s *spool) end() int64 { return s.start + s.size }
 
 func (s *spool) write(ctx context.Context, p []byte, dir string) error {
 	s.size += int64(len(p))
@@ -96,13 +95,15 @@ func (s *spool) drawFile(ctx context.Context, bytes int64) error {
 
 // spill moves the pack from memory to a file, which is unlinked at once where the system allows that.
 func (s *spool) spill(dir string) error {
-	file, err := os.CreateTemp(dir, "sluice-pack-*")
+	file, err := os.CreateTemp(dir, dataPattern)
 	if err != nil {
 		return err
 	}
 	s.file = file
-	if err := os.Remove(file.Name()); err != nil {
-		return err
+	if !s.named {
+		if err := os.Remove(file.Name()); err != nil {
+			return err
+		}
 	}
 	if _, err := file.Write(s.memory); err != nil {
 		return err
@@ -111,21 +112,38 @@ func (s *spool) spill(dir string) error {
 	return nil
 }
 
-// ReadAt reads from the pack; fs.ErrClosed after Close.
-func (s *spool) ReadAt(p []byte, offset int64) (int, error) {
+// ReadAt reads what earlier fetches brought and this one; fs.ErrClosed after Close.
+func (s *spool) ReadAt(p []byte, offset int64) (n int, err error) {
 	if s.closed.Load() {
 		return 0, fs.ErrClosed
 	}
-	if s.file != nil {
-		return s.file.ReadAt(p, offset)
+	if offset < s.start {
+		part := p[:min(int64(len(p)), s.start-offset)]
+		if n, err = s.before.ReadAt(part, offset); err != nil || len(part) == len(p) {
+			return n, err
+		}
 	}
-	return bytes.NewReader(s.memory).ReadAt(p, offset)
+	var tail io.ReaderAt = s.file
+	if s.file == nil {
+		tail = bytes.NewReader(s.memory)
+	}
+	more, err := tail.ReadAt(p[n:], offset+int64(n)-s.start)
+	return n + more, err
 }
 
 // Close frees what the pack took.
-func (s *spool) Close() error {
-	if s.closed.Swap(true) || s.file == nil {
+func (s *spool) Close() (err error) {
+	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.file.Close()
+	if s.before != nil {
+		err = s.before.Close()
+	}
+	if s.file == nil {
+		return err
+	}
+	if s.named {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return errors.Join(err, s.file.Close())
 }

@@ -22,16 +22,19 @@ const (
 	sshPort          = "22"
 	sshUser          = "git"
 	handshakeTimeout = 30 * time.Second
-	// lastWordsTimeout is how long a server may take to say why it said nothing.
-	lastWordsTimeout = 2 * time.Second
-	maxStderr        = 4096
-	authHint         = "unable to authenticate" // x/crypto/ssh has no error value for it.
+	// endTimeout is how long a server may take to end a session, and to say why it said nothing.
+	endTimeout = 2 * time.Second
+	maxStderr  = 4096
+	authHint   = "unable to authenticate" // x/crypto/ssh has no error value for it.
 )
 
 // sshPeer speaks with git-upload-pack over one SSH session: advertisement, questions and answers in one stream.
 type sshPeer struct {
-	conn      net.Conn
-	client    *ssh.Client
+	*sshConnection
+
+	address   string
+	pool      *sshConnections
+	key       string // of the connection
 	session   *ssh.Session
 	stdin     io.WriteCloser
 	stream    *bounded
@@ -46,17 +49,30 @@ func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, m 
 	if err != nil {
 		return nil, err
 	}
+	key := strings.Join([]string{config.User, address, as.Identity()}, "\x00")
+	if kept := c.ssh.take(key); kept != nil {
+		// The server may have closed it meanwhile. What else is wrong shows again on a new one.
+		if p, err := c.openSSH(ctx, &sshPeer{sshConnection: kept, address: address, pool: c.ssh, key: key}, to, nil, m); err == nil || ctx.Err() != nil {
+			return p, err
+		}
+	}
 	conn, err := c.options.Transport.Dial(ctx, address, as.Proxy)
 	if err != nil {
 		return nil, err
 	}
+	fresh := newSSHConnection(conn)
+	return c.openSSH(ctx, &sshPeer{sshConnection: fresh, address: address, pool: c.ssh, key: key}, to, config, m)
+}
+
+// openSSH begins a conversation. A new connection authenticates with the config.
+func (c *Client) openSSH(ctx context.Context, p *sshPeer, to endpoint, config *ssh.ClientConfig, m *meter) (peer, error) {
 	// A deadline on the connection would need the time of day; closing it when the context ends does not.
-	p := &sshPeer{conn: conn, stderr: &opening{}, release: context.AfterFunc(ctx, func() { _ = conn.Close() })}
-	if err := p.open(ctx, config, address, to.repositoryPath()); err != nil {
-		p.close(false)
-		return nil, err
+	p.stderr, p.release = &opening{}, context.AfterFunc(ctx, func() { _ = p.conn.Close() })
+	err := p.open(ctx, config, to.repositoryPath())
+	if err == nil {
+		err = p.readAdvert(c.options, m)
 	}
-	if err := p.readAdvert(ctx, c.options, m); err != nil {
+	if err != nil {
 		p.close(false)
 		return nil, err
 	}
@@ -99,8 +115,8 @@ func (c *Client) hostKeyAlgorithms() []string {
 	return slices.DeleteFunc(ssh.SupportedAlgorithms().HostKeys, func(name string) bool { return name == ssh.KeyAlgoRSA })
 }
 
-// open authenticates and starts git-upload-pack.
-func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, address, path string) error {
+// open starts git-upload-pack, on a new connection once it has authenticated.
+func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, path string) error {
 	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	stop := context.AfterFunc(limited, func() {
@@ -109,25 +125,12 @@ func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, address, p
 		}
 	})
 	defer stop()
-	var trust error
-	check := config.HostKeyCallback
-	config.HostKeyCallback = func(address string, remote net.Addr, key ssh.PublicKey) error {
-		trust = check(address, remote, key)
-		return trust
+	if p.client == nil {
+		if err := p.authenticate(config); err != nil {
+			return err
+		}
 	}
-	conn, channels, requests, err := ssh.NewClientConn(p.conn, address, config)
-	var mismatch *ssh.AlgorithmNegotiationError
-	switch {
-	case errors.As(err, &mismatch) && mismatch.What == "host key":
-		return fmt.Errorf("%w: server has no key of the kinds in known_hosts: %w", ErrHostKey, err)
-	case trust != nil:
-		return trust
-	case err != nil && strings.Contains(err.Error(), authHint):
-		return fmt.Errorf("%w: %w", ErrAuthentication, err)
-	case err != nil:
-		return err
-	}
-	p.client = ssh.NewClient(conn, channels, requests)
+	var err error
 	if p.session, err = p.client.NewSession(); err != nil {
 		return err
 	}
@@ -145,7 +148,31 @@ func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, address, p
 	return p.session.Start(service + " " + shellQuote(path))
 }
 
-func (p *sshPeer) readAdvert(ctx context.Context, options Options, m *meter) error {
+// authenticate proves either side to the other.
+func (p *sshPeer) authenticate(config *ssh.ClientConfig) error {
+	var trust error
+	check := config.HostKeyCallback
+	config.HostKeyCallback = func(address string, remote net.Addr, key ssh.PublicKey) error {
+		trust = check(address, remote, key)
+		return trust
+	}
+	conn, channels, requests, err := ssh.NewClientConn(p.conn, p.address, config)
+	var mismatch *ssh.AlgorithmNegotiationError
+	switch {
+	case errors.As(err, &mismatch) && mismatch.What == "host key":
+		return fmt.Errorf("%w: server has no key of the kinds in known_hosts: %w", ErrHostKey, err)
+	case trust != nil:
+		return trust
+	case err != nil && strings.Contains(err.Error(), authHint):
+		return fmt.Errorf("%w: %w", ErrAuthentication, err)
+	case err != nil:
+		return err
+	}
+	p.client = ssh.NewClient(conn, channels, requests)
+	return nil
+}
+
+func (p *sshPeer) readAdvert(options Options, m *meter) error {
 	body := options.Transport.Body(struct {
 		io.Reader
 		io.Closer
@@ -159,21 +186,19 @@ func (p *sshPeer) readAdvert(ctx context.Context, options Options, m *meter) err
 	if !errors.Is(err, errEmptyAnswer) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err // The server goes on talking, and nobody listens.
 	}
-	if said := p.lastWords(ctx); said != "" {
+	_ = p.stdin.Close()
+	p.end()
+	if said := p.stderr.String(); said != "" {
 		return explainRefusal(said, err)
 	}
 	return err
 }
 
-// lastWords waits a little for the end of the session, and returns what came on stderr.
-func (p *sshPeer) lastWords(ctx context.Context) string {
-	limited, cancel := context.WithTimeout(ctx, lastWordsTimeout)
-	defer cancel()
-	stop := context.AfterFunc(limited, func() { _ = p.conn.Close() })
-	defer stop()
-	_ = p.stdin.Close()
+// end waits a little for the end of the session. It returns false where that does not come, and closes the connection.
+func (p *sshPeer) end() bool {
+	limit := time.AfterFunc(endTimeout, func() { _ = p.conn.Close() })
 	_ = p.session.Wait() // The status says less than the words.
-	return p.stderr.String()
+	return limit.Stop()
 }
 
 // explainRefusal reads in the words of a server why there was no advertisement. There is no code to go by: these
@@ -208,12 +233,18 @@ func (p *sshPeer) ask(_ context.Context, question []byte, limit int64) (*packetR
 	return p.packets, nil // What was written is answered, even when that is an error: reading tells more.
 }
 
-func (p *sshPeer) close(bool) {
-	p.release()
-	if p.client != nil {
-		_ = p.client.Close() // Nothing is under way any more.
+// close gives the connection back after a complete conversation, unless it was closed meanwhile. What a server goes on saying in
+// a session that it does not end would take memory for as long as the connection is kept.
+func (p *sshPeer) close(complete bool) {
+	if complete {
+		_ = p.session.Close() // The server has said all.
+		complete = p.end()
 	}
-	_ = p.conn.Close()
+	if !p.release() || !complete {
+		p.sshConnection.close()
+		return
+	}
+	p.pool.give(p.key, p.sshConnection)
 }
 
 // opening keeps the beginning of what is written to it, and takes everything.

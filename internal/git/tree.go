@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -25,100 +27,219 @@ const (
 	maxLinkBytes = 4096
 )
 
+// emptyTree is the id of a tree without entries.
+const emptyTree = "\x4b\x82\x5d\xc6\x42\xcb\x6e\xb9\xa0\x60\xe5\x4b\xf8\xd6\x92\x88\xfb\xee\x49\x04"
+
 // treeLimits bound one tree; see Options.
 type treeLimits struct{ depth, files int }
 
-// planter reads a whole tree and refuses all of it if anything in it is unsafe.
+// planter makes the nodes of a commit's tree, and refuses what is unsafe.
 type planter struct {
-	blobs      blobs
-	limits     treeLimits
-	files      int
-	submodules []Submodule
+	blobs  blobs
+	limits treeLimits
+	memo   *memo
+	// repository is whose trees the memo remembers; empty to remember none.
+	repository string
+	// wanted is what is read of the root.
+	wanted Want
+
+	mu    sync.Mutex
+	ctx   context.Context // that trees are read in
+	files atomic.Int64
 }
 
-// readTree checks and returns the tree below the root object, and the submodules in it.
-func readTree(ctx context.Context, b blobs, root plumbing.Hash, limits treeLimits) (*tree.Node, []Submodule, error) {
-	planter := &planter{blobs: b, limits: limits}
-	top := &tree.Node{Name: tree.Root, Mode: fs.ModeDir | 0o755}
-	if err := planter.fill(ctx, top, root, "", 0); err != nil {
-		return nil, nil, err
+// plant returns the root of a tree, all of which has been checked, now or before. Directories are listed when they are
+// needed.
+func (p *planter) plant(ctx context.Context, root plumbing.Hash) (*tree.Node, error) {
+	p.ctx = ctx
+	top, open := p.directory(tree.Root, root, "", 0, tree.Select(p.wanted.Paths))
+	found, err := p.factsOf(top, "", 0, open)
+	top.Known = &found.Facts
+	p.ctx = p.blobs.reading
+	return top, err
+}
+
+// listing is what is in a directory.
+type listing struct {
+	children []*tree.Node
+	facts    facts
+}
+
+// directory makes a node that is listed once, when it is asked for. One of which not all is wanted has no ID.
+func (p *planter) directory(name string, hash plumbing.Hash, at string, depth int, wanted *tree.Selection) (*tree.Node, func() (listing, error)) {
+	open := sync.OnceValues(func() (listing, error) { return p.list(hash, at, depth, wanted) })
+	list := func() ([]*tree.Node, error) {
+		l, err := open()
+		return l.children, err
 	}
-	return top, planter.submodules, nil
+	dir := &tree.Node{Name: name, Mode: fs.ModeDir | 0o755, Lister: list}
+	if wanted.Whole() && (at != "" || p.wanted.Keep == nil) {
+		dir.ID = string(hash[:])
+	}
+	return dir, open
 }
 
-// fill reads the entries of a directory and of all below it. git sorts directories as if their names ended in a
-// slash; here entries are in the plain order that fs.ReadDir promises. Directories in which there is nothing but
-// directories are left out, as a checkout does not make them.
-func (p *planter) fill(ctx context.Context, dir *tree.Node, hash plumbing.Hash, at string, depth int) error {
+// factsOf remembers a tree, or looks into it and into all below.
+func (p *planter) factsOf(dir *tree.Node, at string, depth int, open func() (listing, error)) (found facts, err error) {
+	of := place{p.repository, dir.ID}
+	found, known := p.memo.Get(of)
+	if !known {
+		l, err := open()
+		if err != nil {
+			return facts{}, err
+		}
+		if found = l.facts; of.repository != "" && of.tree != "" {
+			p.memo.Add(of, found)
+		}
+	}
+	if depth+found.height > p.limits.depth {
+		return facts{}, p.tooDeep(at)
+	}
+	return found, nil
+}
+
+func (p *planter) tooDeep(at string) error {
+	return limitErrorf("%s is nested deeper than %d directories", transport.PrintableQuoted(at), p.limits.depth)
+}
+
+// list reads the entries of a directory. git sorts directories as if their names ended in a slash; here entries are in the
+// plain order that fs.ReadDir promises. Directories in which there is nothing but directories are left out, as a checkout
+// does not make them.
+func (p *planter) list(hash plumbing.Hash, at string, depth int, wanted *tree.Selection) (l listing, err error) {
 	if depth > p.limits.depth {
-		return limitErrorf("%s is nested deeper than %d directories", transport.PrintableQuoted(at), p.limits.depth)
+		return l, p.tooDeep(at)
 	}
-	content, err := p.blobs.pack.loadMeta(ctx, hash, plumbing.TreeObject)
+	entries, err := p.read(hash, at, depth, wanted)
 	if err != nil {
-		return describe(at, err)
+		return l, describe(at, err)
 	}
-	subtrees := map[*tree.Node]plumbing.Hash{}
+	l.facts.entries = len(entries)
+	for i, child := range entries {
+		inside := below(at, child.Name)
+		if i > 0 && entries[i-1].Name == child.Name {
+			return listing{}, describe(inside, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
+		}
+		found := facts{modules: child.isModule}
+		if child.open != nil {
+			if found, err = p.factsOf(child.Node, inside, depth+1, child.open); err != nil {
+				return listing{}, err
+			}
+			child.Known = &found.Facts
+			l.facts.height = max(l.facts.height, found.height+1)
+		}
+		l.facts.entries += found.entries
+		l.facts.modules = l.facts.modules || found.modules
+		if !found.hollow {
+			l.children = append(l.children, child.Node)
+		}
+	}
+	if l.facts.entries > p.limits.files {
+		return listing{}, describe(at, p.tooMany())
+	}
+	l.facts.hollow = len(l.children) == 0
+	l.facts.Facts, err = tree.Sum(l.children)
+	return l, err
+}
+
+// admitted is an entry of a directory, and what lists it if it is one itself.
+type admitted struct {
+	*tree.Node
+
+	open     func() (listing, error)
+	isModule bool
+}
+
+// read returns the entries of a directory, each checked by itself.
+func (p *planter) read(hash plumbing.Hash, at string, depth int, wanted *tree.Selection) (entries []admitted, err error) {
+	content, err := p.load(hash)
+	if err != nil {
+		return nil, err
+	}
 	err = parseTree(content, func(entry treeEntry) error {
-		child, err := p.admit(entry, at)
+		inside := wanted.In(entry.name)
+		if inside == nil || at == "" && p.wanted.leavesOut(entry) {
+			return nil
+		}
+		child, err := p.admit(entry, at, depth, inside)
 		if err != nil {
 			return describe(below(at, entry.name), err)
 		}
-		if entry.mode.IsDir() {
-			subtrees[child] = entry.hash
-		}
-		dir.Children = append(dir.Children, child)
+		entries = append(entries, child)
 		return nil
 	})
-	if err != nil {
-		return describe(at, err)
-	}
-	slices.SortFunc(dir.Children, tree.Compare)
-	for i, child := range dir.Children {
-		inside := below(at, child.Name)
-		if i > 0 && dir.Children[i-1].Name == child.Name {
-			return describe(inside, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
-		}
-		if subtree, ok := subtrees[child]; ok {
-			if err := p.fill(ctx, child, subtree, inside, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	dir.Children = slices.DeleteFunc(dir.Children, func(child *tree.Node) bool {
-		_, isTree := subtrees[child]
-		return isTree && len(child.Children) == 0
-	})
-	return nil
+	slices.SortFunc(entries, func(a, b admitted) int { return tree.Compare(a.Node, b.Node) })
+	return entries, err
+}
+
+func (p *planter) tooMany() error {
+	return limitErrorf("tree has more than %d entries", p.limits.files)
+}
+
+// load returns a tree. Memory is drawn by one at a time.
+func (p *planter) load(hash plumbing.Hash) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.blobs.pack.loadMeta(p.ctx, hash, plumbing.TreeObject)
 }
 
 // admit checks one entry of a directory by itself.
-func (p *planter) admit(entry treeEntry, at string) (*tree.Node, error) {
+func (p *planter) admit(entry treeEntry, at string, depth int, wanted *tree.Selection) (n admitted, err error) {
 	if reason := unsafeName(entry.name); reason != "" {
-		return nil, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
+		return n, fmt.Errorf("%w: %s", ErrUnsafeTree, reason)
 	}
 	if len(entry.name) > maxNameBytes {
-		return nil, limitErrorf("name is longer than %d bytes", maxNameBytes)
+		return n, limitErrorf("name is longer than %d bytes", maxNameBytes)
 	}
-	if p.files++; p.files > p.limits.files {
-		return nil, limitErrorf("tree has more than %d entries", p.limits.files)
+	if p.files.Add(1) > int64(p.limits.files) {
+		return n, p.tooMany()
 	}
-	n := &tree.Node{Name: entry.name, Mode: entry.mode, Source: p.blobs}
-	if entry.mode&fs.ModeIrregular != 0 && len(p.submodules) <= MaxSubmodules {
-		p.submodules = append(p.submodules, Submodule{Path: below(at, entry.name), Hash: entry.hash.String()})
-	}
-	if entry.mode&(fs.ModeDir|fs.ModeIrregular) != 0 {
-		n.Mode = fs.ModeDir | 0o755 // Directories are read next; of a submodule a checkout has an empty folder.
+	switch {
+	case entry.mode.IsDir():
+		n.Node, n.open = p.directory(entry.name, entry.hash, below(at, entry.name), depth+1, wanted)
+		return n, nil
+	case entry.mode&fs.ModeIrregular != 0:
+		// Of a submodule a checkout has an empty folder.
+		n.Node = &tree.Node{Name: entry.name, Mode: fs.ModeDir | 0o755, ID: emptyTree, Source: gitlink{p.blobs, entry.hash}}
+		n.isModule = true
 		return n, nil
 	}
 	index, err := p.blobs.pack.find(entry.hash, plumbing.BlobObject)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	n.At, n.Size = int64(index), p.blobs.pack.objects[index].size
+	n.Node = &tree.Node{
+		Name: entry.name, Mode: entry.mode, ID: string(entry.hash[:]),
+		Source: p.blobs, At: int64(index), Size: p.blobs.pack.objects[index].size,
+	}
 	if entry.mode&fs.ModeSymlink != 0 && n.Size > maxLinkBytes {
-		return nil, fmt.Errorf("%w: link target has %d bytes", ErrUnsafeTree, n.Size)
+		return n, fmt.Errorf("%w: link target has %d bytes", ErrUnsafeTree, n.Size)
 	}
 	return n, nil
+}
+
+// gitlink marks the folder of a submodule.
+type gitlink struct {
+	blobs
+	hash plumbing.Hash
+}
+
+// modules adds the submodules in a directory and below, and stops at one more than MaxSubmodules.
+func (p *planter) modules(found []Submodule, n *tree.Node, at string) ([]Submodule, error) {
+	if known, ok := p.memo.Get(place{p.repository, n.ID}); ok && !known.modules {
+		return found, nil
+	}
+	children, err := n.List()
+	for _, child := range children {
+		if link, ok := child.Source.(gitlink); ok {
+			found = append(found, Submodule{Path: below(at, child.Name), Hash: link.hash.String()})
+		} else if child.Mode.IsDir() && err == nil {
+			found, err = p.modules(found, child, below(at, child.Name))
+		}
+		if err != nil || len(found) > MaxSubmodules {
+			break
+		}
+	}
+	return found, err
 }
 
 // blobs are the contents of a commit's files.

@@ -14,18 +14,11 @@ func TestUnsafeTreesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := upstream.ForTest(t)
 	repository := f.Repository("app")
-	must := func(hash string, err error) string {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return hash
-	}
-	blob := must(repository.Object("blob", []byte("x")))
+	blob := repository.Object("blob", []byte("x"))
 	file := func(name string) upstream.Entry { return upstream.Entry{Mode: "100644", Name: name, Hash: blob} }
-	inner := must(repository.RawTree(file("config")))
+	inner := repository.RawTree(file("config"))
 	dir := func(name string) upstream.Entry { return upstream.Entry{Mode: "40000", Name: name, Hash: inner} }
-	link := must(repository.Object("blob", []byte(strings.Repeat("x", 5000))))
+	link := repository.Object("blob", []byte(strings.Repeat("x", 5000)))
 	cases := map[string]struct {
 		entries []upstream.Entry
 		path    string
@@ -53,10 +46,10 @@ func TestUnsafeTreesAreRefused(t *testing.T) {
 	server := f.HTTP(upstream.HTTPOptions{})
 	client := newClient(t)
 	for name, c := range cases {
-		tree := must(repository.RawTree(c.entries...))
-		outer := must(repository.RawTree(upstream.Entry{Mode: "40000", Name: "sub", Hash: tree}))
+		tree := repository.RawTree(c.entries...)
+		outer := repository.RawTree(upstream.Entry{Mode: "40000", Name: "sub", Hash: tree})
 		for where, root := range map[string]string{"at the root": tree, "below": outer} {
-			hash := must(repository.CommitTree(root, "m"))
+			hash := repository.CommitTree(root, "m")
 			repository.SetRef("refs/heads/main", hash)
 			_, err := client.Fetch(t.Context(), git.Remote{URL: server.URL("app")}, git.Want{Hash: hash})
 			checkError(t, name+" "+where, err, git.ErrUnsafeTree)
@@ -71,27 +64,17 @@ func TestTreeBombIsRefused(t *testing.T) {
 	t.Parallel()
 	f := upstream.ForTest(t)
 	repository := f.Repository("app")
-	blob, err := repository.Object("blob", []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mode, hash := "100644", blob
+	mode, hash := "100644", repository.Object("blob", []byte("x"))
 	for range 10 { // Ten entries on each of ten levels are 10^10 files in eleven objects.
 		var entries []upstream.Entry
 		for i := range 10 {
 			entries = append(entries, upstream.Entry{Mode: mode, Name: "f" + strconv.Itoa(i), Hash: hash})
 		}
-		if hash, err = repository.RawTree(entries...); err != nil {
-			t.Fatal(err)
-		}
-		mode = "40000"
+		mode, hash = "40000", repository.RawTree(entries...)
 	}
-	bomb, err := repository.CommitTree(hash, "bomb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bomb := repository.CommitTree(hash, "bomb")
 	repository.SetRef("refs/heads/main", bomb)
-	_, err = newClient(t).Fetch(t.Context(), git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}, git.Want{Hash: bomb})
+	_, err := newClient(t).Fetch(t.Context(), git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}, git.Want{Hash: bomb})
 	checkError(t, "bomb", err, git.ErrLimit)
 }
 

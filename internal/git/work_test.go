@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/memory"
@@ -201,7 +202,8 @@ func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 			err := memory.New(c.budget, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 				p, err := indexWithin(ctx, c.pack, limits)
 				if err == nil && !c.tree.IsZero() {
-					_, _, err = readTree(ctx, blobs{ctx, p}, c.tree, treeLimits{depth: 1, files: objects})
+					known, _ := lru.New[place, facts](1)
+					_, err = (&planter{blobs: blobs{ctx, p}, limits: treeLimits{depth: 1, files: objects}, memo: known}).plant(ctx, c.tree)
 				}
 				return err
 			})
@@ -225,24 +227,21 @@ func TestWhatIsClosedTakesNoMemory(t *testing.T) {
 	err := memory.New(16<<20, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 		for range 30 {
 			for _, content := range [][]byte{good.bytes(), broken.bytes()} {
-				if _, err := fillSpool(ctx, bytes.NewReader(content), t.TempDir(), 1<<20); !errors.Is(err, ErrLimit) {
+				large := newPack(ctx, &spool{}, nil, limits, t.TempDir())
+				if err := large.spool.fill(ctx, bytes.NewReader(content), t.TempDir(), 1<<20); !errors.Is(err, ErrLimit) {
 					return fmt.Errorf("a pack that is too large: %w", err)
 				}
-				s, err := fillSpool(ctx, bytes.NewReader(content), t.TempDir(), 2<<20)
-				if err != nil {
+				p := newPack(ctx, &spool{}, nil, limits, t.TempDir())
+				if err := p.spool.fill(ctx, bytes.NewReader(content), t.TempDir(), 2<<20); err != nil {
 					return err
 				}
-				if s.memory == nil {
+				if p.spool.memory == nil {
 					return errors.New("there is no memory for it")
 				}
-				p, err := indexPack(ctx, s, limits, t.TempDir())
-				switch {
-				case err == nil:
-					err = p.Close()
-				case errors.Is(err, ErrProtocol):
-					err = nil
+				if err := p.index(ctx, limits); err != nil && !errors.Is(err, ErrProtocol) {
+					return err
 				}
-				if err != nil {
+				if err := errors.Join(p.Close(), large.Close()); err != nil {
 					return err
 				}
 			}
@@ -262,11 +261,14 @@ func TestFilesOfPacksAreDrawn(t *testing.T) {
 	for total, want := range map[int64]error{memoryPack: memory.ErrBudget, memoryPack + mib: ErrProtocol} {
 		err := memory.NewFiles(total, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
 			for range 3 {
-				s, err := fillSpool(ctx, strings.NewReader(content), t.TempDir(), 2*memoryPack)
-				if err != nil {
+				p := newPack(ctx, &spool{}, nil, packLimits{}, t.TempDir())
+				if err := p.spool.fill(ctx, strings.NewReader(content), t.TempDir(), 2*memoryPack); err != nil {
+					return errors.Join(err, p.Close())
+				}
+				if err := p.index(ctx, packLimits{}); !errors.Is(err, ErrProtocol) {
 					return err
 				}
-				if _, err = indexPack(ctx, s, packLimits{}, t.TempDir()); !errors.Is(err, ErrProtocol) {
+				if err := p.Close(); err != nil {
 					return err
 				}
 			}

@@ -68,15 +68,10 @@ func NewFiles(total int64, flag string) *Budget {
 // or the cause of the context's end while it waits.
 func (b *Budget) Do(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	if b == nil {
-		slot, err := takeSlot(ctx, wish, slots)
-		if err != nil {
-			return err
-		}
-		defer slot.Release()
-		return work(ctx)
+		return inSlot(ctx, wish, slots, work)
 	}
 	wish.Weight = min(b.least, b.most(wish))
-	err := b.try(ctx, wish, slots, work)
+	err := b.run(ctx, wish, nil, slots, work)
 	for {
 		short, ok := errors.AsType[*shortage](err)
 		if !ok || short.of != b {
@@ -86,7 +81,11 @@ func (b *Budget) Do(ctx context.Context, wish fair.Wish, slots *fair.Pool, work 
 			// Twice as much each time, so that this comes to an end.
 			wish.Weight = min(max(short.need, 2*wish.Weight), b.most(wish))
 		}
-		err = b.retry(ctx, wish, slots, work)
+		share, waited := b.pool.Take(ctx, wish)
+		if waited != nil {
+			return fmt.Errorf("wait for %d bytes of %s: %w", wish.Weight, b.kind, waited)
+		}
+		err = b.run(ctx, wish, share, slots, work)
 	}
 }
 
@@ -99,48 +98,28 @@ func (b *Budget) most(wish fair.Wish) int64 {
 	return b.total - b.total/8*5
 }
 
-// try waits for a slot alone: the rest is there, or else short.
-func (b *Budget) try(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
-	slot, err := takeSlot(ctx, wish, slots)
-	if err != nil {
-		return err
-	}
-	defer slot.Release()
-	return b.run(ctx, wish, nil, work)
+// run waits for a slot and gives work an account: with the share that it waited for or, without one, with the least, which is
+// there or else short. Nobody who has a slot waits, so that this ends.
+func (b *Budget) run(ctx context.Context, wish fair.Wish, share *fair.Share, slots *fair.Pool, work func(context.Context) error) error {
+	a := &account{budget: b, wish: wish, share: share}
+	defer func() { a.share.Release() }()
+	return inSlot(ctx, wish, slots, func(ctx context.Context) error {
+		if share == nil && b.least > 0 && !a.grow(wish.Weight) {
+			return &shortage{b, wish.Weight}
+		}
+		return work(context.WithValue(ctx, b.kind, a))
+	})
 }
 
-// retry waits for what was short, and then for a slot. Nobody who has one waits, so that this ends.
-func (b *Budget) retry(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
-	share, err := b.pool.Take(ctx, wish)
-	if err != nil {
-		return fmt.Errorf("wait for %d bytes of %s: %w", wish.Weight, b.kind, err)
-	}
-	slot, err := takeSlot(ctx, wish, slots)
-	if err != nil {
-		share.Release()
-		return err
-	}
-	defer slot.Release()
-	return b.run(ctx, wish, share, work)
-}
-
-func takeSlot(ctx context.Context, wish fair.Wish, slots *fair.Pool) (*fair.Share, error) {
+// inSlot works once it has a slot.
+func inSlot(ctx context.Context, wish fair.Wish, slots *fair.Pool, work func(context.Context) error) error {
 	wish.Weight = 1
 	slot, err := slots.Take(ctx, wish)
 	if err != nil {
-		return nil, fmt.Errorf("wait for a fetch slot: %w", err)
+		return fmt.Errorf("wait for a fetch slot: %w", err)
 	}
-	return slot, nil
-}
-
-// run gives work an account with the share or, without one, with the least.
-func (b *Budget) run(ctx context.Context, wish fair.Wish, share *fair.Share, work func(context.Context) error) error {
-	a := &account{budget: b, wish: wish, share: share}
-	defer func() { a.share.Release() }()
-	if share == nil && b.least > 0 && !a.grow(wish.Weight) {
-		return &shortage{b, wish.Weight}
-	}
-	return work(context.WithValue(ctx, b.kind, a))
+	defer slot.Release()
+	return work(ctx)
 }
 
 // account is what one run of work has drawn.

@@ -10,19 +10,27 @@ import (
 	"unicode/utf8"
 )
 
+// ellipsis stands where some is left out.
+const ellipsis = "…"
+
 // Line makes text one line of at most limit bytes, and an ellipsis: what does not print is escaped as Go does it, and what
 // is too long is cut.
 func Line(text string, limit int) string {
+	return Escape(text, limit, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) })
+}
+
+// Escape is Line for other characters that are not shown.
+func Escape(text string, limit int, hidden func(rune) bool) string {
 	var out strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		escaped := text[:size]
-		if r == utf8.RuneError && size == 1 || r != ' ' && !unicode.IsPrint(r) {
+		if r == utf8.RuneError && size == 1 || hidden(r) {
 			quoted := strconv.Quote(escaped)
 			escaped = quoted[1 : len(quoted)-1]
 		}
 		if out.Len()+len(escaped) > limit {
-			out.WriteString("…")
+			out.WriteString(ellipsis)
 			break
 		}
 		out.WriteString(escaped)
@@ -42,7 +50,6 @@ func List(names []string, few int) string {
 
 // Cut makes text at most limit bytes, with an ellipsis where some are left out, and no character in two.
 func Cut(text string, limit int) string {
-	const ellipsis = "…"
 	if len(text) <= limit {
 		return text
 	}

@@ -31,18 +31,14 @@ func (c *Client) Unverified(ctx context.Context, r Repository, d ocispec.Descrip
 	return c.blob(ctx, r, d, false)
 }
 
-// Bytes is Blob for what is small enough to be held as a whole; it counts against the Allowance.
+// Bytes is Blob for what is small enough to be held as a whole. It draws as Manifest does.
 func (c *Client) Bytes(ctx context.Context, r Repository, d ocispec.Descriptor) ([]byte, error) {
-	if r.Allowance == nil {
-		r.Allowance = c.Allowance("")
-		defer r.Allowance.Release()
-	}
 	stream, err := c.Blob(ctx, r, d)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stream.Close() }() // It was read to its end, or is worth nothing.
-	return io.ReadAll(allowed{ctx, stream, r.Allowance})
+	return io.ReadAll(drawn{ctx, stream})
 }
 
 func (c *Client) blob(ctx context.Context, r Repository, d ocispec.Descriptor, hashed bool) (_ io.ReadCloser, err error) {

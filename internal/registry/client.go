@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/credential"
-	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -35,9 +34,6 @@ type Repository struct {
 	// Insecure allows plain http where the registry does not speak TLS.
 	Insecure   bool
 	Credential credential.Registry
-	// Allowance covers the documents of all calls that it is given to. Without one, each call has its own, and gives it
-	// back at its end.
-	Allowance *Allowance
 }
 
 // Options tune a Client. Zero values mean the defaults; every limit is enforced while data streams in.
@@ -48,9 +44,6 @@ type Options struct {
 	Clock clock.PassiveClock
 	// MaxManifestBytes bounds one manifest or index, and all pages of a list of referrers together. Default 4 MiB.
 	MaxManifestBytes int64
-	// MaxHeldBytes bounds the large documents that all callers together hold in memory. Default, and least: room for eight
-	// callers, and for two: one who is kept waiting in the middle of a document does not keep everybody waiting.
-	MaxHeldBytes int64
 	// MaxBlobBytes bounds one blob. Default 1 GiB.
 	MaxBlobBytes int64
 	// MaxTags bounds the tags of a repository. Default 100,000.
@@ -61,8 +54,6 @@ type Options struct {
 	MaxReferrers int
 	// RealmHosts are hosts, or host:port, that may hand out tokens for any registry.
 	RealmHosts []string
-	// UserAgent is sent with every request. Default "sluice".
-	UserAgent string
 	// Observe is told the bytes received in the body of each answer. It may be nil.
 	Observe func(bytes int64)
 }
@@ -72,12 +63,10 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	o.MaxManifestBytes = cmp.Or(o.MaxManifestBytes, 4<<20)
-	o.MaxHeldBytes = max(cmp.Or(o.MaxHeldBytes, 8*documentsHeld*o.MaxManifestBytes), LeastHeldBytes(o.MaxManifestBytes))
 	o.MaxBlobBytes = cmp.Or(o.MaxBlobBytes, 1<<30)
 	o.MaxTags = cmp.Or(o.MaxTags, 100_000)
 	o.MaxTagListBytes = cmp.Or(o.MaxTagListBytes, 32<<20)
 	o.MaxReferrers = cmp.Or(o.MaxReferrers, 50)
-	o.UserAgent = cmp.Or(o.UserAgent, "sluice")
 	if o.Observe == nil {
 		o.Observe = func(int64) {}
 	}
@@ -92,7 +81,6 @@ type Client struct {
 	sessions *lru.Cache[string, *session]
 	schemes  *lru.Cache[string, string]
 	lists    *lru.Cache[string, tagList]
-	held     *fair.Pool
 }
 
 // New returns a Client.
@@ -101,15 +89,12 @@ func New(options Options) (*Client, error) {
 		return nil, errors.New("registry client needs a transport")
 	}
 	if options.MaxManifestBytes < 0 || options.MaxBlobBytes < 0 || options.MaxTags < 0 ||
-		options.MaxTagListBytes < 0 || options.MaxHeldBytes < 0 || options.MaxReferrers < 0 {
+		options.MaxTagListBytes < 0 || options.MaxReferrers < 0 {
 		return nil, errors.New("registry client has a negative limit")
 	}
 	// These fail for a size below one alone.
 	sessions, _ := lru.New[string, *session](maxSessions)
 	schemes, _ := lru.New[string, string](maxSessions)
 	lists, _ := lru.New[string, tagList](maxTagLists)
-	options = options.withDefaults()
-	return &Client{
-		options: options, sessions: sessions, schemes: schemes, lists: lists, held: fair.New(options.MaxHeldBytes, 0),
-	}, nil
+	return &Client{options: options.withDefaults(), sessions: sessions, schemes: schemes, lists: lists}, nil
 }

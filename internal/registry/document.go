@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -59,7 +60,11 @@ type shape struct {
 // may be empty. ErrManifest when any reader could take the document for something else.
 func parseDocument(contentType string, raw []byte, within bounds) (Document, error) {
 	var seen shape
-	if err := documentRules().Unmarshal(raw, &seen); err != nil {
+	err := documentRules().Unmarshal(raw, &seen)
+	switch {
+	case errors.Is(err, strictjson.ErrTooMany):
+		return Document{}, limitErrorf("%w", err)
+	case err != nil:
 		return Document{}, manifestErrorf("%w", err)
 	}
 	media, err := seen.mediaType(contentType)
@@ -88,7 +93,7 @@ func parseDocument(contentType string, raw []byte, within bounds) (Document, err
 
 // documentRules are for the names that any reader of manifests looks for. Nothing nests nearly as deep.
 func documentRules() strictjson.Rules {
-	return strictjson.Rules{Depth: 16, Free: "annotations", Names: []string{
+	return strictjson.Rules{Depth: 16, Values: maxEntries, Free: "annotations", Names: []string{
 		"schemaVersion", "mediaType", "artifactType", "config", "layers", "manifests", "blobs", "fsLayers", "subject",
 		"annotations", "digest", "size", "urls", "data", "platform",
 	}}

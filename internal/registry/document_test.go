@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -203,6 +204,24 @@ func TestManifestsThatPeoplePush(t *testing.T) {
 		document, err := client.Manifest(t.Context(), r, found.Digest)
 		if err != nil || document.MediaType != pushed.MediaType || (document.Index != nil) != isIndex(pushed.MediaType) {
 			t.Errorf("%s: %+v, %v", tag, document.Descriptor, err)
+		}
+	}
+}
+
+// TestADocumentTakesNoMultipleOfItsBytes: an empty descriptor takes two bytes in a document, and a hundred when it is read.
+func TestADocumentTakesNoMultipleOfItsBytes(t *testing.T) { //nolint:paralleltest // It counts what the process allocates.
+	for reason, members := range map[string]string{
+		"empty layers": `"config":{},"layers":[` + strings.Repeat("{},", 1<<20) + `{}]`,
+		"empty names":  `"config":{"urls":[` + strings.Repeat(`"",`, 1<<20) + `""]},"layers":[]`,
+		"unknown keys": `"config":{},"layers":[],"x":{` + strings.Repeat(`"x":0,`, 1<<19) + `"y":0}`,
+	} {
+		raw := []byte(`{"schemaVersion":2,` + members + `}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := parseDocument(ociImage, raw, testBounds())
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; err == nil || taken > 4<<20 {
+			t.Errorf("%s: %d bytes took %d: %v", reason, len(raw), taken, err)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
 // exchange is the requests of one call: to one repository, with one credential.
@@ -43,10 +45,6 @@ func (c *Client) begin(r Repository) (*exchange, error) {
 
 // call gets one thing of the repository. Errors say what it was for, and what they are about behind the repository's name.
 func call[T any](ctx context.Context, c *Client, r Repository, verb, what string, get func(*exchange) (T, error)) (found T, err error) {
-	if r.Allowance == nil {
-		r.Allowance = c.Allowance("")
-		defer r.Allowance.Release()
-	}
 	e, err := c.begin(r)
 	if err == nil {
 		found, err = get(e)
@@ -161,17 +159,38 @@ func done(response *http.Response) {
 	_ = response.Body.Close() // What was wanted of it has been read.
 }
 
-// readAll reads a body that has to fit into the limit.
-func (e *exchange) readAll(ctx context.Context, body io.Reader, limit limit) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(allowed{ctx, body, e.repository.Allowance}, limit.bytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+// copyAll copies a body that has to fit into the limit.
+func copyAll(ctx context.Context, into io.Writer, body io.Reader, limit limit) (size int64, err error) {
+	size, err = io.Copy(into, io.LimitReader(drawn{ctx, body}, limit.bytes+1))
+	switch {
+	case err != nil:
+		return size, fmt.Errorf("read the answer: %w", err)
+	case size > limit.bytes:
+		return size, limitErrorf("answer has more than %d bytes (%s)", limit.bytes, limit.name)
 	}
-	if int64(len(raw)) > limit.bytes {
-		return nil, limitErrorf("answer has more than %d bytes (%s)", limit.bytes, limit.name)
-	}
-	return raw, nil
+	return size, nil
 }
+
+// held is how much is drawn for each byte of an answer: it is in memory as it came, and as it is read.
+const held = 2
+
+// drawn reads a body that is going to be held.
+type drawn struct {
+	//nolint:containedctx // It belongs to the one call that reads.
+	ctx  context.Context
+	body io.Reader
+}
+
+func (r drawn) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if short := memory.Draw(r.ctx, held*int64(n)); short != nil {
+		return 0, short
+	}
+	return n, err
+}
+
+// Release gives back what was drawn for an answer, before the work ends that it was drawn for.
+func Release(ctx context.Context, answer []byte) { memory.Return(ctx, held*int64(len(answer))) }
 
 // meter counts what is read from a body, and tells it once.
 type meter struct {

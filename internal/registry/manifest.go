@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
@@ -26,7 +28,8 @@ type Document struct {
 }
 
 // Manifest returns the manifest or index with the digest. ErrDigest when the registry sends other bytes, ErrTooLarge
-// when there are too many, ErrManifest when they are not an unambiguous document of a known type.
+// when there are too many, ErrManifest when they are not an unambiguous document of a known type. What it holds is drawn from
+// the context's account, see memory.Draw.
 func (c *Client) Manifest(ctx context.Context, r Repository, d digest.Digest) (Document, error) {
 	return call(ctx, c, r, "get manifest", "@"+d.String(), func(e *exchange) (Document, error) {
 		if err := checkDigest(d); err != nil {
@@ -39,37 +42,48 @@ func (c *Client) Manifest(ctx context.Context, r Repository, d digest.Digest) (D
 // document gets what stands under the reference. Its digest has to be the wanted one, or the one that the registry
 // names when none is wanted.
 func (e *exchange) document(ctx context.Context, reference string, wanted digest.Digest) (Document, error) {
-	response, err := e.ask(ctx, http.MethodGet, "/manifests/"+reference, "", manifestHeader())
+	var raw bytes.Buffer
+	found, err := e.read(ctx, reference, wanted, &raw)
 	if err != nil {
 		return Document{}, err
+	}
+	document, err := parseDocument(found.MediaType, raw.Bytes(), e.bounds())
+	document.Digest, document.Size, document.Raw = found.Digest, found.Size, raw.Bytes()
+	return document, err
+}
+
+// read copies what stands under the reference, and says what that is.
+func (e *exchange) read(ctx context.Context, reference string, wanted digest.Digest, into io.Writer) (found ocispec.Descriptor, err error) {
+	response, err := e.ask(ctx, http.MethodGet, "/manifests/"+reference, "", manifestHeader())
+	if err != nil {
+		return found, err
 	}
 	defer done(response)
 	if err := checkEncoding(response); err != nil {
-		return Document{}, err
+		return found, err
 	}
-	raw, err := e.readAll(ctx, response.Body, e.bounds().manifest)
-	if err != nil {
-		return Document{}, err
-	}
-	if wanted = cmp.Or(wanted, digest.Digest(response.Header.Get(digestHeader))); wanted == "" {
-		wanted = digest.FromBytes(raw)
-	}
-	if err := checkResolved(wanted, ""); err != nil {
-		return Document{}, err
-	}
-	if got := wanted.Algorithm().FromBytes(raw); got != wanted {
-		if mediaType(response.Header) == "text/html" {
-			return Document{}, wrongType(ErrDigest, response, "a manifest")
+	wanted = cmp.Or(wanted, digest.Digest(response.Header.Get(digestHeader)))
+	digester := digest.SHA256.Digester()
+	if wanted != "" {
+		if err := checkResolved(wanted, ""); err != nil {
+			return found, err
 		}
-		return Document{}, fmt.Errorf("%w: registry sends %d bytes with digest %s", ErrDigest, len(raw), got)
+		digester = wanted.Algorithm().Digester()
 	}
+	if found.Size, err = copyAll(ctx, io.MultiWriter(digester.Hash(), into), response.Body, e.bounds().manifest); err != nil {
+		return found, err
+	}
+	found.Digest, found.MediaType = digester.Digest(), mediaType(response.Header)
 	contentType := response.Header.Get("Content-Type")
-	if !known(mediaType(response.Header)) && contentType != "" && !isSchema1(mediaType(response.Header)) {
-		return Document{}, wrongType(ErrManifest, response, "a manifest or index")
+	switch wrong := wanted != "" && wanted != found.Digest; {
+	case wrong && found.MediaType == "text/html":
+		return found, wrongType(ErrDigest, response, "a manifest")
+	case wrong:
+		return found, fmt.Errorf("%w: registry sends %d bytes with digest %s", ErrDigest, found.Size, found.Digest)
+	case !known(found.MediaType) && contentType != "" && !isSchema1(found.MediaType):
+		return found, wrongType(ErrManifest, response, "a manifest or index")
 	}
-	document, err := parseDocument(mediaType(response.Header), raw, e.bounds())
-	document.Digest, document.Size, document.Raw = wanted, int64(len(raw)), raw
-	return document, err
+	return found, nil
 }
 
 // checkEncoding refuses bytes that would have to be decoded before their digest is theirs.

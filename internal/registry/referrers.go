@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -86,14 +87,14 @@ func (e *exchange) referrersPage(
 	if mediaType(response.Header) != ocispec.MediaTypeImageIndex {
 		return Document{}, "", errNoReferrers
 	}
-	raw, err := e.readAll(ctx, response.Body, limit{"MaxManifestBytes for all pages", left})
-	if err != nil {
+	var raw bytes.Buffer
+	if _, err := copyAll(ctx, &raw, response.Body, limit{"MaxManifestBytes for all pages", left}); err != nil {
 		return Document{}, "", err
 	}
-	if page, err = parseDocument(ocispec.MediaTypeImageIndex, raw, e.bounds()); err != nil {
+	if page, err = parseDocument(ocispec.MediaTypeImageIndex, raw.Bytes(), e.bounds()); err != nil {
 		return Document{}, "", err
 	}
-	page.Raw = raw
+	page.Raw = raw.Bytes()
 	next, err = e.nextPage(response.Header, path)
 	return page, next, err
 }

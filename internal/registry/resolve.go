@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -56,8 +57,7 @@ func (e *exchange) resolve(ctx context.Context, reference string, wanted digest.
 			return ocispec.Descriptor{MediaType: mediaType(response.Header), Digest: named, Size: size}, checkResolved(named, wanted)
 		}
 	}
-	document, err := e.document(ctx, reference, wanted)
-	return document.Descriptor, err
+	return e.read(ctx, reference, wanted, io.Discard)
 }
 
 func checkResolved(found, wanted digest.Digest) error {

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
-// clientID names this program to token servers that ask for one, see OAuth 2.0.
+// clientID names this program to registries, and to token servers that ask for one, see OAuth 2.0.
 const clientID = "sluice"
 
 // session is what one identity shares at one registry: connections, tokens, and how the registry authenticates.
@@ -61,7 +61,7 @@ func (c *Client) newSession(key string, origin *url.URL, r Repository) (*session
 	}
 	return &session{key: key, origin: origin, auth: &auth.Client{
 		Client: &http.Client{Transport: gate, CheckRedirect: client.CheckRedirect},
-		Header: http.Header{"User-Agent": {c.options.UserAgent}},
+		Header: http.Header{"User-Agent": {clientID}},
 		Credential: auth.StaticCredential(origin.Host, auth.Credential{
 			Username:     r.Credential.Username,
 			Password:     r.Credential.Password.Reveal(),

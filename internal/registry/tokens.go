@@ -125,8 +125,14 @@ func (t *tokens) Set(
 // fetch asks for a token, and keeps it if it is of use.
 func (t *tokens) fetch(
 	ctx context.Context, scheme auth.Scheme, scope, refused string, fetch func(context.Context) (string, error),
-) (string, error) {
-	token, err := fetch(context.WithValue(ctx, tokenKey{}, true))
+) (token string, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			// Those who wait for it together are nobody's callers, so that nobody else would catch it.
+			token, err = "", ownError{protocolErrorf("token server's answer cannot be read")}
+		}
+	}()
+	token, err = fetch(context.WithValue(ctx, tokenKey{}, true))
 	switch {
 	case err != nil && scheme == auth.SchemeBasic:
 		return "", ownError{fmt.Errorf("%w: registry asks for a user name and a password: check spec.secretRef", ErrAuthentication)}

@@ -106,3 +106,11 @@ func TestTokensAreBounded(t *testing.T) {
 		t.Error("what was kept for Basic was given as a token")
 	}
 }
+
+func TestAPanicOfATokenRequestIsItsError(t *testing.T) {
+	t.Parallel()
+	_, err := newTokens().Set(asAttempt(t.Context()), "", auth.SchemeBearer, "scope", func(context.Context) (string, error) { panic("half an answer") })
+	if !errors.Is(err, ErrProtocol) {
+		t.Errorf("got %v", err)
+	}
+}

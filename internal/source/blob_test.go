@@ -30,8 +30,8 @@ func (p parcel) Fetch(context.Context, source.Selection, string) (source.Content
 
 func TestBlobIsStoredOnlyWithItsDigest(t *testing.T) {
 	t.Parallel()
-	files := func(algorithm digest.Algorithm) func(*testing.T, string) storage.Writer {
-		return func(t *testing.T, dir string) storage.Writer {
+	files := func(algorithm digest.Algorithm) func(*testing.T, string) storage.Store {
+		return func(t *testing.T, dir string) storage.Store {
 			t.Helper()
 			store, err := local.Open(dir, local.Options{Algorithm: algorithm})
 			if err != nil {
@@ -43,7 +43,7 @@ func TestBlobIsStoredOnlyWithItsDigest(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		store  func(*testing.T, string) storage.Writer
+		store  func(*testing.T, string) storage.Store
 		digest func(string) digest.Digest
 	}{
 		"SameAlgorithm": {"The store's own hash is the proof.", files(digest.SHA256), digest.FromString},

@@ -31,7 +31,7 @@ type Observer interface {
 
 // Pipeline runs sessions of any kind of source.
 type Pipeline struct {
-	Store storage.Writer
+	Store storage.Store
 	// Limits bound what goes into an artifact.
 	Limits archive.Limits
 	// MaxArtifactBytes bounds the stored artifact; zero means no limit.
@@ -44,42 +44,57 @@ type Pipeline struct {
 	Files    *memory.Budget
 	Clock    clock.PassiveClock
 	Observer Observer
+
+	shared sharing
+}
+
+// run is one object's way through the pipeline.
+type run struct {
+	*Pipeline
+
+	subject Subject
+	// left is what is left of the time that upstream has for all steps. Waiting for a slot or for memory takes none of it,
+	// and beginning anew gives none back.
+	left    time.Duration
+	before  storage.Record
+	session Session
+	// selected is what the spec selects, once that is known and proven.
+	selected Selection
+	// name is under which the selected content is shared.
+	name string
 }
 
 // Run takes one object from spec to a durable record. It calls changing before it fetches, and only then: a run
-// that finds everything in place returns the record as it is. Errors are StageErrors.
+// that finds everything in place, for this object or for others, says nothing. Errors are StageErrors.
 func (p *Pipeline) Run(
 	ctx context.Context, subject Subject, open func(context.Context) (Session, error), changing func(context.Context, Change) error,
 ) (Outcome, error) {
-	record, err := p.record(ctx, subject)
-	if err != nil {
+	r := &run{Pipeline: p, subject: subject, left: subject.Timeout}
+	if err := r.record(ctx); err != nil {
 		return Outcome{}, failure.At(StageStore, err)
 	}
-	left := &patience{clock: p.Clock, left: subject.Timeout}
-	session, selected, err := p.resolve(ctx, subject, open, left)
-	if err != nil {
-		return Outcome{Known: true, Record: record}, err
+	if err := r.resolve(ctx, open); err != nil {
+		return Outcome{Known: true, Record: r.before}, err
 	}
-	selected, err = p.confirm(ctx, subject, session, record, selected, left)
-	if err != nil {
-		return Outcome{Known: true, Record: record}, err
-	}
-	outcome := Outcome{Known: true, Record: record, Selected: selected}
-	if upToDate(record, selected) {
+	outcome := Outcome{Known: true, Record: r.before, Selected: r.selected}
+	if upToDate(r.before, r.selected) {
 		p.Observer.Run(subject.Object.Kind, false)
 		return outcome, nil
 	}
-	if err := changing(ctx, Change{Revision: selected.Revision, Previous: record.Current.Revision}); err != nil {
-		return outcome, fmt.Errorf("announce revision %q: %w", selected.Revision, err)
+	r.name, _ = ask(ctx, r, func(ctx context.Context) (string, error) { return share(ctx, r.session, r.selected), nil })
+	if !r.shared.has(r.name) { // What is there is the object's artifact before anybody could read that it is coming.
+		if err := changing(ctx, Change{Revision: r.selected.Revision, Previous: r.before.Current.Revision}); err != nil {
+			return outcome, fmt.Errorf("announce revision %q: %w", r.selected.Revision, err)
+		}
 	}
 
 	var made Outcome
-	err = p.do(ctx, subject, func(ctx context.Context) error {
-		signer, err := p.verify(ctx, subject, session, selected, left)
+	err := r.do(ctx, func(ctx context.Context) error {
+		signer, err := r.verify(ctx)
 		if err != nil {
 			return err
 		}
-		made, err = p.make(ctx, subject, session, outcome, signer, left)
+		made, err = r.make(ctx, signer)
 		return err
 	})
 	if err != nil {
@@ -90,65 +105,36 @@ func (p *Pipeline) Run(
 	return made, nil
 }
 
-// patience is what is left of the time that upstream has for all steps of a run. Waiting for a slot or for memory takes
-// none of it, and beginning anew gives none back.
-type patience struct {
-	clock clock.PassiveClock
-	left  time.Duration
+// spend takes from the time that is left what passes until the function is called that it returns.
+func (r *run) spend() func() {
+	began := r.Clock.Now()
+	return func() { r.left -= r.Clock.Since(began) }
 }
 
-// limit gives a context that ends with it.
-func (w *patience) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, w.left)
-}
-
-// spend takes from it what passes until the function is called that it returns.
-func (w *patience) spend() func() {
-	began := w.clock.Now()
-	return func() { w.left -= w.clock.Since(began) }
-}
-
-// resolve opens the session and finds what the spec selects.
-func (p *Pipeline) resolve(
-	ctx context.Context, subject Subject, open func(context.Context) (Session, error), left *patience,
-) (Session, Selection, error) {
-	upstream, cancel := left.limit(ctx)
-	defer cancel()
-	defer left.spend()()
-	session, err := open(upstream)
-	if err != nil {
-		return nil, Selection{}, failure.At(StageOpen, bounded(upstream, subject, err))
+// resolve opens the session and finds what the spec selects. A selection that is not clear, or not proven, is looked into.
+// That may take a download, and so takes a slot and memory.
+func (r *run) resolve(ctx context.Context, open func(context.Context) (Session, error)) (err error) {
+	if r.session, err = ask(ctx, r, open); err != nil {
+		return failure.At(StageOpen, err)
 	}
-	selected, err := step(p, subject, StageResolve, func() (Selection, error) { return session.Resolve(upstream) })
-	if err != nil {
-		return nil, Selection{}, bounded(upstream, subject, err)
+	if r.selected, err = ask(ctx, r, timed(r, StageResolve, r.session.Resolve)); err != nil {
+		return err
 	}
-	return session, selected, nil
-}
-
-// confirm has a selection looked into that is not clear, or not proven. That may take a download, and so takes a slot and
-// memory.
-func (p *Pipeline) confirm(
-	ctx context.Context, subject Subject, session Session, record storage.Record, selected Selection, left *patience,
-) (confirmed Selection, err error) {
-	confirmer, ok := session.(Confirmer)
-	if !ok || selected.Revision != "" && proven(record, selected) {
-		return selected, nil
+	confirmer, ok := r.session.(Confirmer)
+	if !ok || r.selected.Revision != "" && proven(r.before, r.selected) {
+		return nil
 	}
-	err = p.do(ctx, subject, func(ctx context.Context) (err error) {
-		upstream, cancel := left.limit(ctx)
-		defer cancel()
-		defer left.spend()()
-		confirmed, err = step(p, subject, StageResolve, func() (Selection, error) { return confirmer.Confirm(upstream, selected) })
-		return bounded(upstream, subject, err)
-	})
-	return confirmed, failure.At(StageResolve, err)
+	found := r.selected
+	return failure.At(StageResolve, r.do(ctx, func(ctx context.Context) (err error) {
+		r.selected, err = ask(ctx, r, timed(r, StageResolve, func(ctx context.Context) (Selection, error) { return confirmer.Confirm(ctx, found) }))
+		return err
+	}))
 }
 
 // do works once there is a slot, and memory and temporary files to draw from.
-func (p *Pipeline) do(ctx context.Context, subject Subject, work func(context.Context) error) error {
-	return p.Files.Do(ctx, subject.wish(), nil, func(ctx context.Context) error {
-		return p.Memory.Do(ctx, subject.wish(), p.Slots, work)
+func (r *run) do(ctx context.Context, work func(context.Context) error) error {
+	return r.Files.Do(ctx, r.subject.wish(), nil, func(ctx context.Context) error {
+		return r.Memory.Do(ctx, r.subject.wish(), r.Slots, work)
 	})
 }
 
@@ -158,102 +144,105 @@ func proven(record storage.Record, selected Selection) bool {
 }
 
 // verify asks a session that can prove things for a proof.
-func (p *Pipeline) verify(
-	ctx context.Context, subject Subject, session Session, selected Selection, left *patience,
-) (signer string, err error) {
-	verifier, ok := session.(Verifier)
+func (r *run) verify(ctx context.Context) (signer string, err error) {
+	verifier, ok := r.session.(Verifier)
 	if !ok {
 		return "", nil
 	}
-	upstream, cancel := left.limit(ctx)
-	defer cancel()
-	defer left.spend()()
-	signer, err = step(p, subject, StageVerify, func() (string, error) { return verifier.Verify(upstream, selected) })
-	return signer, bounded(upstream, subject, err)
+	return ask(ctx, r, timed(r, StageVerify, func(ctx context.Context) (string, error) { return verifier.Verify(ctx, r.selected) }))
 }
 
-// make fetches the selected content and makes it the object's artifact.
-func (p *Pipeline) make(
-	ctx context.Context, subject Subject, session Session, before Outcome, signer string, left *patience,
-) (Outcome, error) {
-	upstream, cancel := left.limit(ctx)
+// make makes the selected content the object's artifact.
+func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
+	upstream, cancel := context.WithTimeout(ctx, r.left)
 	defer cancel()
-	// What is stored is taken hold of first: a session is told of it only if it is really there.
-	staged, have, err := p.keep(ctx, subject, before.Record)
+	content, staged, err := r.shared.once(ctx, upstream, r.Store, r.name, func() (Content, storage.Staged, error) {
+		return r.bring(ctx, upstream)
+	})
 	if err != nil {
-		return Outcome{}, failure.At(StageStore, err)
+		if _, brought := errors.AsType[*StageError](err); !brought {
+			err = bounded(upstream, r.subject, err) // It was waited for who makes the same.
+		}
+		return Outcome{}, err
 	}
-	spent := left.spend()
-	content, err := step(p, subject, StageFetch, func() (Content, error) { return session.Fetch(upstream, before.Selected, have) })
+	stored, err := r.publish(ctx, content, signer, staged)
+	if err == nil {
+		// What status has never named would pile up where status cannot be written.
+		_, err = r.Store.Collect(ctx, r.subject.Object, r.subject.named())
+	}
+	made := Outcome{Changed: true, Known: true, Record: stored, Selected: r.selected, SkippedLinks: content.SkippedLinks}
+	return made, failure.At(StageStore, err)
+}
+
+// bring fetches the selected content and stages it.
+func (r *run) bring(ctx, upstream context.Context) (content Content, staged storage.Staged, err error) {
+	// What is stored is taken hold of first: a session is told of it only if it is really there.
+	staged, have, err := r.keep(ctx)
+	if err != nil {
+		return content, staged, failure.At(StageStore, err)
+	}
+	spent := r.spend()
+	content, err = timed(r, StageFetch, func(ctx context.Context) (Content, error) { return r.session.Fetch(ctx, r.selected, have) })(upstream)
 	spent()
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}
 	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
 	if reused {
-		content.Title = before.Record.Title
+		content.Title = r.before.Title
 	}
 	if have != "" && !reused {
-		err = errors.Join(err, failure.At(StageStore, p.Store.Discard(context.WithoutCancel(ctx), staged)))
+		err = errors.Join(err, failure.At(StageStore, r.Store.Discard(context.WithoutCancel(ctx), staged)))
 	}
-	err = bounded(upstream, subject, err)
+	err = bounded(upstream, r.subject, err)
 	if err == nil && !reused {
-		staged, err = p.archive(ctx, upstream, subject, content)
+		staged, err = r.archive(ctx, upstream, content)
 	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	stored, err := p.publish(ctx, subject, before, content, signer, staged)
-	if err == nil {
-		// What status has never named would pile up where status cannot be written.
-		_, err = p.Store.Collect(ctx, subject.Object, subject.named())
-	}
-	made := Outcome{Changed: true, Known: true, Record: stored, Selected: before.Selected, SkippedLinks: content.SkippedLinks}
-	return made, failure.At(StageStore, err)
+	return content, staged, err
 }
 
 // archive stages the content. A tree is local by now, and may take longer than upstream was given; but a slot is not held
 // for ever.
-func (p *Pipeline) archive(ctx, upstream context.Context, subject Subject, content Content) (storage.Staged, error) {
-	limit := max(subject.Timeout, archiveTimeout)
+func (r *run) archive(ctx, upstream context.Context, content Content) (storage.Staged, error) {
+	limit := max(r.subject.Timeout, archiveTimeout)
 	archiving, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	staged, err := step(p, subject, StageArchive, func() (storage.Staged, error) { return p.stage(archiving, content) })
+	staged, err := timed(r, StageArchive, func(ctx context.Context) (storage.Staged, error) { return r.stage(ctx, content, r.before.Current) })(archiving)
 	if err != nil && errors.Is(archiving.Err(), context.DeadlineExceeded) {
 		return staged, fmt.Errorf("%w: archiving took longer than %s", err, limit)
 	}
-	return staged, bounded(upstream, subject, err) // A blob comes from upstream while it is stored.
+	return staged, bounded(upstream, r.subject, err) // A blob comes from upstream while it is stored.
 }
 
 // keep stages the stored artifact again, if its content has a key by which a session can know it.
-func (p *Pipeline) keep(ctx context.Context, subject Subject, record storage.Record) (storage.Staged, string, error) {
-	if record.ContentKey == "" {
-		return storage.Staged{}, "", nil
+func (r *run) keep(ctx context.Context) (staged storage.Staged, key string, err error) {
+	if r.before.ContentKey == "" {
+		return staged, "", nil
 	}
-	staged, err := p.Store.Restage(ctx, subject.Object)
+	staged = storage.Staged{Digest: r.before.Current.Digest, Size: r.before.Current.Size}
+	err = r.Store.Restage(ctx, staged)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
 		return storage.Staged{}, "", nil
 	}
-	return staged, record.ContentKey, err
+	return staged, r.before.ContentKey, err
 }
 
-// record returns the object's record; the zero record when nothing usable is stored.
-func (p *Pipeline) record(ctx context.Context, subject Subject) (storage.Record, error) {
-	record, err := p.Store.Record(ctx, subject.Object)
+// record reads the object's record; it stays the zero record when nothing usable is stored.
+func (r *run) record(ctx context.Context) error {
+	record, err := r.Store.Record(ctx, r.subject.Object)
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrDamaged):
-		return storage.Record{}, nil
 	case err != nil:
-		return storage.Record{}, fmt.Errorf("read record: %w", err)
-	case record.UID != subject.UID:
+		return fmt.Errorf("read record: %w", err)
+	case record.UID != r.subject.UID:
 		// A namesake was deleted while nobody watched. Nothing of its content may pass to this object.
-		if err := p.Store.Delete(ctx, subject.Object); err != nil {
-			return storage.Record{}, fmt.Errorf("remove artifacts of a deleted namesake: %w", err)
+		if err := r.Store.Delete(ctx, r.subject.Object); err != nil {
+			return fmt.Errorf("remove artifacts of a deleted namesake: %w", err)
 		}
-		return storage.Record{}, nil
 	default:
-		return record, nil
+		r.before = record
 	}
+	return nil
 }
 
 // upToDate compares the record kept beside the artifact with what the spec selects now. Status is never asked.
@@ -262,17 +251,11 @@ func upToDate(record storage.Record, selected Selection) bool {
 }
 
 // stage writes the content aside.
-func (p *Pipeline) stage(ctx context.Context, content Content) (storage.Staged, error) {
+func (p *Pipeline) stage(ctx context.Context, content Content, current storage.Artifact) (storage.Staged, error) {
 	if content.Tree == nil {
 		return p.stageBlob(ctx, content)
 	}
-	rules, err := archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
-	if err != nil {
-		return storage.Staged{}, failure.Retry("SourceIgnoreError", fmt.Errorf("read ignore rules: %w", err))
-	}
-	return p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
-		return archive.Write(ctx, w, content.Tree, rules, p.Limits)
-	})
+	return p.stageTree(ctx, content, current)
 }
 
 // stageBlob writes a blob aside, if it is what its digest says. The store hashes what it writes: where it does so with the
@@ -299,10 +282,8 @@ func (p *Pipeline) stageBlob(ctx context.Context, content Content) (storage.Stag
 }
 
 // publish makes the staged body the object's current artifact.
-func (p *Pipeline) publish(
-	ctx context.Context, subject Subject, outcome Outcome, content Content, signer string, staged storage.Staged,
-) (storage.Record, error) {
-	before, selected := outcome.Record, outcome.Selected
+func (r *run) publish(ctx context.Context, content Content, signer string, staged storage.Staged) (storage.Record, error) {
+	subject, before, selected := r.subject, r.before, r.selected
 	next := storage.Record{
 		UID:            subject.UID,
 		ConfigChecksum: selected.ConfigChecksum,
@@ -313,7 +294,7 @@ func (p *Pipeline) publish(
 		BaseChecksum:   before.BaseChecksum,
 		Current: storage.Artifact{
 			Revision: selected.Revision,
-			StoredAt: p.Clock.Now().UTC().Truncate(time.Second),
+			StoredAt: r.Clock.Now().UTC().Truncate(time.Second),
 			Metadata: content.Metadata,
 		},
 	}
@@ -325,13 +306,13 @@ func (p *Pipeline) publish(
 		// Proven by other keys, say. What is stored has been there since then.
 		next.Current.StoredAt = before.Current.StoredAt
 	}
-	stored, err := p.Store.Publish(ctx, subject.Object, staged, next)
+	stored, err := r.Store.Publish(ctx, subject.Object, staged, next)
 	if errors.Is(err, storage.ErrPathTaken) {
 		next.Current.Path = path.Join(subject.Object.Dir(), contentName(selected, staged))
-		stored, err = p.Store.Publish(ctx, subject.Object, staged, next)
+		stored, err = r.Store.Publish(ctx, subject.Object, staged, next)
 	}
 	if err != nil {
-		discard := p.Store.Discard(context.WithoutCancel(ctx), staged)
+		discard := r.Store.Discard(context.WithoutCancel(ctx), staged)
 		return storage.Record{}, errors.Join(fmt.Errorf("publish revision %q: %w", selected.Revision, err), discard)
 	}
 	return stored, nil
@@ -386,10 +367,21 @@ func bounded(upstream context.Context, subject Subject, err error) error {
 	return fmt.Errorf("%w: spec.timeout of %s was not enough", err, subject.Timeout)
 }
 
-// step runs one stage, times it, and marks its error with the stage unless it has one.
-func step[T any](p *Pipeline, subject Subject, stage Stage, run func() (T, error)) (T, error) {
-	start := p.Clock.Now()
-	result, err := run()
-	p.Observer.Step(subject.Object.Kind, stage, p.Clock.Since(start))
-	return result, failure.At(stage, err)
+// ask gives upstream the time that is left, and takes from it what passes.
+func ask[T any](ctx context.Context, r *run, do func(context.Context) (T, error)) (T, error) {
+	upstream, cancel := context.WithTimeout(ctx, r.left)
+	defer cancel()
+	defer r.spend()()
+	result, err := do(upstream)
+	return result, bounded(upstream, r.subject, err)
+}
+
+// timed is one stage that says how long it took, and marks its error with the stage unless it has one.
+func timed[T any](r *run, stage Stage, do func(context.Context) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) {
+		start := r.Clock.Now()
+		result, err := do(ctx)
+		r.Observer.Step(r.subject.Object.Kind, stage, r.Clock.Since(start))
+		return result, failure.At(stage, err)
+	}
 }

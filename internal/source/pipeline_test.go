@@ -438,7 +438,7 @@ func TestConfigChecksumIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "sha256:997878d8933490afb051169a431414049e10571ae2f207c1e2b74abdb3b1ace4"; sum != want {
+	if want := "sha256:d09e4b1693002cca5b014c216d4041a9fe2e452d949de0589cdd1d17bd6d1609"; sum != want {
 		t.Errorf("got %s, want %s", sum, want)
 	}
 }

@@ -86,6 +86,9 @@ type Selection struct {
 type Content struct {
 	// Tree is archived under the ignore rules found in it and in Ignore.
 	Tree fs.FS
+	// Parts remembers what archives of such trees are made of, so that a later one can take over what has not changed. It
+	// belongs to whoever may read all of these trees. Nil remembers nothing.
+	Parts Parts
 	// Ignore holds the spec's ignore rules; nil when there are none.
 	Ignore *string
 	// Blob is stored as it is. It is read only when Tree is nil.
@@ -104,6 +107,13 @@ type Content struct {
 	Metadata map[string]string
 	// Close lets go of the content; may be nil.
 	Close func() error
+}
+
+// Parts keeps the index of each archive under the archive's digest, for as long as there is room.
+type Parts interface {
+	// Load gives nil for an archive whose index is not there.
+	Load(archive digest.Digest) []byte
+	Save(archive digest.Digest, index []byte)
 }
 
 // Subject is the API object as the pipeline sees it.

@@ -12,10 +12,16 @@ import (
 	"unicode/utf8"
 )
 
+// ErrTooMany says that an object or a list holds more values than may be.
+var ErrTooMany = errors.New("it has too many values")
+
 // Rules are what is special to a kind of document.
 type Rules struct {
 	// Depth is how many objects and lists may stand in each other.
 	Depth int
+	// Values is how many one of them may hold; zero is no bound. What is read of an empty value may take a hundred times
+	// its bytes.
+	Values int
 	// Names are those that readers look for. What differs from one in upper and lower case alone is refused: some readers
 	// take it for the name.
 	Names []string
@@ -51,7 +57,11 @@ func (r Rules) inside(decoder *json.Decoder, opening json.Delim, depth int, free
 	if depth <= 0 {
 		return fmt.Errorf("it is nested more than %d deep", r.Depth)
 	}
+	values := 0
 	for seen := map[string]bool{}; decoder.More(); {
+		if values++; r.Values > 0 && values > r.Values {
+			return fmt.Errorf("%w: more than %d in one object or list", ErrTooMany, r.Values)
+		}
 		below := free
 		if opening == '{' {
 			name, err := r.name(decoder, seen, free)
@@ -60,18 +70,23 @@ func (r Rules) inside(decoder *json.Decoder, opening json.Delim, depth int, free
 			}
 			below = free || r.Free != "" && name == r.Free
 		}
-		token, err := decoder.Token()
-		if err != nil {
-			return notJSON(err)
-		}
-		if nested, ok := token.(json.Delim); ok {
-			if err := r.inside(decoder, nested, depth-1, below); err != nil {
-				return err
-			}
+		if err := r.value(decoder, depth, below); err != nil {
+			return err
 		}
 	}
 	if _, err := decoder.Token(); err != nil {
 		return notJSON(err)
+	}
+	return nil
+}
+
+func (r Rules) value(decoder *json.Decoder, depth int, free bool) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return notJSON(err)
+	}
+	if nested, ok := token.(json.Delim); ok {
+		return r.inside(decoder, nested, depth-1, free)
 	}
 	return nil
 }

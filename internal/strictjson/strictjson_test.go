@@ -9,12 +9,15 @@ import (
 
 func TestWhatCouldBeUnderstoodInTwoWaysIsRefused(t *testing.T) {
 	t.Parallel()
-	rules := strictjson.Rules{Depth: 4, Names: []string{"size"}, Free: "free"}
+	rules := strictjson.Rules{Depth: 4, Values: 5, Names: []string{"size"}, Free: "free"}
 	for document, want := range map[string]string{
 		` {"size":1,"a":[{"b":1},{"b":2}],"c":null,"d":"d"} `: "",
 		`{"free":{"A":1,"a":2,"Size":3,"in":{"A":1,"a":2}}}`:  "",
 		`{"a":{"b":{"c":[1]}}}`:                               "",
 		`{"a":{"b":{"c":[[]]}}}`:                              "nested more than 4 deep",
+		`{"a":[1,2,3,4,5]}`:                                   "",
+		`{"a":[1,2,3,4,5,6]}`:                                 "more than 5 in one",
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}`:               "more than 5 in one",
 		`{"a":1,"a":2}`:                                       `the name "a" twice`,
 		`{"a":1,"\u0061":2}`:                                  `the name "a" twice`,
 		`{"a":1,"A":2}`:                                       `the name "A" twice`,

@@ -14,22 +14,23 @@ import (
 	"github.com/hashicorp/golang-lru/v2"
 )
 
+const (
+	// dialTimeout bounds name resolution and the TCP handshake, handshakeTimeout the TLS handshake.
+	dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
+	// idleTimeout closes pooled connections that nobody used.
+	idleTimeout = 90 * time.Second
+)
+
 // Options tune a Factory. Zero values mean the defaults.
 type Options struct {
 	// DeniedPrefixes are never dialled, in addition to the ranges of metadata services, which never are.
 	DeniedPrefixes []netip.Prefix
 	// AllowLoopback lets this machine's own addresses be dialled, which are not otherwise.
 	AllowLoopback bool
-	// DialTimeout bounds name resolution and the TCP handshake. Default 10s.
-	DialTimeout time.Duration
-	// TLSHandshakeTimeout bounds the TLS handshake. Default 10s.
-	TLSHandshakeTimeout time.Duration
 	// ResponseHeaderTimeout bounds the wait for the response after the request is sent. Default 30s.
 	ResponseHeaderTimeout time.Duration
 	// StallTimeout bounds the wait for the next byte of a body. Default 30s.
 	StallTimeout time.Duration
-	// IdleTimeout closes pooled connections that nobody used. Default 90s.
-	IdleTimeout time.Duration
 	// MaxIdentities is how many pairs of TLS identity and proxy keep a pool of connections. Default 256.
 	MaxIdentities int
 	// Proxy chooses the proxy of a request that has none of its own. Default: the environment, see http.ProxyFromEnvironment.
@@ -37,11 +38,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.DialTimeout = cmp.Or(o.DialTimeout, 10*time.Second)
-	o.TLSHandshakeTimeout = cmp.Or(o.TLSHandshakeTimeout, 10*time.Second)
 	o.ResponseHeaderTimeout = cmp.Or(o.ResponseHeaderTimeout, 30*time.Second)
 	o.StallTimeout = cmp.Or(o.StallTimeout, 30*time.Second)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, 90*time.Second)
 	o.MaxIdentities = cmp.Or(o.MaxIdentities, 256)
 	if o.Proxy == nil {
 		o.Proxy = http.ProxyFromEnvironment
@@ -68,7 +66,7 @@ func New(options Options) *Factory {
 	return &Factory{
 		options: options,
 		policy:  p,
-		dialer:  &net.Dialer{Timeout: options.DialTimeout, ControlContext: p.control},
+		dialer:  &net.Dialer{Timeout: dialTimeout, ControlContext: p.control},
 		pools:   pools,
 	}
 }

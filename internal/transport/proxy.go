@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"sluice.dev/sluice/internal/credential"
 )
@@ -25,9 +26,6 @@ const (
 	schemeHTTP   = "http"
 	schemeHTTPS  = "https"
 	schemeSOCKS5 = "socks5"
-
-	// maxSOCKS is the longest user and the longest password of RFC 1929, in bytes.
-	maxSOCKS = 255
 )
 
 // ProxyURL is the proxy's URL as http.Transport takes it, with user and password inside; nil without a proxy.
@@ -37,30 +35,11 @@ func ProxyURL(proxy credential.Proxy) (*url.URL, error) {
 		return nil, nil
 	}
 	parsed, err := url.Parse(proxy.URL)
-	if err != nil {
-		return nil, fmt.Errorf("%w: it does not parse", ErrProxyURL)
-	}
-	password := proxy.Password.Reveal()
-	switch parsed.Scheme {
-	case schemeHTTP, schemeHTTPS:
-	case schemeSOCKS5:
-		if len(proxy.Username) > maxSOCKS || len(password) > maxSOCKS {
-			return nil, fmt.Errorf("%w: socks5 takes no user or password of more than %d bytes", ErrProxyURL, maxSOCKS)
-		}
-		if proxy.Username == "" && password != "" {
-			return nil, fmt.Errorf("%w: socks5 takes no password without a user", ErrProxyURL)
-		}
-	default:
-		return nil, fmt.Errorf("%w: its scheme is not http, https or socks5", ErrProxyURL)
-	}
-	switch {
-	case parsed.Hostname() == "":
-		return nil, fmt.Errorf("%w: it names no host", ErrProxyURL)
-	case parsed.User != nil:
-		return nil, fmt.Errorf("%w: user and password do not belong in it", ErrProxyURL)
+	if err != nil || parsed.Hostname() == "" || parsed.User != nil || !slices.Contains([]string{schemeHTTP, schemeHTTPS, schemeSOCKS5}, parsed.Scheme) {
+		return nil, fmt.Errorf("%w: it is not scheme://host[:port] with scheme http, https or socks5", ErrProxyURL)
 	}
 	way := &url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
-	if proxy.Username != "" || password != "" {
+	if password := proxy.Password.Reveal(); proxy.Username != "" || password != "" {
 		way.User = url.UserPassword(proxy.Username, password)
 	}
 	return way, nil
@@ -74,7 +53,7 @@ func (f *Factory) dialProxy(origin *tls.Config) func(context.Context, string, st
 		Config:    &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: origin.RootCAs},
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, f.options.DialTimeout+f.options.TLSHandshakeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout+handshakeTimeout)
 		defer cancel()
 		return dialer.DialContext(ctx, network, address)
 	}

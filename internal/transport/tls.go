@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -26,20 +27,26 @@ func tlsConfig(c credential.TLS) (*tls.Config, error) {
 		}
 		config.RootCAs = roots
 	}
-	switch {
-	case len(c.Certificate) == 0 && c.Key.IsZero():
-		return config, nil
-	case len(c.Certificate) == 0:
-		return nil, fmt.Errorf("%w: client key without a client certificate", ErrTLSConfig)
-	case c.Key.IsZero():
-		return nil, fmt.Errorf("%w: client certificate without a client key", ErrTLSConfig)
+	if len(c.Certificate) > 0 || !c.Key.IsZero() {
+		pair, err := KeyPair(c.Certificate, []byte(c.Key.Reveal()))
+		if err != nil {
+			return nil, fmt.Errorf("%w: client certificate and key: %w", ErrTLSConfig, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	pair, err := keyPair(c)
-	if err != nil {
-		return nil, err
-	}
-	config.Certificates = []tls.Certificate{pair}
 	return config, nil
+}
+
+// ErrLongKey says that to sign with a key takes too long.
+var ErrLongKey = fmt.Errorf("key is an RSA key of more than %d bits", credential.MaxRSABits)
+
+// KeyPair reads a certificate with its key. Errors of the parser may quote what it found in the place of a key.
+func KeyPair(certificate, key []byte) (tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if long, ok := pair.PrivateKey.(*rsa.PrivateKey); ok && long.N.BitLen() > credential.MaxRSABits {
+		return tls.Certificate{}, ErrLongKey
+	}
+	return pair, err
 }
 
 // trust returns the system's pool with the PEM certificates added. Every block must be good: an authority that
@@ -77,19 +84,4 @@ func Certificates(bundle []byte) (all []*x509.Certificate, err error) {
 		return nil, errors.New("holds no PEM certificate")
 	}
 	return all, nil
-}
-
-func keyPair(c credential.TLS) (tls.Certificate, error) {
-	if block, _ := pem.Decode(c.Certificate); block == nil {
-		return tls.Certificate{}, fmt.Errorf("%w: client certificate holds no PEM block", ErrTLSConfig)
-	}
-	key := []byte(c.Key.Reveal())
-	if block, _ := pem.Decode(key); block == nil {
-		return tls.Certificate{}, fmt.Errorf("%w: client key holds no PEM block", ErrTLSConfig)
-	}
-	pair, err := tls.X509KeyPair(c.Certificate, key)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("%w: client certificate and key: %w", ErrTLSConfig, err)
-	}
-	return pair, nil
 }

@@ -34,7 +34,7 @@ func (f *Factory) Dial(ctx context.Context, address string, through credential.P
 			return nil, err
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, f.options.DialTimeout+f.options.TLSHandshakeTimeout)
+	limited, cancel := context.WithTimeout(ctx, dialTimeout+handshakeTimeout)
 	defer cancel()
 	if way.Scheme == schemeSOCKS5 {
 		return connected(f.dialSOCKS(limited, address, way))

@@ -8,19 +8,30 @@ import (
 
 // Graft copies a folder with the source at a path beneath it, in the place of what is there, and shares all else with the
 // folder. Folders on the way are made up; the source gets the name that the path ends in.
-func Graft(into *Node, at string, source *Node) *Node {
-	grown := *into
-	grown.Children = slices.Clone(into.Children)
+func Graft(into *Node, at string, source *Node) (*Node, error) {
+	children, err := into.List()
+	if err != nil {
+		return nil, err
+	}
+	children = slices.Clone(children)
 	name, rest, deeper := strings.Cut(at, "/")
-	place, found := into.Find(name)
+	place, found := search(children, name)
 	if !found {
-		grown.Children = slices.Insert(grown.Children, place, &Node{Name: name, Mode: fs.ModeDir | 0o755})
+		children = slices.Insert(children, place, &Node{Name: name, Mode: fs.ModeDir | 0o755})
 	}
-	next := *source
+	next := source
 	if deeper {
-		next = *Graft(grown.Children[place], rest, source)
+		if next, err = Graft(children[place], rest, source); err != nil {
+			return nil, err
+		}
 	}
-	next.Name = name
-	grown.Children[place] = &next
-	return &grown
+	named := *next
+	named.Name = name
+	children[place] = &named
+	return into.with(children), nil
+}
+
+// with copies a folder, with other children.
+func (n *Node) with(children []*Node) *Node {
+	return &Node{Name: n.Name, Mode: n.Mode, Children: children}
 }

@@ -1,57 +1,62 @@
 package tree
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 )
 
-// Only is the tree with nothing but what the paths lead to, and all of it without any. A ".." leads no further than to the
-// root. The error is fs.ErrNotExist where a path leads nowhere. It copies no more than the folders on the way.
+// Only is the tree with nothing but what the paths lead to; see Select. The error is fs.ErrNotExist where a path leads nowhere.
+// It copies no more than the folders on the way.
 func (t *Tree) Only(paths []string) (*Tree, error) {
-	if len(paths) == 0 {
-		return t, nil
-	}
-	cleaned, everything := make([]string, 0, len(paths)), false
 	for _, given := range paths {
-		name := path.Clean("/" + given)[1:]
-		if name == "" {
-			everything = true
-			continue
-		}
-		if _, err := t.find("find", name); err != nil {
+		name := cmp.Or(path.Clean("/" + given)[1:], Root)
+		if _, err := t.find("find", name); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%.255q does not exist in the repository: %w", given, fs.ErrNotExist)
+		} else if err != nil {
+			return nil, err
 		}
-		cleaned = append(cleaned, name)
 	}
-	if everything {
-		return t, nil
-	}
-	kept := *t
-	kept.Root = t.Root.only(cleaned)
-	return &kept, nil
+	root, err := t.Root.only(Select(paths))
+	return &Tree{Root: root, Time: t.Time}, err
 }
 
-// only copies a folder with what the paths in it lead to.
-func (n *Node) only(paths []string) *Node {
-	whole, inside := map[string]bool{}, map[string][]string{}
-	for _, name := range paths {
-		first, rest, deeper := strings.Cut(name, "/")
-		if deeper {
-			inside[first] = append(inside[first], rest)
-		} else {
-			whole[first] = true
+// only copies a folder with what is selected of it.
+func (n *Node) only(selected *Selection) (*Node, error) {
+	if selected.Whole() {
+		return n, nil
+	}
+	children, err := n.List()
+	if err != nil {
+		return nil, err
+	}
+	var kept []*Node
+	for _, child := range children {
+		inside := selected.In(child.Name)
+		if inside == nil {
+			continue
+		}
+		if child, err = child.only(inside); err != nil {
+			return nil, err
+		}
+		kept = append(kept, child)
+	}
+	return n.with(kept), nil
+}
+
+// Keep is the tree with those entries of its root alone that are to be kept.
+func (t *Tree) Keep(keep func(name string, isDir bool) bool) (*Tree, error) {
+	children, err := t.Root.List()
+	if err != nil {
+		return nil, err
+	}
+	var kept []*Node
+	for _, child := range children {
+		if keep(child.Name, child.Mode.IsDir()) {
+			kept = append(kept, child)
 		}
 	}
-	kept := *n
-	kept.Children = nil
-	for _, child := range n.Children {
-		if below := inside[child.Name]; whole[child.Name] {
-			kept.Children = append(kept.Children, child)
-		} else if below != nil {
-			kept.Children = append(kept.Children, child.only(below))
-		}
-	}
-	return &kept
+	return &Tree{Root: t.Root.with(kept), Time: t.Time}, nil
 }

@@ -19,8 +19,15 @@ type Node struct {
 	Name string
 	Mode fs.FileMode
 	Size int64
-	// Children are those of a folder, in the order of Compare, each under a name of its own.
+	// ID names the content of a file, or everything beneath a folder: nodes with the same one hold the same. Empty where
+	// there is none.
+	ID string
+	// Children are those of a folder, in the order of Compare, each under a name of its own. Instead of them a folder may
+	// have a Lister that finds them; it is asked often and from several goroutines.
 	Children []*Node
+	Lister   func() ([]*Node, error)
+	// Known are the facts about a folder, where they are known already.
+	Known *Facts
 	// Source has the content of a file or link, and finds it At.
 	Source Source
 	At     int64
@@ -35,9 +42,27 @@ type Source interface {
 // Compare orders nodes by the bytes of their names.
 func Compare(a, b *Node) int { return strings.Compare(a.Name, b.Name) }
 
-// Find returns where among the children the name is or belongs.
-func (n *Node) Find(name string) (place int, found bool) {
-	return slices.BinarySearchFunc(n.Children, name, func(child *Node, name string) int {
+// List returns the children of a folder.
+func (n *Node) List() ([]*Node, error) {
+	if n.Lister != nil {
+		return n.Lister()
+	}
+	return n.Children, nil
+}
+
+// Find returns the child of the name, and nil where there is none.
+func (n *Node) Find(name string) (*Node, error) {
+	children, err := n.List()
+	place, found := search(children, name)
+	if err != nil || !found {
+		return nil, err
+	}
+	return children[place], nil
+}
+
+// search returns where among the children the name is or belongs.
+func search(children []*Node, name string) (place int, found bool) {
+	return slices.BinarySearchFunc(children, name, func(child *Node, name string) int {
 		return strings.Compare(child.Name, name)
 	})
 }
@@ -55,6 +80,9 @@ var (
 	_ fs.StatFS     = (*Tree)(nil)
 )
 
+// Top is the root.
+func (t *Tree) Top() *Node { return t.Root }
+
 // Open opens a file, which is streamed, or a folder. Links are not followed: opening one fails.
 func (t *Tree) Open(name string) (fs.File, error) {
 	n, err := t.find("open", name)
@@ -62,7 +90,8 @@ func (t *Tree) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if n.Mode.IsDir() {
-		return &folder{info: t.info(n), left: t.entries(n)}, nil
+		entries, err := t.entries("open", name, n)
+		return &folder{info: t.info(n), left: entries}, err
 	}
 	content, err := n.open("open", name, 0)
 	if err != nil {
@@ -80,7 +109,7 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !n.Mode.IsDir() {
 		return nil, otherKind("readdir", name, n)
 	}
-	return t.entries(n), nil
+	return t.entries("readdir", name, n)
 }
 
 // Stat describes an entry without reading it. As links are not followed, it is Lstat.
@@ -120,11 +149,14 @@ func (t *Tree) find(operation, name string) (*Node, error) {
 		if element == "" || element == "." || element == ".." {
 			return nil, &fs.PathError{Op: operation, Path: name, Err: fs.ErrInvalid}
 		}
-		place, found := n.Find(element)
-		if !found {
-			return nil, &fs.PathError{Op: operation, Path: name, Err: fs.ErrNotExist}
+		child, err := n.Find(element)
+		if err == nil && child == nil {
+			err = fs.ErrNotExist
 		}
-		n = n.Children[place]
+		if err != nil {
+			return nil, &fs.PathError{Op: operation, Path: name, Err: err}
+		}
+		n = child
 	}
 	return n, nil
 }
@@ -147,12 +179,16 @@ func otherKind(operation, name string, n *Node) error {
 
 func (t *Tree) info(n *Node) info { return info{node: n, time: t.Time} }
 
-func (t *Tree) entries(n *Node) []fs.DirEntry {
-	entries := make([]fs.DirEntry, len(n.Children))
-	for i, child := range n.Children {
+func (t *Tree) entries(operation, name string, n *Node) ([]fs.DirEntry, error) {
+	children, err := n.List()
+	if err != nil {
+		return nil, &fs.PathError{Op: operation, Path: name, Err: err}
+	}
+	entries := make([]fs.DirEntry, len(children))
+	for i, child := range children {
 		entries[i] = fs.FileInfoToDirEntry(t.info(child))
 	}
-	return entries
+	return entries, nil
 }
 
 // info describes a node.

@@ -12,6 +12,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"sluice.dev/sluice/internal/strictjson"
 )
 
 const (
@@ -22,6 +24,8 @@ const (
 	bundlePrefix       = "application/vnd.dev.sigstore.bundle"
 	mediaTypeStatement = "application/vnd.in-toto+json"
 
+	// maxValues is how many values one object or list in a bundle may hold.
+	maxValues = 1000
 	// maxChain is how many certificates a signature may bring.
 	maxChain = 8
 	// maxTimestampBytes is how large one timestamp may be; usual ones have a few thousand bytes. The library reads
@@ -66,6 +70,10 @@ func verifyCosign(
 // parseBundle reads a bundle that is a signature of the artifact, as far as its words go; nothing is proved yet.
 func parseBundle(content []byte, artifact Artifact) (*bundle.Bundle, error) {
 	words := &protobundle.Bundle{}
+	// What is read of an empty entry takes sixty times its bytes.
+	if err := (strictjson.Rules{Depth: maxDepth, Values: maxValues}).Unmarshal(content, &struct{}{}); err != nil {
+		return nil, refuse("its bundle is malformed: %v", err)
+	}
 	if err := protojson.Unmarshal(content, words); err != nil {
 		return nil, refuse("its bundle is malformed: %v", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 
 	"sluice.dev/sluice/internal/verify"
@@ -28,5 +30,22 @@ func TestLargeTimestampsAreRefusedUnread(t *testing.T) {
 	simple := annotated(sigstore.SimpleSigning(t, artifact, stamped), verify.AnnotationTimestamp, `{"SignedRFC3161Timestamp":"`+large+`"}`)
 	if _, err := s.verifier.Verify(t.Context(), artifact, simple); !errors.Is(err, verify.ErrSignature) {
 		t.Errorf("Verify: %v, want ErrSignature", err)
+	}
+}
+
+// TestABundleTakesNoMultipleOfItsBytes: an empty entry takes three bytes in a bundle, and two hundred when it is read.
+func TestABundleTakesNoMultipleOfItsBytes(t *testing.T) { //nolint:paralleltest // It counts what the process allocates.
+	artifact := verifytest.Artifact(repository, manifest)
+	verifier := keyless(t, verifytest.NewSigstore(t).TrustedRoot(t))
+	entries := strings.Repeat("{},", verify.MaxSignatureBytes/3-100) + "{}"
+	for _, list := range []string{`"tlogEntries":[` + entries + `]`, `"x509CertificateChain":{"certificates":[` + entries + `]}`} {
+		content := []byte(`{"mediaType":"` + verify.MediaTypeBundle + `","verificationMaterial":{` + list + `}}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := verifier.Verify(t.Context(), artifact, verify.Signature{MediaType: verify.MediaTypeBundle, Content: content})
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, verify.ErrSignature) || taken > 4<<20 {
+			t.Errorf("%d bytes took %d: %v", len(content), taken, err)
+		}
 	}
 }

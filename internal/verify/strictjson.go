@@ -2,7 +2,10 @@ package verify
 
 import "sluice.dev/sluice/internal/strictjson"
 
-// decodeStrictly reads one JSON document that can be understood in one way only, and nests no deeper than any that is signed.
+// maxDepth is deeper than any document nests that is signed.
+const maxDepth = 64
+
+// decodeStrictly reads one JSON document that can be understood in one way only.
 func decodeStrictly(document []byte, into any) error {
-	return strictjson.Rules{Depth: 64}.Unmarshal(document, into)
+	return strictjson.Rules{Depth: maxDepth}.Unmarshal(document, into)
 }

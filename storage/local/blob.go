@@ -74,10 +74,10 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 	} else {
 		// The digest guard is held, so the new file gets its name before anyone can look at it.
 		if err := s.disk.place(tmp, blob); err != nil {
-			return errors.Join(err, s.disk.remove(blob)) // It may have its name already.
+			return errors.Join(err, s.removeBlob(staged.Digest)) // It may have its name already.
 		}
 		if err := s.trust(staged.Digest); err != nil {
-			return errors.Join(err, s.disk.remove(blob))
+			return errors.Join(err, s.removeBlob(staged.Digest))
 		}
 	}
 	s.staged.add(staged.Digest, s.options.Now())
@@ -86,12 +86,11 @@ func (s *Store) adopt(tmp string, staged storage.Staged) error {
 
 // trust remembers a blob that was hashed while it was written.
 func (s *Store) trust(d digest.Digest) error {
-	file, id, err := s.disk.open(blobPath(d))
-	if err != nil {
-		return err
+	id, err := s.disk.identify(blobPath(d))
+	if err == nil {
+		s.verdicts.remember(id, d, intact)
 	}
-	s.verdicts.remember(id, d, intact)
-	return file.Close()
+	return err
 }
 
 // keep claims the artifact's blob as if it were staged once more. storage.ErrNotFound without an intact one;
@@ -103,7 +102,7 @@ func (s *Store) keep(artifact storage.Artifact) error {
 		defer file.Close()
 	}
 	if errors.Is(err, storage.ErrDamaged) {
-		return errors.Join(err, s.disk.remove(blobPath(artifact.Digest)))
+		return errors.Join(err, s.removeBlob(artifact.Digest))
 	}
 	if err == nil {
 		s.staged.add(artifact.Digest, s.options.Now())
@@ -117,7 +116,7 @@ func (s *Store) reap(d digest.Digest) error {
 	if s.staged.has(d) || s.names.has(d) {
 		return nil
 	}
-	return s.disk.remove(blobPath(d))
+	return s.removeBlob(d)
 }
 
 // sweepBlobs reaps every blob, and removes what is no blob at all.

@@ -3,42 +3,42 @@ package local
 import (
 	"context"
 	"errors"
-	"os"
-	"syscall"
+	"io"
+	"sync"
 
 	"sluice.dev/sluice/storage"
 )
 
-// body is an open artifact. It shows its file descriptor, so that io.Copy to a connection becomes sendfile.
+// body is an open artifact. Its section knows how long it is, so that asking for that is no call of the kernel.
 type body struct {
-	file     *os.File
+	*io.SectionReader
+	file     *shared
 	artifact storage.Artifact
+	closing  sync.Once
 }
 
-var (
-	_ storage.Body = (*body)(nil)
-	_ syscall.Conn = (*body)(nil)
-)
+// Close leaves the file to others who read it, however often it is called.
+func (b *body) Close() (err error) {
+	b.closing.Do(func() { err = b.file.Close() })
+	return err
+}
 
-func (b *body) Read(p []byte) (int, error)                   { return b.file.Read(p) }
-func (b *body) Seek(offset int64, whence int) (int64, error) { return b.file.Seek(offset, whence) }
-func (b *body) Close() error                                 { return b.file.Close() }
-func (b *body) Stat() storage.Artifact                       { return b.artifact }
+func (b *body) Stat() storage.Artifact { return b.artifact }
 
-// SyscallConn gives access to the file descriptor, whose offset is the body's.
-func (b *body) SyscallConn() (syscall.RawConn, error) { return b.file.SyscallConn() }
+// Fd lets a server have the kernel send the file, from where Seek says that the body is.
+func (b *body) Fd() uintptr { return b.file.Fd() }
 
-// Open implements storage.Reader. It serves what the object's record names, and takes the lock of nobody. A body that
+// Open implements storage.Reader. It serves what the object's record names, and takes the lock of no object. A body that
 // stays open stays readable when the artifact is removed.
 func (s *Store) Open(ctx context.Context, name string) (storage.Body, error) {
 	file, artifact, err := s.open(ctx, name)
 	if err != nil {
 		return nil, storage.PathError(name, err)
 	}
-	return &body{file: file, artifact: artifact}, nil
+	return &body{SectionReader: io.NewSectionReader(file, 0, artifact.Size), file: file, artifact: artifact}, nil
 }
 
-func (s *Store) open(ctx context.Context, name string) (*os.File, storage.Artifact, error) {
+func (s *Store) open(ctx context.Context, name string) (*shared, storage.Artifact, error) {
 	object, base, err := storage.ParsePath(name)
 	if err != nil {
 		return nil, storage.Artifact{}, errors.Join(storage.ErrNotFound, err)
@@ -54,9 +54,9 @@ func (s *Store) open(ctx context.Context, name string) (*os.File, storage.Artifa
 		if artifact.Path != name && (i > 0 || base != storage.LatestFile) {
 			continue
 		}
-		file, err := s.openIntact(artifact)
+		file, err := s.share(ctx, artifact)
 		if errors.Is(err, storage.ErrDamaged) {
-			return nil, storage.Artifact{}, s.reportDamage(object, file, artifact)
+			return nil, storage.Artifact{}, s.reportDamage(object, file.File, artifact)
 		}
 		return file, artifact, err
 	}

@@ -33,7 +33,7 @@ func (s *Store) condemn(file *os.File, artifact storage.Artifact) error {
 	if err != nil || !isBad {
 		return err
 	}
-	if err := s.disk.remove(blob); err != nil {
+	if err := s.removeBlob(artifact.Digest); err != nil {
 		return err
 	}
 	return s.disk.syncDir(path.Dir(blob))

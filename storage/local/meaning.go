@@ -1,44 +1,89 @@
 package local
 
 import (
+	"maps"
+	"slices"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/storage"
 )
 
-// maxMeanings bounds the memory of the meanings to some tens of megabytes. A forgotten record is merely read again.
-const maxMeanings = 1 << 16
+const (
+	// maxMeanings bounds the memory of the meanings: with records of the usual length to some tens of megabytes, with such
+	// as are just kept as a whole to 150. A forgotten record is merely read again.
+	maxMeanings = 1 << 14
+	// maxKept is how long the text of a record may be that is kept as a whole.
+	maxKept = 4 << 10
+)
 
-// meanings remembers what the published names of objects mean, for as long as the file of the object's record is the
-// same. Readers of all processes ask it.
-type meanings struct {
-	objects *lru.Cache[storage.Object, meaning]
-}
-
+// meaning is what the published names of an object mean, for as long as the file of the object's record is the same.
+// Readers of all processes ask it.
 type meaning struct {
-	record    identity           // of the file that says so
-	artifacts []storage.Artifact // the current one first
+	file      identity           // that says so
+	record    *storage.Record    // may be nil
+	artifacts []storage.Artifact // the current one first, without what only status shows
 }
 
-func newMeanings() meanings {
-	objects, _ := lru.New[storage.Object, meaning](maxMeanings) // It fails for a size below one alone.
-	return meanings{objects}
+// newMeanings is by the path of the record: an object's names may be part of a request's long text.
+func newMeanings() *lru.Cache[string, meaning] {
+	meanings, _ := lru.New[string, meaning](maxMeanings) // It fails for a size below one alone.
+	return meanings
+}
+
+// known is the object's meaning, if it is known of the file that its record is in now.
+func (s *Store) known(object storage.Object) (meaning, bool) {
+	path := recordPath(object)
+	known, ok := s.meanings.Get(path)
+	if !ok {
+		return known, false
+	}
+	id, err := s.disk.identify(path)
+	return known, err == nil && known.file == id
 }
 
 // meaning lists the artifacts that the object's record names, the current one first, without what only status shows.
 func (s *Store) meaning(object storage.Object) ([]storage.Artifact, error) {
-	id, err := s.disk.identify(recordPath(object))
-	if known, ok := s.meanings.objects.Get(object); ok && err == nil && known.record == id {
+	if known, ok := s.known(object); ok {
 		return known.artifacts, nil
 	}
-	record, id, err := s.read(object)
-	if err != nil {
-		return nil, err
+	record, err := s.read(object)
+	return strip(record), err
+}
+
+// load gives the object's record. One that cannot be understood counts as none: storage.ErrNotFound.
+func (s *Store) load(object storage.Object) (storage.Record, error) {
+	if known, ok := s.known(object); ok && known.record != nil {
+		return clone(*known.record), nil
 	}
+	return s.read(object)
+}
+
+// remember keeps what was read of the file.
+func (s *Store) remember(object storage.Object, file identity, record storage.Record, length int) {
+	known := meaning{file: file, artifacts: strip(record)}
+	if length <= maxKept {
+		kept := clone(record)
+		known.record = &kept
+	}
+	s.meanings.Add(recordPath(object), known)
+}
+
+// strip lists what the record names, the current artifact first, without what only status shows.
+func strip(record storage.Record) []storage.Artifact {
 	all := artifacts(record)
 	for i := range all {
 		all[i].Revision, all[i].Metadata = "", nil
 	}
-	s.meanings.objects.Add(object, meaning{record: id, artifacts: all})
-	return all, nil
+	return all
+}
+
+// clone is a record that others may change.
+func clone(record storage.Record) storage.Record {
+	record.Superseded = slices.Clone(record.Superseded)
+	record.Current.Metadata = maps.Clone(record.Current.Metadata)
+	for i := range record.Superseded {
+		record.Superseded[i].Metadata = maps.Clone(record.Superseded[i].Metadata)
+	}
+	return record
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -66,34 +67,29 @@ func (s *Store) checkedRecord(object storage.Object) (record storage.Record, dam
 	return record, nil, nil
 }
 
-// load reads the object's record. One that cannot be understood counts as none: storage.ErrNotFound.
-func (s *Store) load(object storage.Object) (storage.Record, error) {
-	record, _, err := s.read(object)
-	return record, err
-}
-
-// read is load that also identifies the file it has read.
-func (s *Store) read(object storage.Object) (storage.Record, identity, error) {
+// read is load of what is not known.
+func (s *Store) read(object storage.Object) (storage.Record, error) {
 	if err := object.Validate(); err != nil {
-		return storage.Record{}, identity{}, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+		return storage.Record{}, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
 	file, id, err := s.disk.open(recordPath(object))
 	if errors.Is(err, fs.ErrNotExist) {
-		return storage.Record{}, identity{}, storage.ErrNotFound
+		return storage.Record{}, storage.ErrNotFound
 	}
 	if err != nil {
-		return storage.Record{}, identity{}, noRecord(err)
+		return storage.Record{}, noRecord(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRecord))
 	if err != nil {
-		return storage.Record{}, identity{}, noRecord(err)
+		return storage.Record{}, noRecord(err)
 	}
 	record, err := decodeRecord(object, text)
 	if err != nil {
-		return storage.Record{}, identity{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
+		return storage.Record{}, fmt.Errorf("%w: unreadable: %w", storage.ErrNotFound, err)
 	}
-	return record, id, nil
+	s.remember(object, id, record, len(text))
+	return record, nil
 }
 
 // noRecord makes a file that the disk does not give back count as none.
@@ -122,6 +118,10 @@ func (s *Store) save(object storage.Object, record storage.Record) error {
 		return err
 	}
 	defer done()
+	// Whoever remembers the earlier file tells this one by its time, which a file system gives to all that it writes within
+	// some milliseconds, or for as long as the clock stands still: the number may be that of a file before.
+	now := s.options.Now().Add(time.Duration(s.saves.Add(1)))
+	_ = s.disk.root.Chtimes(tmp, now, now) // Where that cannot be set, the file system's own has to do.
 	s.tree.RLock()
 	defer s.tree.RUnlock()
 	if err := s.disk.mkdirAll(path.Dir(recordPath(object))); err != nil {
@@ -133,7 +133,7 @@ func (s *Store) save(object storage.Object, record storage.Record) error {
 		s.names.set(object, slices.Concat(before, digests(record)))
 		return errors.Join(err, s.count(object))
 	}
-	s.meanings.objects.Remove(object)
+	s.meanings.Remove(recordPath(object))
 	return nil
 }
 

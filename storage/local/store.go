@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/opencontainers/go-digest"
 
 	"sluice.dev/sluice/storage"
@@ -53,8 +55,10 @@ type Store struct {
 	tree     sync.RWMutex          // shared while files enter folders, exclusive while empty folders go
 	staged   stagedBodies
 	names    names
-	meanings meanings
+	meanings *lru.Cache[string, meaning]
+	opened   *lru.Cache[digest.Digest, *shared] // bodies
 	verdicts verdicts
+	saves    atomic.Int64 // of records
 }
 
 // Open opens the store in an existing folder. It writes nothing.
@@ -80,7 +84,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open storage: %w", errors.Join(err, root.Close()))
 	}
-	return &Store{options: options, disk: disk, verdicts: newVerdicts(), meanings: newMeanings()}, nil
+	return &Store{options: options, disk: disk, verdicts: newVerdicts(), meanings: newMeanings(), opened: newOpened()}, nil
 }
 
 // Algorithm implements storage.Writer.
@@ -88,5 +92,6 @@ func (s *Store) Algorithm() digest.Algorithm { return s.options.Algorithm }
 
 // Close lets other processes write. Bodies that are open stay readable; the store is not usable any more.
 func (s *Store) Close() error {
+	s.opened.Purge()
 	return errors.Join(s.lock.release(), s.disk.close())
 }

@@ -12,9 +12,9 @@ import (
 
 // SweepOrphans removes the objects that alive does not know, by name and UID, and returns them. An object whose
 // current artifact was stored less than grace ago stays: the caller's view of the world may be older than that.
-// It also removes what crashes left behind: unfinished files, bodies that no record names, and bodies that have been
-// staged for more than an hour. What goes wrong with one object does not keep it from the
-// others. Alive is called without locks.
+// It also removes what crashes left behind: unfinished files, bodies that no record names, bodies that have been
+// staged for more than an hour; and it closes those that others have removed. What goes wrong with one object does not keep
+// it from the others. Alive is called without locks.
 func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Object, uid string) bool, grace time.Duration) ([]storage.Object, error) {
 	if err := s.beginWriting(ctx); err != nil {
 		return nil, err
@@ -39,6 +39,7 @@ func (s *Store) SweepOrphans(ctx context.Context, alive func(object storage.Obje
 	s.staged.expire(s.options.Now())
 	failed.add(s.disk.sweepTmp())
 	failed.add(s.sweepBlobs())
+	s.closeLost()
 	if err := failed.join(); err != nil {
 		return removed, fmt.Errorf("sweep: %w", err)
 	}

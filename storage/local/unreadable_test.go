@@ -78,6 +78,37 @@ func TestAFolderWithoutRightsKeepsNobodyElseFromWriting(t *testing.T) {
 	publish(t, open(t, dir, Options{}), podinfo, "hello")
 }
 
+// TestAFolderWithoutRightsIsToldOfOnce, however often a client asks for what is in it.
+func TestAFolderWithoutRightsIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	if boundElsewhere(t) {
+		return
+	}
+	dir := t.TempDir()
+	var seen watch
+	store := open(t, dir, Options{OnDamage: seen.onDamage})
+	path := publish(t, store, podinfo, "hello").Current.Path
+	closed := filepath.Join(dir, blobsDir, "sha256")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(closed, dirMode) })
+	for range 3 {
+		if content, err := read(store, path); err == nil {
+			t.Errorf("Open: %q", content)
+		}
+	}
+	if seen.count() != 1 {
+		t.Errorf("told %q", seen.told)
+	}
+	if err := os.Chmod(closed, dirMode); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := read(store, path); content != "hello" {
+		t.Errorf("Open with rights: %q, %v", content, err)
+	}
+}
+
 // boundElsewhere runs the test again in a process that modes bind, when root runs it.
 func boundElsewhere(t *testing.T) bool {
 	t.Helper()
@@ -216,17 +247,23 @@ func TestTheLackOfDescriptorsIsNoDamage(t *testing.T) {
 	}
 }
 
-func TestAReadErrorIsDamage(t *testing.T) {
-	t.Parallel()
-	// The first page of a process's memory is never there: reading it is an I/O error.
+// ioError is a file that cannot be read: the first page of a process's memory is never there.
+func ioError(t *testing.T) *os.File {
+	t.Helper()
 	file, err := os.Open("/proc/self/mem")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	t.Cleanup(func() { _ = file.Close() })
 	if _, err := file.Read(make([]byte, 1)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("The test needs an I/O error, got %v", err)
 	}
+	return file
+}
+
+func TestAReadErrorIsDamage(t *testing.T) {
+	t.Parallel()
+	file := ioError(t)
 	store := open(t, t.TempDir(), Options{})
 	id, err := identify(file)
 	if err != nil {

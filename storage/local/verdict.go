@@ -64,28 +64,22 @@ const (
 )
 
 // verdicts remembers which files have been hashed, and how that ended.
-type verdicts struct{ files *lru.Cache[inode, entry] }
+type verdicts struct{ files *lru.Cache[hashed, verdict] }
+
+// hashed is a file in the state that it was hashed in, for the digest that it should have.
+type hashed struct {
+	file   identity
+	digest digest.Digest
+}
 
 func newVerdicts() verdicts {
-	files, _ := lru.New[inode, entry](maxVerdicts) // It fails for a size below one alone.
+	files, _ := lru.New[hashed, verdict](maxVerdicts) // It fails for a size below one alone.
 	return verdicts{files}
 }
 
-type inode struct{ dev, ino uint64 }
-
-type entry struct {
-	identity identity
-	digest   digest.Digest
-	verdict  verdict
-}
-
 func (v verdicts) of(id identity, d digest.Digest) verdict {
-	if known, ok := v.files.Get(inode{id.dev, id.ino}); ok && known.identity == id && known.digest == d {
-		return known.verdict
-	}
-	return unknown
+	is, _ := v.files.Get(hashed{id, d}) // Without one it is unknown.
+	return is
 }
 
-func (v verdicts) remember(id identity, d digest.Digest, is verdict) {
-	v.files.Add(inode{id.dev, id.ino}, entry{identity: id, digest: d, verdict: is})
-}
+func (v verdicts) remember(id identity, d digest.Digest, is verdict) { v.files.Add(hashed{id, d}, is) }

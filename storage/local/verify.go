@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/opencontainers/go-digest"
-
 	"sluice.dev/sluice/storage"
 )
 
@@ -54,13 +52,11 @@ func (s *Store) holds(artifact storage.Artifact) (bool, error) {
 
 // judgeUnread remembers the file that cannot be read as damaged: storage.ErrNotFound when that was known.
 func (s *Store) judgeUnread(artifact storage.Artifact, reason error) error {
-	id, err := s.disk.identify(blobPath(artifact.Digest))
-	if err == nil {
-		if s.verdicts.of(id, artifact.Digest) == damaged {
-			return storage.ErrNotFound
-		}
-		s.verdicts.remember(id, artifact.Digest, damaged)
+	id, _ := s.disk.identify(blobPath(artifact.Digest)) // One that cannot even be identified is that.
+	if s.verdicts.of(id, artifact.Digest) == damaged {
+		return storage.ErrNotFound
 	}
+	s.verdicts.remember(id, artifact.Digest, damaged)
 	return fmt.Errorf("%w: %w", storage.ErrDamaged, reason)
 }
 
@@ -99,29 +95,18 @@ func (s *Store) judgeAfresh(file *os.File, artifact storage.Artifact, known func
 	return is, true, nil
 }
 
+// compare reads the file, and leaves it where it is.
 func compare(file *os.File, artifact storage.Artifact) (verdict, error) {
-	got, err := hashOf(file, artifact.Digest.Algorithm())
-	if unreadable(err) {
+	hash := artifact.Digest.Algorithm().Digester()
+	_, err := io.Copy(hash.Hash(), io.NewSectionReader(file, 0, artifact.Size))
+	switch {
+	case unreadable(err):
 		return damaged, nil
-	}
-	if err != nil {
+	case err != nil:
 		return unknown, fmt.Errorf("hash %q: %w", file.Name(), err)
-	}
-	if got != artifact.Digest {
+	case hash.Digest() != artifact.Digest:
 		return damaged, nil
+	default:
+		return intact, nil
 	}
-	return intact, nil
-}
-
-// hashOf reads the file from its start and leaves it there.
-func hashOf(file *os.File, algorithm digest.Algorithm) (digest.Digest, error) {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	hash := algorithm.Digester()
-	if _, err := io.Copy(hash.Hash(), file); err != nil {
-		return "", err
-	}
-	_, err := file.Seek(0, io.SeekStart)
-	return hash.Digest(), err
 }

@@ -48,6 +48,28 @@ func TestAStorageWipedUnderItsWriterIsMadeAgain(t *testing.T) {
 	}
 }
 
+// TestASweepClosesWhatOthersRemoved: it would keep its bytes on the disk that an operator has emptied to make room.
+func TestASweepClosesWhatOthersRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := open(t, dir, Options{})
+	gone := publish(t, store, podinfo, "hello").Current
+	for _, path := range []string{gone.Path, publish(t, store, twin, "fine").Current.Path} {
+		if _, err := read(store, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, blobPath(gone.Digest))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.SweepOrphans(t.Context(), func(storage.Object, string) bool { return true }, 0); err != nil {
+		t.Fatal(err)
+	}
+	if store.opened.Contains(gone.Digest) || store.opened.Len() != 1 {
+		t.Errorf("%v are open", store.opened.Keys())
+	}
+}
+
 func TestWhoLosesTheLockDoesNotWriteBesideItsNextOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

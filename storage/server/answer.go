@@ -37,7 +37,7 @@ func (a *answer) ReadFrom(src io.Reader) (n int64, err error) {
 	if !ok {
 		return io.Copy(writerOnly{a}, src)
 	}
-	if a.connection != nil {
+	if body, ok := src.(*io.LimitedReader); ok && body.N > 0 && a.connection != nil {
 		a.connection.more = true
 		// net/http would read the beginning of the file and copy it behind the header, were the header not on its way.
 		if err := http.NewResponseController(a.ResponseWriter).Flush(); err != nil {

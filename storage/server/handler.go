@@ -56,8 +56,9 @@ func (h *handler) serve(w *answer, r *http.Request) error {
 }
 
 func (h *handler) artifact(w *answer, r *http.Request) error {
-	p, ok := artifactPath(r)
-	if !ok {
+	p := strings.TrimPrefix(r.URL.Path, "/")
+	if _, _, err := storage.ParsePath(p); err != nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+		// Only the plain spelling of a path is one. An encoded slash would be a second one.
 		fail(w, http.StatusNotFound)
 		return nil
 	}
@@ -69,6 +70,9 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 	case errors.Is(err, storage.ErrDamaged):
 		fail(w, http.StatusNotFound)
 		return err
+	case err != nil && r.Context().Err() != nil:
+		fail(w, http.StatusRequestTimeout) // Nobody hears it: the client has gone.
+		return nil
 	case err != nil:
 		fail(w, http.StatusInternalServerError)
 		return err
@@ -80,18 +84,12 @@ func (h *handler) artifact(w *answer, r *http.Request) error {
 		// Many ranges cost more than the whole body; RFC 9110 §14.2 lets a server ignore them.
 		r.Header.Del("Range")
 	}
-	http.ServeContent(w, r, "", stat.StoredAt, body)
-	return nil
-}
-
-// artifactPath accepts the plain spelling of a path only. An encoded slash would be a second one.
-func artifactPath(r *http.Request) (p string, ok bool) {
-	p, ok = strings.CutPrefix(r.URL.Path, "/")
-	if !ok || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
-		return "", false
+	modified := stat.StoredAt
+	if !isBound(p, stat.Digest) {
+		modified = time.Time{} // The next body may have the same second, or an earlier one if the clock is set back.
 	}
-	_, _, err := storage.ParsePath(p)
-	return p, err == nil
+	http.ServeContent(w, r, "", modified, body)
+	return nil
 }
 
 func greet(w *answer, r *http.Request) {

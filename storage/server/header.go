@@ -20,17 +20,24 @@ func describe(header http.Header, p string, artifact storage.Artifact) {
 	if artifact.Path != p {
 		header.Set("Content-Location", "/"+artifact.Path)
 	}
-	setDigest(header, artifact.Digest)
+	if sum := reprDigest(artifact.Digest); sum != "" {
+		header.Set("Repr-Digest", sum)
+	}
 }
 
 // cacheControl lets a name that carries the beginning of its digest be cached for a year, the longest time that caches are
 // asked to take seriously. Any other may have another body one day: an object that is made anew under an old name uses its
 // plain names again, and latest stands for whatever is current. Caches ask for these each time, and are told 304.
 func cacheControl(p string, d digest.Digest) string {
-	if strings.Contains(path.Base(p), "-"+d.Encoded()[:12]+".") {
+	if isBound(p, d) {
 		return "max-age=31536000, immutable"
 	}
 	return "no-cache"
+}
+
+// isBound tells whether the name never means other bytes.
+func isBound(p string, d digest.Digest) bool {
+	return strings.Contains(path.Base(p), "-"+d.Encoded()[:12]+".")
 }
 
 func contentType(p string) string {
@@ -40,23 +47,12 @@ func contentType(p string) string {
 	return "application/octet-stream"
 }
 
-// setDigest names the body's digest as RFC 3230 and RFC 9530 do. Neither has a name for sha384: such a digest is in
-// the ETag alone.
-func setDigest(header http.Header, d digest.Digest) {
-	var name string
-	switch d.Algorithm() {
-	case digest.SHA256:
-		name = "sha-256"
-	case digest.SHA512:
-		name = "sha-512"
-	default:
-		return
-	}
+// reprDigest names the body's digest as RFC 9530 does, which has no name for sha384: such a digest is in the ETag alone.
+func reprDigest(d digest.Digest) string {
+	bits := strings.TrimPrefix(d.Algorithm().String(), "sha")
 	sum, err := hex.DecodeString(d.Encoded())
-	if err != nil {
-		return
+	if d.Algorithm() == digest.SHA384 || err != nil {
+		return ""
 	}
-	text := base64.StdEncoding.EncodeToString(sum)
-	header.Set("Digest", name+"="+text)
-	header.Set("Repr-Digest", name+"=:"+text+":")
+	return "sha-" + bits + "=:" + base64.StdEncoding.EncodeToString(sum) + ":"
 }

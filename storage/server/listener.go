@@ -36,7 +36,6 @@ type limitedListener struct {
 	mu    sync.Mutex
 	open  map[*place]struct{}
 	share map[netip.Addr]int
-	freed chan struct{} // has an element when a place may be free
 
 	close  sync.Once
 	closed chan struct{}
@@ -66,7 +65,6 @@ func limit(listener net.Listener, options Options) *limitedListener {
 		start:    options.Now(),
 		open:     make(map[*place]struct{}),
 		share:    make(map[netip.Addr]int),
-		freed:    make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 	}
 }
@@ -157,26 +155,16 @@ func (l *limitedListener) drop(p *place) {
 	if l.share[p.client]--; l.share[p.client] == 0 {
 		delete(l.share, p.client)
 	}
-	l.signal()
 }
 
 // waitForRoom is false once the listener is closed.
 func (l *limitedListener) waitForRoom() bool {
 	select {
-	case <-l.freed:
-	case <-time.After(stalledAfter / 10): // Nobody tells that a client has stalled.
+	case <-time.After(stalledAfter / 100): // Nobody tells that a client has stalled.
 	case <-l.closed:
 		return false
 	}
 	return true
-}
-
-// signal lets a newcomer look again.
-func (l *limitedListener) signal() {
-	select {
-	case l.freed <- struct{}{}:
-	default: // It is known already.
-	}
 }
 
 // watch is an http.Server's ConnState.
@@ -188,7 +176,6 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateIdle:
 		p.givesWay.Store(l.since(l.now()))
-		l.signal()
 	case http.StateActive:
 		p.givesWay.Store(never)
 	case http.StateNew, http.StateHijacked, http.StateClosed:
@@ -196,21 +183,21 @@ func (l *limitedListener) watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// await gives the client time for the next chunk.
-func (p *place) await() {
-	now := p.listener.now()
-	p.givesWay.Store(p.listener.since(now.Add(stalledAfter)))
-	_ = p.SetWriteDeadline(now.Add(p.listener.progress)) // If the connection is closed, waiting tells.
+// await gives the client time for the next chunk, which has begun.
+func (p *place) await(began time.Time) {
+	p.givesWay.Store(p.listener.since(began.Add(stalledAfter)))
+	_ = p.SetWriteDeadline(began.Add(p.listener.progress)) // If the connection is closed, waiting tells.
 }
 
 // ReadFrom implements io.ReaderFrom.
-func (p *place) ReadFrom(src io.Reader) (int64, error) {
+func (p *place) ReadFrom(src io.Reader) (sent int64, err error) {
 	if limited, ok := src.(*io.LimitedReader); ok {
-		if sent, err := p.sendFile(limited); !errors.Is(err, errors.ErrUnsupported) {
+		if sent, err = p.sendFile(limited); !errors.Is(err, errors.ErrUnsupported) {
 			return sent, err
 		}
 	}
-	return io.Copy(writerOnly{p}, src)
+	copied, err := io.Copy(writerOnly{p}, src)
+	return sent + copied, err
 }
 
 func (p *place) Close() error {

@@ -15,7 +15,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	// Each of these is what a connection did last, and how long ago.
 	idle := func(l *limitedListener, p *place) { l.watch(p, http.StateIdle) }
 	busy := func(l *limitedListener, p *place) { l.watch(p, http.StateActive) }
-	sending := func(_ *limitedListener, p *place) { p.await() }
+	sending := func(_ *limitedListener, p *place) { p.await(p.listener.now()) }
 	type did struct {
 		what func(*limitedListener, *place)
 		ago  time.Duration
@@ -71,7 +71,7 @@ func TestPlacesKnowNoTimeOfDay(t *testing.T) {
 		want   entry
 	}{
 		"Back":    {"Who waits for nothing makes room.", func(l *limitedListener, p *place) { l.watch(p, http.StateIdle) }, -time.Hour, entered},
-		"Forward": {"Who has just been sent bytes stays.", func(_ *limitedListener, p *place) { p.await() }, time.Hour, full},
+		"Forward": {"Who has just been sent bytes stays.", func(_ *limitedListener, p *place) { p.await(p.listener.now()) }, time.Hour, full},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,4 +111,70 @@ func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	if reply := <-answered; !strings.HasPrefix(reply, "HTTP/1.1 200 ") {
 		t.Errorf("The second client: got %q", reply)
 	}
+}
+
+// stuckDisk gives files that, once it is stuck, nobody can read until it is mended.
+type stuckDisk struct {
+	onlyFiles
+	stuck           atomic.Bool
+	noticed         sync.Once
+	awaited, mended chan struct{}
+}
+
+type stuckFile struct {
+	onlyFile
+	disk *stuckDisk
+}
+
+func (d *stuckDisk) Open(ctx context.Context, p string) (storage.Body, error) {
+	body, err := d.onlyFiles.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	file, ok := body.(onlyFile)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no file", body)
+	}
+	return stuckFile{file, d}, nil
+}
+
+// Fd implements file. The server asks for it each time that it has the kernel send.
+func (f stuckFile) Fd() uintptr {
+	if f.disk.stuck.Load() {
+		f.disk.noticed.Do(func() { close(f.disk.awaited) })
+		<-f.disk.mended
+	}
+	return f.file.Fd()
+}
+
+// TestTheTimeOfTheDiskIsNotTheClients stops the clock until the disk is waited for, which then takes an hour.
+func TestTheTimeOfTheDiskIsNotTheClients(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 4<<20)
+	disk := &stuckDisk{onlyFiles: onlyFiles{store}, awaited: make(chan struct{}), mended: make(chan struct{})}
+	var passed atomic.Int64
+	began := time.Now()
+	running := startSmall(t, disk, server.Options{
+		MaxConns: 1, ProgressTimeout: time.Hour, Now: func() time.Time { return began.Add(time.Duration(passed.Load())) },
+	})
+	first := dial(t, running.addr)
+	if _, err := fmt.Fprintf(first, "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", artifact.Path); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // The server waits for the client, and then the client for the disk.
+	disk.stuck.Store(true)
+	got := make(chan int64, 1)
+	go func() {
+		n, _ := io.Copy(io.Discard, first) // Its length tells.
+		got <- n
+	}()
+	<-disk.awaited
+	passed.Store(int64(time.Hour))
+	second := dialFrom(t, running.addr, 2)
+	time.Sleep(100 * time.Millisecond) // It asks for the place.
+	close(disk.mended)
+	if n := <-got; n < artifact.Size {
+		t.Errorf("The first client got %d bytes of %d", n, artifact.Size)
+	}
+	greeted(t, second)
 }

@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"io"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,26 +22,30 @@ func (p *place) Write(b []byte) (int, error) {
 	return int(sent), err
 }
 
-// sendFile lets the kernel send a file. errors.ErrUnsupported when it does not do that.
+// sendFile lets the kernel send a file. errors.ErrUnsupported when it does not do that, or not to the end.
 func (p *place) sendFile(src *io.LimitedReader) (sent int64, err error) {
-	file, ok := src.R.(syscall.Conn)
+	file, ok := src.R.(interface {
+		io.Seeker
+		Fd() uintptr
+	})
 	if !ok {
 		return 0, errors.ErrUnsupported
 	}
-	raw, err := file.SyscallConn()
+	start, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return 0, err
 	}
-	controlErr := raw.Control(func(from uintptr) {
-		sent, err = p.send(src.N, func(to int, done int64) (int, error) {
-			return unix.Sendfile(to, int(from), nil, int(min(src.N-done, 1<<30)))
-		})
+	sent, err = p.send(src.N, func(to int, done int64) (int, error) {
+		from := start + done
+		return unix.Sendfile(to, int(file.Fd()), &from, int(min(src.N-done, 1<<30)))
 	})
-	if sent == 0 && src.N > 0 && (err == nil || errors.Is(err, unix.EINVAL)) {
-		err = errors.ErrUnsupported
-	}
 	src.N -= sent
-	return sent, errors.Join(err, controlErr)
+	if src.N == 0 || err != nil && !errors.As(err, new(unix.Errno)) {
+		return sent, err
+	}
+	// Be it the file or the client, who copies the rest learns it.
+	_, err = file.Seek(sent, io.SeekCurrent)
+	return sent, cmp.Or(err, errors.ErrUnsupported)
 }
 
 // send makes the call until all is sent, or nothing more is. It has a deadline only while it waits for the client, which
@@ -53,7 +57,12 @@ func (p *place) send(all int64, call func(to int, done int64) (int, error)) (sen
 	}
 	var callErr error
 	waited, taken := false, int64(chunk) // The client has the whole time for the first.
+	var since time.Time
 	err = raw.Write(func(to uintptr) bool {
+		now := p.listener.now()
+		if waited {
+			p.givesWay.Store(never) // It is the disk that may be waited for.
+		}
 		n := 1
 		for callErr = nil; sent < all && n > 0 && callErr == nil; {
 			before := sent
@@ -64,9 +73,10 @@ func (p *place) send(all int64, call func(to int, done int64) (int, error)) (sen
 			return true
 		}
 		if waited = true; taken >= chunk {
-			taken = 0
-			p.await()
+			taken, since = 0, now
 		}
+		since = since.Add(p.listener.now().Sub(now)) // What the disk took is not the client's time.
+		p.await(since)
 		return false
 	})
 	if waited {

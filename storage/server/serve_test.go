@@ -370,74 +370,36 @@ func TestStoppingCutsWhoTakesTooLong(t *testing.T) {
 	}
 }
 
-// sendfileListener notes what its connections are asked to read from.
-type sendfileListener struct {
-	net.Listener
-	sources chan io.Reader
+// onlyFiles gives bodies that nobody reads but the kernel.
+type onlyFiles struct{ storage.Reader }
+
+type onlyFile struct {
+	storage.Body
+	file
 }
 
-type sendfileConn struct {
-	*net.TCPConn
-	sources chan io.Reader
-}
+type file interface{ Fd() uintptr }
 
-func (l sendfileListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
+func (o onlyFiles) Open(ctx context.Context, p string) (storage.Body, error) {
+	body, err := o.Reader.Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	tcp, ok := conn.(*net.TCPConn)
+	sent, ok := body.(file)
 	if !ok {
-		return nil, fmt.Errorf("a %T is no TCP connection", conn)
+		return nil, fmt.Errorf("a %T is no file", body)
 	}
-	return sendfileConn{TCPConn: tcp, sources: l.sources}, nil
+	return onlyFile{body, sent}, nil
 }
 
-func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
-	select {
-	case c.sources <- r:
-	default:
-	}
-	return c.TCPConn.ReadFrom(r)
-}
+func (onlyFile) Read([]byte) (int, error) { return 0, errors.New("the server reads the body") }
 
 func TestBodiesAreSentByTheKernel(t *testing.T) {
 	t.Parallel()
 	store, artifact := bigStore(t, 1<<20)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources := make(chan io.Reader, 1)
-	httpServer := server.NewServer("", server.New(store, server.Options{}), server.Options{})
-	go func() { _ = httpServer.Serve(sendfileListener{Listener: listener, sources: sources}) }()
-	t.Cleanup(func() { _ = httpServer.Close() })
-
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/"+artifact.Path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || digest.FromBytes(body) != artifact.Digest {
-		t.Fatalf("GET: %d bytes, %v", len(body), err)
-	}
-	// This is the shape that net.TCPConn hands to sendfile: a limit round something with a file descriptor.
-	limited, ok := (<-sources).(*io.LimitedReader)
-	if !ok {
-		t.Fatal("The connection was not given a limited reader")
-	}
-	file, ok := limited.R.(syscall.Conn)
-	if !ok {
-		t.Fatalf("A %T has no file descriptor", limited.R)
-	}
-	raw, err := file.SyscallConn()
-	if err != nil && !errors.Is(err, os.ErrClosed) {
-		t.Errorf("SyscallConn: %v, %v", raw, err)
+	running := start(t, onlyFiles{store}, server.Options{})
+	if status, text := rawGet(t, running.addr, "/"+artifact.Path); status != http.StatusOK || digest.FromString(text) != artifact.Digest {
+		t.Errorf("GET: %d with %d bytes", status, len(text))
 	}
 }
 
@@ -474,24 +436,65 @@ func TestARangeIsSentByTheKernelFromItsStart(t *testing.T) {
 // unsendable is a body whose file is none that the kernel sends.
 type unsendable struct {
 	inMemory
-	pipe *os.File
+	folder *os.File
 }
 
 func (u unsendable) Open(context.Context, string) (storage.Body, error) { return u, nil }
-func (u unsendable) SyscallConn() (syscall.RawConn, error)              { return u.pipe.SyscallConn() }
+func (u unsendable) Fd() uintptr                                        { return u.folder.Fd() }
 
 func TestABodyThatTheKernelDoesNotSendIsCopied(t *testing.T) {
 	t.Parallel()
-	pipe, other, err := os.Pipe()
+	folder, err := os.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = pipe.Close(), other.Close() })
+	t.Cleanup(func() { _ = folder.Close() })
 	const body = "hello world"
 	artifact := storage.Artifact{Path: podinfo.File("a.tar.gz"), Digest: digest.FromString(body), Size: int64(len(body))}
-	running := start(t, unsendable{inMemory{strings.NewReader(body), artifact}, pipe}, server.Options{})
+	running := start(t, unsendable{inMemory{strings.NewReader(body), artifact}, folder}, server.Options{})
 	if status, text := rawGet(t, running.addr, "/"+artifact.Path); status != http.StatusOK || text != body {
 		t.Errorf("got %d, %q", status, text)
+	}
+}
+
+// torn is a body whose file the kernel sends once.
+type torn struct {
+	storage.Reader
+	rest *os.File
+}
+
+type tornFile struct {
+	storage.Body
+	files chan uintptr
+}
+
+func (o torn) Open(ctx context.Context, p string) (storage.Body, error) {
+	body, err := o.Reader.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	files := make(chan uintptr, 2)
+	if sent, ok := body.(file); ok {
+		files <- sent.Fd()
+	}
+	files <- o.rest.Fd()
+	return tornFile{body, files}, nil
+}
+
+func (f tornFile) Fd() uintptr { return <-f.files }
+
+// TestWhatTheKernelCannotSendIsCopied: who reads it learns of the disk's errors.
+func TestWhatTheKernelCannotSendIsCopied(t *testing.T) {
+	t.Parallel()
+	store, artifact := bigStore(t, 4<<20)
+	folder, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = folder.Close() })
+	running := startSmall(t, torn{store, folder}, server.Options{})
+	if status, text := rawGet(t, running.addr, "/"+artifact.Path); status != http.StatusOK || digest.FromString(text) != artifact.Digest {
+		t.Errorf("GET: %d with %d bytes", status, len(text))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -238,5 +239,31 @@ func TestEachFigureHasItsOwnMedian(t *testing.T) {
 	got := medians(samples, func(s sample) usage { return s.ours })
 	if want := (usage{cpu: 2500 * time.Millisecond, peak: 25}); got != want {
 		t.Errorf("medians %+v, want %+v", got, want)
+	}
+}
+
+func TestTheEngineIsMeasured(t *testing.T) {
+	t.Parallel()
+	p := plan{
+		only: "engine", files: 120, mib: 1, rounds: 1, polls: 3, steady: 2, window: 6 * time.Second, quiet: 2 * time.Second,
+		engine: enginePlan{
+			commits: 2, times: 2, large: 2, refs: 100, sharing: 3, sources: 6, repositories: 3, submodules: 2, watch: time.Second,
+		},
+	}
+	var out strings.Builder
+	if err := compare(t.Context(), &out, p); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	// Who fetches, and how often, depends on nothing but the program.
+	for work, want := range map[string]string{
+		"poll without news, 10 refs, HTTP":                   "1.00 requests, 0.00 connections",
+		"poll without news, 100 refs, HTTP":                  "1.00 requests, 0.00 connections",
+		"poll without news, 100 refs, HTTP, whole reconcile": "0 API requests (none)",
+		"3 objects on one repository, cold":                  "1 fetches (one object: 1) for 1 commits, 1 more artifacts",
+		"3 objects on one repository, new commit":            "1 fetches (one object: 1) for 1 commits",
+	} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(work) + `  .*  ` + regexp.QuoteMeta(want)).MatchString(out.String()) {
+			t.Errorf("%s: not %q\n%s", work, want, out.String())
+		}
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// spent measures a piece of work until the program has come to rest. A process that is new by then has spent all that it
-// ever has on it.
-func (f *fleet) spent(ctx context.Context, work func() (time.Duration, error)) (cost, error) {
+// during measures the program while something is done. A process that is new by then has spent all that it ever has on it.
+func (f *fleet) during(work func() error) (cost, error) {
 	start, err := f.mark(sluiceUser)
 	if err != nil {
 		return cost{}, err
@@ -18,11 +17,7 @@ func (f *fleet) spent(ctx context.Context, work func() (time.Duration, error)) (
 	if err != nil {
 		return cost{}, err
 	}
-	wall, err := work()
-	if err != nil {
-		return cost{}, err
-	}
-	if err := f.settle(ctx); err != nil {
+	if err := work(); err != nil {
 		return cost{}, err
 	}
 	if f.manager.Pid() != pid {
@@ -33,7 +28,20 @@ func (f *fleet) spent(ctx context.Context, work func() (time.Duration, error)) (
 		return cost{}, err
 	}
 	asked, err := f.since(start)
-	return cost{tally: asked, cpu: after - before, wall: wall}, err
+	return cost{tally: asked, cpu: after - before}, err
+}
+
+// spent measures a piece of work until the program has come to rest.
+func (f *fleet) spent(ctx context.Context, work func() (time.Duration, error)) (cost, error) {
+	var wall time.Duration
+	all, err := f.during(func() (err error) {
+		if wall, err = work(); err != nil {
+			return err
+		}
+		return f.settle(ctx)
+	})
+	all.wall = wall
+	return all, err
 }
 
 func (f *fleet) restart() error { return errors.Join(f.stopManager(), f.startManager()) }
@@ -48,7 +56,7 @@ func (f *fleet) periodic(ctx context.Context, p plan) ([]cost, error) {
 	if err := f.settle(ctx); err != nil {
 		return nil, err
 	}
-	still, _, err := f.window(ctx, p.window)
+	still, _, err := f.window(ctx, p.window, roundsMetric)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +70,7 @@ func (f *fleet) periodic(ctx context.Context, p plan) ([]cost, error) {
 	}
 	var all []cost
 	for range p.rounds {
-		busy, rounds, err := f.window(ctx, p.window)
+		busy, rounds, err := f.window(ctx, p.window, roundsMetric)
 		if err != nil {
 			return nil, err
 		}
@@ -80,31 +88,16 @@ func (f *fleet) periodic(ctx context.Context, p plan) ([]cost, error) {
 	return all, f.settle(ctx)
 }
 
-// window is what the program does by itself for so long, and in how many rounds over installations.
-func (f *fleet) window(ctx context.Context, length time.Duration) (cost, int, error) {
-	before, err := f.metric(ctx, roundsMetric)
+// window is what the program does by itself for so long, and in how many rounds, as the metric counts them.
+func (f *fleet) window(ctx context.Context, length time.Duration, rounds string) (cost, int, error) {
+	before, err := f.metric(ctx, rounds)
 	if err != nil {
 		return cost{}, 0, err
 	}
-	start, err := f.mark(sluiceUser)
+	all, err := f.during(func() error { return pause(ctx, length) })
 	if err != nil {
 		return cost{}, 0, err
 	}
-	used, err := f.cpu()
-	if err != nil {
-		return cost{}, 0, err
-	}
-	if err := pause(ctx, length); err != nil {
-		return cost{}, 0, err
-	}
-	now, err := f.cpu()
-	if err != nil {
-		return cost{}, 0, err
-	}
-	asked, err := f.since(start)
-	if err != nil {
-		return cost{}, 0, err
-	}
-	after, err := f.metric(ctx, roundsMetric)
-	return cost{tally: asked, cpu: now - used}, int(after - before), err
+	after, err := f.metric(ctx, rounds)
+	return all, int(after - before), err
 }

@@ -21,6 +21,12 @@ const (
 	polling = "no-op, running"
 )
 
+// What is wanted of a cold start, beside git.
+const (
+	targetCold     = 0.85
+	targetColdPeak = 120 << 20
+)
+
 // compareGit makes the repository, measures all work a number of times, and prints the table.
 func compareGit(ctx context.Context, out io.Writer, dir string, p plan) error {
 	fmt.Fprintf(out, "making a repository of %d files, %d MiB\n", p.files, p.mib)
@@ -46,6 +52,15 @@ func compareGit(ctx context.Context, out io.Writer, dir string, p plan) error {
 	}
 	fmt.Fprintln(out)
 	printSteps(out, samples, cold, commit)
+	fmt.Fprintln(out)
+	ours, theirs := medians(samples[cold], sample.our), medians(samples[cold], sample.their)
+	cpu := float64(ours.cpu) / float64(theirs.cpu)
+	if err := printVerdicts(out, []target{{
+		cold, fmt.Sprintf("at most %.2f of git's CPU, %s", targetCold, bytesText(targetColdPeak)),
+		fmt.Sprintf("%.2f of the CPU, %s", cpu, bytesText(ours.peak)), cpu <= targetCold && ours.peak <= targetColdPeak,
+	}}); err != nil {
+		return err
+	}
 	fmt.Fprint(out, gitNotes)
 	return nil
 }
@@ -61,8 +76,8 @@ const gitNotes = `
 CPU is user and system time of the measured processes, not of the server. Peak memory is that of the largest
 process. Received is all that the server sent, HTTP included. Sluice's artifact is flushed to disk and hashed;
 git's is neither. A new process of sluice also hashes the stored artifact before it believes it; "running" is
-one poll in a process that has done so, as in the manager, where git has to start anew. The one-line commit is
-what sluice does today: it fetches the commit whole again. The artifacts of both sides held the same files.
+one poll in a process that has done so, as in the manager, where git has to start anew. The one-line commit too
+is one in a new process, as after a restart. The artifacts of both sides held the same files.
 `
 
 // setUp makes and serves the repository. It also gives the text of the file that changes later.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,20 +21,27 @@ import (
 	"sluice.dev/sluice/storage"
 )
 
+// What an SSH key and the keys of hosts are called, in a job's folder and in a Secret.
+const (
+	sshKey   = "identity"
+	sshHosts = "known_hosts"
+)
+
 // opener opens sessions for the object that a job is about: a GitRepository that follows the branch main, or an
 // OCIRepository that follows a tag.
 func opener(j job, object metav1.ObjectMeta) (func(context.Context) (source.Session, error), error) {
 	connections := transport.New(transport.Options{AllowLoopback: true})
-	if j.what == jobGit {
-		client, err := git.New(git.Options{Transport: connections, TempDir: j.dir})
+	if j.what == jobGit || j.what == jobModules {
+		client, err := git.New(git.Options{
+			Transport: connections, TempDir: j.dir, CacheDir: filepath.Join(j.dir, "cache"), MaxCacheBytes: 4 << 30,
+		})
 		if err != nil {
 			return nil, err
 		}
-		opener := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: anonymous{}, Artifacts: alone{}})
-		followed := &sourcev1.GitRepository{
-			ObjectMeta: object,
-			Spec:       sourcev1.GitRepositorySpec{URL: j.url, Reference: &sourcev1.GitRepositoryRef{Branch: "main"}},
-		}
+		opener := gitsource.NewOpener(gitsource.Options{Client: client, Credentials: login{dir: j.dir}, Artifacts: alone{}})
+		followed := &sourcev1.GitRepository{ObjectMeta: object, Spec: sourcev1.GitRepositorySpec{
+			URL: j.url, Reference: &sourcev1.GitRepositoryRef{Branch: "main"}, RecurseSubmodules: j.what == jobModules,
+		}}
 		return func(ctx context.Context) (source.Session, error) { return opener.Open(ctx, followed) }, nil
 	}
 	client, err := registry.New(registry.Options{Transport: connections})
@@ -49,12 +59,23 @@ func opener(j job, object metav1.ObjectMeta) (func(context.Context) (source.Sess
 	return func(ctx context.Context) (source.Session, error) { return opener.Open(ctx, followed) }, nil
 }
 
+// login has the SSH key in the folder, and without one no credentials.
+type login struct {
+	anonymous
+	dir string
+}
+
+func (l login) Git(context.Context, auth.GitRequest) (credential.Git, error) {
+	key, err := os.ReadFile(filepath.Join(l.dir, sshKey))
+	if errors.Is(err, os.ErrNotExist) {
+		return credential.Git{}, nil
+	}
+	known, knownErr := os.ReadFile(filepath.Join(l.dir, sshHosts))
+	return credential.Git{SSH: &credential.SSH{PrivateKey: credential.NewSecret(string(key)), KnownHosts: known}}, errors.Join(err, knownErr)
+}
+
 // anonymous needs no credentials.
 type anonymous struct{}
-
-func (anonymous) Git(context.Context, auth.GitRequest) (credential.Git, error) {
-	return credential.Git{}, nil
-}
 
 func (anonymous) Registry(context.Context, auth.RegistryRequest) (credential.Registry, error) {
 	return credential.Registry{}, nil

@@ -1,6 +1,7 @@
 // Command bench measures how a commit and a layer become artifacts, beside git, tar and gzip, and beside a plain download,
 // doing the same work in the same run: CPU seconds, wall clock, peak memory and bytes received for a cold start, a small
-// change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories. It serves artifacts
+// change and a no-op. For these it runs the pipeline alone, and makes and serves its own repositories; polls, and objects that
+// share a repository, it also measures in the program, on a control plane. It serves artifacts
 // beside net/http alone, Go's file server and, where it is installed, nginx. Modules it measures on a control plane of its
 // own, beside kubectl: requests to the API server, time and memory.
 // It does not know what the figures should be, beyond the targets that it prints beside them.
@@ -31,6 +32,7 @@ type plan struct {
 	objects, steady, fleet, shared, fleetObjects int
 	// window is how long the program is watched at rest, and quiet how long it asks nothing before work counts as over.
 	window, quiet time.Duration
+	engine        enginePlan
 }
 
 // job is what a process of its own does in one measurement.
@@ -42,10 +44,11 @@ type job struct {
 
 type jobKind string
 
-// The jobs. The first four are ours, and keep their storage in the job's folder.
+// The jobs. The first five are ours, and keep their storage in the job's folder.
 const (
 	jobIdle     jobKind = "idle"     // start, and nothing else
 	jobGit      jobKind = "git"      // reconcile a GitRepository
+	jobModules  jobKind = "modules"  // reconcile a GitRepository with its submodules
 	jobCopy     jobKind = "copy"     // reconcile an OCIRepository with the operation copy
 	jobExtract  jobKind = "extract"  // reconcile an OCIRepository with the operation extract
 	jobDownload jobKind = "download" // get a URL into a file, and hash it
@@ -60,7 +63,8 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, oci, serve or modules")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve or modules")
+	p.engine.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
 	flag.Int64Var(&p.mib, "mib", 80, "size of these files in MiB")
 	flag.Int64Var(&p.layer, "layer", 50, "size of the generated layer in MiB")

@@ -37,20 +37,20 @@ func measure(commands ...*exec.Cmd) (usage, error) {
 
 	var u usage
 	var failed error
-	held := int64(0) // as the kernel tells at the end
+	last := int64(0) // as the kernel tells at the end
 	for i, cmd := range commands {
 		if err := cmd.Wait(); err != nil && failed == nil {
 			failed = fmt.Errorf("run %q: %w: %s", cmd.Args, err, bytes.TrimSpace(errors[i].Bytes()))
 		}
 		u.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		if spent, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			held = max(held, spent.Maxrss<<10) // getrusage(2): in KiB
+			last = max(last, spent.Maxrss<<10) // getrusage(2): in KiB
 		}
 	}
 	u.wall = time.Since(began)
 	close(done)
 	if u.peak = <-peak; u.peak == 0 {
-		u.peak = held // They were over before anybody looked.
+		u.peak = last // They were over before anybody looked.
 	}
 	return u, failed
 }
@@ -76,17 +76,24 @@ func watch(roots []int, done <-chan struct{}) int64 {
 	}
 }
 
+// The resident set of a process, now and at most, as proc_pid_status(5) names it.
+const (
+	residentNow = "VmRSS:"
+	residentMax = "VmHWM:"
+)
+
+// held is what a process holds in memory, in bytes; zero when it has ended.
+func held(pid int, what string) int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), what)
+	kib, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	n, _ := strconv.ParseInt(kib, 10, 64)
+	return n << 10
+}
+
 // largest is the highest resident set so far of a process or of any of its children, in bytes.
 func largest(pid int) int64 {
-	folder := "/proc/" + strconv.Itoa(pid)
-	peak := int64(0)
-	if status, err := os.ReadFile(folder + "/status"); err == nil {
-		if _, after, found := strings.Cut(string(status), "VmHWM:"); found {
-			kib, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-			n, _ := strconv.ParseInt(kib, 10, 64)
-			peak = n << 10
-		}
-	}
+	peak := held(pid, residentMax)
 	for _, child := range children(pid) {
 		peak = max(peak, largest(child))
 	}

@@ -65,17 +65,15 @@ func (f *fleet) rest(ctx context.Context, p plan, m manyCosts) (_ manyCosts, err
 	if err := pause(ctx, p.window/2); err != nil { // Counts in the catalogue lag behind.
 		return m, err
 	}
-	if m.idle, _, err = f.window(ctx, p.window); err != nil {
+	if m.idle, _, err = f.window(ctx, p.window, roundsMetric); err != nil {
 		return m, err
 	}
-	if m.resident, m.peak, err = f.memory(); err != nil {
-		return m, err
-	}
+	m.resident, m.peak = f.memory()
 	if m.restart, err = f.spent(ctx, func() (time.Duration, error) { return 0, f.restart() }); err != nil {
 		return m, err
 	}
-	m.residentRestart, m.peakRestart, err = f.memory()
-	return m, err
+	m.residentRestart, m.peakRestart = f.memory()
+	return m, nil
 }
 
 // installAll installs a release in all of the namespaces at once.

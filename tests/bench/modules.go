@@ -59,7 +59,7 @@ func compareModules(ctx context.Context, out io.Writer, dir string, p plan) (err
 	fmt.Fprintln(out)
 	many.print(out, p)
 	fmt.Fprintln(out)
-	if err := printModuleTargets(out, p, samples, many); err != nil {
+	if err := printVerdicts(out, moduleTargets(p, samples, many)); err != nil {
 		return err
 	}
 	fmt.Fprint(out, moduleNotes)

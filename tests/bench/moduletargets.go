@@ -24,11 +24,11 @@ type target struct {
 	met                    bool
 }
 
-// printModuleTargets says how the figures stand to what is wanted of them.
-func printModuleTargets(out io.Writer, p plan, samples map[string]*costs, m manyCosts) error {
+// printVerdicts says how the figures stand to what is wanted of them.
+func printVerdicts(out io.Writer, targets []target) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORK\tWANTED\tMEASURED\t\t")
-	for _, t := range moduleTargets(p, samples, m) {
+	for _, t := range targets {
 		verdict := "met"
 		if !t.met {
 			verdict = "missed"

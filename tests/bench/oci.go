@@ -173,7 +173,7 @@ func (s *ociStand) warm(number int, dir string, samples map[string][]sample) (er
 	if err := s.move(number, "running"); err != nil {
 		return err
 	}
-	one, err := process.again(1, 1)
+	one, _, err := process.again(1, 1)
 	if err != nil {
 		return fmt.Errorf("%s: %w", movedWarm, err)
 	}

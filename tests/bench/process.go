@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -121,12 +122,12 @@ func (r *running) report(into any) error {
 }
 
 // again lets the process reconcile n times more, of which so many make an artifact; the usage is that of one time.
-func (r *running) again(n, changes int) (usage, error) {
+func (r *running) again(n, changes int) (usage, again, error) {
+	var report again
 	u, err := r.upstream.received(func() (usage, error) {
 		if _, err := fmt.Fprintln(r.orders, n); err != nil {
 			return usage{}, err
 		}
-		var report again
 		if err := r.report(&report); err != nil {
 			return usage{}, err
 		}
@@ -136,7 +137,7 @@ func (r *running) again(n, changes int) (usage, error) {
 		return usage{cpu: report.CPU / time.Duration(n), wall: report.Wall / time.Duration(n), peak: largest(r.cmd.Process.Pid)}, nil
 	})
 	u.received /= int64(n)
-	return u, err
+	return u, report, err
 }
 
 // stop ends the process, whatever else has failed.
@@ -150,14 +151,11 @@ func (r *running) stop() error {
 func (s *site) polling(what jobKind, dir string, polls int) (u usage, err error) {
 	r, err := s.start(what, dir)
 	if r != nil {
-		defer func() {
-			if stopErr := r.stop(); err == nil {
-				err = stopErr
-			}
-		}()
+		defer func() { err = errors.Join(err, r.stop()) }()
 	}
 	if err != nil {
 		return usage{}, err
 	}
-	return r.again(polls, 0)
+	u, _, err = r.again(polls, 0)
+	return u, err
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
@@ -30,13 +31,18 @@ type result struct {
 	Size     int64
 	// Steps is how long the pipeline's steps took.
 	Steps map[source.Stage]time.Duration
+	// Made is what CPU it took until the parts of the artifact were there.
+	Made time.Duration
 }
 
 // again is what a worker prints about more reconciles, as a line of JSON.
 type again struct {
 	Wall, CPU time.Duration
-	// Changed counts those that stored an artifact.
-	Changed int
+	// Changed counts those that stored an artifact, and Artifact is the file of the last one.
+	Changed  int
+	Artifact string
+	// Made is what CPU it took until the parts of artifacts were there: without reading, hashing and writing them.
+	Made time.Duration
 }
 
 // work reconciles once, as the manager does, with its storage in the job's folder. Then, for each number that it reads,
@@ -73,6 +79,7 @@ func work(ctx context.Context, j job) error {
 			if next.Changed {
 				report.Changed++
 			}
+			report.Artifact, report.Made = next.Artifact, report.Made+next.Made
 		}
 		report.Wall, report.CPU = time.Since(began), ownCPU()-used
 		if err := out.Encode(report); err != nil {
@@ -89,7 +96,7 @@ type bench struct {
 	open     func(context.Context) (source.Session, error)
 	pipeline *source.Pipeline
 	subject  source.Subject
-	steps    steps
+	steps    *steps
 }
 
 func newBench(j job) (*bench, error) {
@@ -106,18 +113,20 @@ func newBench(j job) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: root, store: store, open: open, steps: steps{}}
-	b.pipeline = &source.Pipeline{Store: store, Clock: clock.RealClock{}, Observer: b.steps}
+	b := &bench{dir: root, store: store, open: open, steps: &steps{took: map[source.Stage]time.Duration{}}}
+	b.pipeline = &source.Pipeline{
+		Store: metered{store, b.steps}, Limits: archive.Limits{MaxBytes: 4 << 30}, Clock: clock.RealClock{}, Observer: b.steps,
+	}
 	b.subject = source.Subject{
 		Object:  storage.Object{Kind: "source", Namespace: object.Namespace, Name: object.Name},
 		UID:     string(object.UID),
-		Timeout: time.Minute,
+		Timeout: 10 * time.Minute,
 	}
 	return b, nil
 }
 
 func (b *bench) reconcile(ctx context.Context) (result, error) {
-	clear(b.steps)
+	b.steps.begin()
 	outcome, err := b.pipeline.Run(ctx, b.subject, b.open, func(context.Context, source.Change) error { return nil })
 	if err != nil {
 		return result{}, err
@@ -129,7 +138,7 @@ func (b *bench) reconcile(ctx context.Context) (result, error) {
 	}
 	current := outcome.Record.Current
 	return result{
-		Changed: outcome.Changed, Revision: current.Revision, Steps: b.steps,
+		Changed: outcome.Changed, Revision: current.Revision, Steps: b.steps.took, Made: b.steps.made,
 		Artifact: filepath.Join(b.dir, ".sluice/blobs", current.Digest.Algorithm().String(), current.Digest.Encoded()), Digest: current.Digest, Size: current.Size,
 	}, nil
 }
@@ -142,10 +151,3 @@ func ownCPU() time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
-
-// steps notes how long each step took.
-type steps map[source.Stage]time.Duration
-
-func (s steps) Step(_ string, stage source.Stage, took time.Duration) { s[stage] += took }
-func (s steps) Stored(storage.Object, int64)                          {}
-func (s steps) Run(string, bool)                                      {}

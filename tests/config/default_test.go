@@ -139,7 +139,7 @@ func TestContainerIsServedAndProbed(t *testing.T) {
 	for _, mount := range container.VolumeMounts {
 		mounts[mount.MountPath] = !mount.ReadOnly
 	}
-	if diff := cmp.Diff(map[string]bool{"/data": true, "/tmp": true}, mounts); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"/data": true, "/tmp": true, "/cache": true}, mounts); diff != "" {
 		t.Errorf("writable folders (-want +got):\n%s", diff)
 	}
 	if container.Resources.Limits.Memory().IsZero() || container.Resources.Requests.Memory().IsZero() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,14 +21,6 @@ import (
 
 // mostKills is how often one operation is struck before it may come to its end.
 const mostKills = 9
-
-// fewestPoints is at how many points at least the program has to be killed: at few of them, unless SLUICE_TORTURE asks for all.
-func fewestPoints(few, all int) int {
-	if os.Getenv("SLUICE_TORTURE") != "" {
-		return all
-	}
-	return few
-}
 
 // moduleKilling is a scene whose program is killed again and again while it installs, upgrades and removes.
 type moduleKilling struct {

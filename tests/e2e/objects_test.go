@@ -69,7 +69,8 @@ func (s *scene) secret(name string, data map[string]string) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, StringData: data}
 	for key, value := range data {
 		switch key {
-		case "ca.crt", "tls.crt", "known_hosts", "username", "address", "cosign.pub", "trusted_root.json", "trustpolicy.json":
+		case "ca.crt", "tls.crt", "known_hosts", "username", "address", "cosign.pub", "trusted_root.json", "trustpolicy.json",
+			"ada.asc", "ada.sshpub", "githubAppID", "githubAppInstallationID", "githubAppBaseURL":
 		default:
 			s.hide(name+"/"+key, value)
 		}

@@ -161,12 +161,6 @@ func (k *ociKilling) once() {
 	k.told("app", "Normal", sourcev1.GarbageCollectionSucceededReason, "garbage collected 1 artifacts")
 }
 
-// At so many points at least the program has to be killed, in the storage and on the wire.
-const (
-	fewestOCIFilePoints = 20
-	fewestOCIWirePoints = 30
-)
-
 func TestOCIKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	t.Parallel()
 	k := newOCIKilling(t)
@@ -175,15 +169,16 @@ func TestOCIKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	k.once()
 	all := counting.close()
 	t.Logf("a change makes %d file system events", all)
-	step := max(1, float64(all)/(fewestOCIFilePoints+4))
+	fewest := fewestPoints(10, 20)
+	step := max(1, float64(all)/float64(fewest+4))
 	for n := 1.0; n <= float64(all); n += step {
 		k.round(fmt.Sprintf("at file system event %d", int64(n)), func(strike func()) func() {
 			w := watch(t, k.storage, int64(n), strike)
 			return func() { w.close() }
 		})
 	}
-	if k.struck < fewestOCIFilePoints {
-		t.Errorf("killed at %d points, want at least %d", k.struck, fewestOCIFilePoints)
+	if k.struck < fewest {
+		t.Errorf("killed at %d points, want at least %d", k.struck, fewest)
 	}
 }
 
@@ -208,8 +203,8 @@ func TestOCIKilledAtAnyStepOnTheWireItConverges(t *testing.T) {
 	k.duringRequests(requests)
 	k.duringLayers()
 	k.whileComingAndGoing()
-	if k.struck < fewestOCIWirePoints {
-		t.Errorf("killed at %d points, want at least %d", k.struck, fewestOCIWirePoints)
+	if fewest := fewestPoints(20, 30); k.struck < fewest {
+		t.Errorf("killed at %d points, want at least %d", k.struck, fewest)
 	}
 }
 
@@ -241,7 +236,7 @@ func (k *ociKilling) duringRequests(requests []registry.Request) {
 func (k *ociKilling) duringLayers() {
 	k.t.Helper()
 	const piece = 2 << 10
-	for n := range 12 {
+	for n := 0; n < 12; n += fewestPoints(4, 1) {
 		k.round(fmt.Sprintf("after %d bytes of a layer", n*piece), func(strike func()) func() {
 			ticks, done := make(chan time.Time), make(chan struct{})
 			go func() {

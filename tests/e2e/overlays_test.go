@@ -195,7 +195,7 @@ func (o *overlay) start() {
 	}
 	o.manager, err = testenv.StartManager(testenv.ManagerOptions{
 		Binary: program(o.t), Kubeconfig: kubeconfig, Storage: o.t.TempDir(), Env: o.environment(container),
-		Flags: append(flags, "--storage-path="+o.t.TempDir(), "--storage-addr=127.0.0.1:0", "--storage-adv-addr=", "--health-addr=127.0.0.1:0"),
+		Flags: append(flags, "--storage-path="+o.t.TempDir(), "--git-cache-path="+o.t.TempDir(), "--storage-addr=127.0.0.1:0", "--storage-adv-addr=", "--health-addr=127.0.0.1:0"),
 	})
 	if err != nil {
 		o.t.Fatal(err)

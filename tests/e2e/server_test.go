@@ -83,7 +83,7 @@ func TestTheServerGivesArtifactsAndNothingElse(t *testing.T) {
 	inBase64 := base64.StdEncoding.EncodeToString(sum)
 	for key, want := range map[string]string{
 		"ETag": `"` + artifact.Digest + `"`, "Content-Length": fmt.Sprint(len(body)), "Content-Type": "application/gzip",
-		"Accept-Ranges": "bytes", "Digest": "sha-256=" + inBase64, "Repr-Digest": "sha-256=:" + inBase64 + ":",
+		"Accept-Ranges": "bytes", "Repr-Digest": "sha-256=:" + inBase64 + ":",
 		"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
 	} {
 		if is := got.header.Get(key); is != want {

@@ -71,6 +71,7 @@ func TestSSHHostKeysAreAlwaysChecked(t *testing.T) {
 	if err := server.RotateHostKeys(); err != nil {
 		t.Fatal(err)
 	}
+	server.Cut()
 	second := repository.Commit("main", "Second", oneFile("replicas: 2\n"))
 	s.request("app")
 	sameArtifact(t, good, s.failing("app", refused))

@@ -28,10 +28,10 @@ func layers() []layer {
 		// How objects are decoded is the same for every group of kinds.
 		{level: -1, packages: []string{"api/decode"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}},
 		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/fluxcd/pkg/apis/meta"}},
-		// How things are shared is the same whatever they are.
-		{level: -1, packages: []string{"internal/fair"}},
+		// How things are shared is the same whatever they are, and how words are shown.
+		{level: -1, packages: []string{"internal/fair", "internal/printable"}},
 		{level: 0, packages: []string{
-			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential", "internal/printable",
+			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential",
 			"internal/strictjson", "internal/tree",
 		}},
 		// What to delete is a pure decision, and every store asks for it.

@@ -46,7 +46,7 @@ type Manager struct {
 func StartManager(options ManagerOptions) (*Manager, error) {
 	flags := append([]string{
 		"manager", "--metrics-addr=0", "--health-addr=0", "--storage-addr=127.0.0.1:0", "--storage-path=" + options.Storage,
-		"--egress-allow-loopback", "--log-encoding=console",
+		"--git-cache-path=" + options.Storage + "-cache", "--egress-allow-loopback", "--log-encoding=console",
 	}, options.Flags...)
 	cmd := exec.Command(options.Binary, flags...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+options.Kubeconfig), options.Env...)

@@ -111,6 +111,34 @@ func (e *Edited) DeleteRef(ref string) {
 	need(e.t, ref, e.Repository.DeleteRef(ref))
 }
 
+// Bulk is Repository.Bulk.
+func (e *Edited) Bulk(branch string, files int, size int64) string {
+	e.t.Helper()
+	id, err := e.Repository.Bulk(branch, files, size)
+	return need(e.t, id, err)
+}
+
+// Object is Repository.Object.
+func (e *Edited) Object(kind string, content []byte) string {
+	e.t.Helper()
+	id, err := e.Repository.Object(kind, content)
+	return need(e.t, id, err)
+}
+
+// RawTree is Repository.RawTree.
+func (e *Edited) RawTree(entries ...Entry) string {
+	e.t.Helper()
+	id, err := e.Repository.RawTree(entries...)
+	return need(e.t, id, err)
+}
+
+// CommitTree is Repository.CommitTree.
+func (e *Edited) CommitTree(tree, message string, parents ...string) string {
+	e.t.Helper()
+	id, err := e.Repository.CommitTree(tree, message, parents...)
+	return need(e.t, id, err)
+}
+
 // Raw is Repository.Raw.
 func (e *Edited) Raw(args ...string) string {
 	e.t.Helper()

@@ -40,6 +40,7 @@ type GitSSH struct {
 	settled atomic.Int64 // connections whose fault is chosen
 
 	mu     sync.Mutex
+	cuts   []context.CancelFunc // of all connections
 	hosts  map[KeyType]*SSHKey
 	faults []plannedSSH
 	always SSHFault

@@ -82,23 +82,14 @@ func TestRefsAreSetAndDeleted(t *testing.T) {
 func TestHostileTreesAreStoredAsGiven(t *testing.T) {
 	t.Parallel()
 	repository := upstream.ForTest(t).Repository("hostile")
-	blob, err := repository.Object("blob", []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := repository.RawTree(
+	blob := repository.Object("blob", []byte("x"))
+	tree := repository.RawTree(
 		upstream.Entry{Mode: "100644", Name: "..", Hash: blob},
 		upstream.Entry{Mode: "100644", Name: ".git", Hash: blob},
 		upstream.Entry{Mode: "100644", Name: "a/b", Hash: blob},
 		upstream.Entry{Mode: "100644", Name: "a/b", Hash: blob},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit, err := repository.CommitTree(tree, "hostile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	commit := repository.CommitTree(tree, "hostile")
 	repository.SetRef("refs/heads/main", commit)
 
 	want := strings.Join([]string{"..", ".git", "a/b", "a/b"}, "\n")
@@ -111,14 +102,8 @@ func TestBulkIsDeterministicAndOfTheSizeAskedFor(t *testing.T) {
 	t.Parallel()
 	fixture := upstream.ForTest(t)
 	repository := fixture.Repository("bulk")
-	commit, err := repository.Bulk("main", 500, 4<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := fixture.Repository("again").Bulk("main", 500, 4<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commit := repository.Bulk("main", 500, 4<<20)
+	again := fixture.Repository("again").Bulk("main", 500, 4<<20)
 	if commit != again {
 		t.Errorf("commits %s and %s, want the same", commit, again)
 	}

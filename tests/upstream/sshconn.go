@@ -57,6 +57,16 @@ func (s *GitSSH) Heal() {
 	s.faults, s.always = nil, SSHFault{}
 }
 
+// Cut closes all connections that there are.
+func (s *GitSSH) Cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cut := range s.cuts {
+		cut()
+	}
+	s.cuts = nil
+}
+
 func (s *GitSSH) fault() SSHFault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,6 +96,9 @@ func (s *GitSSH) serve(ctx context.Context, conn net.Conn, fault SSHFault) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer conn.Close()
+	s.mu.Lock()
+	s.cuts = append(s.cuts, cancel)
+	s.mu.Unlock()
 	context.AfterFunc(ctx, func() { conn.Close() })
 	if fault.limit == 0 && fault != (SSHFault{}) {
 		if fault.hang {

@@ -20,9 +20,22 @@ import (
 // maxTitle is how many characters of a commit's subject events show.
 const maxTitle = 50
 
+// Share implements source.Sharer. Who has just been told of a commit may have what was made of it for others of the same
+// credential. A pinned commit was not asked for, nor were submodules.
+func (s *session) Share(ctx context.Context, _ source.Selection) string {
+	remote, err := s.remote(ctx)
+	if err != nil || s.chosen.Ref == "" || s.spec.RecurseSubmodules {
+		return ""
+	}
+	return remote.Key() + " " + s.key()
+}
+
+// key names the commit and what shapes its artifact.
+func (s *session) key() string { return s.chosen.Hash + " " + s.shape }
+
 // Fetch brings the chosen commit and lays the includes over its tree, unless that is what is stored already.
 func (s *session) Fetch(ctx context.Context, _ source.Selection, have string) (source.Content, error) {
-	key := s.chosen.Hash + " " + s.shape
+	key := s.key()
 	if key == have {
 		return source.Content{Key: key}, nil
 	}
@@ -32,6 +45,17 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, have string) (s
 	}
 	want := s.chosen
 	want.Tag = ""
+	keep, err := archive.RootOnly(ctx, s.spec.Ignore)
+	if err != nil {
+		return source.Content{}, failure.Retry("SourceIgnoreError", err)
+	}
+	switch {
+	case s.spec.RecurseSubmodules:
+	case len(s.spec.SparseCheckout) > 0: // Whether a path leads somewhere is not for the rules to say.
+		want.Paths = s.spec.SparseCheckout
+	default:
+		want.Keep = keep
+	}
 	commit, err := s.opener.Client.Fetch(ctx, remote, want)
 	if err != nil {
 		return source.Content{}, explain(err)
@@ -44,7 +68,7 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, have string) (s
 		}
 		return errors.Join(errs...)
 	}
-	tree, err := s.files(ctx, remote, commit, &closers)
+	files, err := s.files(ctx, remote, commit, keep, &closers)
 	if err != nil {
 		return source.Content{}, errors.Join(explain(err), closeAll())
 	}
@@ -53,16 +77,23 @@ func (s *session) Fetch(ctx context.Context, _ source.Selection, have string) (s
 		return source.Content{}, errors.Join(err, closeAll())
 	}
 	if len(mounts) > 0 {
-		if tree, err = archive.Overlay(tree, s.opener.Limits, mounts...); err != nil {
+		if files, err = archive.Overlay(files, s.opener.Limits, mounts...); err != nil {
 			copied := failure.Retry(sourcev1.CopyFailureReason, fmt.Errorf("copy spec.include: %w", err))
 			return source.Content{}, errors.Join(&source.StageError{Stage: source.StageArchive, Err: copied}, closeAll())
 		}
 	}
-	return source.Content{Tree: tree, Ignore: s.spec.Ignore, Key: key, Title: title(commit.Subject), Close: closeAll}, nil
+	content := source.Content{Tree: files, Ignore: s.spec.Ignore, Key: key, Title: title(commit.Subject), Close: closeAll}
+	if parts := commit.Parts(); parts != nil {
+		content.Parts = parts
+	}
+	return content, nil
 }
 
-// files are those of the commit and its submodules that the spec selects.
-func (s *session) files(ctx context.Context, remote git.Remote, commit *git.Commit, closers *[]func() error) (all *tree.Tree, err error) {
+// files are those of the commit and its submodules that the spec selects. What the rules leave out of the root is left out here
+// already, for it may not have been fetched, and the bytes of an archive must not tell.
+func (s *session) files(
+	ctx context.Context, remote git.Remote, commit *git.Commit, keep func(string, bool) bool, closers *[]func() error,
+) (all *tree.Tree, err error) {
 	all = commit.Tree()
 	if s.spec.RecurseSubmodules {
 		if all, err = s.withSubmodules(ctx, remote, commit, closers); err != nil {
@@ -72,7 +103,10 @@ func (s *session) files(ctx context.Context, remote git.Remote, commit *git.Comm
 	if all, err = all.Only(s.spec.SparseCheckout); err != nil {
 		return nil, fmt.Errorf("spec.sparseCheckout: %w", err)
 	}
-	return all, nil
+	if keep == nil {
+		return all, nil
+	}
+	return all.Keep(keep)
 }
 
 // mounts opens the included artifacts, in the order of the spec: each once, and all of them within the limits of one.

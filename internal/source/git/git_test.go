@@ -242,6 +242,15 @@ func TestTieGoesToTheYoungestCommit(t *testing.T) {
 			t.Errorf("more than a commit is asked for: %q", request.Body)
 		}
 	}
+	// What others have seen elsewhere is not told to whoever knows its id.
+	obj.Spec.URL = fixture.HTTP(upstream.HTTPOptions{}).URL("subject")
+	session, err := opener.Open(t.Context(), obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if selected, err := session.Resolve(t.Context()); err != nil || selected.Revision != "" {
+		t.Errorf("another server's: %q, %v", selected.Revision, err)
+	}
 }
 
 func TestAPinIsOnWhatStandsBesideIt(t *testing.T) {

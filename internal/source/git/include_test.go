@@ -112,9 +112,13 @@ func TestIncludesAreCounted(t *testing.T) {
 	}
 }
 
-func newClient(t *testing.T) *git.Client {
+func newClient(t *testing.T, change ...func(*git.Options)) *git.Client {
 	t.Helper()
-	client, err := git.New(git.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), TempDir: t.TempDir()})
+	options := git.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), TempDir: t.TempDir()}
+	for _, c := range change {
+		c(&options)
+	}
+	client, err := git.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (s *session) resolveSemver(ctx context.Context, remote git.Remote) (source.
 		return source.Selection{}, explain(fmt.Errorf("no tag matches spec.ref.semver %q", s.spec.Reference.SemVer))
 	}
 	selected, err := s.youngest(func(ref git.Ref) (time.Time, error) {
-		known, ok := s.opener.times.Get(ref.Target())
+		known, ok := s.opener.times.Get(timeKey(remote, ref))
 		if !ok && len(s.newest) > 1 {
 			return known, errUnknownTime
 		}
@@ -144,14 +144,17 @@ func (s *session) Confirm(ctx context.Context, selected source.Selection) (sourc
 	return selected, explain(err)
 }
 
+// timeKey names a commit where it was seen: a server may name one that it does not have.
+func timeKey(remote git.Remote, ref git.Ref) string { return remote.Key() + ref.Target() }
+
 // commitTime asks once: a commit's time never changes.
 func (s *session) commitTime(ctx context.Context, remote git.Remote, ref git.Ref) (time.Time, error) {
-	if known, ok := s.opener.times.Get(ref.Target()); ok {
+	if known, ok := s.opener.times.Get(timeKey(remote, ref)); ok {
 		return known, nil
 	}
 	committed, err := s.opener.Client.CommitTime(ctx, remote, git.Want{Hash: ref.Target(), Ref: ref.Name})
 	if err == nil {
-		s.opener.times.Add(ref.Target(), committed)
+		s.opener.times.Add(timeKey(remote, ref), committed)
 	}
 	return committed, err
 }

@@ -36,9 +36,8 @@ const (
 type forest struct {
 	client *git.Client
 	// home is the object's own repository. Its credential is for its own origin alone.
-	home git.Remote
-	// sparse are the paths that are wanted, all without any.
-	sparse  []string
+	home    git.Remote
+	wanted  *tree.Selection
 	closers *[]func() error
 	// grown are the trees by URL and commit, and by place where not all of them is wanted.
 	grown map[string]*tree.Tree
@@ -47,29 +46,18 @@ type forest struct {
 // withSubmodules puts the files of submodules in their places. Of those that spec.sparseCheckout leaves out nothing is
 // fetched.
 func (s *session) withSubmodules(ctx context.Context, remote git.Remote, commit *git.Commit, closers *[]func() error) (*tree.Tree, error) {
-	f := &forest{client: s.opener.Client, home: remote, sparse: s.spec.SparseCheckout, closers: closers, grown: map[string]*tree.Tree{}}
+	f := &forest{client: s.opener.Client, home: remote, wanted: tree.Select(s.spec.SparseCheckout), closers: closers, grown: map[string]*tree.Tree{}}
 	return f.grow(ctx, commit, remote.URL, "", 0)
-}
-
-// selects tells whether something at or below the place is wanted, and whether all of it is.
-func (f *forest) selects(place string) (some, all bool) {
-	for _, given := range f.sparse {
-		name := path.Clean("/" + given)[1:]
-		if name == "" || name == place || strings.HasPrefix(place, name+"/") {
-			return true, true
-		}
-		some = some || strings.HasPrefix(name, place+"/")
-	}
-	return some || len(f.sparse) == 0, len(f.sparse) == 0
 }
 
 // grow gives the tree of a commit, which came from the URL and goes to the place, with its submodules.
 func (f *forest) grow(ctx context.Context, commit *git.Commit, from, at string, depth int) (*tree.Tree, error) {
 	grown := *commit.Tree()
-	if len(commit.Submodules) == 0 {
-		return &grown, nil
+	modules, err := commit.Submodules()
+	if err != nil || len(modules) == 0 {
+		return &grown, err
 	}
-	if len(commit.Submodules) > git.MaxSubmodules {
+	if len(modules) > git.MaxSubmodules {
 		return nil, fmt.Errorf("%w: more than %d submodules", git.ErrLimit, git.MaxSubmodules)
 	}
 	if depth == maxNesting {
@@ -79,16 +67,18 @@ func (f *forest) grow(ctx context.Context, commit *git.Commit, from, at string, 
 	if err != nil {
 		return nil, err
 	}
-	for _, module := range commit.Submodules {
+	for _, module := range modules {
 		place := path.Join(at, module.Path)
-		if some, _ := f.selects(place); !some {
+		if f.wanted.At(place) == nil {
 			continue
 		}
 		inside, err := f.module(ctx, urls[module.Path], from, module.Hash, place, depth)
 		if err != nil {
 			return nil, fmt.Errorf("submodule %.255q: %w", module.Path, err)
 		}
-		grown.Root = tree.Graft(grown.Root, module.Path, inside.Root)
+		if grown.Root, err = tree.Graft(grown.Root, module.Path, inside.Root); err != nil {
+			return nil, err
+		}
 	}
 	return &grown, nil
 }
@@ -103,7 +93,7 @@ func (f *forest) module(ctx context.Context, given, from, hash, place string, de
 		return nil, err
 	}
 	key := address + "\x00" + hash
-	if _, all := f.selects(place); !all {
+	if !f.wanted.At(place).Whole() {
 		key += "\x00" + place
 	}
 	if known := f.grown[key]; known != nil {

@@ -194,6 +194,29 @@ func TestTheSameURLIsTakenEachTime(t *testing.T) {
 	}
 }
 
+// TestSubmodulesAreAskedForByEachObject: one that was public may be private by now, while its parent still is.
+func TestSubmodulesAreAskedForByEachObject(t *testing.T) {
+	t.Parallel()
+	w := newWoods(t)
+	w.app.Commit("main", "app", upstream.Files{"mod": link(w.last), ".gitmodules": {Content: module("mod", "../lib")}})
+	spec := w.spec()
+	for _, nested := range []bool{false, true} {
+		spec.RecurseSubmodules = nested
+		session, err := w.opener.Open(t.Context(), &sourcev1.GitRepository{Spec: spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		selected, err := session.Resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sharer, ok := session.(source.Sharer)
+		if !ok || (sharer.Share(t.Context(), selected) == "") != nested {
+			t.Errorf("recurseSubmodules %v: what others have made is not what it should be", nested)
+		}
+	}
+}
+
 // TestNobodyElseGetsTheCredential: a submodule may name any server.
 func TestNobodyElseGetsTheCredential(t *testing.T) {
 	t.Parallel()

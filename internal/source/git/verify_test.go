@@ -51,10 +51,7 @@ func sign(t *testing.T, edited *upstream.Edited, ref, kind string, by *verifytes
 	} else {
 		made = by.Commit(t, raw)
 	}
-	id, err := edited.Object(kind, made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := edited.Object(kind, made)
 	edited.SetRef(ref, id)
 	return id
 }
@@ -108,10 +105,7 @@ func newSigned(t *testing.T, options upstream.HTTPOptions) *signed {
 	s.ids["foreign"] = sign(t, edited, "refs/tags/foreign", "tag", verifytest.NewSSHSigner(t))
 	// A signed tag that is shown under another name, and a tag of a tag.
 	edited.SetRef("refs/tags/v9.0.0", s.ids["v1.0.0"])
-	nested, err := edited.Object("tag", s.pgp.Tag(t, fmt.Appendf(nil, "object %s\ntype %s\ntag wrapped\n\nIt wraps another.\n", s.ids["v1.0.0"], "tag")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nested := edited.Object("tag", s.pgp.Tag(t, fmt.Appendf(nil, "object %s\ntype %s\ntag wrapped\n\nIt wraps another.\n", s.ids["v1.0.0"], "tag")))
 	edited.SetRef("refs/tags/wrapped", nested)
 	return s
 }

@@ -13,7 +13,6 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
-	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/transport"
 )
@@ -31,7 +30,7 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 	if err != nil {
 		return source.Content{}, err
 	}
-	layer, annotations, err := s.chosen(ctx, remote, selection)
+	layer, annotations, err := s.chosen(ctx, selection)
 	if err != nil {
 		return source.Content{}, err
 	}
@@ -66,10 +65,10 @@ func (s *session) Fetch(ctx context.Context, selection source.Selection, have st
 // chosen is the selected layer, and the annotations of its manifest. Of that itself nothing is held while the layer is
 // pulled.
 func (s *session) chosen(
-	ctx context.Context, remote registry.Repository, selection source.Selection,
+	ctx context.Context, selection source.Selection,
 ) (layer ocispec.Descriptor, annotations map[string]string, err error) {
-	defer s.rest()
-	manifest, err := s.image(ctx, remote, selection)
+	defer s.forget(ctx)
+	manifest, err := s.image(ctx, selection)
 	if err != nil {
 		return layer, nil, explain(sourcev1.OCIPullFailedReason, err)
 	}
@@ -80,8 +79,8 @@ func (s *session) chosen(
 }
 
 // image is the selected manifest, or what it names for the default platform when it is an index.
-func (s *session) image(ctx context.Context, remote registry.Repository, selection source.Selection) (*ocispec.Manifest, error) {
-	document, err := s.manifest(ctx, selection)
+func (s *session) image(ctx context.Context, selection source.Selection) (*ocispec.Manifest, error) {
+	document, err := s.manifest(ctx, selected(selection))
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +91,9 @@ func (s *session) image(ctx context.Context, remote registry.Repository, selecti
 	if err != nil {
 		return nil, err
 	}
-	document, err = s.opener.Client.Manifest(ctx, remote, chosen.Digest)
-	if err != nil {
-		return nil, fmt.Errorf("get manifest %s: %w", chosen.Digest, err)
+	s.forget(ctx)
+	if document, err = s.manifest(ctx, chosen.Digest); err != nil {
+		return nil, err
 	}
 	if document.Manifest == nil {
 		return nil, fmt.Errorf("index names another index, %s, for %s/%s: push an index of manifests", chosen.Digest, defaultOS, defaultArchitecture)

@@ -4,60 +4,76 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
-	registryclient "sluice.dev/sluice/internal/registry"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/source"
-	"sluice.dev/sluice/internal/source/oci"
-	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
-// TestSessionsHoldNothingLargeBetweenSteps: who has the room for a large manifest may wait for something else that those
-// hold who wait for the room.
-func TestSessionsHoldNothingLargeBetweenSteps(t *testing.T) {
+// TestALargeManifestWaitsForMemory: others have what it needs, so that the work begins anew, with nothing in hand.
+func TestALargeManifestWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	manifest, err := registry.Flux(r.layer(), map[string]string{"a": strings.Repeat("a", 200<<10)})
+	manifest, err := registry.Flux(r.layer(), map[string]string{"a": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest.Layers[0].Annotations = map[string]string{"b": strings.Repeat("b", 200<<10)}
+	for range 9 {
+		more := manifest.Layers[0]
+		more.Annotations = map[string]string{"b": strings.Repeat("b", 200<<10)}
+		manifest.Layers = append(manifest.Layers, more)
+	}
 	r.head = r.edited.Push("latest", manifest)
 	r.Demand()
-	client, err := registryclient.New(registryclient.Options{Transport: transport.New(transport.Options{AllowLoopback: true}), MaxHeldBytes: 1})
+
+	const whole = 16 << 20
+	budget := memory.New(whole, "--memory-budget=16777216")
+	full, ended := make(chan struct{}), make(chan error, 1)
+	release := make(chan struct{})
+	go func() {
+		// One namespace has three eighths at most, and what is nobody's the rest.
+		ended <- budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			err := memory.Draw(ctx, whole-3<<20)
+			close(full)
+			<-release
+			return err
+		})
+	}()
+	<-full
+	session, err := r.opener.Open(t.Context(), r.obj)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener := oci.NewOpener(oci.Options{Client: client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: r.opener.Trust})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-
-	const sessions = 3
-	var verified [sessions]source.Session
-	var selected [sessions]source.Selection
-	for i := range sessions {
-		session, err := opener.Open(ctx, r.obj)
+	verifier, _ := session.(source.Verifier)
+	attempts := 0
+	err = budget.Do(t.Context(), fair.Wish{Namespace: "a"}, nil, func(ctx context.Context) error {
+		if attempts++; attempts == 2 {
+			// All but this is there again; were anything still counted, it would be short once more.
+			if err := memory.Draw(ctx, 1<<20); err != nil {
+				return err
+			}
+		}
+		selected, err := session.Resolve(ctx)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		if selected[i], err = session.Resolve(ctx); err != nil {
-			t.Fatal(err)
+		if _, err = verifier.Verify(ctx, selected); err != nil {
+			if attempts == 1 {
+				close(release)
+			}
+			return err
 		}
-		verifier, _ := session.(source.Verifier)
-		if _, err := verifier.Verify(ctx, selected[i]); err != nil {
-			t.Fatal(err)
-		}
-		verified[i] = session
-	}
-	for i, session := range verified {
-		content, err := session.Fetch(ctx, selected[i], "")
+		content, err := session.Fetch(ctx, selected, "")
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		defer func() { _ = content.Close() }()
-		if len(content.Metadata["a"]) != 200<<10 {
-			t.Errorf("the manifest's annotations are not those that were pushed: %d", len(content.Metadata))
+		if content.Metadata["a"] != "1" {
+			t.Errorf("the manifest's annotations are %v", content.Metadata)
 		}
+		return content.Close()
+	})
+	if err != nil || attempts != 2 || <-ended != nil {
+		t.Errorf("after %d attempts: %v", attempts, err)
 	}
 }

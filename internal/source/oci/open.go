@@ -112,16 +112,14 @@ func (s *session) remote(ctx context.Context) (registry.Repository, error) {
 	if err != nil {
 		return registry.Repository{}, err
 	}
-	s.repository = &registry.Repository{
-		Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found,
-		Allowance: s.opener.Client.Allowance(s.object.Namespace),
-	}
+	s.repository = &registry.Repository{Host: s.host, Name: s.name, Insecure: spec.Insecure, Credential: found}
 	return *s.repository, nil
 }
 
-// rest keeps nothing large: other sessions may wait for the room that it takes, and this one may wait for them.
-func (s *session) rest() {
-	if s.repository != nil && s.repository.Allowance.Release() {
+// forget gives back what the manifest takes. Work that begins anew draws it anew.
+func (s *session) forget(ctx context.Context) {
+	if s.document != nil {
+		registry.Release(ctx, s.document.Raw)
 		s.document = nil
 	}
 }

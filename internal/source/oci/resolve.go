@@ -24,7 +24,6 @@ func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
 	if err != nil {
 		return source.Selection{}, err
 	}
-	defer s.rest()
 	tag := s.want.tag
 	if s.want.bySemver {
 		if tag, err = s.newestTag(ctx, remote); err != nil {
@@ -62,18 +61,18 @@ func (s *session) selection(tag string, d digest.Digest) source.Selection {
 // selected is the digest of a selection.
 func selected(selection source.Selection) digest.Digest { return digest.Digest(selection.Name) }
 
-// manifest fetches the selected manifest once; its bytes have the selected digest.
-func (s *session) manifest(ctx context.Context, selection source.Selection) (registry.Document, error) {
-	if s.document != nil && s.document.Digest == selected(selection) {
+// manifest fetches a manifest or index, unless it is the one that is there already.
+func (s *session) manifest(ctx context.Context, d digest.Digest) (registry.Document, error) {
+	if s.document != nil && s.document.Digest == d {
 		return *s.document, nil
 	}
 	remote, err := s.remote(ctx)
 	if err != nil {
 		return registry.Document{}, err
 	}
-	document, err := s.opener.Client.Manifest(ctx, remote, selected(selection))
+	document, err := s.opener.Client.Manifest(ctx, remote, d)
 	if err != nil {
-		return registry.Document{}, fmt.Errorf("get manifest %s: %w", selected(selection), err)
+		return registry.Document{}, fmt.Errorf("get manifest %s: %w", d, err)
 	}
 	s.document = &document
 	return document, nil

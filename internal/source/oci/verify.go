@@ -35,7 +35,6 @@ func (s *session) Verify(ctx context.Context, selection source.Selection) (strin
 	if s.verifier == nil {
 		return "", nil
 	}
-	defer s.rest()
 	// What is wrong with a credential says nothing about a signature.
 	remote, err := s.remote(ctx)
 	if err != nil {
@@ -45,6 +44,7 @@ func (s *session) Verify(ctx context.Context, selection source.Selection) (strin
 	ctx = transport.WithProxy(ctx, remote.Credential.Proxy)
 	signer, err := s.signer(ctx, selection)
 	if err != nil {
+		s.forget(ctx)
 		return "", explain(sourcev1.VerificationErrorReason, fmt.Errorf("verify the signature of %s: %w", selected(selection), err))
 	}
 	return signer, nil
@@ -59,7 +59,7 @@ func (s *session) signer(ctx context.Context, selection source.Selection) (strin
 			return "", err
 		}
 	}
-	document, err := s.manifest(ctx, selection)
+	document, err := s.manifest(ctx, selected(selection))
 	if err != nil {
 		return "", err
 	}
@@ -178,6 +178,7 @@ func (s *search) attached(ctx context.Context, d digest.Digest) (*verify.Signer,
 	if err != nil {
 		return nil, fmt.Errorf("get signature manifest %s: %w", d, err)
 	}
+	defer registry.Release(ctx, document.Raw)
 	if document.Manifest == nil {
 		return nil, fmt.Errorf("signature manifest %s is an index", d)
 	}
@@ -210,6 +211,7 @@ func (s *search) layer(ctx context.Context, layer ocispec.Descriptor) (verify.Si
 	if err != nil {
 		return verify.Signer{}, fmt.Errorf("get signature %s: %w", layer.Digest, err)
 	}
+	defer registry.Release(ctx, content)
 	signer, err := s.verifier.Verify(ctx, s.artifact, verify.Signature{
 		MediaType: layer.MediaType, Content: content, Annotations: layer.Annotations,
 	})

@@ -1,0 +1,13 @@
+package source
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/source"
+)
+
+// NewGitRepositoryReconciler returns the reconciler of GitRepository objects.
+func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.GitRepository]) reconcile.Reconciler {
+	return newKernel(gitKind(shared, opener))
+}
