@@ -253,6 +253,7 @@ func TestASourceIsThereWhileSomethingNeedsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(p, template, "nobody uses it", func(t *modulesv1.ModuleTemplate) bool { return t.Status.UsedBy == 0 && t.Status.SourceRef == nil })
+	p.poke(template) // Whoever sweeps reads from the same cache, which now knows that nobody uses it.
 	p.sweep()
 	if len(p.sources(template)) != 1 {
 		t.Error("the source went without grace")
