@@ -34,6 +34,8 @@ func layers() []layer {
 			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential",
 			"internal/strictjson", "internal/tree",
 		}},
+		// How a YAML text changes is the same whatever the text says.
+		{level: 0, packages: []string{"internal/kpt/yamltext"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify"}},
