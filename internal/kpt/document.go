@@ -1,0 +1,149 @@
+package kpt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/printable"
+)
+
+// document is one of those in a file of YAML.
+type document struct {
+	// text is all of it, from the line that parts it from the document before to the one that parts it from the next.
+	text []byte
+	// line is where in the file it begins, counted from 1.
+	line int
+	// root is the document's node, nil where there is nothing but comments; state is what it said when it was read.
+	root  *yaml.Node
+	state [sha256.Size]byte
+	// object says that it is one of Kubernetes' kind.
+	object bool
+}
+
+// split cuts the text of a file at the lines that begin a document, and behind those that end one. Nothing is left out.
+// Such a line cannot be part of any value: YAML forbids it, in quoted and in literal text as well.
+func split(text []byte) []*document {
+	documents := []*document{}
+	start, startLine, line := 0, 1, 0
+	cut := func(at, next int) {
+		if at > start {
+			documents = append(documents, &document{text: text[start:at:at], line: startLine})
+			start, startLine = at, next
+		}
+	}
+	for at := 0; at < len(text); {
+		end := len(text)
+		if stop := bytes.IndexByte(text[at:], '\n'); stop >= 0 {
+			end = at + stop + 1
+		}
+		line++
+		switch {
+		case marks(text[at:end], "---"):
+			cut(at, line)
+		case marks(text[at:end], "..."):
+			cut(end, line+1)
+		}
+		at = end
+	}
+	cut(len(text), 0)
+	return documents
+}
+
+// marks tells whether the line begins with the marker and nothing else goes on from it.
+func marks(line []byte, marker string) bool {
+	rest, found := bytes.CutPrefix(line, []byte(marker))
+	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+}
+
+// parse reads what the document says, and remembers it.
+func (d *document) parse() error {
+	err := d.read()
+	if err == nil && d.root != nil {
+		d.state = stateOf(d.root)
+	}
+	return err
+}
+
+// read reads what the document says.
+func (d *document) read() error {
+	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
+	root := &yaml.Node{}
+	if err := decoder.Decode(root); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		// Readers do not agree on what a line break is, beyond those that everybody writes.
+		return errors.New("there is more than one document, and no line of --- between them")
+	}
+	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
+		d.root = root
+	}
+	return nil
+}
+
+// stateOf tells apart whatever would be written differently.
+func stateOf(node *yaml.Node) [sha256.Size]byte {
+	sum := sha256.New()
+	writeState(sum, node)
+	return [sha256.Size]byte(sum.Sum(nil))
+}
+
+// writeState does not follow aliases: what they stand for is elsewhere in the document.
+func writeState(sum hash.Hash, node *yaml.Node) {
+	number := func(n int) { _, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) } //nolint:gosec // Never negative.
+	number(int(node.Kind))
+	number(int(node.Style))
+	for _, word := range []string{node.Tag, node.Value, node.Anchor, node.HeadComment, node.LineComment, node.FootComment} {
+		number(len(word))
+		_, _ = sum.Write([]byte(word)) // A hash takes everything.
+	}
+	number(len(node.Content))
+	for _, child := range node.Content {
+		writeState(sum, child)
+	}
+}
+
+// mapping is what the document is about, nil unless it is a map.
+func (d *document) mapping() *yaml.Node {
+	if d.root == nil || d.root.Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	return d.root.Content[0]
+}
+
+// lineOf is how the library that reads YAML says where something is.
+var lineOf = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// explain says where in the file the error is that reading the document gave.
+func (d *document) explain(file string, err error) error {
+	line, text := d.line, strings.TrimPrefix(err.Error(), "yaml: ")
+	if found := lineOf.FindStringSubmatch(err.Error()); found != nil {
+		below, _ := strconv.Atoi(found[1]) // The pattern has digits alone; 0 for more than there can be.
+		line, text = d.line+max(below-1, 0), err.Error()[len(found[0]):]
+	}
+	return &SyntaxError{File: file, Line: line, Problem: printable.Line(text, 200)}
+}
+
+// SyntaxError says what cannot be read, and where.
+type SyntaxError struct {
+	// File is the path below the package's root, and Line counts from 1.
+	File string
+	Line int
+	// Problem is one line that says what is wrong.
+	Problem string
+}
+
+// Error says where, and then what.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem) }

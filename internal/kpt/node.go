@@ -1,0 +1,160 @@
+package kpt
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// resolve follows an alias to what it stands for.
+func resolve(node *yaml.Node) *yaml.Node {
+	for hops := 0; node != nil && node.Kind == yaml.AliasNode && hops < 8; hops++ {
+		node = node.Alias
+	}
+	return node
+}
+
+// lookup finds the value of a key in a map, nil where there is none.
+func lookup(node *yaml.Node, key string) *yaml.Node {
+	if i := keyIndex(node, key); i >= 0 {
+		return resolve(resolve(node).Content[i+1])
+	}
+	return nil
+}
+
+// keyIndex is where the key stands in the content of a map, -1 where it does not.
+func keyIndex(node *yaml.Node, key string) int {
+	node = resolve(node)
+	if node == nil || node.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if name := resolve(node.Content[i]); name.Kind == yaml.ScalarNode && name.Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// lookupPath finds what the keys lead to, nil where they lead nowhere.
+func lookupPath(node *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		node = lookup(node, key)
+	}
+	return resolve(node)
+}
+
+// scalarAt is the text that the keys lead to, "" where they lead to none.
+func scalarAt(node *yaml.Node, keys ...string) string {
+	found := lookupPath(node, keys...)
+	if found == nil || found.Kind != yaml.ScalarNode || found.Tag == yaml.NodeTagNull {
+		return ""
+	}
+	return found.Value
+}
+
+// stringsAt are the keys and texts of a map.
+func stringsAt(node *yaml.Node, keys ...string) map[string]string {
+	found := lookupPath(node, keys...)
+	if found == nil || found.Kind != yaml.MappingNode || len(found.Content) == 0 {
+		return nil
+	}
+	values := make(map[string]string, len(found.Content)/2)
+	for i := 0; i+1 < len(found.Content); i += 2 {
+		values[found.Content[i].Value] = scalarAt(found.Content[i+1])
+	}
+	return values
+}
+
+// sure makes every key of the path a map where it is none yet, and returns the last one. What an alias stands for is copied
+// first, so that its other uses do not change.
+func sure(node *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		i := keyIndex(node, key)
+		if i < 0 {
+			setNode(node, key, &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap})
+			i = keyIndex(node, key)
+		}
+		value := node.Content[i+1]
+		switch {
+		case value.Kind == yaml.AliasNode:
+			value = yaml.CopyYNode(resolve(value))
+			value.Anchor = ""
+			node.Content[i+1] = value
+		case value.Kind != yaml.MappingNode:
+			*value = yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap, LineComment: value.LineComment}
+		}
+		if len(value.Content) == 0 {
+			value.Style = 0 // An empty map is always written {}, and that is no wish for one that is not.
+		}
+		node = value
+	}
+	return node
+}
+
+// setScalar makes the key say the text, and leaves it alone if it does already.
+func setScalar(node *yaml.Node, key, text string) {
+	i := keyIndex(node, key)
+	if i < 0 {
+		setNode(node, key, newScalar(text))
+		return
+	}
+	value := node.Content[i+1]
+	if found := resolve(value); found.Kind == yaml.ScalarNode && found.Value == text && found.ShortTag() == yaml.NodeTagString {
+		return
+	}
+	fresh := newScalar(text)
+	fresh.HeadComment, fresh.LineComment, fresh.FootComment = value.HeadComment, value.LineComment, value.FootComment
+	if quotes := value.Style & (yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle); quotes != 0 {
+		fresh.Style = quotes
+	}
+	node.Content[i+1] = fresh
+}
+
+// setNode puts the value under the key, in the place of what is there or at the end.
+func setNode(node *yaml.Node, key string, value *yaml.Node) {
+	if i := keyIndex(node, key); i >= 0 {
+		node.Content[i+1] = value
+		return
+	}
+	node.Content = append(node.Content, newScalar(key), value)
+}
+
+// insertNode puts the value under a key that is not there yet, before the first of the keys that is there, or at the end.
+func insertNode(node *yaml.Node, key string, value *yaml.Node, before ...string) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if slices.Contains(before, node.Content[i].Value) {
+			node.Content = slices.Insert(node.Content, i, newScalar(key), value)
+			return
+		}
+	}
+	setNode(node, key, value)
+}
+
+// remove takes the key out of a map.
+func remove(node *yaml.Node, key string) {
+	if i := keyIndex(node, key); i >= 0 && node.Kind == yaml.MappingNode {
+		node.Content = slices.Delete(node.Content, i, i+2)
+	}
+}
+
+// prune takes out the maps and lists that the keys lead to, from the innermost, as far as they are empty.
+func prune(node *yaml.Node, keys ...string) {
+	for n := len(keys); n > 0; n-- {
+		if found := lookupPath(node, keys[:n]...); found == nil || len(found.Content) > 0 || found.Kind == yaml.ScalarNode {
+			return
+		}
+		remove(lookupPath(node, keys[:n-1]...), keys[n-1])
+	}
+}
+
+// newScalar is a string that is read as one, whatever it looks like.
+func newScalar(text string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(text)
+	if strings.Contains(text, "\n") {
+		node.Style = yaml.LiteralStyle
+	}
+	return node
+}

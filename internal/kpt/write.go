@@ -1,0 +1,128 @@
+package kpt
+
+import (
+	"bytes"
+	"fmt"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// write is the text of a file with the objects in it, nil for none.
+func (r *Resources) write(name string, items []*Resource) ([]byte, error) {
+	stay := map[*document]*Resource{}
+	added := []*Resource{}
+	for _, item := range items {
+		if item.origin != nil && item.Index < len(r.files[name]) && r.files[name][item.Index] == item.origin {
+			stay[item.origin] = item
+			continue
+		}
+		added = append(added, item)
+	}
+	text := fileText{}
+	for _, d := range r.files[name] {
+		if err := text.keep(d, stay[d]); err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	for _, item := range added {
+		document, err := item.text()
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		text.add(document)
+	}
+	if text.gone && !text.says {
+		return nil, nil
+	}
+	if !text.changed {
+		return r.from[name].Content, nil
+	}
+	return text.Bytes(), nil
+}
+
+// fileText is the text of a file as it grows.
+type fileText struct {
+	bytes.Buffer
+	// says is that there is more than comments, gone that a document was left out, and changed that anything is new.
+	says, gone, changed bool
+	// headless says that the last document was left out and had no line of --- before it: nor does the next one need it.
+	headless bool
+}
+
+// keep appends a document of the file: as it is, as its object has become, or not at all.
+func (t *fileText) keep(d *document, item *Resource) error {
+	if item == nil && d.object {
+		t.gone, t.changed = true, true
+		t.headless = t.headless || t.Len() == 0 && !marks(d.text, "---")
+		return nil
+	}
+	content := d.text
+	if item != nil {
+		var err error
+		if content, err = item.text(); err != nil {
+			return err
+		}
+		t.changed = t.changed || &content[0] != &d.text[0]
+	}
+	if t.headless && d.root != nil {
+		content = withoutMarker(content)
+		t.headless = false
+	}
+	t.says = t.says || d.root != nil
+	_, _ = t.Write(content) // A buffer takes everything.
+	return nil
+}
+
+// add appends a document that is new in the file.
+func (t *fileText) add(content []byte) {
+	if t.says && !marks(content, "---") {
+		if text := t.Bytes(); text[len(text)-1] != '\n' {
+			_ = t.WriteByte('\n') // A buffer takes everything.
+		}
+		_, _ = t.WriteString("---\n")
+	}
+	t.says, t.changed = true, true
+	_, _ = t.Write(content)
+}
+
+// withoutMarker is the document without the line of --- that it begins with, unless that says more.
+func withoutMarker(content []byte) []byte {
+	line, rest, found := bytes.Cut(content, []byte("\n"))
+	if found && string(bytes.TrimRight(line, " \t\r")) == "---" {
+		return rest
+	}
+	return content
+}
+
+// text is the document of the object: that which it was read from where nothing changed, and otherwise the same but for what
+// changed.
+func (r *Resource) text() ([]byte, error) {
+	if r.origin == nil {
+		return encode(r.Node.YNode())
+	}
+	root := *r.origin.root
+	root.Content = []*yaml.Node{r.Node.YNode()}
+	if stateOf(&root) == r.origin.state {
+		return r.origin.text, nil
+	}
+	return rewrite(r.origin.text, &root)
+}
+
+func encode(node *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	if err := encoder.Encode(node); err != nil {
+		return nil, err
+	}
+	err := encoder.Close()
+	return out.Bytes(), err
+}
+
+// rewrite is the text of a document that has become another.
+func rewrite(text []byte, root *yaml.Node) ([]byte, error) {
+	content, err := encode(root)
+	if err != nil || !marks(text, "---") || marks(content, "---") {
+		return content, err
+	}
+	return append([]byte("---\n"), content...), nil
+}
