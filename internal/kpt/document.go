@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"sluice.dev/sluice/internal/kpt/yamltext"
 	"sluice.dev/sluice/internal/printable"
 )
 
@@ -30,39 +31,17 @@ type document struct {
 	object bool
 }
 
-// split cuts the text of a file at the lines that begin a document, and behind those that end one. Nothing is left out.
-// Such a line cannot be part of any value: YAML forbids it, in quoted and in literal text as well.
-func split(text []byte) []*document {
-	documents := []*document{}
-	start, startLine, line := 0, 1, 0
-	cut := func(at, next int) {
-		if at > start {
-			documents = append(documents, &document{text: text[start:at:at], line: startLine})
-			start, startLine = at, next
-		}
+// split cuts the text of a file into its documents.
+func split(name string, content []byte) ([]*document, error) {
+	parts, err := yamltext.Split(content)
+	if err != nil {
+		return nil, &SyntaxError{File: name, Line: 1, Problem: err.Error()}
 	}
-	for at := 0; at < len(text); {
-		end := len(text)
-		if stop := bytes.IndexByte(text[at:], '\n'); stop >= 0 {
-			end = at + stop + 1
-		}
-		line++
-		switch {
-		case marks(text[at:end], "---"):
-			cut(at, line)
-		case marks(text[at:end], "..."):
-			cut(end, line+1)
-		}
-		at = end
+	documents := make([]*document, len(parts))
+	for i, part := range parts {
+		documents[i] = &document{text: part.Text, line: part.Line}
 	}
-	cut(len(text), 0)
-	return documents
-}
-
-// marks tells whether the line begins with the marker and nothing else goes on from it.
-func marks(line []byte, marker string) bool {
-	rest, found := bytes.CutPrefix(line, []byte(marker))
-	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+	return documents, nil
 }
 
 // parse reads what the document says, and remembers it.

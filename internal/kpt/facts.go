@@ -35,7 +35,10 @@ type Facts struct {
 // ReadFacts reads the text of a Kptfile. It overlooks fields that it does not know: a package that somebody else made with
 // another release of kpt can be looked at, though not updated. The error is a *SyntaxError.
 func ReadFacts(text []byte) (Facts, error) {
-	documents := split(text)
+	documents, err := split(KptfileName, text)
+	if err != nil {
+		return Facts{}, err
+	}
 	for _, d := range documents {
 		if err := d.read(); err != nil {
 			return Facts{}, d.explain(KptfileName, err)

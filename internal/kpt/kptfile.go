@@ -118,7 +118,9 @@ func (k *Kptfile) Name() string { return scalarAt(k.root(), "metadata", "name") 
 func (k *Kptfile) Labels() map[string]string { return stringsAt(k.root(), "metadata", "labels") }
 
 // Annotations are those of the package.
-func (k *Kptfile) Annotations() map[string]string { return stringsAt(k.root(), "metadata", "annotations") }
+func (k *Kptfile) Annotations() map[string]string {
+	return stringsAt(k.root(), "metadata", "annotations")
+}
 
 // Upstream is nil where the package has none that is in git.
 func (k *Kptfile) Upstream() *Upstream {

@@ -158,3 +158,45 @@ func newScalar(text string) *yaml.Node {
 	}
 	return node
 }
+
+func newMap() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap} }
+
+// sureList makes the key a list where it is none yet, and returns it.
+func sureList(node *yaml.Node, key string) *yaml.Node {
+	i := keyIndex(node, key)
+	if i < 0 {
+		setNode(node, key, &yaml.Node{})
+		i = keyIndex(node, key)
+	}
+	value := node.Content[i+1]
+	if value.Kind == yaml.AliasNode {
+		value = yaml.CopyYNode(resolve(value))
+		value.Anchor = ""
+		node.Content[i+1] = value
+	}
+	if value.Kind != yaml.SequenceNode {
+		*value = yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq, LineComment: value.LineComment}
+	}
+	if len(value.Content) == 0 {
+		value.Style = 0 // An empty list is always written [], and that is no wish for one that is not.
+	}
+	return value
+}
+
+// sameValue tells whether both say the same, whatever they look like. The order of a map's keys says nothing.
+func sameValue(a, b *yaml.Node) bool {
+	a, b = resolve(a), resolve(b)
+	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) {
+		return false
+	}
+	if a.Kind != yaml.MappingNode {
+		return slices.EqualFunc(a.Content, b.Content, sameValue)
+	}
+	for i := 0; i+1 < len(a.Content); i += 2 {
+		other := lookup(b, a.Content[i].Value)
+		if other == nil || !sameValue(a.Content[i+1], other) {
+			return false
+		}
+	}
+	return true
+}

@@ -43,7 +43,10 @@ func holdsYAML(name string) bool {
 }
 
 func (r *Resources) open(name string) error {
-	documents := split(r.from[name].Content)
+	documents, err := split(name, r.from[name].Content)
+	if err != nil {
+		return err
+	}
 	r.files[name] = documents
 	for i, d := range documents {
 		if err := d.parse(); err != nil {

@@ -51,7 +51,7 @@ func kptfileShape() *shape {
 			"generic", object(fields("storeID", "resourceID", "resourceVersion")))),
 		"info": object(with(with(with(fields("site", "license", "licenseFile", "description", "man"),
 			"emails", list(text())), "keywords", list(text())), "readinessGates", list(object(fields("conditionType"))))),
-		"pipeline": object(map[string]*shape{"mutators": list(function), "validators": list(function)}),
+		"pipeline":  object(map[string]*shape{"mutators": list(function), "validators": list(function)}),
 		"inventory": object(with(with(fields("namespace", "name", "inventoryID"), "labels", texts()), "annotations", texts())),
 		"status": object(map[string]*shape{
 			"conditions":   list(object(fields("type", "status", "reason", "message"))),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt/yamltext"
 )
 
 // write is the text of a file with the objects in it, nil for none.
@@ -53,7 +55,7 @@ type fileText struct {
 func (t *fileText) keep(d *document, item *Resource) error {
 	if item == nil && d.object {
 		t.gone, t.changed = true, true
-		t.headless = t.headless || t.Len() == 0 && !marks(d.text, "---")
+		t.headless = t.headless || t.Len() == 0 && !bytes.HasPrefix(d.text, []byte("---"))
 		return nil
 	}
 	content := d.text
@@ -75,7 +77,7 @@ func (t *fileText) keep(d *document, item *Resource) error {
 
 // add appends a document that is new in the file.
 func (t *fileText) add(content []byte) {
-	if t.says && !marks(content, "---") {
+	if t.says && !bytes.HasPrefix(content, []byte("---")) {
 		if text := t.Bytes(); text[len(text)-1] != '\n' {
 			_ = t.WriteByte('\n') // A buffer takes everything.
 		}
@@ -105,7 +107,7 @@ func (r *Resource) text() ([]byte, error) {
 	if stateOf(&root) == r.origin.state {
 		return r.origin.text, nil
 	}
-	return rewrite(r.origin.text, &root)
+	return yamltext.Rewrite(r.origin.text, &root)
 }
 
 func encode(node *yaml.Node) ([]byte, error) {
@@ -116,13 +118,4 @@ func encode(node *yaml.Node) ([]byte, error) {
 	}
 	err := encoder.Close()
 	return out.Bytes(), err
-}
-
-// rewrite is the text of a document that has become another.
-func rewrite(text []byte, root *yaml.Node) ([]byte, error) {
-	content, err := encode(root)
-	if err != nil || !marks(text, "---") || marks(content, "---") {
-		return content, err
-	}
-	return append([]byte("---\n"), content...), nil
 }

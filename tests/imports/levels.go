@@ -36,6 +36,8 @@ func layers() []layer {
 		}},
 		// How a YAML text changes is the same whatever the text says.
 		{level: 0, packages: []string{"internal/kpt/yamltext"}},
+		// What packages say; it asks yamltext alone.
+		{level: 1, packages: []string{"internal/kpt"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify"}},

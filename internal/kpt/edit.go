@@ -1,0 +1,136 @@
+package kpt
+
+import (
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// The parts of a Kptfile, in the order in which kpt writes them.
+const (
+	partUpstream  = "upstream"
+	partLock      = "upstreamLock"
+	partInfo      = "info"
+	partPipeline  = "pipeline"
+	partInventory = "inventory"
+	partStatus    = "status"
+)
+
+// part is a map at the top of the Kptfile, which is made in its place where it is missing.
+func (k *Kptfile) part(name string) *yaml.Node {
+	order := []string{partUpstream, partLock, partInfo, partPipeline, partInventory, partStatus}
+	if keyIndex(k.root(), name) < 0 {
+		insertNode(k.root(), name, newMap(), order[slices.Index(order, name)+1:]...)
+	}
+	return sure(k.root(), name)
+}
+
+// SetName names the package.
+func (k *Kptfile) SetName(name string) { setScalar(sure(k.root(), "metadata"), "name", name) }
+
+// SetLabel gives the package a label.
+func (k *Kptfile) SetLabel(key, value string) {
+	setScalar(sure(k.root(), "metadata", "labels"), key, value)
+}
+
+// RemoveLabel takes the label away.
+func (k *Kptfile) RemoveLabel(key string) { k.removeMetadata("labels", key) }
+
+// SetAnnotation gives the package an annotation.
+func (k *Kptfile) SetAnnotation(key, value string) {
+	setScalar(sure(k.root(), "metadata", "annotations"), key, value)
+}
+
+// RemoveAnnotation takes the annotation away.
+func (k *Kptfile) RemoveAnnotation(key string) { k.removeMetadata("annotations", key) }
+
+func (k *Kptfile) removeMetadata(field, key string) {
+	if lookupPath(k.root(), "metadata", field, key) == nil {
+		return
+	}
+	remove(sure(k.root(), "metadata", field), key)
+	prune(lookup(k.root(), "metadata"), field)
+}
+
+// SetUpstream says what the package is made from; an empty strategy leaves the one that is there.
+func (k *Kptfile) SetUpstream(u Upstream) {
+	part := k.part(partUpstream)
+	setScalar(part, "type", "git")
+	git := sure(part, "git")
+	setScalar(git, "repo", u.Repo)
+	setScalar(git, "directory", u.Directory)
+	setScalar(git, "ref", u.Ref)
+	if u.Strategy != "" {
+		setScalar(part, "updateStrategy", u.Strategy)
+	}
+}
+
+// SetLock says which state of the upstream the package is made from.
+func (k *Kptfile) SetLock(l Lock) {
+	part := k.part(partLock)
+	remove(part, "generic")
+	setScalar(part, "type", "git")
+	git := sure(part, "git")
+	setScalar(git, "repo", l.Repo)
+	setScalar(git, "directory", l.Directory)
+	setScalar(git, "ref", l.Ref)
+	setScalar(git, "commit", l.Commit)
+}
+
+// SetOwnFunctions makes the entries of the pipeline that are the owner's exactly these, in front of all others. They get the
+// names that tell whose they are; entries of people and of other owners stay as and where they are.
+func (k *Kptfile) SetOwnFunctions(owner Owner, own Pipeline) error {
+	if err := k.setOwn("mutators", owner, own.Mutators); err != nil {
+		return err
+	}
+	if err := k.setOwn("validators", owner, own.Validators); err != nil {
+		return err
+	}
+	prune(k.root(), partPipeline)
+	return nil
+}
+
+func (k *Kptfile) setOwn(field string, owner Owner, own []Function) error {
+	there := elements(lookupPath(k.root(), partPipeline, field))
+	ours, others := []*yaml.Node{}, []*yaml.Node{}
+	for _, entry := range there {
+		if owner.Owns(scalarAt(entry, "name")) {
+			ours = append(ours, entry)
+		} else {
+			others = append(others, entry)
+		}
+	}
+	if len(own) == 0 && len(ours) == 0 {
+		return nil
+	}
+	wanted := make([]*yaml.Node, 0, len(own)+len(others))
+	for i, function := range own {
+		function.Name = owner.FunctionName(i, function.Name)
+		entry, err := entryOf(function, ours)
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, entry)
+	}
+	wanted = append(wanted, others...)
+	if slices.Equal(wanted, there) {
+		return nil
+	}
+	sureList(k.part(partPipeline), field).Content = wanted
+	prune(k.root(), partPipeline, field)
+	return nil
+}
+
+// entryOf is the entry for the function: the one that is there already where it says the same.
+func entryOf(function Function, there []*yaml.Node) (*yaml.Node, error) {
+	fresh := &yaml.Node{}
+	if err := fresh.Encode(function); err != nil {
+		return nil, err
+	}
+	for _, entry := range there {
+		if sameValue(entry, fresh) {
+			return entry, nil
+		}
+	}
+	return fresh, nil
+}
