@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	controllers "sluice.dev/sluice/controllers/source"
 )
@@ -27,7 +28,9 @@ const controllerName = "source-controller"
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme, packagesv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}

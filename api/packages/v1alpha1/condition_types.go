@@ -1,0 +1,203 @@
+package v1alpha1
+
+// Condition types that are special to packages. Beside them, Repository, PackageVariant and PackageRevision carry the
+// common types Ready, Reconciling and Stalled. Those of negative polarity are present only while True.
+
+// Condition types of a PackageVariant.
+const (
+	// UpdatePendingCondition is True while the package would be another, and cannot be made yet: a proposal is frozen, or
+	// dryRun is set. Negative polarity, without influence on Ready; status.preview says more.
+	UpdatePendingCondition = "UpdatePending"
+
+	// ConflictedCondition is True while upstream and people's edits changed the same in different ways. Negative
+	// polarity; Ready is False with it only where conflictPolicy is Fail. status.change says more.
+	ConflictedCondition = "Conflicted"
+
+	// InjectedCondition says whether every required injection point of the package is filled. Absent where the package
+	// has no point.
+	InjectedCondition = "Injected"
+
+	// RenderedCondition says whether the package's functions have run.
+	RenderedCondition = "Rendered"
+)
+
+// Condition types of a PackageRevision.
+const (
+	// GatesMetCondition says whether the package's readiness gates are open. Absent where it has none.
+	GatesMetCondition = "GatesMet"
+
+	// ArtifactInStorageCondition is True while the artifact that status names is stored and served.
+	ArtifactInStorageCondition = "ArtifactInStorage"
+)
+
+// Reasons why a Repository cannot be worked on.
+const (
+	// GitRepositoryNotFoundReason: there is no GitRepository of the name. Create it, or correct the name in a new
+	// Repository.
+	GitRepositoryNotFoundReason = "GitRepositoryNotFound"
+
+	// SecretNotFoundReason: a Secret that is named does not exist, or lacks a key; the message says which. Mend it.
+	SecretNotFoundReason = "SecretNotFound"
+
+	// SigningKeyInvalidReason: commits cannot be signed with the key: it cannot be read, or its passphrase is wrong.
+	// Mend the Secret.
+	SigningKeyInvalidReason = "SigningKeyInvalid"
+
+	// BranchNotFoundReason: the repository has no such branch. Push one; it is looked for again.
+	BranchNotFoundReason = "BranchNotFound"
+
+	// SyncFailedReason: the repository could not be read. What was last seen of it stays. Tried again with growing delays;
+	// check the GitRepository, and that the server is reachable from the cluster.
+	SyncFailedReason = "SyncFailed"
+
+	// PushRejectedReason: the server refused what was pushed, such as with a hook or because a branch is protected; the
+	// message has its words. Tried again with growing delays; allow it there.
+	PushRejectedReason = "PushRejected"
+
+	// PushFailedReason: nothing could be pushed: the server is away, or refuses the credentials, or others were faster
+	// again and again. Tried again with growing delays.
+	PushFailedReason = "PushFailed"
+)
+
+// Reasons why the spec of a PackageVariant leads nowhere.
+const (
+	// InvalidSpecReason: a field has a value that it cannot have; the message says which. Stalled; only an edit helps.
+	InvalidSpecReason = "InvalidSpec"
+
+	// RepositoryNotFoundReason: there is no Repository of the name. Create it, or correct the name.
+	RepositoryNotFoundReason = "RepositoryNotFound"
+
+	// RepositoryNotReadyReason: the Repository was not read yet, or is suspended. See its own conditions.
+	RepositoryNotReadyReason = "RepositoryNotReady"
+
+	// UpstreamNotFoundReason: the repository has no such package, or none at that revision, tag or branch, or no version in
+	// the range. Looked for again when the repository moves.
+	UpstreamNotFoundReason = "UpstreamNotFound"
+
+	// NotOwnedReason: the package is there downstream, and is nobody's or another variant's; the message says whose. Set
+	// adoptionPolicy to adoptExisting where it is nobody's, or choose another package.
+	NotOwnedReason = "NotOwned"
+
+	// InvalidPackageReason: the package cannot be read: its Kptfile or another file has errors, or it is too large. Mend it
+	// in Git; the message names the file.
+	InvalidPackageReason = "InvalidPackage"
+)
+
+// Reasons why a package cannot be made, or is not made in full.
+const (
+	// AmbiguousInjectionReason: several objects fit an injection point; the message names some. Select one by its name.
+	AmbiguousInjectionReason = "AmbiguousInjection"
+
+	// InjectionMissingReason: no object fits a required injection point. The package is made all the same, and cannot be
+	// published. Create the object, or add an injector.
+	InjectionMissingReason = "InjectionMissing"
+
+	// InjectionForbiddenReason: the ServiceAccount may not read an object, or a Secret would be injected that no injector
+	// allows. Grant it with a role, or set allowSecrets.
+	InjectionForbiddenReason = "InjectionForbidden"
+
+	// ServiceAccountMissingReason: the spec names no ServiceAccount, and the operator's settings neither name one nor allow
+	// to do without. Stalled; set serviceAccountName.
+	ServiceAccountMissingReason = "ServiceAccountMissing"
+
+	// ServiceAccountNotFoundReason: the ServiceAccount does not exist, and nothing is read in its name. Create it, or
+	// correct serviceAccountName.
+	ServiceAccountNotFoundReason = "ServiceAccountNotFound"
+
+	// ConflictReason: upstream and people's edits changed the same; status.change lists where. Nothing is written while
+	// conflictPolicy is Fail. Mend the draft, or set another policy.
+	ConflictReason = "Conflict"
+
+	// UnknownFunctionReason: a pipeline has a function that does not exist here; the message names it, and those that do.
+	// Stalled; take it out, or publish upstream without it.
+	UnknownFunctionReason = "UnknownFunction"
+
+	// RenderFailedReason: a function failed; the message names it, the object and the field. Mend the package or the
+	// function's configuration.
+	RenderFailedReason = "RenderFailed"
+)
+
+// Reasons why a change is not published, or is not changed.
+const (
+	// AwaitingProposalReason: the draft is whole, and somebody has to propose it. Set lifecycle of the PackageRevision to
+	// Proposed.
+	AwaitingProposalReason = "AwaitingProposal"
+
+	// AwaitingApprovalReason: the change or deletion is proposed, and somebody has to approve it. Set lifecycle of the
+	// PackageRevision to Published, and approvedCommit to its commit; or delete it, where its deletion is proposed.
+	AwaitingApprovalReason = "AwaitingApproval"
+
+	// GatesNotMetReason: readiness gates of the package are not open; the message names them. Whoever they wait for sets
+	// their conditions in the Kptfile.
+	GatesNotMetReason = "GatesNotMet"
+
+	// ApprovedCommitMismatchReason: the change is at another commit than approvedCommit. Look at it again, and approve the
+	// commit in status.
+	ApprovedCommitMismatchReason = "ApprovedCommitMismatch"
+
+	// OutOfDateReason: another revision was published since the change was begun. Its variant brings it up to date; a draft
+	// of somebody else has to be begun again.
+	OutOfDateReason = "OutOfDate"
+
+	// FrozenProposalReason: the package would be another by now, and its change is proposed, which keeps it from being
+	// changed. Reason of UpdatePending. Publish it, or set it back to Draft.
+	FrozenProposalReason = "FrozenProposal"
+
+	// DryRunReason: dryRun keeps the package from being changed. Reason of UpdatePending.
+	DryRunReason = "DryRun"
+
+	// DeletionProposedReason: the deletion of the package is proposed. Delete its PackageRevision to approve it, or set
+	// lifecycle back to Published.
+	DeletionProposedReason = "DeletionProposed"
+
+	// GoneReason: Git has the change or revision no more. The object is deleted.
+	GoneReason = "Gone"
+
+	// InvalidTransitionReason: the lifecycle that is asked for cannot follow the one that was observed. Ask for another.
+	InvalidTransitionReason = "InvalidTransition"
+)
+
+// Reasons of events that report what was done.
+const (
+	// DraftWrittenReason: a draft was begun or changed; the message names the commit.
+	DraftWrittenReason = "DraftWritten"
+
+	// ProposedReason: a draft was proposed.
+	ProposedReason = "Proposed"
+
+	// RejectedReason: a proposal was set back.
+	RejectedReason = "Rejected"
+
+	// PublishedReason: a change was published; the message names the revision.
+	PublishedReason = "Published"
+
+	// DroppedReason: a change that was not published was dropped.
+	DroppedReason = "Dropped"
+
+	// RemovedReason: a package was removed from the branch.
+	RemovedReason = "Removed"
+
+	// AdoptedReason: a package that was nobody's was taken over.
+	AdoptedReason = "Adopted"
+
+	// OrphanedReason: a package was let go of, and left in place.
+	OrphanedReason = "Orphaned"
+)
+
+// Reasons that every kind shares.
+const (
+	// SucceededReason: the last attempt did all it had to.
+	SucceededReason = "Succeeded"
+
+	// FailedReason: something failed that has no reason of its own. The message says what; tried again.
+	FailedReason = "Failed"
+
+	// ProgressingReason: work is going on.
+	ProgressingReason = "Progressing"
+
+	// ProgressingWithRetryReason: the last attempt failed and another one follows.
+	ProgressingWithRetryReason = "ProgressingWithRetry"
+
+	// SuspendedReason: the spec suspends all work. Ready keeps the status that it had, and is Unknown where work was going on.
+	SuspendedReason = "Suspended"
+)

@@ -1,0 +1,12 @@
+package v1alpha1
+
+const (
+	// VariantFinalizer keeps a PackageVariant until its package is proposed for deletion or let go of.
+	VariantFinalizer = "packages.sluice.dev/variant"
+
+	// RevisionFinalizer keeps a PackageRevision until what it stands for is gone from Git.
+	RevisionFinalizer = "packages.sluice.dev/revision"
+
+	// ReservedPrefix begins the annotations that say on a Kptfile where its package comes from. Nobody else may set them.
+	ReservedPrefix = "packages.sluice.dev/"
+)

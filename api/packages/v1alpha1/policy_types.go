@@ -1,0 +1,75 @@
+package v1alpha1
+
+// AdoptionPolicy says whether a package is taken over that a variant did not make.
+type AdoptionPolicy string
+
+const (
+	// AdoptNone takes over nothing. It is meant when nothing is set.
+	AdoptNone AdoptionPolicy = "adoptNone"
+	// AdoptExisting takes over what no other variant has.
+	AdoptExisting AdoptionPolicy = "adoptExisting"
+)
+
+// DeletionPolicy says what becomes of a package that its variant lets go of.
+type DeletionPolicy string
+
+const (
+	// DeletionDelete drops open changes, and proposes to delete what is published. It is meant when nothing is set.
+	DeletionDelete DeletionPolicy = "delete"
+	// DeletionOrphan leaves everything in place.
+	DeletionOrphan DeletionPolicy = "orphan"
+)
+
+// ApprovalPolicy says which changes of a variant the controller proposes and approves itself.
+type ApprovalPolicy string
+
+const (
+	// ApprovalManual leaves all to people. It is meant when nothing is set.
+	ApprovalManual ApprovalPolicy = "Manual"
+	// ApprovalInitial approves the first revision, and leaves the others to people.
+	ApprovalInitial ApprovalPolicy = "Initial"
+	// ApprovalAlways approves every change.
+	ApprovalAlways ApprovalPolicy = "Always"
+)
+
+// Approval says who approves the changes of a variant.
+type Approval struct {
+	// Policy is 'Manual', where people propose and approve; 'Initial', where the controller does for the first revision;
+	// or 'Always', where it does for every one. What the package's readiness gates wait for is waited for in any case.
+	// Whoever sets another one than 'Manual', or edits the spec under it, has to have the right to approve.
+	// +kubebuilder:validation:Enum=Manual;Initial;Always
+	// +kubebuilder:default=Manual
+	// +optional
+	Policy ApprovalPolicy `json:"policy,omitempty"`
+}
+
+// ConflictPolicy says what is taken where upstream and people's edits changed the same.
+type ConflictPolicy string
+
+const (
+	// ConflictUpstream takes upstream's. It is meant when nothing is set.
+	ConflictUpstream ConflictPolicy = "Upstream"
+	// ConflictLocal keeps people's.
+	ConflictLocal ConflictPolicy = "Local"
+	// ConflictFail changes nothing until the conflict is gone.
+	ConflictFail ConflictPolicy = "Fail"
+)
+
+// Lifecycle is how far a revision of a package is.
+type Lifecycle string
+
+const (
+	// LifecycleDraft is a change that is worked on.
+	LifecycleDraft Lifecycle = "Draft"
+	// LifecycleProposed is a change that is to be approved. It is frozen.
+	LifecycleProposed Lifecycle = "Proposed"
+	// LifecyclePublished is a revision that is on the branch, or was.
+	LifecyclePublished Lifecycle = "Published"
+	// LifecycleDeletionProposed is a published revision whose deletion is to be approved.
+	LifecycleDeletionProposed Lifecycle = "DeletionProposed"
+)
+
+// IsPublished says whether a revision of the lifecycle was published: it is never changed again.
+func (l Lifecycle) IsPublished() bool {
+	return l == LifecyclePublished || l == LifecycleDeletionProposed
+}
