@@ -18,6 +18,8 @@ const (
 	maxCapabilityBytes = 8 << 10
 	// peeledSuffix marks what an annotated tag points to, in version 0.
 	peeledSuffix = "^{}"
+	// otherHave stands for a ref of another repository that shares its objects; receive-pack tells of these.
+	otherHave = ".have"
 )
 
 // capabilities are what a server offers; a capability without a value has the empty one.
@@ -49,13 +51,13 @@ type advert struct {
 }
 
 // readAdvert reads an advertisement, with or without the line that smart HTTP puts before it.
-func readAdvert(in *packetReader, maxRefs int) (*advert, error) {
+func readAdvert(in *packetReader, of service, maxRefs int) (*advert, error) {
 	kind, line, err := firstLine(in)
 	if err != nil {
 		return nil, err
 	}
 	if kind == dataPacket && strings.HasPrefix(line, "# service=") {
-		if line != "# service=git-upload-pack" {
+		if line != "# service="+string(of) {
 			return nil, protocolErrorf("advertisement of another service: %s", transport.PrintableQuoted(line))
 		}
 		if kind, _, err = in.line(); err != nil || kind != flushPacket {
@@ -151,7 +153,7 @@ func (a *advert) add(line string, seen map[string]struct{}, maxRefs int) error {
 	if _, err := parseHash(id); err != nil {
 		return unexpected(err)
 	}
-	if name == "capabilities"+peeledSuffix {
+	if name == "capabilities"+peeledSuffix || name == otherHave {
 		return nil
 	}
 	if tag, peeled := strings.CutSuffix(name, peeledSuffix); peeled {

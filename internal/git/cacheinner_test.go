@@ -199,7 +199,7 @@ type omitter struct {
 
 func (l *omitter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		w.Header().Set("Content-Type", advertisementType)
+		w.Header().Set("Content-Type", uploadPack.mediaType("advertisement"))
 		_, _ = w.Write(appendFlush(appendLine(appendLine(appendFlush(appendLine(nil, "# service=git-upload-pack")), "version 2"), "fetch=shallow")))
 		return
 	}
@@ -210,7 +210,7 @@ func (l *omitter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(string(question), "have ") {
 		packs = l.without
 	}
-	w.Header().Set("Content-Type", resultType)
+	w.Header().Set("Content-Type", uploadPack.mediaType("result"))
 	answer := appendLine(nil, "packfile")
 	pack := packs[hash[:40]]
 	answer = fmt.Appendf(answer, "%04x\x01%s", len(pack)+5, pack)

@@ -1,4 +1,4 @@
-// Package git lists the refs of a remote repository and fetches single commits from it, over HTTP and SSH.
+// Package git lists the refs of a remote repository, fetches single commits from it and pushes new ones to it, over HTTP and SSH.
 // It does not know how a ref is chosen, what becomes of a commit's files, or that Kubernetes exists.
 //
 // The wire protocol is Git's own, version 2 with a fallback to version 0; see gitprotocol-v2(5),
@@ -88,7 +88,7 @@ type Options struct {
 	CacheFailed func(error)
 	// Fetched is told how each commit was had. It may be nil.
 	Fetched func(How)
-	// Observe is told the bytes received by each ListRefs and Fetch, also by failed ones. It may be nil.
+	// Observe is told the bytes received by each ListRefs, Fetch and Push, also by failed ones. It may be nil.
 	Observe func(bytes int64)
 }
 
@@ -152,16 +152,20 @@ func New(options Options) (*Client, error) {
 	return &Client{options: options, adverts: adverts, cache: newCache(options), ssh: newSSHConnections(), memo: known}, nil
 }
 
-// converse opens a conversation with the remote and runs talk in it. What a server advertised is remembered, so
+// converse opens a conversation with the remote, of whose services it needs the one that gives, and runs talk in it. What a server advertised is remembered, so
 // that a poll is one request; when talk is then answered in an unexpected way, it is tried once more on a fresh
 // advertisement.
 func (c *Client) converse(ctx context.Context, remote Remote, m *meter, talk func(peer) error) error {
+	return c.converseWith(ctx, remote, uploadPack, m, talk)
+}
+
+func (c *Client) converseWith(ctx context.Context, remote Remote, s service, m *meter, talk func(peer) error) error {
 	address, err := parseEndpoint(remote.URL)
 	if err != nil {
 		return err
 	}
 	for {
-		p, err := c.connect(ctx, address, remote.Credential, m)
+		p, err := c.connect(ctx, address, remote.Credential, s, m)
 		if err != nil {
 			return err
 		}
@@ -175,9 +179,9 @@ func (c *Client) converse(ctx context.Context, remote Remote, m *meter, talk fun
 	}
 }
 
-func (c *Client) connect(ctx context.Context, to endpoint, as credential.Git, m *meter) (peer, error) {
+func (c *Client) connect(ctx context.Context, to endpoint, as credential.Git, s service, m *meter) (peer, error) {
 	if to.url.Scheme == "ssh" {
-		return c.dialSSH(ctx, to, as, m)
+		return c.dialSSH(ctx, to, as, s, m)
 	}
-	return c.openHTTP(ctx, to, as, m)
+	return c.openHTTP(ctx, to, as, s, m)
 }

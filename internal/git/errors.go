@@ -30,6 +30,16 @@ var (
 	ErrProtocol = errors.New("git protocol error")
 	// ErrUnsafeTree says that the commit's tree holds what must not be unpacked anywhere. The text names the path.
 	ErrUnsafeTree = errors.New("unsafe tree")
+	// ErrIdentity says that an author or a committer cannot be written into a commit. The text says what is wrong.
+	ErrIdentity = errors.New("identity is not usable")
+	// ErrRefMoved says that a ref is not where a push expected it: somebody else was first.
+	ErrRefMoved = errors.New("ref has moved")
+	// ErrRejected says that the server does not move a ref: a hook or a rule of its forbids it. The text has its words.
+	ErrRejected = errors.New("server rejects the push")
+	// ErrNotMoved says that a ref was left alone because another one of an atomic push could not be moved.
+	ErrNotMoved = errors.New("another ref of the push was not moved")
+	// ErrNotAtomic says that the server cannot move several refs at once.
+	ErrNotAtomic = errors.New("server does not offer atomic pushes")
 )
 
 // unexpectedError marks an answer that remembered capabilities may be the cause of. It adds nothing to the text.

@@ -59,7 +59,7 @@ func FuzzReadAdvert(f *testing.F) {
 	f.Add(appendFlush(appendLine(nil, "%s capabilities^{}\x00shallow", strings.Repeat("0", 40))))
 	f.Add([]byte("0000"))
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		a, err := readAdvert(newPacketReader(strings.NewReader(string(wire))), 10)
+		a, err := readAdvert(newPacketReader(strings.NewReader(string(wire))), uploadPack, 10)
 		named(t, err)
 		if err == nil {
 			checkRefs(t, a.refs, 10)
@@ -103,6 +103,10 @@ func (s saying) close(bool) {}
 
 func (s saying) ask(_ context.Context, _ []byte, limit int64) (*packetReader, error) {
 	return newPacketReader(newBounded(bytes.NewReader(s.wire), limit, &meter{})), nil
+}
+
+func (s saying) send(ctx context.Context, _ message, limit int64) (*packetReader, error) {
+	return s.ask(ctx, nil, limit)
 }
 
 // FuzzFetchAnswer reads up to the pack, and through it, in each version, with and without what a server may offer.

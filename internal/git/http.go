@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,16 +15,11 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
-const (
-	service           = "git-upload-pack"
-	advertisementType = "application/x-git-upload-pack-advertisement"
-	requestType       = "application/x-git-upload-pack-request"
-	resultType        = "application/x-git-upload-pack-result"
-	maxErrorBody      = 16 << 10
-)
+const maxErrorBody = 16 << 10
 
 // httpPeer speaks smart HTTP, see gitprotocol-http(5): one request for the advertisement, one for each question.
 type httpPeer struct {
+	service   service
 	client    *http.Client
 	transport *transport.Factory
 	base      *url.URL
@@ -34,9 +28,10 @@ type httpPeer struct {
 	advertise *advert
 	recalled  bool
 	answer    io.ReadCloser
+	sending   context.CancelCauseFunc // ends the request whose answer it is
 }
 
-func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m *meter) (peer, error) {
+func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, s service, m *meter) (peer, error) {
 	sign, err := authorization(to, as)
 	if err != nil {
 		return nil, err
@@ -48,15 +43,18 @@ func (c *Client) openHTTP(ctx context.Context, to endpoint, as credential.Git, m
 	if err != nil {
 		return nil, err
 	}
-	p := &httpPeer{client: client, transport: c.options.Transport, base: to.url, sign: sign, meter: m}
+	p := &httpPeer{service: s, client: client, transport: c.options.Transport, base: to.url, sign: sign, meter: m}
 	key := cacheKey(to, as)
-	if p.advertise, p.recalled = c.adverts.Get(key); p.recalled {
+	if s == uploadPack { // That of a push lists refs, and is as new as the push.
+		p.advertise, p.recalled = c.adverts.Get(key)
+	}
+	if p.recalled {
 		return p, nil
 	}
 	if err := p.readAdvert(ctx, c.options.MaxRefs); err != nil {
 		return nil, err
 	}
-	if p.advertise.version == 2 && p.base == to.url {
+	if s == uploadPack && p.advertise.version == 2 && p.base == to.url {
 		// A redirect is not remembered: only asking again shows that it leads elsewhere now.
 		c.adverts.Add(key, p.advertise)
 	}
@@ -99,16 +97,17 @@ func (p *httpPeer) close(complete bool) {
 	}
 	_ = p.answer.Close() // The answer has been read, or nobody wants the rest of it.
 	p.answer = nil
+	p.sending(nil)
 }
 
 func (p *httpPeer) readAdvert(ctx context.Context, maxRefs int) (err error) {
 	location := join(p.base, "info/refs")
-	location.RawQuery = "service=" + service
+	location.RawQuery = "service=" + string(p.service)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), nil)
 	if err != nil {
 		return err
 	}
-	final, err := p.send(request, advertisementType)
+	final, err := p.do(request, p.service.mediaType("advertisement"))
 	if err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ func (p *httpPeer) readAdvert(ctx context.Context, maxRefs int) (err error) {
 		}
 	}
 	body := newBounded(p.answer, maxAdvertBytes, p.meter)
-	p.advertise, err = readAdvert(newPacketReader(body), maxRefs)
+	p.advertise, err = readAdvert(newPacketReader(body), p.service, maxRefs)
 	return err
 }
 
@@ -136,24 +135,42 @@ func redirectedBase(final *url.URL) (*url.URL, error) {
 }
 
 func (p *httpPeer) ask(ctx context.Context, question []byte, limit int64) (*packetReader, error) {
+	return p.send(ctx, plain(question), limit)
+}
+
+func (p *httpPeer) send(ctx context.Context, m message, limit int64) (*packetReader, error) {
 	p.close(true)
-	location := join(p.base, service)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, location.String(), bytes.NewReader(question))
+	ctx, stop := context.WithCancelCause(ctx)
+	open := func() (io.ReadCloser, error) {
+		return p.transport.Upload(m.open(), func() { stop(transport.ErrStalled) }), nil
+	}
+	location := join(p.base, string(p.service))
+	body, _ := open() // It never fails.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, location.String(), body)
 	if err != nil {
+		stop(nil)
 		return nil, err
 	}
-	request.Header.Set("Content-Type", requestType)
-	if _, err := p.send(request, resultType); err != nil {
+	request.ContentLength, request.GetBody = m.size, open
+	request.Header.Set("Content-Type", p.service.mediaType("request"))
+	if _, err := p.do(request, p.service.mediaType("result")); err != nil {
+		if stalled := context.Cause(ctx); errors.Is(stalled, transport.ErrStalled) {
+			err = stalled
+		}
+		stop(nil)
 		return nil, err
 	}
+	p.sending = stop
 	return newPacketReader(newBounded(p.answer, limit, p.meter)), nil
 }
 
-// send leaves a response with status 200 and the content type in p.answer, and returns where it came from.
-func (p *httpPeer) send(request *http.Request, want string) (*url.URL, error) {
+// do leaves a response with status 200 and the content type in p.answer, and returns where it came from.
+func (p *httpPeer) do(request *http.Request, want string) (*url.URL, error) {
 	request.Header.Set("User-Agent", agent)
 	request.Header.Set("Accept", want)
-	request.Header.Set("Git-Protocol", "version=2")
+	if p.service == uploadPack {
+		request.Header.Set("Git-Protocol", "version=2")
+	}
 	p.sign(request)
 	response, err := p.client.Do(request) //nolint:bodyclose // The body becomes p.answer, which p.close closes.
 	if err != nil {
@@ -163,7 +180,7 @@ func (p *httpPeer) send(request *http.Request, want string) (*url.URL, error) {
 		return nil, err
 	}
 	response.Body = p.transport.Body(response.Body)
-	p.answer = response.Body
+	p.answer, p.sending = response.Body, func(error) {}
 	if err := cmp.Or(checkStatus(response), checkType(response, want)); err != nil {
 		p.close(false)
 		return nil, err

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync/atomic"
@@ -13,6 +14,17 @@ import (
 // agent is how this client names itself on the wire. Some servers answer only what begins with "git/".
 const agent = "git/2.0-sluice"
 
+// service is one of the programs of a Git server.
+type service string
+
+const (
+	uploadPack  service = "git-upload-pack"
+	receivePack service = "git-receive-pack"
+)
+
+// mediaType is that of an advertisement, a request or a result over HTTP.
+func (s service) mediaType(of string) string { return "application/x-" + string(s) + "-" + of }
+
 // peer is the other end of a conversation.
 type peer interface {
 	// advert is what the server offers.
@@ -21,8 +33,21 @@ type peer interface {
 	remembered() bool
 	// ask sends a request. The answer is read from the returned packets, up to limit bytes.
 	ask(ctx context.Context, request []byte, limit int64) (*packetReader, error)
+	// send is ask for what is too long to be held.
+	send(ctx context.Context, m message, limit int64) (*packetReader, error)
 	// close ends the conversation. After a complete one, what it ran on may be used again.
 	close(complete bool)
+}
+
+// message is what is sent in one go.
+type message struct {
+	size int64
+	// open reads it from its beginning, each time.
+	open func() io.Reader
+}
+
+func plain(text []byte) message {
+	return message{size: int64(len(text)), open: func() io.Reader { return bytes.NewReader(text) }}
 }
 
 // meter counts received bytes.

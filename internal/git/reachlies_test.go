@@ -25,11 +25,11 @@ func liar(t *testing.T, pack []byte) Remote {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			w.Header().Set("Content-Type", advertisementType)
+			w.Header().Set("Content-Type", uploadPack.mediaType("advertisement"))
 			_, _ = io.WriteString(w, "000eversion 2\n0019fetch=shallow filter\n0000")
 			return
 		}
-		w.Header().Set("Content-Type", resultType)
+		w.Header().Set("Content-Type", uploadPack.mediaType("result"))
 		_, _ = io.WriteString(w, "000dpackfile\n")
 		head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), 1000)
 		for chunk := append(head, make([]byte, 60_000)...); pack == nil; {

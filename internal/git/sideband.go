@@ -13,7 +13,9 @@ type sideband struct {
 	packets  *packetReader
 	rest     []byte
 	progress int
-	done     bool
+	// said takes the beginning of the messages; it may be nil.
+	said *opening
+	done bool
 }
 
 // Read returns bytes of the data band, and io.EOF after the closing flush packet.
@@ -51,6 +53,9 @@ func (s *sideband) fill() error {
 	case 2:
 		if s.progress += len(payload); s.progress > maxProgressBytes {
 			return limitErrorf("more than %d bytes of progress messages", maxProgressBytes)
+		}
+		if s.said != nil {
+			_, _ = s.said.Write(payload[1:]) // It takes everything.
 		}
 		return nil
 	case 3:

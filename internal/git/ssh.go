@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -28,10 +29,12 @@ const (
 	authHint   = "unable to authenticate" // x/crypto/ssh has no error value for it.
 )
 
-// sshPeer speaks with git-upload-pack over one SSH session: advertisement, questions and answers in one stream.
+// sshPeer speaks with a service over one SSH session: advertisement, questions and answers in one stream.
 type sshPeer struct {
 	*sshConnection
 
+	service   service
+	transport *transport.Factory
 	address   string
 	pool      *sshConnections
 	key       string // of the connection
@@ -44,15 +47,18 @@ type sshPeer struct {
 	release   func() bool
 }
 
-func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, m *meter) (peer, error) {
+func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, s service, m *meter) (peer, error) {
 	config, address, err := c.sshConfig(to, as.SSH)
 	if err != nil {
 		return nil, err
 	}
 	key := strings.Join([]string{config.User, address, as.Identity()}, "\x00")
+	on := func(connection *sshConnection) *sshPeer {
+		return &sshPeer{sshConnection: connection, service: s, transport: c.options.Transport, address: address, pool: c.ssh, key: key}
+	}
 	if kept := c.ssh.take(key); kept != nil {
 		// The server may have closed it meanwhile. What else is wrong shows again on a new one.
-		if p, err := c.openSSH(ctx, &sshPeer{sshConnection: kept, address: address, pool: c.ssh, key: key}, to, nil, m); err == nil || ctx.Err() != nil {
+		if p, err := c.openSSH(ctx, on(kept), to, nil, m); err == nil || ctx.Err() != nil {
 			return p, err
 		}
 	}
@@ -60,8 +66,7 @@ func (c *Client) dialSSH(ctx context.Context, to endpoint, as credential.Git, m 
 	if err != nil {
 		return nil, err
 	}
-	fresh := newSSHConnection(conn)
-	return c.openSSH(ctx, &sshPeer{sshConnection: fresh, address: address, pool: c.ssh, key: key}, to, config, m)
+	return c.openSSH(ctx, on(newSSHConnection(conn)), to, config, m)
 }
 
 // openSSH begins a conversation. A new connection authenticates with the config.
@@ -115,7 +120,7 @@ func (c *Client) hostKeyAlgorithms() []string {
 	return slices.DeleteFunc(ssh.SupportedAlgorithms().HostKeys, func(name string) bool { return name == ssh.KeyAlgoRSA })
 }
 
-// open starts git-upload-pack, on a new connection once it has authenticated.
+// open starts the service, on a new connection once it has authenticated.
 func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, path string) error {
 	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -138,14 +143,16 @@ func (p *sshPeer) open(ctx context.Context, config *ssh.ClientConfig, path strin
 	if p.stdin, err = p.session.StdinPipe(); err != nil {
 		return err
 	}
-	// Servers may refuse the variable; they answer in version 0 then.
-	_ = p.session.Setenv("GIT_PROTOCOL", "version=2")
+	if p.service == uploadPack {
+		// Servers may refuse the variable; they answer in version 0 then.
+		_ = p.session.Setenv("GIT_PROTOCOL", "version=2")
+	}
 	stdout, err := p.session.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	p.stream = &bounded{in: stdout}
-	return p.session.Start(service + " " + shellQuote(path))
+	return p.session.Start(string(p.service) + " " + shellQuote(path))
 }
 
 // authenticate proves either side to the other.
@@ -180,7 +187,7 @@ func (p *sshPeer) readAdvert(options Options, m *meter) error {
 	p.stream = newBounded(body, maxAdvertBytes, m)
 	p.packets = newPacketReader(p.stream)
 	var err error
-	if p.advertise, err = readAdvert(p.packets, options.MaxRefs); err == nil {
+	if p.advertise, err = readAdvert(p.packets, p.service, options.MaxRefs); err == nil {
 		return nil
 	}
 	if !errors.Is(err, errEmptyAnswer) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -225,9 +232,23 @@ func (p *sshPeer) advert() *advert { return p.advertise }
 
 func (p *sshPeer) remembered() bool { return false }
 
-func (p *sshPeer) ask(_ context.Context, question []byte, limit int64) (*packetReader, error) {
+func (p *sshPeer) ask(ctx context.Context, question []byte, limit int64) (*packetReader, error) {
+	return p.send(ctx, plain(question), limit)
+}
+
+func (p *sshPeer) send(_ context.Context, m message, limit int64) (*packetReader, error) {
 	p.stream.left, p.stream.limit = limit, limit
-	if _, err := p.stdin.Write(question); err != nil && !errors.Is(err, io.EOF) {
+	var stalled atomic.Bool
+	body := p.transport.Upload(m.open(), func() {
+		stalled.Store(true)
+		_ = p.conn.Close()
+	})
+	_, err := io.Copy(p.stdin, body)
+	_ = body.Close() // It only stops waiting.
+	if stalled.Load() {
+		return nil, transport.ErrStalled
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return p.packets, nil // What was written is answered, even when that is an error: reading tells more.

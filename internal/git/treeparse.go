@@ -14,6 +14,8 @@ type treeEntry struct {
 	name string
 	mode fs.FileMode
 	hash plumbing.Hash
+	// octal is the mode as it stands there; it is good until the content of the tree is not needed any more.
+	octal []byte
 }
 
 // The kinds of entries in a tree, as upper bits of the mode; see git-fast-import(1).
@@ -33,7 +35,7 @@ func parseTree(content []byte, visit func(treeEntry) error) error {
 		if !found || !spaced || len(rest) < len(plumbing.ZeroHash) {
 			return fmt.Errorf("%w: malformed tree object", ErrUnsafeTree)
 		}
-		entry := treeEntry{name: string(name), hash: plumbing.Hash(rest[:len(plumbing.ZeroHash)])}
+		entry := treeEntry{name: string(name), hash: plumbing.Hash(rest[:len(plumbing.ZeroHash)]), octal: mode}
 		var err error
 		if entry.mode, err = parseMode(string(mode)); err != nil {
 			return err

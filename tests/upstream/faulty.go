@@ -49,19 +49,16 @@ func garbage(w *answer, kind Kind) error {
 
 func endless(w *answer, kind Kind) error {
 	w.Header().Set("Content-Type", contentType(kind))
-	if kind == InfoRefs {
-		if _, err := w.Write([]byte("001e# service=git-upload-pack\n0000")); err != nil {
-			return err
-		}
+	first := map[Kind]string{
+		InfoRefs: "001e# service=git-upload-pack\n0000", PushRefs: "001f# service=git-receive-pack\n0000",
+		Fetch: "000dpackfile\n", Push: "000eunpack ok\n",
 	}
-	if kind == Fetch {
-		if _, err := w.Write([]byte("000dpackfile\n")); err != nil {
-			return err
-		}
+	if _, err := w.Write([]byte(first[kind])); err != nil {
+		return err
 	}
 	for i := 0; ; i++ {
 		line := fmt.Sprintf("%040x refs/heads/branch-%012d\n", i+1, i)
-		if kind == Fetch {
+		if kind == Fetch || kind == Push {
 			line = "\x02" + line
 		}
 		if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
@@ -71,8 +68,14 @@ func endless(w *answer, kind Kind) error {
 }
 
 func contentType(kind Kind) string {
-	if kind == InfoRefs {
+	switch kind {
+	case InfoRefs:
 		return "application/x-git-upload-pack-advertisement"
+	case PushRefs:
+		return "application/x-git-receive-pack-advertisement"
+	case Push:
+		return "application/x-git-receive-pack-result"
+	default:
+		return "application/x-git-upload-pack-result"
 	}
-	return "application/x-git-upload-pack-result"
 }

@@ -78,6 +78,18 @@ type Edited struct {
 	t TB
 }
 
+// AcceptPushes is Repository.AcceptPushes.
+func (e *Edited) AcceptPushes() {
+	e.t.Helper()
+	need(e.t, e, e.Repository.AcceptPushes())
+}
+
+// Hook is Repository.Hook.
+func (e *Edited) Hook(name, script string) {
+	e.t.Helper()
+	need(e.t, name, e.Repository.Hook(name, script))
+}
+
 // Commit is Repository.Commit.
 func (e *Edited) Commit(branch, message string, files Files) string {
 	e.t.Helper()

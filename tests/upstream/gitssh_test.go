@@ -174,7 +174,7 @@ func TestForcedCommandServesRepositoriesAlone(t *testing.T) {
 		"git-upload-pack '/app.git' '$(touch " + outside + ")'",
 		"git-upload-pack '/../" + filepath.Base(fixture.Root) + "/app.git'",
 		"git-upload-pack 'a'\\''b'",
-		"git-receive-pack '/app.git'",
+		"git-upload-archive '/app.git'",
 	} {
 		host, port, _ := strings.Cut(server.Address(), ":")
 		args := append(ssh[1:len(ssh):len(ssh)], "-p", port, server.User()+"@"+host, line)

@@ -53,6 +53,21 @@ func (r *Repository) Dir() string { return r.dir }
 // Name is the name it was made with; servers serve it as /<name>.git.
 func (r *Repository) Name() string { return r.name }
 
+// AcceptPushes lets everybody push to it over HTTP, where git http-backend wants that said.
+func (r *Repository) AcceptPushes() error {
+	_, err := r.Raw("config", "http.receivepack", "true")
+	return err
+}
+
+// Hook makes the shell script the repository's hook of that name, see githooks(5).
+func (r *Repository) Hook(name, script string) error {
+	folder := filepath.Join(r.dir, "hooks")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script), 0o755)
+}
+
 // Raw runs git in the repository and returns what it printed, without the white space around it.
 func (r *Repository) Raw(args ...string) (string, error) { return r.RawInput(nil, args...) }
 

@@ -16,6 +16,8 @@ const (
 	InfoRefs Kind = "info/refs" // the advertisement: capabilities (v2) or refs (v0, v1)
 	LsRefs   Kind = "ls-refs"   // the list of refs (v2)
 	Fetch    Kind = "fetch"     // a pack
+	PushRefs Kind = "push refs" // the advertisement for a push
+	Push     Kind = "push"      // commands and a pack, from the client
 	Other    Kind = "other"     // anything else
 )
 
@@ -72,6 +74,10 @@ func gunzip(raw []byte) ([]byte, error) {
 
 func kindOf(r *http.Request, body []byte) Kind {
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/info/refs") && r.URL.Query().Get("service") == "git-receive-pack":
+		return PushRefs
+	case strings.HasSuffix(r.URL.Path, "/git-receive-pack"):
+		return Push
 	case strings.HasSuffix(r.URL.Path, "/info/refs"):
 		return InfoRefs
 	case !strings.HasSuffix(r.URL.Path, "/git-upload-pack"):

@@ -62,15 +62,21 @@ PrintLastLog no
 LogLevel VERBOSE
 `
 
-// forcedCommand runs git-upload-pack and nothing else, inside the folder of the repositories. It notes every
-// command as the client sent it, and GIT_PROTOCOL, both ended by a NUL.
+// forcedCommand runs git-upload-pack or git-receive-pack and nothing else, inside the folder of the repositories. It notes
+// every command as the client sent it, and GIT_PROTOCOL, both ended by a NUL.
 const forcedCommand = `#!/bin/sh
 printf '%%s\000%%s\000' "$SSH_ORIGINAL_COMMAND" "$GIT_PROTOCOL" >>%[1]s
-path=${SSH_ORIGINAL_COMMAND#"git-upload-pack '"}
+service=${SSH_ORIGINAL_COMMAND%%%% *}
+case "$service" in
+git-upload-pack) run="upload-pack --strict" ;;
+git-receive-pack) run=receive-pack ;;
+*) service=none ;;
+esac
+path=${SSH_ORIGINAL_COMMAND#"$service '"}
 path=${path%%"'"}
 path=${path#/}
-if [ "$SSH_ORIGINAL_COMMAND" != "git-upload-pack '$path'" ] && [ "$SSH_ORIGINAL_COMMAND" != "git-upload-pack '/$path'" ]; then
-	echo "only git-upload-pack is allowed here" >&2
+if [ "$SSH_ORIGINAL_COMMAND" != "$service '$path'" ] && [ "$SSH_ORIGINAL_COMMAND" != "$service '/$path'" ]; then
+	echo "only git-upload-pack and git-receive-pack are allowed here" >&2
 	exit 128
 fi
 case "/$path/" in
@@ -82,7 +88,8 @@ esac
 if [ -e %[2]s ]; then
 	unset GIT_PROTOCOL
 fi
-exec env -i %[3]s ${GIT_PROTOCOL:+"GIT_PROTOCOL=$GIT_PROTOCOL"} git upload-pack --strict %[4]s/"$path"
+# shellcheck disable=SC2086 # These are words.
+exec env -i %[3]s ${GIT_PROTOCOL:+"GIT_PROTOCOL=$GIT_PROTOCOL"} git $run %[4]s/"$path"
 `
 
 // sshdFolder writes what sshd reads: its configuration, the forced command and the authorized keys.

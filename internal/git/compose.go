@@ -1,0 +1,294 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/klauspost/compress/zlib"
+)
+
+// Objects are new commits on top of fetched ones, with what is new in their trees. It is safe for concurrent use; one commit
+// is made at a time.
+type Objects struct {
+	options Options
+	limits  packLimits
+
+	mu    sync.Mutex
+	bases []*basis
+	// fresh are the new objects, none of them a delta, and places where they are among these.
+	fresh    *pack
+	places   map[plumbing.Hash]int32
+	unpacked int64
+	deflater *zlib.Writer
+}
+
+// basis is a pack with commits that the server has.
+type basis struct {
+	*pack
+
+	commits []plumbing.Hash
+	// reached are the objects that the commits before unwalked lead to: others may lie there since a fetch long ago, and the
+	// server may have forgotten them.
+	reached  []bool
+	unwalked int
+}
+
+// Compose begins new commits on top of the bases, which the server to push to is known to have and which stay open until
+// Close. What is new takes memory of the context's account, or temporary files, until then. Limits are those of a fetch.
+func (c *Client) Compose(ctx context.Context, bases ...*Commit) *Objects {
+	o := &Objects{
+		options: c.options, limits: c.options.packLimits(),
+		fresh: newPack(ctx, &spool{}, nil, c.options.packLimits(), c.options.TempDir), places: map[plumbing.Hash]int32{},
+	}
+	byPack := map[*pack]*basis{}
+	for _, commit := range bases {
+		b := byPack[commit.pack]
+		if b == nil {
+			b = &basis{pack: commit.pack}
+			byPack[commit.pack] = b
+			o.bases = append(o.bases, b)
+		}
+		b.commits = append(b.commits, plumbing.NewHash(commit.Hash))
+	}
+	return o
+}
+
+// Close frees what the objects take. They cannot be pushed any more.
+func (o *Objects) Close() error { return o.fresh.Close() }
+
+// Commit makes a commit and returns its id. Nothing is kept of one that is not made, but for objects that no push will send.
+// ErrUnsafeTree where a path or a mode is refused, ErrIdentity where author or committer cannot be written, ErrRefNotFound
+// where Base is unknown, ErrLimit where it is too large; what Signer returns otherwise.
+func (o *Objects) Commit(ctx context.Context, n NewCommit) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	content, err := o.compose(ctx, n)
+	if err != nil {
+		return "", fmt.Errorf("make commit: %w", err)
+	}
+	hash, err := o.store(ctx, plumbing.CommitObject, content)
+	if err != nil {
+		return "", fmt.Errorf("make commit: %w", err)
+	}
+	return hash.String(), nil
+}
+
+// compose writes the trees of a commit, and returns the commit itself.
+func (o *Objects) compose(ctx context.Context, n NewCommit) ([]byte, error) {
+	root := &editedTree{entries: map[string]entry{}}
+	if n.Base != "" {
+		top, err := o.rootOf(ctx, n.Base)
+		if err != nil {
+			return nil, err
+		}
+		if root, err = o.openTree(ctx, top); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range n.Edits {
+		if err := o.edit(ctx, root, e); err != nil {
+			return nil, err
+		}
+	}
+	top, err := o.writeTree(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return n.encode(top)
+}
+
+// TreeAt is the id of the tree that a commit has at the path: one of the bases, or one made here. The empty path is the root.
+// fs.ErrNotExist where there is no folder.
+func (o *Objects) TreeAt(ctx context.Context, commit, path string) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, err := o.rootOf(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	steps, err := o.split(path)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range steps {
+		f, err := o.openTree(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		found, ok := f.entries[name]
+		if !ok || !found.isDir() {
+			return "", describe(path, fs.ErrNotExist)
+		}
+		at = found.hash
+	}
+	return at.String(), nil
+}
+
+// rootOf is the tree of a commit.
+func (o *Objects) rootOf(ctx context.Context, commit string) (plumbing.Hash, error) {
+	hash, err := parseHash(commit)
+	if err != nil {
+		return hash, fmt.Errorf("%w: %w", ErrRefNotFound, err)
+	}
+	if _, ok := o.places[hash]; ok {
+		content, err := o.read(ctx, hash, plumbing.CommitObject)
+		if err != nil {
+			return hash, err
+		}
+		header, err := parseCommit(string(content))
+		return header.tree, err
+	}
+	for _, b := range o.bases {
+		if _, ok := b.lookUp(hash); ok {
+			header, err := b.loadCommit(ctx, hash)
+			return header.tree, err
+		}
+	}
+	return hash, fmt.Errorf("%w: %s is no commit that is built upon", ErrRefNotFound, commit)
+}
+
+// read returns a commit or a tree, wherever it is.
+func (o *Objects) read(ctx context.Context, hash plumbing.Hash, kind plumbing.ObjectType) (content []byte, err error) {
+	from, index := o.fresh, int32(noBase)
+	if place, ok := o.places[hash]; ok {
+		index = place
+	}
+	for i := 0; i < len(o.bases) && index == noBase; i++ {
+		if place, ok := o.bases[i].lookUp(hash); ok {
+			from, index = o.bases[i].pack, place
+		}
+	}
+	if index == noBase {
+		return nil, fmt.Errorf("%s %s: %w", kind, hash, errIncomplete)
+	}
+	switch object := &from.objects[index]; {
+	case object.kind != kind:
+		return nil, protocolErrorf("object %s is a %s, not a %s", hash, object.kind, kind)
+	case object.size > maxMetaBytes:
+		return nil, limitErrorf("%s %s is larger than %d bytes", kind, hash, maxMetaBytes)
+	}
+	return from.load(ctx, index)
+}
+
+// isThere tells whether the server has the object, or gets it from here.
+func (o *Objects) isThere(ctx context.Context, hash plumbing.Hash) (bool, error) {
+	if _, ok := o.places[hash]; ok {
+		return true, nil
+	}
+	for _, b := range o.bases {
+		index, ok := b.lookUp(hash)
+		if !ok {
+			continue
+		}
+		if err := b.walk(ctx); err != nil {
+			return false, err
+		}
+		if b.reached[index] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// walk marks what the commits lead to, once.
+func (b *basis) walk(ctx context.Context) error {
+	if b.reached == nil {
+		b.reached = make([]bool, len(b.objects))
+	}
+	for ; b.unwalked < len(b.commits); b.unwalked++ {
+		if err := b.mark(ctx, tip{b.commits[b.unwalked], true}, 0, b.reached); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store adds an object unless it is there, and returns its id. Of the known ids it need not be found out.
+func (o *Objects) store(ctx context.Context, kind plumbing.ObjectType, content []byte, known ...plumbing.Hash) (plumbing.Hash, error) {
+	size := int64(len(content))
+	hasher := plumbing.NewHasher(kind, size)
+	_, _ = hasher.Write(content) // A hash never fails to write.
+	hash, err := finish(hasher)
+	if err != nil {
+		return hash, err
+	}
+	for _, id := range known {
+		if id == hash {
+			return hash, nil
+		}
+	}
+	if there, err := o.isThere(ctx, hash); there || err != nil {
+		return hash, err
+	}
+	if err := o.admit(size); err != nil {
+		return hash, err
+	}
+	if err := o.fresh.draw(ctx, entryCost); err != nil {
+		return hash, err
+	}
+	at := o.fresh.spool.end()
+	if err := o.deflate(ctx, content); err != nil {
+		return hash, fmt.Errorf("keep object: %w", err)
+	}
+	o.places[hash] = int32(len(o.fresh.objects)) //nolint:gosec // The number of objects is limited.
+	o.fresh.objects = append(o.fresh.objects, packed{
+		data: at, length: o.fresh.spool.end() - at, raw: size, size: size, base: noBase, kind: kind, hash: hash,
+	})
+	return hash, nil
+}
+
+// admit refuses what would not be fetched again.
+func (o *Objects) admit(size int64) error {
+	o.unpacked += size
+	switch {
+	case size > o.limits.object:
+		return limitErrorf("an object is larger than the %d bytes of --git-max-object-bytes", o.limits.object)
+	case o.unpacked > o.limits.unpacked:
+		return limitErrorf("objects are larger together than the %d bytes of --git-max-unpacked-bytes", o.limits.unpacked)
+	case len(o.fresh.objects) >= o.limits.objects:
+		return limitErrorf("there are more than %d new objects", o.limits.objects)
+	case o.fresh.spool.size > o.options.MaxPackBytes:
+		return limitErrorf("new objects take more than the %d bytes of --git-max-pack-bytes", o.options.MaxPackBytes)
+	}
+	return nil
+}
+
+func (o *Objects) deflate(ctx context.Context, content []byte) error {
+	to := &adding{ctx, o.fresh.spool, o.fresh.dir}
+	if o.deflater == nil {
+		o.deflater = zlib.NewWriter(to)
+	} else {
+		o.deflater.Reset(to)
+	}
+	if _, err := o.deflater.Write(content); err != nil {
+		return err
+	}
+	return o.deflater.Close()
+}
+
+// split takes a path apart, and refuses what may not be in a tree.
+func (o *Objects) split(path string) ([]string, error) {
+	if path == "" || path == "." {
+		return nil, nil
+	}
+	steps := strings.Split(path, "/")
+	if len(steps) > o.options.MaxTreeDepth {
+		return nil, describe(path, limitErrorf("nested deeper than %d directories", o.options.MaxTreeDepth))
+	}
+	for _, name := range steps {
+		if reason := unsafeName(name); reason != "" {
+			return nil, describe(path, fmt.Errorf("%w: %s", ErrUnsafeTree, reason))
+		}
+		if len(name) > maxNameBytes {
+			return nil, describe(path, limitErrorf("name is longer than %d bytes", maxNameBytes))
+		}
+	}
+	return steps, nil
+}
+
+var _ io.Closer = (*Objects)(nil)

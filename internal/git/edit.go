@@ -1,0 +1,243 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Edit replaces a folder of a tree.
+type Edit struct {
+	// Path is the folder, with slashes; the empty one is the root. A file in the way of it is replaced as well.
+	Path string
+	// Files are all that is in it afterwards, and beneath. Without any the folder goes, and so do those above in which nothing
+	// else is: Git has no empty folders.
+	Files []File
+}
+
+// File is what a folder is given.
+type File struct {
+	// Path is below that of the Edit, with slashes.
+	Path string
+	// Mode is regular or fs.ModeSymlink. Of the permissions, only whether the owner may execute counts.
+	Mode fs.FileMode
+	// Content is the file's, or the target of a link.
+	Content []byte
+}
+
+// The modes as trees have them.
+const (
+	octalTree       = "40000"
+	octalRegular    = "100644"
+	octalExecutable = "100755"
+	octalLink       = "120000"
+)
+
+// editedTree is a tree that is edited.
+type editedTree struct {
+	entries map[string]entry
+	// was is the tree that stands in its place before, and before what is in that; nil without one.
+	was    plumbing.Hash
+	before map[string]entry
+}
+
+// entry is what a folder has under a name. What is open has changed, and no id yet.
+type entry struct {
+	octal string
+	hash  plumbing.Hash
+	open  *editedTree
+}
+
+func (e entry) isDir() bool { return strings.TrimLeft(e.octal, "0") == octalTree }
+
+// openTree reads a tree in order to edit it.
+func (o *Objects) openTree(ctx context.Context, hash plumbing.Hash) (*editedTree, error) {
+	content, err := o.read(ctx, hash, plumbing.TreeObject)
+	if err != nil {
+		return nil, err
+	}
+	f := &editedTree{entries: map[string]entry{}, was: hash}
+	err = parseTree(content, func(found treeEntry) error {
+		f.entries[found.name] = entry{octal: string(found.octal), hash: found.hash}
+		return nil
+	})
+	return f, err
+}
+
+// inside is what is in a folder under a name, opened to be edited; nil without a folder there.
+func (o *Objects) inside(ctx context.Context, f *editedTree, name string) (*editedTree, error) {
+	found, ok := f.entries[name]
+	if !ok || !found.isDir() {
+		return nil, nil
+	}
+	if found.open == nil {
+		var err error
+		if found.open, err = o.openTree(ctx, found.hash); err != nil {
+			return nil, describe(name, err)
+		}
+		f.entries[name] = found
+	}
+	return found.open, nil
+}
+
+// edit replaces a folder beneath the root.
+func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
+	steps, err := o.split(e.Path)
+	if err != nil {
+		return err
+	}
+	if len(e.Files) > o.options.MaxFiles {
+		return describe(e.Path, limitErrorf("more than %d files", o.options.MaxFiles))
+	}
+	at := root
+	for _, name := range steps {
+		next, err := o.inside(ctx, at, name)
+		if err != nil {
+			return err
+		}
+		if next == nil && len(e.Files) == 0 {
+			return nil // It is not there.
+		}
+		if next == nil {
+			next = &editedTree{entries: map[string]entry{}}
+			at.entries[name] = entry{octal: octalTree, open: next}
+		}
+		at = next
+	}
+	at.before, at.entries = at.entries, map[string]entry{}
+	for _, file := range e.Files {
+		if err := o.put(ctx, at, e.Path, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put adds a file to a folder that is being replaced.
+func (o *Objects) put(ctx context.Context, at *editedTree, below string, file File) error {
+	whole := strings.TrimPrefix(below+"/"+file.Path, "/")
+	octal, err := octalOf(file)
+	if err != nil {
+		return describe(whole, err)
+	}
+	if _, err := o.split(whole); err != nil {
+		return err
+	}
+	folders := strings.Split(file.Path, "/")
+	name := folders[len(folders)-1]
+	for _, step := range folders[:len(folders)-1] {
+		next, ok := at.entries[step]
+		if !ok {
+			if next.open, err = o.successor(ctx, at, step); err != nil {
+				return err
+			}
+			next.octal = octalTree
+			at.entries[step] = next
+		}
+		if next.open == nil {
+			return describe(whole, fmt.Errorf("%w: a file is in the place of a folder", ErrUnsafeTree))
+		}
+		at = next.open
+	}
+	if _, ok := at.entries[name]; ok {
+		return describe(whole, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
+	}
+	hash, err := o.store(ctx, plumbing.BlobObject, file.Content, at.before[name].hash)
+	if err != nil {
+		return describe(whole, err)
+	}
+	at.entries[name] = entry{octal: octal, hash: hash}
+	return nil
+}
+
+// successor is an empty folder in the place of the one that a replaced folder had under the name.
+func (o *Objects) successor(ctx context.Context, replaced *editedTree, name string) (*editedTree, error) {
+	next := &editedTree{entries: map[string]entry{}}
+	found, ok := replaced.before[name]
+	if !ok || !found.isDir() {
+		return next, nil
+	}
+	if found.open != nil {
+		next.was, next.before = found.open.was, found.open.entries
+		return next, nil
+	}
+	earlier, err := o.openTree(ctx, found.hash)
+	if err != nil {
+		return nil, describe(name, err)
+	}
+	next.was, next.before = earlier.was, earlier.entries
+	return next, nil
+}
+
+// octalOf is the mode that a file has in a tree.
+func octalOf(file File) (string, error) {
+	switch {
+	case file.Mode.IsRegular() && file.Mode&0o100 != 0:
+		return octalExecutable, nil
+	case file.Mode.IsRegular():
+		return octalRegular, nil
+	case file.Mode.Type() != fs.ModeSymlink:
+		return "", fmt.Errorf("%w: mode %v", ErrUnsafeTree, file.Mode)
+	case len(file.Content) == 0 || len(file.Content) > maxLinkBytes || bytes.IndexByte(file.Content, 0) >= 0:
+		return "", fmt.Errorf("%w: link target is empty, holds a NUL or has more than %d bytes", ErrUnsafeTree, maxLinkBytes)
+	case isGitFile(file.Path):
+		return "", fmt.Errorf("%w: Git reads this file and follows no link", ErrUnsafeTree)
+	}
+	return octalLink, nil
+}
+
+// isGitFile knows the files that Git itself reads in a tree, which must not be links; see gitmodules(5) and gitattributes(5).
+func isGitFile(path string) bool {
+	switch strings.ToLower(path[strings.LastIndexByte(path, '/')+1:]) {
+	case ".gitmodules", ".gitattributes", ".gitignore", ".mailmap":
+		return true
+	}
+	return false
+}
+
+// writeTree stores a folder and what has changed beneath it. Folders in which nothing is are left out of it.
+func (o *Objects) writeTree(ctx context.Context, f *editedTree) (plumbing.Hash, error) {
+	for name, found := range f.entries {
+		if found.open == nil {
+			continue
+		}
+		hash, err := o.writeTree(ctx, found.open)
+		if err != nil {
+			return hash, err
+		}
+		if len(found.open.entries) == 0 {
+			delete(f.entries, name)
+			continue
+		}
+		f.entries[name] = entry{octal: octalTree, hash: hash}
+	}
+	return o.store(ctx, plumbing.TreeObject, encodeTree(f.entries), f.was)
+}
+
+// encodeTree writes the entries in Git's order, in which the name of a folder ends in a slash.
+func encodeTree(entries map[string]entry) []byte {
+	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		return cmp.Compare(sortKey(a, entries[a]), sortKey(b, entries[b]))
+	})
+	var content []byte
+	for _, name := range names {
+		e := entries[name]
+		content = append(append(append(content, e.octal...), ' '), name...)
+		content = append(append(content, 0), e.hash[:]...)
+	}
+	return content
+}
+
+func sortKey(name string, e entry) string {
+	if e.isDir() {
+		return name + "/"
+	}
+	return name
+}
