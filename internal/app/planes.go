@@ -17,23 +17,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
 // The planes: groups of controllers that can run without the others.
 const (
-	planeSource  = "source"
-	planeModules = "modules"
+	planeSource   = "source"
+	planeModules  = "modules"
+	planePackages = "packages"
 )
 
 // planes are the groups of controllers that exist.
-var planes = []string{planeSource, planeModules} //nolint:gochecknoglobals // A constant list.
+var planes = []string{planeSource, planeModules, planePackages} //nolint:gochecknoglobals // A constant list.
 
 // kindsOf are the kinds that a plane is about.
 func kindsOf(plane string) (schema.GroupVersion, []string) {
-	if plane == planeModules {
+	switch plane {
+	case planeModules:
 		return modulesv1.GroupVersion, []string{
 			modulesv1.ModuleTemplateKind, modulesv1.ModuleKind, modulesv1.ModuleInstallationKind, modulesv1.InventoryKind,
+		}
+	case planePackages:
+		return packagesv1.GroupVersion, []string{
+			packagesv1.RepositoryKind, packagesv1.PackageVariantKind, packagesv1.PackageRevisionKind,
 		}
 	}
 	return sourcev1.GroupVersion, []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind}
@@ -85,8 +92,8 @@ func (s apiServer) planes(named []string) ([]string, error) {
 	}
 	for _, plane := range chosen {
 		missing := lacking[plane]
-		if plane == planeModules {
-			// Releases are fetched as sources, by whichever controller works on these.
+		if plane != planeSource {
+			// Releases are fetched as sources, by whichever controller works on these; a Repository refers to a source.
 			missing = slices.Concat(missing, lacking[planeSource])
 		}
 		if len(missing) > 0 {

@@ -15,6 +15,7 @@ import (
 const (
 	sourceGroup  = "source.toolkit.fluxcd.io/v1"
 	modulesGroup = "modules.sluice.dev/v1alpha1"
+	packageGroup = "packages.sluice.dev/v1alpha1"
 )
 
 // serving are the kinds that an API server serves, by group and version.
@@ -36,6 +37,7 @@ func TestWhatIsServedRuns(t *testing.T) {
 	t.Parallel()
 	sources := []string{"GitRepository", "OCIRepository", "HelmChart"}
 	modules := []string{"ModuleTemplate", "Module", "ModuleInstallation", "Inventory"}
+	packages := []string{"Repository", "PackageVariant", "PackageRevision"}
 	for name, tc := range map[string]struct {
 		reason string
 		served serving
@@ -43,7 +45,14 @@ func TestWhatIsServedRuns(t *testing.T) {
 		want   []string
 		says   string
 	}{
-		"All":        {"both are installed", serving{sourceGroup: sources, modulesGroup: modules}, nil, []string{"source", "modules"}, ""},
+		"All": {
+			"all are installed", serving{sourceGroup: sources, modulesGroup: modules, packageGroup: packages}, nil,
+			[]string{"source", "modules", "packages"}, "",
+		},
+		"Modules":    {"packages are not installed", serving{sourceGroup: sources, modulesGroup: modules}, nil, []string{"source", "modules"}, ""},
+		"Packages":   {"modules are not installed", serving{sourceGroup: sources, packageGroup: packages}, nil, []string{"source", "packages"}, ""},
+		"NoGit":      {"a Repository refers to a source", serving{packageGroup: packages}, nil, nil, sourceGroup + " GitRepository"},
+		"HalfMade":   {"an upgrade left out a CRD", serving{sourceGroup: sources, packageGroup: packages[:2]}, nil, nil, packageGroup + " PackageRevision"},
 		"FluxsAlone": {"this program takes the place of Flux's", serving{sourceGroup: sources}, nil, []string{"source"}, ""},
 		"None":       {"nothing is installed", serving{}, nil, nil, "no plane"},
 		"Half":       {"an upgrade left out a CRD", serving{sourceGroup: sources, modulesGroup: modules[:3]}, nil, nil, modulesGroup + " Inventory"},

@@ -69,7 +69,8 @@ func (o *Options) validateWork() error {
 	p.refuse(o.GitCacheBytes < 0, "--git-cache-max-size: must not be negative, not %d", o.GitCacheBytes)
 	p.refuse(o.TmpBudget < 0, "--tmp-budget: must not be negative, not %d", o.TmpBudget)
 	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)
-	p.refuse(o.WatchLabelSelector != "" && slices.Contains(o.Controllers, planeModules),
+	beyond := func(plane string) bool { return plane != planeSource }
+	p.refuse(o.WatchLabelSelector != "" && slices.ContainsFunc(o.Controllers, beyond),
 		"--watch-label-selector: it shards sources; run it with --controllers=%s", planeSource)
 	p.refuse(o.TokenCacheSize < 0, "--token-cache-max-size: must not be negative, not %d", o.TokenCacheSize)
 	p.refuse(o.TokenCacheDuration <= 0, "--token-cache-max-duration: must be above 0, not %s", o.TokenCacheDuration)

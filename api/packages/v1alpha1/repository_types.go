@@ -24,8 +24,8 @@ const (
 // RepositorySpec says where packages are, and how changes to them are written.
 //
 // +kubebuilder:validation:XValidation:rule="self.gitRepositoryRef.name == oldSelf.gitRepositoryRef.name",message="gitRepositoryRef is immutable",fieldPath=.gitRepositoryRef
-// +kubebuilder:validation:XValidation:rule="(has(self.branch) ? self.branch : '') == (has(oldSelf.branch) ? oldSelf.branch : '')",message="branch is immutable",fieldPath=.branch
-// +kubebuilder:validation:XValidation:rule="(has(self.directory) ? self.directory : '') == (has(oldSelf.directory) ? oldSelf.directory : '')",message="directory is immutable",fieldPath=.directory
+// +kubebuilder:validation:XValidation:rule=`(has(self.branch) ? self.branch : "") == (has(oldSelf.branch) ? oldSelf.branch : "")`,message="branch is immutable",fieldPath=.branch
+// +kubebuilder:validation:XValidation:rule=`(has(self.directory) ? self.directory : "") == (has(oldSelf.directory) ? oldSelf.directory : "")`,message="directory is immutable",fieldPath=.directory
 type RepositorySpec struct {
 	// GitRepositoryRef names the GitRepository, in the same namespace, whose URL, credentials and trust are used. What it
 	// selects does not matter here. It is immutable.
