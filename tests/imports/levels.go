@@ -40,7 +40,7 @@ func layers() []layer {
 		{level: 1, packages: []string{"internal/kpt"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
-		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify"}},
+		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/git/sign"}},
 		{level: 2, packages: []string{"internal/git", "internal/registry"}},
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",

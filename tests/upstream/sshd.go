@@ -66,24 +66,24 @@ LogLevel VERBOSE
 // every command as the client sent it, and GIT_PROTOCOL, both ended by a NUL.
 const forcedCommand = `#!/bin/sh
 printf '%%s\000%%s\000' "$SSH_ORIGINAL_COMMAND" "$GIT_PROTOCOL" >>%[1]s
+refuse() {
+	echo "$1 allowed here" >&2
+	exit 128
+}
 service=${SSH_ORIGINAL_COMMAND%%%% *}
 case "$service" in
 git-upload-pack) run="upload-pack --strict" ;;
 git-receive-pack) run=receive-pack ;;
-*) service=none ;;
+*) refuse "only git-upload-pack and git-receive-pack are" ;;
 esac
 path=${SSH_ORIGINAL_COMMAND#"$service '"}
 path=${path%%"'"}
 path=${path#/}
 if [ "$SSH_ORIGINAL_COMMAND" != "$service '$path'" ] && [ "$SSH_ORIGINAL_COMMAND" != "$service '/$path'" ]; then
-	echo "only git-upload-pack and git-receive-pack are allowed here" >&2
-	exit 128
+	refuse "only git-upload-pack and git-receive-pack are"
 fi
 case "/$path/" in
-*"'"* | */../*)
-	echo "this path is not allowed here" >&2
-	exit 128
-	;;
+*"'"* | */../*) refuse "this path is not" ;;
 esac
 if [ -e %[2]s ]; then
 	unset GIT_PROTOCOL
