@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -305,7 +304,20 @@ func (h *held) keep(ctx context.Context, p *pack, before *kept, t tip) error {
 	if h == nil || before.has(t.commit, t.bare) && len(p.objects) == p.kept {
 		return nil
 	}
-	next := &kept{length: p.spool.end(), compact: p.spool.end(), objects: p.objects, byHash: p.byHash, tips: []tip{t}}
+	return h.add(ctx, p, before, before.with(t), remembered{tips: []tip{t}})
+}
+
+// keepAll is keep for commits that were fetched together, or made here, the first of which are the newest.
+func (h *held) keepAll(ctx context.Context, p *pack, before *kept, fresh []member) error {
+	if h == nil || len(p.objects) == p.kept && (len(fresh) == 0 || before.knows(fresh)) {
+		return nil
+	}
+	return h.add(ctx, p, before, before.joined(fresh), (*kept)(nil).joined(fresh))
+}
+
+// add keeps what a fetch brought, to remember the commits, or those that it brought alone where there is room for no others.
+func (h *held) add(ctx context.Context, p *pack, before *kept, all, alone remembered) error {
+	next := &kept{length: p.spool.end(), compact: p.spool.end(), objects: p.objects, byHash: p.byHash, remembered: all}
 	var name string
 	var err error
 	switch tooLong := next.length > h.cache.max/share; {
@@ -315,9 +327,8 @@ func (h *held) keep(ctx context.Context, p *pack, before *kept, t tip) error {
 		name, err = h.adopt(p.spool)
 	default:
 		name, next.compact = before.data.Name(), before.compact
-		if !tooLong { // Else there is room for one commit.
-			others := slices.DeleteFunc(slices.Clone(before.tips), func(known tip) bool { return known.commit == t.commit })
-			next.tips = append(others[max(0, len(others)+1-maxTips):], t)
+		if tooLong {
+			next.remembered = alone
 		}
 		if tooLong || next.wasteful() {
 			if next, name, err = next.compacted(ctx, p, h.dir); err == nil && next.length > h.cache.max/share {

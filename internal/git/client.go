@@ -139,6 +139,9 @@ type Client struct {
 	cache   *objectCache
 	ssh     *sshConnections
 	memo    *memo
+	sights  *sights
+	// sightings are answers of SeenIn.
+	sightings *sightings
 }
 
 // New returns a Client.
@@ -149,7 +152,12 @@ func New(options Options) (*Client, error) {
 	options = options.withDefaults()
 	adverts, _ := lru.New[string, *advert](maxAdverts) // It fails for a size below one alone.
 	known, _ := lru.New[place, facts](maxFacts)
-	return &Client{options: options, adverts: adverts, cache: newCache(options), ssh: newSSHConnections(), memo: known}, nil
+	seen, _ := lru.New[sightKey, sight](maxSights)
+	answers, _ := lru.New[sighting, bool](maxSightings)
+	return &Client{
+		options: options, adverts: adverts, cache: newCache(options), ssh: newSSHConnections(), memo: known, sights: seen,
+		sightings: answers,
+	}, nil
 }
 
 // converse opens a conversation with the remote, of whose services it needs the one that gives, and runs talk in it. What a server advertised is remembered, so

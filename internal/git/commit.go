@@ -36,20 +36,26 @@ type Commit struct {
 	Subject string
 	// CommitterTime is when the commit was made, in the committer's time zone.
 	CommitterTime time.Time
-	// BytesReceived is what the server sent for it, packets and all.
+	// Parents are the ids of the commits that it was made on.
+	Parents []string
+	// BytesReceived is what the server sent for it, packets and all. Of commits that were fetched together, each has what was
+	// sent for all of them.
 	BytesReceived int64
 
+	root    plumbing.Hash // its tree
 	tree    *tree.Tree
 	planter *planter
 	pack    *pack
 	parts   *Parts
 	closed  context.CancelCauseFunc
+	release func() error
+	last    lastFolder
 }
 
 // Tree is the commit's files as a checkout has them, or those of them that were wanted. Regular files have mode 0644 or 0755,
 // links are fs.ModeSymlink and are not followed by Open, a submodule is an empty directory, and there is no directory
 // without any of these in it or below. All of it has been checked: it holds no name that leaves its directory or means .git.
-// It is safe for concurrent use until Close.
+// It is safe for concurrent use until Close. Of commits that were fetched together, it is checked when it is first read.
 func (c *Commit) Tree() *tree.Tree { return c.tree }
 
 // Submodules are those in the tree, one more than MaxSubmodules at most.
@@ -58,7 +64,7 @@ func (c *Commit) Submodules() ([]Submodule, error) { return c.planter.modules(ni
 // Close frees what the commit takes in memory or on disk. Files that are open fail from then on.
 func (c *Commit) Close() error {
 	c.closed(fs.ErrClosed)
-	return c.pack.Close()
+	return c.release()
 }
 
 // commitHeader is what is read from a commit object.

@@ -22,7 +22,7 @@ func (k *kept) compacted(ctx context.Context, p *pack, dir string) (_ *kept, nam
 		return nil, "", err
 	}
 	defer memory.Return(ctx, needed)
-	live, err := p.live(ctx, k.tips)
+	live, err := p.live(ctx, k.whole())
 	if err != nil {
 		return nil, "", err
 	}
@@ -35,7 +35,7 @@ func (k *kept) compacted(ctx context.Context, p *pack, dir string) (_ *kept, nam
 			_ = os.Remove(file.Name()) // What is left takes room until the next start.
 		}
 	}()
-	next := &kept{tips: k.tips}
+	next := &kept{remembered: k.remembered}
 	moved := make([]int32, len(p.objects))
 	for i, object := range p.objects {
 		if !live[i] {

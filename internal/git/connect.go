@@ -11,14 +11,20 @@ import (
 // errIncomplete says that not all is there that a commit leads to.
 var errIncomplete = errors.New("files of the commit are missing")
 
-// connect sees to it that all is there that a commit leads to. Where a tree is that an earlier fetch brought, all beneath it
+// connect sees to it that all is there that commits lead to. Where a tree is that an earlier fetch brought, all beneath it
 // is, so this looks at what is new alone, unless some trees came without their files.
-func (p *pack) connect(ctx context.Context, t tip, earlier *kept) error {
-	first := p.kept
-	if !t.bare && len(earlier.haves(true)) > len(earlier.haves(false)) {
-		first = 0
+func (p *pack) connect(ctx context.Context, earlier *kept, tips ...tip) error {
+	marked := make([]bool, len(p.objects))
+	for _, t := range tips {
+		first := p.kept
+		if !t.bare && len(earlier.haves(true)) > len(earlier.haves(false)) {
+			first = 0
+		}
+		if err := p.mark(ctx, t, first, marked); err != nil {
+			return err
+		}
 	}
-	return p.mark(ctx, t, first, make([]bool, len(p.objects)))
+	return nil
 }
 
 // mark marks the objects that a commit leads to, among those that are not before the first.

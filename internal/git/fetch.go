@@ -235,7 +235,7 @@ func (c *Client) keep(ctx context.Context, r *request, p *pack, earlier *kept) e
 		return nil
 	}
 	t := tip{r.hash, r.filter == allFiles}
-	if err := p.connect(ctx, t, earlier); err != nil {
+	if err := p.connect(ctx, earlier, t); err != nil {
 		return err
 	}
 	if err := r.held.keep(ctx, p, earlier, t); err != nil {
@@ -365,22 +365,37 @@ func (c *Client) receive(ctx context.Context, p peer, q question, limits packLim
 
 // openCommit gives what is wanted of the commit's tree: what else there is depends on what others fetched.
 func (c *Client) openCommit(ctx context.Context, p *pack, hash plumbing.Hash, h *held, wanted Want) (*Commit, error) {
+	commit, err := c.bareCommit(ctx, p, hash, h, wanted)
+	if err != nil {
+		return nil, err
+	}
+	root, err := commit.planter.plant(ctx, commit.root)
+	if err != nil {
+		commit.closed(err)
+		return nil, err
+	}
+	commit.tree = &tree.Tree{Root: root, Time: commit.CommitterTime}
+	return commit, nil
+}
+
+// bareCommit is a commit into whose tree nobody has looked.
+func (c *Client) bareCommit(ctx context.Context, p *pack, hash plumbing.Hash, h *held, wanted Want) (*Commit, error) {
 	header, err := p.loadCommit(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
 	// The files are read after this fetch, until the commit is closed.
 	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
-	planter := &planter{
-		blobs: blobs{reading, p}, limits: treeLimits{depth: c.options.MaxTreeDepth, files: c.options.MaxFiles}, memo: c.memo, repository: h.repository(), wanted: wanted,
-	}
-	root, err := planter.plant(ctx, header.tree)
-	if err != nil {
-		closed(err)
-		return nil, err
-	}
-	return &Commit{
+	commit := &Commit{
 		Hash: hash.String(), Subject: header.subject, CommitterTime: header.committer,
-		tree: &tree.Tree{Root: root, Time: header.committer}, planter: planter, pack: p, parts: h.parts(), closed: closed,
-	}, nil
+		root: header.tree, pack: p, parts: h.parts(), closed: closed, release: p.Close,
+		planter: &planter{
+			blobs: blobs{reading, p}, limits: treeLimits{depth: c.options.MaxTreeDepth, files: c.options.MaxFiles},
+			memo: c.memo, sights: c.sights, repository: h.repository(), wanted: wanted, ctx: reading,
+		},
+	}
+	for _, parent := range header.parents {
+		commit.Parents = append(commit.Parents, parent.String())
+	}
+	return commit, nil
 }

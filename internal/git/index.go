@@ -84,6 +84,8 @@ func newPack(ctx context.Context, s *spool, earlier *kept, limits packLimits, di
 	p.bases.MaxSize = maxKeptBases
 	p.work.Store(workShare * limits.unpacked)
 	p.release = sync.OnceFunc(func() {
+		p.drawing.Lock()
+		defer p.drawing.Unlock()
 		memory.Return(ctx, p.drawn+s.drawn)
 		memory.ReturnFile(ctx, s.filed)
 	})

@@ -24,14 +24,14 @@ import (
 
 const (
 	// keptFormat begins the file with the index, and changes whenever its meaning does.
-	keptFormat = "SLUICE01"
-	keptHeader = len(keptFormat) + keptName + 4*8
+	keptFormat = "SLUICE02"
+	keptHeader = len(keptFormat) + keptName + 5*8
 	// keptName is how long the name of the data may be.
 	keptName = 32
 	// keptRecord is what an object takes in the file, keptCost in memory.
 	keptRecord = len(plumbing.ZeroHash) + 4*8 + 3*4
 	keptCost   = 88
-	// maxTips is how many commits are remembered.
+	// maxTips is how many commits are remembered that were fetched one by one.
 	maxTips = 16
 	// maxChain is how long a chain of deltas becomes over several fetches.
 	maxChain = 50
@@ -51,10 +51,17 @@ type kept struct {
 	compact int64 // the length after the last compaction
 	objects []packed
 	byHash  []int32
-	// tips are commits that are there without their history, the newest last.
-	tips   []tip
+	remembered
+
 	drawn  int64
 	forget func()
+}
+
+// remembered are commits that are there without their history, the newest last.
+type remembered struct {
+	tips []tip
+	// crowd are commits that were asked for together with others.
+	crowd []member
 }
 
 // tip is a commit with all its trees; with all its files, too, unless it is bare.
@@ -68,7 +75,7 @@ const tipRecord = len(plumbing.ZeroHash) + 4
 
 // encoded is how many bytes the index file has.
 func (k *kept) encoded() int64 {
-	return int64(keptHeader + len(k.objects)*(keptRecord+4) + len(k.tips)*tipRecord + 4)
+	return int64(keptHeader + len(k.objects)*(keptRecord+4) + len(k.tips)*tipRecord + len(k.crowd)*memberRecord + 4)
 }
 
 // encode is the content of the index file; name is that of the data file.
@@ -76,7 +83,7 @@ func (k *kept) encode(name string) []byte {
 	b := make([]byte, keptHeader, k.encoded())
 	copy(b, keptFormat)
 	copy(b[len(keptFormat):], name)
-	for i, n := range []int64{k.length, k.compact, int64(len(k.objects)), int64(len(k.tips))} {
+	for i, n := range []int64{k.length, k.compact, int64(len(k.objects)), int64(len(k.tips)), int64(len(k.crowd))} {
 		binary.LittleEndian.PutUint64(b[len(keptFormat)+keptName+8*i:], uint64(n)) //nolint:gosec // Sizes are not negative.
 	}
 	for i := range k.objects {
@@ -93,6 +100,10 @@ func (k *kept) encode(name string) []byte {
 	for _, t := range k.tips {
 		b = append(b, t.commit[:]...)
 		b = binary.LittleEndian.AppendUint32(b, flag(t.bare))
+	}
+	for _, m := range k.crowd {
+		b = append(b, m.commit[:]...)
+		b = binary.LittleEndian.AppendUint64(b, m.ref)
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -192,8 +203,9 @@ func (k *kept) decode(b []byte, most int64) error {
 	header, b := b[len(keptFormat)+keptName:], b[keptHeader:]
 	long := func(i int) int64 { return int64(binary.LittleEndian.Uint64(header[8*i:])) } //nolint:gosec // It was one.
 	k.length, k.compact = long(0), long(1)
-	objects, tips := int(long(2)), int(long(3))
-	if objects < 0 || objects > len(b) || tips < 0 || tips > maxTips || len(b) != objects*(keptRecord+4)+tips*tipRecord {
+	objects, tips, crowd := int(long(2)), int(long(3)), int(long(4))
+	bounded := objects >= 0 && objects <= len(b) && tips >= 0 && tips <= maxTips && crowd >= 0 && crowd <= maxCrowd
+	if !bounded || len(b) != objects*(keptRecord+4)+tips*tipRecord+crowd*memberRecord {
 		return errDamaged
 	}
 	k.objects, k.byHash = make([]packed, objects), make([]int32, 0, objects)
@@ -206,8 +218,13 @@ func (k *kept) decode(b []byte, most int64) error {
 			k.byHash = append(k.byHash, index)
 		}
 	}
-	for b = b[4*objects:]; len(b) > 0; b = b[tipRecord:] {
+	b = b[4*objects:]
+	for range tips {
 		k.tips = append(k.tips, tip{plumbing.Hash(b[:len(plumbing.ZeroHash)]), binary.LittleEndian.Uint32(b[len(plumbing.ZeroHash):]) != 0})
+		b = b[tipRecord:]
+	}
+	for ; len(b) > 0; b = b[memberRecord:] {
+		k.crowd = append(k.crowd, member{plumbing.Hash(b[:len(plumbing.ZeroHash)]), binary.LittleEndian.Uint64(b[len(plumbing.ZeroHash):])})
 	}
 	return k.validate(most)
 }
@@ -251,16 +268,26 @@ func (k *kept) spool() *spool {
 
 // has tells whether the commit is there with all its files or, where that is enough, with its trees.
 func (k *kept) has(commit plumbing.Hash, bare bool) bool {
-	return k != nil && (slices.Contains(k.tips, tip{commit, false}) || bare && slices.Contains(k.tips, tip{commit, true}))
+	if k == nil {
+		return false
+	}
+	isMember := func(m member) bool { return m.commit == commit }
+	return slices.Contains(k.tips, tip{commit, false}) || bare && slices.Contains(k.tips, tip{commit, true}) || slices.ContainsFunc(k.crowd, isMember)
 }
 
-// haves are the ids of the tips that have all their files or, where that is enough, their trees.
+// haves are the ids of the newest tips that have all their files or, where that is enough, their trees.
 func (k *kept) haves(bare bool) (ids []string) {
-	if k != nil {
-		for _, t := range k.tips {
-			if bare || !t.bare {
-				ids = append(ids, t.commit.String())
-			}
+	if k == nil {
+		return nil
+	}
+	for _, t := range k.tips {
+		if bare || !t.bare {
+			ids = append(ids, t.commit.String())
+		}
+	}
+	for _, m := range k.crowd[max(0, len(k.crowd)-maxTips):] {
+		if id := m.commit.String(); !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	return ids

@@ -66,6 +66,7 @@ type pack struct {
 	bases   cache.BufferLRU
 	opened  opened
 	dir     string // takes large objects while they are open
+	drawing sync.Mutex
 	drawn   int64  // memory, for as long as the pack is open
 	release func() // gives it back
 	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
@@ -82,8 +83,10 @@ func (p *pack) Close() error {
 	return p.spool.Close()
 }
 
-// draw draws memory for as long as the pack is open. One reader at a time does.
+// draw draws memory for as long as the pack is open.
 func (p *pack) draw(ctx context.Context, bytes int64) error {
+	p.drawing.Lock()
+	defer p.drawing.Unlock()
 	err := memory.Draw(ctx, bytes)
 	if err == nil {
 		p.drawn += bytes

@@ -38,6 +38,7 @@ type planter struct {
 	blobs  blobs
 	limits treeLimits
 	memo   *memo
+	sights *sights
 	// repository is whose trees the memo remembers; empty to remember none.
 	repository string
 	// wanted is what is read of the root.
@@ -250,7 +251,33 @@ type blobs struct {
 
 // Open implements tree.Source.
 func (b blobs) Open(n *tree.Node) (io.ReadCloser, error) {
-	return b.pack.open(b.reading, int32(n.At)) //nolint:gosec // The number of objects is limited.
+	return b.open(int32(n.At)) //nolint:gosec // The number of objects is limited.
+}
+
+// open streams an object until the commit is closed, though others may go on reading the pack.
+func (b blobs) open(index int32) (io.ReadCloser, error) {
+	if b.reading.Err() != nil {
+		return nil, context.Cause(b.reading)
+	}
+	stream, err := b.pack.open(b.reading, index)
+	if err != nil {
+		return nil, err
+	}
+	return &untilClosed{stream, b.reading}, nil
+}
+
+// untilClosed fails once the commit is closed.
+type untilClosed struct {
+	io.ReadCloser
+	reading context.Context //nolint:containedctx // It is that of the commit.
+}
+
+// Read returns fs.ErrClosed after the commit's Close.
+func (u *untilClosed) Read(p []byte) (int, error) {
+	if u.reading.Err() != nil {
+		return 0, context.Cause(u.reading)
+	}
+	return u.ReadCloser.Read(p)
 }
 
 // below joins without cleaning: an unsafe name must show as it is.

@@ -27,23 +27,43 @@ const (
 	kindGitlink = 0o160000
 )
 
+// treeLine is an entry as it stands in a tree object.
+type treeLine struct {
+	mode, name []byte
+	hash       plumbing.Hash
+}
+
+// cutEntry cuts the first entry off a tree object.
+func cutEntry(content []byte) (line treeLine, rest []byte, err error) {
+	head, rest, found := bytes.Cut(content, []byte{0})
+	mode, name, spaced := bytes.Cut(head, []byte{' '})
+	if !found || !spaced || len(rest) < len(plumbing.ZeroHash) {
+		return line, nil, fmt.Errorf("%w: malformed tree object", ErrUnsafeTree)
+	}
+	return treeLine{mode, name, plumbing.Hash(rest[:len(plumbing.ZeroHash)])}, rest[len(plumbing.ZeroHash):], nil
+}
+
+// parse copies an entry out of its tree.
+func (l treeLine) parse() (treeEntry, error) {
+	mode, err := parseMode(string(l.mode))
+	return treeEntry{name: string(l.name), mode: mode, hash: l.hash, octal: l.mode}, err
+}
+
 // parseTree reads a tree object. Errors say what is wrong, not where.
 func parseTree(content []byte, visit func(treeEntry) error) error {
 	for len(content) > 0 {
-		head, rest, found := bytes.Cut(content, []byte{0})
-		mode, name, spaced := bytes.Cut(head, []byte{' '})
-		if !found || !spaced || len(rest) < len(plumbing.ZeroHash) {
-			return fmt.Errorf("%w: malformed tree object", ErrUnsafeTree)
+		line, rest, err := cutEntry(content)
+		if err != nil {
+			return err
 		}
-		entry := treeEntry{name: string(name), hash: plumbing.Hash(rest[:len(plumbing.ZeroHash)]), octal: mode}
-		var err error
-		if entry.mode, err = parseMode(string(mode)); err != nil {
+		entry, err := line.parse()
+		if err != nil {
 			return err
 		}
 		if err := visit(entry); err != nil {
 			return err
 		}
-		content = rest[len(plumbing.ZeroHash):]
+		content = rest
 	}
 	return nil
 }
