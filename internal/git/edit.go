@@ -20,6 +20,8 @@ type Edit struct {
 	// Files are all that is in it afterwards, and beneath. Without any the folder goes, and so do those above in which nothing
 	// else is: Git has no empty folders.
 	Files []File
+	// Tree is, instead of files, the id of a folder that one of the bases has, or a commit made before.
+	Tree string
 }
 
 // File is what a folder is given.
@@ -96,6 +98,9 @@ func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
 	if len(e.Files) > o.options.MaxFiles {
 		return describe(e.Path, limitErrorf("more than %d files", o.options.MaxFiles))
 	}
+	if e.Tree != "" {
+		return o.plantAt(ctx, root, steps, e)
+	}
 	at := root
 	for _, name := range steps {
 		next, err := o.inside(ctx, at, name)
@@ -117,6 +122,41 @@ func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// plantAt puts a folder that is there already in the place of another, which may not be the root.
+func (o *Objects) plantAt(ctx context.Context, root *editedTree, steps []string, e Edit) error {
+	hash, err := parseHash(e.Tree)
+	if err != nil {
+		return describe(e.Path, err)
+	}
+	if len(steps) == 0 || len(e.Files) > 0 {
+		return describe(e.Path, fmt.Errorf("%w: a folder in the place of the root, or of files", ErrUnsafeTree))
+	}
+	there, err := o.isThere(ctx, hash)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return describe(e.Path, fmt.Errorf("tree %s: %w", hash, errIncomplete))
+	}
+	if _, err := o.openTree(ctx, hash); err != nil {
+		return describe(e.Path, err) // It is no folder.
+	}
+	at := root
+	for _, name := range steps[:len(steps)-1] {
+		next, err := o.inside(ctx, at, name)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			next = &editedTree{entries: map[string]entry{}}
+			at.entries[name] = entry{octal: octalTree, open: next}
+		}
+		at = next
+	}
+	at.entries[steps[len(steps)-1]] = entry{octal: octalTree, hash: hash}
 	return nil
 }
 

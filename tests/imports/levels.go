@@ -55,7 +55,7 @@ func layers() []layer {
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 			"sigs.k8s.io/structured-merge-diff",
 		}},
-		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog"}},
+		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/pkgrepo"}},
 		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 		{level: 4, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",

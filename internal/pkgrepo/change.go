@@ -1,0 +1,87 @@
+package pkgrepo
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// Kind is what a change does.
+type Kind string
+
+// The kinds of changes. Each is safe to ask for again: what is done already is no error.
+const (
+	// Write puts a commit on a draft, which it begins where there is none.
+	Write Kind = "Write"
+	// Propose freezes a draft, and Reject thaws it.
+	Propose Kind = "Propose"
+	Reject  Kind = "Reject"
+	// Publish puts an open change onto the branch, tags it with the next number, and removes the open change.
+	Publish Kind = "Publish"
+	// Drop removes an open change.
+	Drop Kind = "Drop"
+	// ProposeDeletion marks a published revision, and RejectDeletion takes the mark away.
+	ProposeDeletion Kind = "ProposeDeletion"
+	RejectDeletion  Kind = "RejectDeletion"
+	// Remove takes the package off the branch, which only its newest revision can, and takes that revision's mark away.
+	// Tags stay as the record, so that no number is used twice.
+	Remove Kind = "Remove"
+)
+
+// Change is one that Apply is asked for. Of one open change, and of one package's published revisions, there is one at a time;
+// a second one in the same Apply is ErrExists.
+type Change struct {
+	Kind Kind
+	// Package is the path below the repository's directory.
+	Package string
+	// Workspace names the open change. A Write without it begins a new one, under the next name; see
+	// Package.NextWorkspace.
+	Workspace string
+	// Revision names the published revision of ProposeDeletion, RejectDeletion and Remove: v3. The newest if empty.
+	Revision string
+	// Expect is the commit that the change is bound to: the tip of the open change or the commit of the revision. If the
+	// repository has another one, the change is ErrMoved. Publish and Remove require it; it is what was approved.
+	Expect string
+	// Make makes what a Write puts into the package. It is called again after a lost race.
+	Make func(context.Context, Current) (Made, error)
+	// Message describes the commit of a Publish or a Remove; a zero one is filled in.
+	Message Message
+}
+
+// Current is what a Write finds.
+type Current struct {
+	// Open is the draft that is written to, and Branch what is on the branch; nil if there is none. The change that Make
+	// makes is begun on Branch: its tree is what the package's annotation names as its base.
+	Open, Branch *Revision
+	// Workspace is that of the draft, also of one that is begun.
+	Workspace string
+	// Local is the package of the draft, else of the branch; nil if there is neither.
+	Local kpt.Package
+}
+
+// Made is what a Write is to put into the package.
+type Made struct {
+	Package kpt.Package
+	Message Message
+	// Unchanged says that nothing is to be written.
+	Unchanged bool
+}
+
+// Result is what became of a change.
+type Result struct {
+	// Commit is the tip of the open change, or the commit on the branch that published or removed a package. It is empty where
+	// there is none, and that of the draft before where a Write changed nothing.
+	Commit string
+	// Tree is the package's folder in it.
+	Tree string
+	// Workspace is that of the open change that was written.
+	Workspace string
+	// Number is that of a published revision.
+	Number int
+	// Changed tells whether the repository was changed for it.
+	Changed bool
+	// Err is what was wrong with this change alone, or what was wrong with all: ErrOutOfDate, ErrMoved, ErrExists, ErrGone,
+	// ErrProposed, ErrReadOnly, ErrName, git.ErrRejected, git.ErrRefMoved after too many lost races, an error of Make, or
+	// one of the connection.
+	Err error
+}

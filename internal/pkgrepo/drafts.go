@@ -1,0 +1,199 @@
+package pkgrepo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// write plans a commit on a draft.
+func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
+	draft := pkg.open(t.workspace, Draft)
+	switch {
+	case t.Workspace == "" && (t.workspace == "" || draft != nil && !p.isOurs(ctx, t, draft)):
+		t.workspace, draft = p.nextWorkspace(t.Package, pkg), nil
+	case pkg.open(t.workspace, Proposed) != nil:
+		return ErrProposed
+	}
+	if draft != nil && slices.Contains(t.tried, draft.Commit) {
+		t.settle(Result{Commit: draft.Commit, Tree: draft.Tree, Workspace: t.workspace, Changed: true})
+		return nil // The answer to the push was lost.
+	}
+	if err := expect(t, draft); err != nil {
+		return err
+	}
+	now := Current{Open: draft, Workspace: t.workspace}
+	if pkg != nil {
+		now.Branch = pkg.Branch
+	}
+	on := p.snapshot.Head
+	if draft != nil {
+		on = draft.Commit
+	}
+	var err error
+	if now.Local, err = p.local(on, now, t.Package); err != nil {
+		return err
+	}
+	made, err := t.Make(ctx, now)
+	if err != nil {
+		return err
+	}
+	if made.Unchanged {
+		t.settle(before(draft, t.workspace))
+		return nil
+	}
+	return p.put(ctx, t, on, draft, made)
+}
+
+// before is the result of a write that changes nothing.
+func before(draft *Revision, workspace string) Result {
+	if draft == nil {
+		return Result{}
+	}
+	return Result{Commit: draft.Commit, Tree: draft.Tree, Workspace: workspace}
+}
+
+// expect compares an open change with what the task is bound to.
+func expect(t *task, found *Revision) error {
+	switch {
+	case t.Expect == "":
+		return nil
+	case found == nil:
+		return ErrGone
+	case found.Commit != t.Expect:
+		return fmt.Errorf("%w: %s is at %s", ErrMoved, shown(t.workspace), found.Commit)
+	}
+	return nil
+}
+
+// local is what a write finds in the draft, or on the branch.
+func (p *plan) local(on string, now Current, pkg string) (kpt.Package, error) {
+	from := now.Open
+	if from == nil {
+		from = now.Branch
+	}
+	if from == nil {
+		return nil, nil
+	}
+	commit, err := p.base(on)
+	if err != nil {
+		return nil, err
+	}
+	return p.readFrom(commit, pkg)
+}
+
+// put makes the commit of a write.
+func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, made Made) error {
+	if len(made.Package) == 0 {
+		return fmt.Errorf("package %s: nothing is in it", shown(t.Package))
+	}
+	if on != "" {
+		if _, err := p.base(on); err != nil {
+			return err
+		}
+	}
+	edit := git.Edit{Path: p.path(t.Package)}
+	for _, name := range made.Package.Paths() {
+		file := made.Package[name]
+		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})
+	}
+	message := made.Message.text("Change "+t.Package, trailer{packageTrailer, p.path(t.Package)}, trailer{workspaceTrailer, t.workspace})
+	commit, err := p.commit(ctx, on, edit, message)
+	if err != nil {
+		return err
+	}
+	id, err := p.treeAt(ctx, commit, t.Package)
+	if err != nil {
+		return err
+	}
+	old := ""
+	if draft != nil {
+		if old = draft.Commit; draft.Tree == id {
+			t.settle(before(draft, t.workspace))
+			return nil
+		}
+	}
+	p.remember(commit, t.Package, detail{tree: id})
+	p.rememberFacts(id, made.Package)
+	t.push(Result{Commit: commit, Tree: id, Workspace: t.workspace}, git.Update{
+		Ref: p.ref(place{Draft, t.Package, t.workspace}), Old: old, New: commit,
+	})
+	return nil
+}
+
+// nextWorkspace is one that neither the repository nor another task has.
+func (p *plan) nextWorkspace(path string, pkg *Package) string {
+	pkg = cmp.Or(pkg, &Package{Path: path})
+	name := pkg.NextWorkspace()
+	for number := workspaceNumber(name); p.workspaces[place{Draft, path, name}]; number++ {
+		name = variantWorkspace + numbered(number)[1:]
+	}
+	p.workspaces[place{Draft, path, name}] = true
+	return name
+}
+
+// isOurs tells whether a draft is one that an earlier try has begun: at its commit, or with somebody's commits on top.
+func (p *plan) isOurs(ctx context.Context, t *task, draft *Revision) bool {
+	if len(t.tried) == 0 || slices.Contains(t.tried, draft.Commit) {
+		return len(t.tried) > 0
+	}
+	return p.isAncestor(ctx, draft, t.tried)
+}
+
+// move plans the step of an open change from one lifecycle to the other. The new branch comes first: a change is never without
+// any.
+func (p *plan) move(t *task, pkg *Package, from, to Lifecycle) error {
+	here, there := pkg.open(t.workspace, from), pkg.open(t.workspace, to)
+	if here == nil {
+		if there == nil {
+			return ErrGone
+		}
+		if err := expect(t, there); err != nil {
+			return err
+		}
+		t.settle(Result{Commit: there.Commit, Tree: there.Tree, Workspace: t.workspace})
+		return nil
+	}
+	if err := expect(t, here); err != nil {
+		return err
+	}
+	if there != nil && there.Commit != here.Commit {
+		return fmt.Errorf("%w: branch %s is at %s", ErrExists, shown(there.Ref), there.Commit)
+	}
+	var updates []git.Update
+	if there == nil {
+		updates = append(updates, git.Update{Ref: p.ref(place{to, t.Package, t.workspace}), New: here.Commit})
+	}
+	t.push(Result{Commit: here.Commit, Tree: here.Tree, Workspace: t.workspace},
+		append(updates, git.Update{Ref: here.Ref, Old: here.Commit})...)
+	return nil
+}
+
+// drop plans the removal of an open change.
+func (p *plan) drop(t *task, pkg *Package) error {
+	var updates []git.Update
+	var other *Revision
+	for _, lifecycle := range []Lifecycle{Draft, Proposed} {
+		r := pkg.open(t.workspace, lifecycle)
+		switch {
+		case r == nil:
+		case t.Expect != "" && r.Commit != t.Expect:
+			other = r
+		default:
+			updates = append(updates, git.Update{Ref: r.Ref, Old: r.Commit})
+		}
+	}
+	switch {
+	case len(updates) > 0:
+		t.push(Result{Workspace: t.workspace}, updates...)
+	case other != nil:
+		return expect(t, other)
+	default:
+		t.settle(Result{Workspace: t.workspace})
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package pkgrepo
+
+import "errors"
+
+var (
+	// ErrName says that a package, a workspace, a branch or a directory has a name that is not safe in git.
+	ErrName = errors.New("name is not usable")
+	// ErrLimit says that a repository exceeds one of the limits in Options. The text names it.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrNotFound says that the repository has nothing of what was selected.
+	ErrNotFound = errors.New("not found")
+	// ErrSelector says that a selector cannot be read.
+	ErrSelector = errors.New("selector is not usable")
+	// ErrReadOnly says that the repository has no remote to push to.
+	ErrReadOnly = errors.New("repository is read only")
+
+	// ErrOutOfDate says that the branch has another state of the package than the one that the change was begun on.
+	ErrOutOfDate = errors.New("the package has moved on since the change was begun")
+	// ErrMoved says that what a change is bound to is not what the repository has: somebody has been there.
+	ErrMoved = errors.New("another commit than expected")
+	// ErrExists says that the name is taken by something else.
+	ErrExists = errors.New("it exists already")
+	// ErrGone says that there is no such open change, revision or package.
+	ErrGone = errors.New("it is not there")
+	// ErrProposed says that a change is proposed and therefore frozen.
+	ErrProposed = errors.New("the change is proposed and cannot be written to")
+)

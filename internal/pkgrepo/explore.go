@@ -1,0 +1,165 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"sluice.dev/sluice/internal/git"
+)
+
+// explorer finds out what is in the commits of a snapshot.
+type explorer struct {
+	work
+
+	snapshot *Snapshot
+	// last says that what is not to be had is not waited for any more.
+	last bool
+	// passing are errors about commits that may be gone at the next look.
+	passing map[string]error
+	// fetches are those that are left to find out which commits are bad.
+	fetches int
+}
+
+// explore reads what is not known yet, and then tells every revision what is.
+func (e *explorer) explore(ctx context.Context) error {
+	if err := e.fetch(ctx, e.unknown()); err != nil {
+		return err
+	}
+	if err := e.branch(); err != nil {
+		return err
+	}
+	for _, pkg := range e.snapshot.Packages {
+		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
+			for i := range all {
+				e.tell(&all[i])
+			}
+		}
+		pkg.nameBranch()
+	}
+	return nil
+}
+
+// gap is a commit of which something is not known, and what.
+type gap struct {
+	want  git.Want
+	paths []string
+	// folders says that the packages in it are to be found: it is the branch's.
+	folders bool
+}
+
+// unknown are the commits that have to be read. The branch's is the first, if it is one of them.
+func (e *explorer) unknown() []*gap {
+	s := e.snapshot
+	var gaps []*gap
+	byCommit := map[string]*gap{}
+	at := func(commit, ref string) *gap {
+		g := byCommit[commit]
+		if g == nil {
+			g = &gap{want: git.Want{Hash: commit, Ref: ref}}
+			byCommit[commit] = g
+			gaps = append(gaps, g)
+		}
+		return g
+	}
+	if s.Head != "" && !e.branchIsKnown() {
+		at(s.Head, e.layout.branch).folders = true
+	}
+	for _, pkg := range s.Packages {
+		path := e.path(pkg.Path)
+		if s.Head != "" && !e.isKnown(s.Head, path) {
+			g := at(s.Head, e.layout.branch)
+			g.paths = append(g.paths, path)
+		}
+		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
+			for _, r := range all {
+				if !e.isKnown(r.Commit, path) {
+					g := at(r.Commit, r.Ref)
+					g.paths = append(g.paths, path)
+				}
+			}
+		}
+	}
+	return gaps
+}
+
+// isKnown tells whether a package's tree in a commit, and the facts of that, are known.
+func (e *explorer) isKnown(commit, path string) bool {
+	d, ok := e.snapshot.known.detail(spot{commit, path})
+	if !ok || d.err != nil {
+		return ok
+	}
+	_, ok = e.snapshot.known.factsOf(d.tree)
+	return ok
+}
+
+// branchIsKnown tells whether the packages on the branch, and the facts of each, are known.
+func (e *explorer) branchIsKnown() bool {
+	found, ok := e.snapshot.known.folders(e.snapshot.Head)
+	for _, tree := range found.outermost {
+		if !ok {
+			break
+		}
+		_, ok = e.snapshot.known.factsOf(tree)
+	}
+	return ok
+}
+
+// tell tells a revision what is known of it.
+func (e *explorer) tell(r *Revision) {
+	known := e.snapshot.known
+	d, ok := known.detail(spot{r.Commit, e.path(r.Package)})
+	if !ok {
+		r.Err = e.passing[r.Commit]
+		return
+	}
+	r.Tree, r.Err = d.tree, d.err
+	if r.Name != "" && d.note.pkg == e.path(r.Package) {
+		r.Workspace, r.Source = d.note.workspace, d.note.change
+	}
+	if r.Tree == "" {
+		return
+	}
+	l, ok := known.factsOf(r.Tree)
+	if r.Facts, r.Err = l.facts, l.err; !ok {
+		r.Err = e.passing[r.Commit]
+	}
+}
+
+// branch adds what is on the branch: the outermost packages, and all that refs name.
+func (e *explorer) branch() error {
+	s := e.snapshot
+	if s.Head == "" {
+		return nil
+	}
+	found, _ := s.known.folders(s.Head)
+	s.Ignored = append(s.Ignored, found.ignored...)
+	for path := range found.outermost {
+		if pkg, ok := e.below(path); ok {
+			s.at(pkg)
+		}
+	}
+	if len(s.Packages) > e.depot.options.MaxPackages {
+		return e.tooMany()
+	}
+	for _, pkg := range s.Packages {
+		r := Revision{Package: pkg.Path, Ref: e.layout.branch, Commit: s.Head}
+		if e.tell(&r); !errors.Is(r.Err, fs.ErrNotExist) || r.Tree != "" {
+			pkg.Branch = &r
+		}
+	}
+	return nil
+}
+
+// nameBranch names what is on the branch after the newest published revision of the same tree.
+func (p *Package) nameBranch() {
+	if p.Branch == nil || p.Branch.Tree == "" {
+		return
+	}
+	for _, r := range p.newest() {
+		if r.Tree == p.Branch.Tree {
+			p.Branch.Number, p.Branch.Name = r.Number, r.Name
+			return
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package pkgrepo
+
+import (
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// folders are the packages on the branch.
+type folders struct {
+	// outermost are the trees of those that are in no other package, by the path with the directory.
+	outermost map[string]string
+	// ignored are those whose names are not safe.
+	ignored []string
+}
+
+// findFolders finds the packages on the branch. What is in a package is part of it, Kptfiles as well. A Kptfile in the
+// repository's directory itself makes no package: it would have no name.
+func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
+	found := folders{outermost: map[string]string{}}
+	last := ""
+	err := find(commit, kpt.KptfileName, func(dir, tree string) error {
+		if _, ok := e.below(dir); !ok || dir == "." || last != "" && strings.HasPrefix(dir, last+"/") {
+			return nil
+		}
+		last = dir
+		if CheckPath(dir) != nil {
+			found.ignored = append(found.ignored, "folder "+shown(dir))
+			return nil
+		}
+		if found.outermost[dir] = tree; len(found.outermost) > e.depot.options.MaxPackages {
+			return e.tooMany()
+		}
+		return nil
+	})
+	return found, err
+}

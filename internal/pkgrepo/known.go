@@ -1,0 +1,95 @@
+package pkgrepo
+
+import "fmt"
+
+// known is what one snapshot is made of: details of commits, and facts of trees. What it does not have itself it takes over from
+// the snapshot before, or from the memory, so that a repository which stands still in most places costs what moves, however
+// much others have put into the memory.
+type known struct {
+	remote  string
+	memory  *memory
+	before  *known // nil once the snapshot is made
+	details map[spot]detail
+	facts   map[string]learned
+	// head is the commit that found is about.
+	head  string
+	found folders
+
+	// bytes is what the facts take, and most how much they may.
+	bytes, most int64
+}
+
+// begin begins with what is known from the snapshot before, which may be nil.
+func (w work) begin(before *Snapshot) *known {
+	k := &known{
+		remote: w.settings.Fetch.Key(), memory: w.depot.memory, most: w.depot.options.MaxFactsBytes,
+		details: map[spot]detail{}, facts: map[string]learned{},
+	}
+	if before != nil && before.known.remote == k.remote {
+		k.before = before.known
+	}
+	return k
+}
+
+func (k *known) detail(at spot) (d detail, ok bool) {
+	if d, ok = k.details[at]; ok {
+		return d, true
+	}
+	if k.before != nil {
+		d, ok = k.before.details[at]
+	}
+	if !ok {
+		d, ok = recall[detail](k.memory, detailKey{k.remote, at})
+	}
+	if ok {
+		k.details[at] = d
+	}
+	return d, ok
+}
+
+// learn keeps a detail, for as long as the commit is used.
+func (k *known) learn(at spot, d detail) {
+	k.details[at] = d
+	k.memory.put(detailKey{k.remote, at}, d, int64(len(at.commit)+len(at.path)))
+}
+
+// folders are those of a commit of the branch, if they are known.
+func (k *known) folders(head string) (folders, bool) {
+	if k.head != head && k.before != nil && k.before.head == head {
+		k.head, k.found = head, k.before.found
+	}
+	return k.found, k.head == head
+}
+
+// factsOf are those of a tree, if they are known.
+func (k *known) factsOf(tree string) (l learned, ok bool) {
+	if l, ok = k.facts[tree]; ok {
+		return l, true
+	}
+	if k.before != nil {
+		l, ok = k.before.facts[tree]
+	}
+	if !ok {
+		l, ok = recall[learned](k.memory, factsKey{k.remote, tree})
+	}
+	if !ok {
+		return learned{}, false
+	}
+	return k.use(tree, l), true
+}
+
+// learnFacts keeps the facts of a tree.
+func (k *known) learnFacts(tree string, l learned) learned {
+	k.memory.put(factsKey{k.remote, tree}, l, l.weight)
+	return k.use(tree, l)
+}
+
+// use takes facts into the snapshot, unless all of its are too much together.
+func (k *known) use(tree string, l learned) learned {
+	if k.bytes+l.weight > k.most {
+		return learned{err: fmt.Errorf("%w: the Kptfiles of the repository have more than %d bytes together", ErrLimit, k.most)}
+	}
+	k.bytes += l.weight
+	k.facts[tree] = l
+	return l
+}

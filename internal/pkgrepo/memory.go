@@ -1,0 +1,83 @@
+package pkgrepo
+
+import (
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// entryBytes is about what an entry of the memory takes beside the text that it was read from.
+const entryBytes = 512
+
+// spot is a package's folder in a commit, or, without a path, the commit itself.
+type spot struct{ commit, path string }
+
+// detail is what is known of a spot for good: a commit does not change.
+type detail struct {
+	tree string
+	note note
+	// err says why there is no tree.
+	err error
+}
+
+// learned are the facts of a tree, or why there are none.
+type learned struct {
+	facts kpt.Facts
+	err   error
+	// weight is about how many bytes the facts take.
+	weight int64
+}
+
+// memory remembers what was read from commits and trees, apart for each repository and identity: nobody is told what is in a
+// commit that he only knows the name of. It forgets what was not asked for longest.
+type memory struct {
+	mu     sync.Mutex
+	max    int64
+	weight int64
+	items  *simplelru.LRU[any, weighed]
+}
+
+type weighed struct {
+	value  any
+	weight int64
+}
+
+// detailKey and factsKey are what the memory knows its items by.
+type (
+	detailKey struct {
+		remote string
+		spot
+	}
+	factsKey struct{ remote, tree string }
+)
+
+func newMemory(most int64) *memory {
+	m := &memory{max: most}
+	m.items, _ = simplelru.NewLRU(1<<30, func(_ any, gone weighed) { m.weight -= gone.weight }) // It fails for a size below one alone.
+	return m
+}
+
+func (m *memory) put(key, value any, weight int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.items.Remove(key)
+	if weight += entryBytes; weight > m.max {
+		return
+	}
+	m.items.Add(key, weighed{value, weight})
+	for m.weight += weight; m.weight > m.max; {
+		m.items.RemoveOldest()
+	}
+}
+
+func recall[T any](m *memory, key any) (found T, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	item, ok := m.items.Get(key)
+	if ok {
+		found, ok = item.value.(T)
+	}
+	return found, ok
+}

@@ -1,0 +1,157 @@
+package pkgrepo
+
+import (
+	"encoding/json"
+	"strings"
+
+	"sluice.dev/sluice/internal/printable"
+)
+
+// The trailers of commits, see git-interpret-trailers(1). Nothing that is decided on a package's content depends on them: they
+// tell people where a commit is from, and what a crash has interrupted.
+const (
+	variantTrailer   = "Sluice-Variant"
+	upstreamTrailer  = "Sluice-Upstream"
+	configTrailer    = "Sluice-Config"
+	packageTrailer   = "Sluice-Package"
+	revisionTrailer  = "Sluice-Revision"
+	workspaceTrailer = "Sluice-Workspace"
+	changeTrailer    = "Sluice-Change"
+	removedTrailer   = "Sluice-Removed"
+)
+
+const (
+	maxSubjectBytes = 200
+	maxBodyBytes    = 8 << 10
+	maxTrailerBytes = maxPathBytes
+	// maxTrailers bounds how many lines at the end of a message are looked at.
+	maxTrailers = 64
+)
+
+// Message describes a commit. Whatever its words are, they do not become lines or trailers of their own.
+type Message struct {
+	// Subject is the first line.
+	Subject string
+	// Body is text below it.
+	Body string
+	// Variant is <namespace>/<name> of what made the change, Upstream what it was made from, and Config the digest of what it was
+	// made with. Each becomes a trailer unless it is empty.
+	Variant, Upstream, Config string
+}
+
+// trailer is a line at the end of a message.
+type trailer struct{ key, value string }
+
+// text is the whole message, with more trailers of those that have a value.
+func (m Message) text(otherwise string, more ...trailer) string {
+	subject := strings.TrimSpace(printable.Line(m.Subject, maxSubjectBytes))
+	if subject == "" {
+		subject = printable.Line(otherwise, maxSubjectBytes)
+	}
+	var text strings.Builder
+	text.WriteString(subject + "\n")
+	if body := body(m.Body); body != "" {
+		text.WriteString("\n" + body + "\n")
+	}
+	text.WriteString("\n")
+	all := append([]trailer{{variantTrailer, m.Variant}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}}, more...)
+	for _, t := range all {
+		if value := strings.TrimSpace(printable.Line(t.value, maxTrailerBytes)); value != "" {
+			text.WriteString(t.key + ": " + value + "\n")
+		}
+	}
+	return text.String()
+}
+
+// body keeps the lines of a text.
+func body(text string) string {
+	var lines []string
+	size := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(printable.Line(strings.TrimRight(line, "\r\n"), maxSubjectBytes), " ")
+		if size += len(line) + 1; size > maxBodyBytes {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// porchLine is how Porch finds the workspace of a revision in a commit.
+func porchLine(path, workspace string) string {
+	line, err := json.Marshal(porchNote{Package: path, Workspace: workspace})
+	if err != nil {
+		return "" // Two strings can always be written.
+	}
+	return porchPrefix + string(line) + "\n"
+}
+
+const porchPrefix = "kpt:"
+
+// porchNote is what of Porch's line is of use here.
+type porchNote struct {
+	Package   string `json:"package"`
+	Workspace string `json:"workspaceName"`
+}
+
+// note is what a commit's message tells of a package.
+type note struct {
+	pkg       string // the path with the directory
+	workspace string
+	revision  string
+	change    string // the tip that was published
+	removed   bool
+}
+
+// parseNote reads the last paragraph of a message. Of a trailer that is there twice the first counts.
+func parseNote(message string) (n note) {
+	message = strings.TrimRight(message, "\n")
+	_, last, found := cutLast(message, "\n\n")
+	if !found {
+		return note{}
+	}
+	lines := strings.Split(last, "\n")
+	for _, line := range lines[max(0, len(lines)-maxTrailers):] {
+		n.read(line)
+	}
+	return n
+}
+
+func (n *note) read(line string) {
+	if rest, ok := strings.CutPrefix(line, porchPrefix); ok && len(rest) <= 4*maxPathBytes {
+		var porch porchNote
+		if json.Unmarshal([]byte(rest), &porch) == nil {
+			n.pkg, n.workspace = first(n.pkg, porch.Package), first(n.workspace, porch.Workspace)
+		}
+		return
+	}
+	key, value, _ := strings.Cut(line, ": ")
+	switch key {
+	case packageTrailer:
+		n.pkg = first(n.pkg, value)
+	case workspaceTrailer:
+		n.workspace = first(n.workspace, value)
+	case revisionTrailer:
+		n.revision = first(n.revision, value)
+	case changeTrailer:
+		n.change = first(n.change, value)
+	case removedTrailer:
+		n.removed = true
+	}
+}
+
+// first keeps what is known already.
+func first(known, read string) string {
+	if known != "" || len(read) > maxPathBytes {
+		return known
+	}
+	return read
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	at := strings.LastIndex(text, separator)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(separator):], true
+}

@@ -1,0 +1,195 @@
+package pkgrepo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// publish plans a commit on the branch that takes over an open change.
+func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
+	var leave []git.Update
+	change := (*Revision)(nil)
+	for _, lifecycle := range []Lifecycle{Proposed, Draft} {
+		if r := pkg.open(t.workspace, lifecycle); r != nil && r.Commit == t.Expect {
+			leave = append(leave, git.Update{Ref: r.Ref, Old: r.Commit})
+			change = r
+		}
+	}
+	if done := pkg.publishedFrom(t.Expect); done != nil {
+		p.wasPublished(t, done, leave)
+		return nil
+	}
+	switch other := pkg.Find(t.workspace); {
+	case change == nil && other == nil:
+		return ErrGone
+	case change == nil:
+		return expect(t, other)
+	case change.Err != nil:
+		return change.Err
+	}
+	if _, err := p.base(change.Commit); err != nil {
+		return err
+	}
+	number := pkg.Next()
+	if number > maxNumber {
+		return fmt.Errorf("%w: there is no number above %d", ErrLimit, maxNumber)
+	}
+	if err := p.upToDate(ctx, change); err != nil {
+		return err
+	}
+	path, name := p.path(t.Package), numbered(number)
+	message := t.Message.text(fmt.Sprintf("Publish %s %s", t.Package, name), trailer{packageTrailer, path},
+		trailer{revisionTrailer, name}, trailer{workspaceTrailer, t.workspace}, trailer{changeTrailer, change.Commit})
+	commit, err := p.extend(ctx, git.Edit{Path: path, Tree: change.Tree}, message+porchLine(path, t.workspace))
+	if err != nil {
+		return err
+	}
+	p.remember(commit, t.Package, detail{tree: change.Tree, note: note{pkg: path, workspace: t.workspace, revision: name, change: change.Commit}})
+	t.onBranch = true
+	t.push(Result{Commit: commit, Tree: change.Tree, Workspace: t.workspace, Number: number},
+		slices.Insert(leave, 0, git.Update{Ref: p.ref(place{Published, t.Package, name}), New: commit})...)
+	return nil
+}
+
+// wasPublished ends a publication that was made before. What a crash has left of the open change goes.
+func (p *plan) wasPublished(t *task, done *Revision, leave []git.Update) {
+	r := Result{Commit: done.Commit, Tree: done.Tree, Workspace: t.workspace, Number: done.Number}
+	if len(leave) == 0 {
+		r.Changed = slices.Contains(t.tried, done.Commit)
+		t.settle(r)
+		return
+	}
+	t.push(r, leave...)
+}
+
+// publishedFrom is the newest revision that was published from the tip of an open change.
+func (p *Package) publishedFrom(tip string) *Revision {
+	if p == nil {
+		return nil
+	}
+	at := slices.IndexFunc(p.newest(), func(r Revision) bool { return r.Source == tip })
+	if at < 0 {
+		return nil
+	}
+	return &p.Published[at]
+}
+
+// upToDate compares what is on the branch with what the change was begun on: the Kptfile names it, or it is in the history of the
+// change, so that its author had it before them.
+func (p *plan) upToDate(ctx context.Context, change *Revision) error {
+	now, err := p.treeAt(ctx, p.head, change.Package)
+	if err != nil {
+		return err
+	}
+	begun := change.Facts.Base
+	if now == change.Tree || now == begun || now == "" && (begun == "" || begun == kpt.BaseNone) {
+		return nil
+	}
+	if now == "" {
+		return fmt.Errorf("%w: it is not on the branch any more", ErrOutOfDate)
+	}
+	seen, err := p.hasSeen(ctx, change, now)
+	if err != nil || seen {
+		return err
+	}
+	return fmt.Errorf("%w: the branch has tree %s", ErrOutOfDate, now)
+}
+
+// extend makes a commit on the branch, or on what is planned there already.
+func (p *plan) extend(ctx context.Context, edit git.Edit, message string) (string, error) {
+	commit, err := p.commit(ctx, p.head, edit, message)
+	if err == nil {
+		p.head = commit
+	}
+	return commit, err
+}
+
+// release is the published revision that a task is about.
+func (p *plan) release(t *task, pkg *Package) (*Revision, error) {
+	found := pkg.Newest()
+	if t.Revision != "" {
+		found = pkg.Release(t.Revision)
+	}
+	switch {
+	case found == nil:
+		return nil, ErrGone
+	case t.Expect != "" && t.Expect != found.Commit:
+		return nil, fmt.Errorf("%w: %s is at %s", ErrMoved, found.Name, found.Commit)
+	}
+	return found, nil
+}
+
+// flag is the branch that marks a revision, and where it is.
+func (p *plan) flag(r *Revision) (ref, at string) {
+	ref = p.ref(place{DeletionProposed, r.Package, r.Name})
+	return ref, p.snapshot.Refs[ref].Hash
+}
+
+func (p *plan) mark(t *task, pkg *Package) error {
+	r, err := p.release(t, pkg)
+	if err != nil {
+		return err
+	}
+	result := Result{Commit: r.Commit, Tree: r.Tree, Number: r.Number}
+	if ref, at := p.flag(r); at == "" {
+		t.push(result, git.Update{Ref: ref, New: r.Commit})
+		return nil
+	}
+	t.settle(result)
+	return nil
+}
+
+func (p *plan) unmark(t *task, pkg *Package) error {
+	r, err := p.release(t, pkg)
+	if err != nil {
+		return err
+	}
+	result := Result{Commit: r.Commit, Tree: r.Tree, Number: r.Number}
+	if ref, at := p.flag(r); at != "" {
+		t.push(result, git.Update{Ref: ref, Old: at})
+		return nil
+	}
+	t.settle(result)
+	return nil
+}
+
+// remove plans a commit on the branch that takes the package away.
+func (p *plan) remove(ctx context.Context, t *task, pkg *Package) error {
+	r, err := p.release(t, pkg)
+	if err != nil {
+		return err
+	}
+	if r != pkg.Newest() {
+		return fmt.Errorf("%w: %s is not the newest revision", ErrOutOfDate, r.Name)
+	}
+	now, err := p.treeAt(ctx, p.head, t.Package)
+	if err != nil {
+		return err
+	}
+	var updates []git.Update
+	if ref, at := p.flag(r); at != "" {
+		updates = append(updates, git.Update{Ref: ref, Old: at})
+	}
+	result := Result{Commit: p.snapshot.Head, Number: r.Number}
+	switch {
+	case now == "" && len(updates) == 0:
+		t.settle(result)
+		return nil
+	case now == "":
+		t.push(result, updates...)
+		return nil
+	case now != r.Tree:
+		return fmt.Errorf("%w: the branch has tree %s, not that of %s", ErrOutOfDate, now, r.Name)
+	}
+	message := t.Message.text(fmt.Sprintf("Remove %s", t.Package), trailer{packageTrailer, p.path(t.Package)}, trailer{removedTrailer, r.Name})
+	if result.Commit, err = p.extend(ctx, git.Edit{Path: p.path(t.Package)}, message); err != nil {
+		return err
+	}
+	t.onBranch = true
+	t.push(result, updates...)
+	return nil
+}

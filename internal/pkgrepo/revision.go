@@ -1,0 +1,179 @@
+package pkgrepo
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// Lifecycle is how far a revision has come.
+type Lifecycle string
+
+// The lifecycles of a revision. What is on the branch has none.
+const (
+	Draft            Lifecycle = "Draft"
+	Proposed         Lifecycle = "Proposed"
+	Published        Lifecycle = "Published"
+	DeletionProposed Lifecycle = "DeletionProposed"
+)
+
+// Revision is one state of a package: an open change, a published revision, or what is on the branch.
+type Revision struct {
+	// Package is the path below the repository's directory.
+	Package string
+	// Workspace is the name of an open change, and of the one that a revision was published from where its commit tells.
+	Workspace string
+	// Number is the N of a revision published as vN, else zero.
+	Number int
+	// Name is the last part of a published revision's tag: v3, or v1.2.0 for those that people tagged themselves.
+	Name      string
+	Lifecycle Lifecycle
+	// Ref is the full name of the branch or tag.
+	Ref string
+	// Commit is what the ref leads to, and Tree the package's folder in it. Of published revisions that are not among the
+	// newest Detailed of their package the tree is not known.
+	Commit, Tree string
+	// Source is the tip of the open change that the revision was published from, where its commit tells.
+	Source string
+	// Facts are those of the Kptfile. Of published revisions that are not among the newest Detailed there are none.
+	Facts kpt.Facts
+	// Err says why there are no facts, or no tree, though there should be: a Kptfile that cannot be read, a tag of a package
+	// that is not in its commit. It lasts as long as the commit.
+	Err error
+}
+
+// Package is all that a repository has of a package.
+type Package struct {
+	// Path is below the repository's directory.
+	Path string
+	// Branch is what is on the branch; nil if nothing. Its commit is the head of the branch. It has the number and the name
+	// of the newest published revision of the same tree, if there is one.
+	Branch *Revision
+	// Open are the drafts and the proposed changes, by workspace.
+	Open []Revision
+	// Published begins with the newest: by number, then those that have a semantic version, by precedence.
+	Published []Revision
+}
+
+// Next is the number that the next revision gets: one more than the highest there has been.
+func (p *Package) Next() int {
+	highest := 0
+	for i := range p.Published {
+		highest = max(highest, p.Published[i].Number)
+	}
+	return highest + 1
+}
+
+// NextWorkspace is the name of a workspace that nobody has used, as Porch counts: one more than the highest there is among
+// open changes and the newest published revisions.
+func (p *Package) NextWorkspace() string {
+	highest := 0
+	for _, all := range [][]Revision{p.Open, p.Published} {
+		for i := range all {
+			highest = max(highest, workspaceNumber(all[i].Workspace))
+		}
+	}
+	return variantWorkspace + numbered(highest + 1)[1:]
+}
+
+// Find is the open change of a workspace; nil if there is none. Where a crash left both, it is the proposed one.
+func (p *Package) Find(workspace string) (found *Revision) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Open {
+		if open := &p.Open[i]; open.Workspace == workspace && (found == nil || open.Lifecycle == Proposed) {
+			found = open
+		}
+	}
+	return found
+}
+
+// open is the open change of a workspace in a lifecycle.
+func (p *Package) open(workspace string, lifecycle Lifecycle) *Revision {
+	if p == nil {
+		return nil
+	}
+	at := slices.IndexFunc(p.Open, func(r Revision) bool { return r.Workspace == workspace && r.Lifecycle == lifecycle })
+	if at < 0 {
+		return nil
+	}
+	return &p.Open[at]
+}
+
+// Newest is the newest published revision; nil if there is none.
+func (p *Package) Newest() *Revision {
+	if p == nil || len(p.Published) == 0 {
+		return nil
+	}
+	return &p.Published[0]
+}
+
+// Release is the published revision of that name; nil if there is none.
+func (p *Package) Release(name string) *Revision {
+	if p == nil {
+		return nil
+	}
+	at := slices.IndexFunc(p.Published, func(r Revision) bool { return r.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &p.Published[at]
+}
+
+// newer orders published revisions, the newest first.
+func newer(a, b Revision) int {
+	if order := cmp.Compare(b.Number, a.Number); order != 0 {
+		return order
+	}
+	_, first, _ := parseName(a.Name)
+	_, second, _ := parseName(b.Name)
+	if order := second.Compare(first); order != 0 {
+		return order
+	}
+	return compareTies(b.Name, a.Name)
+}
+
+// Snapshot is what a repository had when it was last looked at. Nobody may change it.
+type Snapshot struct {
+	// Head is the commit that the branch names; empty as long as there is no branch, or nothing at all.
+	Head string
+	// Refs are all branches and tags by their full names.
+	Refs map[string]git.Ref
+	// Packages are those on the branch, outermost folders with a Kptfile, and those that branches and tags name, by their
+	// path below the directory.
+	Packages map[string]*Package
+	// Ignored are folders and refs that have the shape of a package's and names that are not safe: the first few, and how many
+	// there are in all.
+	Ignored      []string
+	IgnoredCount int
+	// Unfinished says why what a crash left half done could not be completed; nil if there is nothing, or nothing any more.
+	Unfinished error
+
+	known *known
+	// partial says that there is more to find out though nothing moves.
+	partial bool
+}
+
+// Package is that of the path; nil if there is none.
+func (s *Snapshot) Package(path string) *Package {
+	if s == nil {
+		return nil
+	}
+	return s.Packages[path]
+}
+
+// Find is the package's open change of the workspace; nil if there is none.
+func (s *Snapshot) Find(path, workspace string) *Revision { return s.Package(path).Find(workspace) }
+
+// maxIgnored is how many of the ignored are named.
+const maxIgnored = 20
+
+// cut keeps the first few of the ignored, so that they are the same ones each time.
+func (s *Snapshot) cut() {
+	slices.Sort(s.Ignored)
+	s.IgnoredCount = len(s.Ignored)
+	s.Ignored = slices.Clip(slices.Clone(s.Ignored[:min(len(s.Ignored), maxIgnored)]))
+}

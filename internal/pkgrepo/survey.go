@@ -1,0 +1,109 @@
+package pkgrepo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+)
+
+// survey sorts refs into packages. What is in their commits is not known yet.
+func (w work) survey(refs map[string]git.Ref) (*Snapshot, error) {
+	limits := w.depot.options
+	if len(refs) > limits.MaxRefs {
+		return nil, fmt.Errorf("%w: the repository has %d branches and tags, more than %d", ErrLimit, len(refs), limits.MaxRefs)
+	}
+	s := &Snapshot{Refs: refs, Packages: map[string]*Package{}, Head: refs[w.branch].Target()}
+	marked := map[place]bool{}
+	for name, ref := range refs {
+		p, ok := w.parse(name)
+		if !ok {
+			w.leaveOut(s, name)
+			continue
+		}
+		if p.lifecycle == DeletionProposed {
+			marked[p] = true
+			continue
+		}
+		found := Revision{Package: p.pkg, Lifecycle: p.lifecycle, Ref: name, Commit: ref.Target()}
+		if p.lifecycle == Published {
+			if found.Number, _, ok = parseName(p.name); ok {
+				found.Name = p.name
+				at := s.at(p.pkg)
+				at.Published = append(at.Published, found)
+			}
+			continue
+		}
+		found.Workspace = p.name
+		at := s.at(p.pkg)
+		at.Open = append(at.Open, found)
+	}
+	if len(s.Packages) > limits.MaxPackages {
+		return nil, w.tooMany()
+	}
+	for _, pkg := range s.Packages {
+		pkg.sort(marked)
+	}
+	return s, nil
+}
+
+func (w work) tooMany() error {
+	return fmt.Errorf("%w: the repository has more than %d packages", ErrLimit, w.depot.options.MaxPackages)
+}
+
+// leaveOut tells of a ref in the shape of a package's that is none because of its name. What is in other directories, and all
+// other branches and tags, are nobody's mistakes.
+func (w work) leaveOut(s *Snapshot, name string) {
+	for _, prefix := range []string{draftPrefix, proposedPrefix, deletionPrefix} {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if ok && name != w.branch && (w.directory == "" || strings.HasPrefix(rest, w.directory+"/")) {
+			s.Ignored = append(s.Ignored, "branch "+shown(strings.TrimPrefix(name, headsPrefix)))
+		}
+	}
+}
+
+// at returns the package, which is made up where there is none.
+func (s *Snapshot) at(path string) *Package {
+	pkg := s.Packages[path]
+	if pkg == nil {
+		pkg = &Package{Path: path}
+		s.Packages[path] = pkg
+	}
+	return pkg
+}
+
+func (p *Package) sort(marked map[place]bool) {
+	slices.SortFunc(p.Open, func(a, b Revision) int {
+		if order := strings.Compare(a.Workspace, b.Workspace); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Ref, b.Ref)
+	})
+	slices.SortFunc(p.Published, newer)
+	for i := range p.Published {
+		if marked[place{DeletionProposed, p.Path, p.Published[i].Name}] {
+			p.Published[i].Lifecycle = DeletionProposed
+		}
+	}
+}
+
+// newest are the published revisions of which more is wanted than the commit.
+func (p *Package) newest() []Revision { return p.Published[:min(len(p.Published), Detailed)] }
+
+// sameRefs tells whether nothing has moved.
+func sameRefs(before map[string]git.Ref, listed []git.Ref) bool {
+	if len(before) != len(listed) {
+		return false
+	}
+	return !slices.ContainsFunc(listed, func(ref git.Ref) bool { return before[ref.Name] != ref })
+}
+
+// byName are the refs of a list. One that is listed twice would be there as the last of them.
+func byName(listed []git.Ref) map[string]git.Ref {
+	refs := make(map[string]git.Ref, len(listed))
+	for _, ref := range listed {
+		refs[ref.Name] = ref
+	}
+	return refs
+}
