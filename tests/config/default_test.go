@@ -32,16 +32,23 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"CustomResourceDefinition/repositories.packages.sluice.dev",
 		"ServiceAccount/sluice",
 		"Role/sluice-leader-election",
+		"ClusterRole/sluice-approve",
 		"ClusterRole/sluice-catalogue-reader",
 		"ClusterRole/sluice-edit",
 		"ClusterRole/sluice-modules",
+		"ClusterRole/sluice-packages",
 		"ClusterRole/sluice-source",
 		"ClusterRole/sluice-view",
 		"RoleBinding/sluice-leader-election",
 		"ClusterRoleBinding/sluice-modules",
+		"ClusterRoleBinding/sluice-packages",
 		"ClusterRoleBinding/sluice-source",
 		"Service/source-controller",
 		"Deployment/sluice",
+		"ValidatingAdmissionPolicy/sluice-approve-packagerevisions",
+		"ValidatingAdmissionPolicy/sluice-approve-packagevariants",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
 		"NetworkPolicy/default-deny",
 		"NetworkPolicy/sluice",
 	}
@@ -56,7 +63,10 @@ func TestDefaultHoldsEverything(t *testing.T) {
 
 func TestNamespacedObjectsAreInTheNamespace(t *testing.T) {
 	t.Parallel()
-	cluster := []string{"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+	cluster := []string{
+		"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	}
 	for _, object := range build(t, "default") {
 		want := namespace
 		if slices.Contains(cluster, object.GetKind()) {

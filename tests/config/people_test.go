@@ -16,6 +16,7 @@ func TestRolesOfPeopleJoinKubernetesOwn(t *testing.T) {
 		"sluice-view":             {"admin", "edit", "view"},
 		"sluice-edit":             {"admin", "edit"},
 		"sluice-catalogue-reader": nil,
+		"sluice-approve":          nil,
 	} {
 		var got []string
 		for label, value := range find[rbacv1.ClusterRole](t, "ClusterRole", role).Labels {
@@ -26,6 +27,23 @@ func TestRolesOfPeopleJoinKubernetesOwn(t *testing.T) {
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s joins (-want +got):\n%s", role, diff)
+		}
+	}
+}
+
+// TestApprovingIsARightOfItsOwn: no role that joins another one has it, nor any that takes it in with a wildcard.
+func TestApprovingIsARightOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const right = "packagerevisions/approval"
+	for role, want := range map[string]bool{
+		"sluice-view": false, "sluice-edit": false, "sluice-catalogue-reader": false, "sluice-approve": true,
+	} {
+		got := false
+		for _, rule := range find[rbacv1.ClusterRole](t, "ClusterRole", role).Rules {
+			got = got || slices.Contains(rule.Resources, right) || slices.Contains(rule.Resources, "*")
+		}
+		if got != want {
+			t.Errorf("%s may approve: %t", role, got)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestRightsAreFew(t *testing.T) {
 		"events":     {"create", "patch"},
 		"secrets":    {"get"},
 		"namespaces": {"get", "list", "watch"},
-		// As these accounts the objects of modules are applied.
+		// As these accounts the objects of modules are applied, and what goes into packages is read.
 		"serviceaccounts":                                     {"get", "impersonate", "list", "watch"},
 		"leases.coordination.k8s.io":                          {"create", "get", "patch", "update"},
 		"gitrepositories.source.toolkit.fluxcd.io":            {"create", "delete", "get", "list", "patch", "update", "watch"},
@@ -37,6 +37,17 @@ func TestRightsAreFew(t *testing.T) {
 		"moduleinstallations/status.modules.sluice.dev":     {"get", "patch", "update"},
 		"moduleinstallations/finalizers.modules.sluice.dev": {"update"},
 		"inventories.modules.sluice.dev":                    {"create", "delete", "get", "list", "update", "watch"},
+		"repositories.packages.sluice.dev":                  {"get", "list", "patch", "update", "watch"},
+		"repositories/status.packages.sluice.dev":           {"get", "patch", "update"},
+		"repositories/finalizers.packages.sluice.dev":       {"update"},
+		"packagevariants.packages.sluice.dev":               {"get", "list", "patch", "update", "watch"},
+		"packagevariants/status.packages.sluice.dev":        {"get", "patch", "update"},
+		"packagevariants/finalizers.packages.sluice.dev":    {"update"},
+		"packagerevisions.packages.sluice.dev":              {"create", "delete", "get", "list", "patch", "update", "watch"},
+		"packagerevisions/status.packages.sluice.dev":       {"get", "patch", "update"},
+		"packagerevisions/finalizers.packages.sluice.dev":   {"update"},
+		// What a variant's policy approves, the controller approves.
+		"packagerevisions/approval.packages.sluice.dev": {"update"},
 	}
 	got := map[string][]string{}
 	for _, rule := range rules(t, "default") {
@@ -60,8 +71,8 @@ func TestRightsAreFew(t *testing.T) {
 	}
 }
 
-// TestSourcesAloneHaveNoRightsOfModules: whoever controls the process can act as nobody else, and make no sources.
-func TestSourcesAloneHaveNoRightsOfModules(t *testing.T) {
+// TestSourcesAloneHaveNoRightsOfOthers: whoever controls the process can act as nobody else, and make no sources.
+func TestSourcesAloneHaveNoRightsOfOthers(t *testing.T) {
 	t.Parallel()
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update", "patch"}},
@@ -85,8 +96,14 @@ func TestSourcesAloneHaveNoRightsOfModules(t *testing.T) {
 			t.Errorf("rights with config/%s (-want +got):\n%s", overlay, diff)
 		}
 		for _, object := range build(t, overlay) {
-			if text, err := object.MarshalJSON(); err != nil || strings.Contains(string(text), "modules.sluice.dev") {
-				t.Errorf("config/%s: %s %s is about modules: %v", overlay, object.GetKind(), object.GetName(), err)
+			text, err := object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, group := range []string{"modules.sluice.dev", "packages.sluice.dev"} {
+				if strings.Contains(string(text), group) {
+					t.Errorf("config/%s: %s %s is about %s", overlay, object.GetKind(), object.GetName(), group)
+				}
 			}
 		}
 	}
@@ -129,9 +146,11 @@ func TestNoRightOpensOthers(t *testing.T) {
 func TestRightsAreGivenToTheController(t *testing.T) {
 	t.Parallel()
 	want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "sluice", Namespace: namespace}}
-	everywhere := find[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", "sluice-source")
-	if diff := cmp.Diff(want, everywhere.Subjects); diff != "" || everywhere.RoleRef.Name != "sluice-source" {
-		t.Errorf("binding of %s (-want +got):\n%s", everywhere.RoleRef.Name, diff)
+	for _, name := range []string{"sluice-source", "sluice-modules", "sluice-packages"} {
+		everywhere := find[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", name)
+		if diff := cmp.Diff(want, everywhere.Subjects); diff != "" || everywhere.RoleRef.Name != name {
+			t.Errorf("binding of %s (-want +got):\n%s", everywhere.RoleRef.Name, diff)
+		}
 	}
 	home := find[rbacv1.RoleBinding](t, "RoleBinding", "sluice-leader-election")
 	if diff := cmp.Diff(want, home.Subjects); diff != "" || home.RoleRef.Name != "sluice-leader-election" {

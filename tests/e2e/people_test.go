@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,9 +27,13 @@ func (s moduleScene) people() {
 	}
 	defer func() { _ = file.Close() }()
 	reader := utilyaml.NewYAMLToJSONDecoder(file)
-	for range 3 {
+	for {
 		role := &rbacv1.ClusterRole{}
-		if err := reader.Decode(role); err != nil {
+		err := reader.Decode(role)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
 			s.t.Fatal(err)
 		}
 		if err := env.Client.Create(s.t.Context(), role); client.IgnoreAlreadyExists(err) != nil {

@@ -1,0 +1,99 @@
+package approval_test
+
+import (
+	"testing"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+)
+
+const (
+	manual  = variant + ", approval: {policy: Manual}}"
+	initial = variant + ", approval: {policy: Initial}}"
+	always  = variant + ", approval: {policy: Always}}"
+	owned   = "metadata: {name: web, ownerReferences: [{apiVersion: example.com/v1, kind: A, name: a, uid: a}]}\n"
+	owning  = `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"A","name":"a","uid":"a"}]}}`
+)
+
+func TestNobodyApprovesThroughTheController(t *testing.T) {
+	t.Parallel()
+	testAttempts(t, packagesv1.PackageVariantKind, map[string]attempt{
+		"Default":       {"people approve", "", nil, variant + "}", false},
+		"Manual":        {"people approve", "", nil, manual, false},
+		"Empty":         {"people approve", "", nil, variant + ", approval: {}}", false},
+		"Initial":       {"the first revision is one too", "", nil, initial, true},
+		"Always":        {"every revision is one", "", nil, always, true},
+		"ManualOwned":   {"an owner of what people approve is free", "", nil, owned + manual, false},
+		"SetInitial":    {"a policy is not slipped in", manual, patch(`{"spec":{"approval":{"policy":"Initial"}}}`), "", true},
+		"SetAlways":     {"a policy is not slipped in", variant + "}", patch(`{"spec":{"approval":{"policy":"Always"}}}`), "", true},
+		"SetAlwaysSSA":  {"in no way", variant + "}", apply(always), "", true},
+		"SetAlwaysPut":  {"in no way", variant + "}", replace(map[string]any{"approval": map[string]any{"policy": "Always"}}), "", true},
+		"SetAlwaysJSON": {"in no way", variant + "}", operations(`[{"op":"add","path":"/spec/approval","value":{"policy":"Always"}}]`), "", true},
+		"MoreThanFirst": {"nor is it widened", initial, patch(`{"spec":{"approval":{"policy":"Always"}}}`), "", true},
+		"Less":          {"nor changed to another", always, patch(`{"spec":{"approval":{"policy":"Initial"}}}`), "", true},
+		"Back":          {"everyone may ask for people's approval", always, patch(`{"spec":{"approval":{"policy":"Manual"}}}`), "", false},
+		"BackUnset":     {"everyone may ask for people's approval", always, patch(`{"spec":{"approval":null}}`), "", false},
+		"BackAndEdit":   {"and edit in one go", always, patch(`{"spec":{"approval":null,"namespace":"b"}}`), "", false},
+		"Own":           {"who deletes the owner deletes the variant", always, patch(owning), "", true},
+		"OwnManual":     {"where people approve, no harm is done", manual, patch(owning), "", false},
+		"Status":        {"a report is no request", always, patchStatus(`{"status":{"config":"sha256:a"}}`), "", false},
+		"Label":         {"labels are free", always, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
+		"Delete":        {"a deletion would be approved by the controller", always, remove, "", true},
+		"DeleteAll":     {"in every way", always, removeAll, "", true},
+		"DeleteInitial": {"a deletion is no first revision", initial, remove, "", false},
+		"DeleteManual":  {"people approve", manual, remove, "", false},
+		"DeleteOrphan":  {"nothing is removed", variant + ", approval: {policy: Always}, deletionPolicy: orphan}", remove, "", false},
+	})
+}
+
+// edits has an edit of every field of the spec.
+func edits() map[string]struct {
+	patch string
+	right bool // whether it takes the right to approve, where the controller approves
+} {
+	return map[string]struct {
+		patch string
+		right bool
+	}{
+		"upstream":           {`{"upstream":{"revision":2}}`, true},
+		"downstream":         {`{"downstream":{"package":"other"}}`, true},
+		"labels":             {`{"labels":{"a":"b"}}`, true},
+		"annotations":        {`{"annotations":{"a":"b"}}`, true},
+		"packageContext":     {`{"packageContext":{"data":{"a":"b"}}}`, true},
+		"pipeline":           {`{"pipeline":{"mutators":[{"image":"set-labels"}]}}`, true},
+		"injectors":          {`{"injectors":[{"name":"a"}]}`, true},
+		"namespace":          {`{"namespace":"other"}`, true},
+		"adoptionPolicy":     {`{"adoptionPolicy":"adoptExisting"}`, true},
+		"deletionPolicy":     {`{"deletionPolicy":"orphan"}`, true},
+		"conflictPolicy":     {`{"conflictPolicy":"Local"}`, true},
+		"serviceAccountName": {`{"serviceAccountName":"a"}`, true},
+		"approval":           {`{"approval":{"policy":"Manual"}}`, false},
+		"dryRun":             {`{"dryRun":true}`, false},
+		"suspend":            {`{"suspend":true}`, false},
+		"interval":           {`{"interval":"1h"}`, false},
+		"timeout":            {`{"timeout":"1h"}`, false},
+	}
+}
+
+func TestEditsOfWhatTheControllerApproves(t *testing.T) {
+	t.Parallel()
+	cases := map[string]attempt{
+		"DryRunOff": {
+			"what was a dry run would be published", variant + ", approval: {policy: Always}, dryRun: true}",
+			patch(`{"spec":{"dryRun":false}}`), "", true,
+		},
+		"DryRunUnset": {
+			"what was a dry run would be published", variant + ", approval: {policy: Always}, dryRun: true}",
+			patch(`{"spec":{"dryRun":null}}`), "", true,
+		},
+		"FieldLeaves": {
+			"what leaves the spec leaves the package", variant + ", approval: {policy: Always}, labels: {a: b}}",
+			patch(`{"spec":{"labels":null}}`), "", true,
+		},
+	}
+	for field, edit := range edits() {
+		cases["Always/"+field] = attempt{"what the controller approves is the approver's", always, patch(`{"spec":` + edit.patch + `}`), "", edit.right}
+		cases["Initial/"+field] = attempt{"the first revision may be to come", initial, patch(`{"spec":` + edit.patch + `}`), "", edit.right}
+		cases["Manual/"+field] = attempt{"people approve what comes of it", manual, patch(`{"spec":` + edit.patch + `}`), "", false}
+	}
+	testAttempts(t, packagesv1.PackageVariantKind, cases)
+}
