@@ -3,8 +3,8 @@ package git
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -217,10 +217,8 @@ func (o *Objects) store(ctx context.Context, kind plumbing.ObjectType, content [
 	if err != nil {
 		return hash, err
 	}
-	for _, id := range known {
-		if id == hash {
-			return hash, nil
-		}
+	if slices.Contains(known, hash) {
+		return hash, nil
 	}
 	if there, err := o.isThere(ctx, hash); there || err != nil {
 		return hash, err
@@ -290,5 +288,3 @@ func (o *Objects) split(path string) ([]string, error) {
 	}
 	return steps, nil
 }
-
-var _ io.Closer = (*Objects)(nil)

@@ -34,7 +34,7 @@ var (
 	ErrIdentity = errors.New("identity is not usable")
 	// ErrRefMoved says that a ref is not where a push expected it: somebody else was first.
 	ErrRefMoved = errors.New("ref has moved")
-	// ErrRejected says that the server does not move a ref: a hook or a rule of its forbids it. The text has its words.
+	// ErrRejected says that the server does not move a ref: a hook or a rule of its own forbids it. The text has its words.
 	ErrRejected = errors.New("server rejects the push")
 	// ErrNotMoved says that a ref was left alone because another one of an atomic push could not be moved.
 	ErrNotMoved = errors.New("another ref of the push was not moved")

@@ -53,19 +53,21 @@ func orZero(id string) string {
 func (o *Objects) choose(ctx context.Context, tips []plumbing.Hash) (io.ReaderAt, []packed, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var chosen []packed
+	var chosen, unread []packed
 	seen := make([]bool, len(o.fresh.objects))
 	visit := func(hash plumbing.Hash) {
 		if place, ok := o.places[hash]; ok && !seen[place] {
 			seen[place] = true
-			chosen = append(chosen, o.fresh.objects[place])
+			chosen, unread = append(chosen, o.fresh.objects[place]), append(unread, o.fresh.objects[place])
 		}
 	}
 	for _, tip := range tips {
 		visit(tip)
 	}
-	for i := 0; i < len(chosen); i++ {
-		if err := o.eachOf(ctx, chosen[i], visit); err != nil {
+	for len(unread) > 0 {
+		next := unread[len(unread)-1]
+		unread = unread[:len(unread)-1]
+		if err := o.eachOf(ctx, next, visit); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -163,7 +165,7 @@ func (o *outgoingPack) Read(p []byte) (int, error) {
 // entryHeader is what readEntryHeader reads.
 func entryHeader(object *packed) []byte {
 	size := object.size
-	b := byte(object.kind)<<4 | byte(size&15)
+	b := byte(object.kind)<<4 | byte(size&15) //nolint:gosec // There are seven kinds.
 	size >>= 4
 	var header []byte
 	for size > 0 {

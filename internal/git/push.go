@@ -47,6 +47,9 @@ type UpdateResult struct {
 // unless nothing is known of any of them: then there is an error alone, and the refs may have been moved or not. Pushing the
 // same again is safe: what is where it should be counts as moved.
 func (c *Client) Push(ctx context.Context, remote Remote, request PushRequest) ([]UpdateResult, error) {
+	if len(request.Updates) == 0 {
+		return nil, nil
+	}
 	m := &meter{}
 	defer func() { c.options.Observe(m.total()) }()
 	push, err := newPush(request)
@@ -59,6 +62,11 @@ func (c *Client) Push(ctx context.Context, remote Remote, request PushRequest) (
 	if err != nil {
 		return nil, conclude(ctx, "push to", remote, err)
 	}
+	key := request.For.Key()
+	if request.For.URL == "" {
+		key = remote.Key()
+	}
+	c.remember(ctx, key, push)
 	results := push.results(func(err error) error { return transport.SafeError(err, remote.secrets()...) })
 	return results, nil
 }
@@ -335,14 +343,18 @@ func (p *push) withdraw() {
 	}
 	blamed := false
 	for i := range p.commands {
-		refused, ok := errors.AsType[*rejection](p.commands[i].err)
-		blamed = blamed || p.commands[i].err != nil && !(ok && refused.isWithdrawn())
+		blamed = blamed || p.commands[i].err != nil && !p.commands[i].isWithdrawn()
 	}
 	for i := range p.commands {
-		if refused, ok := errors.AsType[*rejection](p.commands[i].err); blamed && ok && refused.isWithdrawn() {
+		if blamed && p.commands[i].isWithdrawn() {
 			p.commands[i].err = ErrNotMoved
 		}
 	}
+}
+
+func (c *command) isWithdrawn() bool {
+	refused, ok := errors.AsType[*rejection](c.err)
+	return ok && refused.isWithdrawn()
 }
 
 func (p *push) results(safe func(error) error) []UpdateResult {

@@ -45,7 +45,7 @@ func pgpKey(t *testing.T) (private, public string) {
 }
 
 // trusting is how Git is told whom to trust.
-func trusting(t *testing.T, format, public string) (env, args []string) {
+func trusting(t *testing.T, format, public string) []string {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "gpg-") //nolint:usetesting // The path of a socket in it must be short.
 	if err != nil {
@@ -61,7 +61,7 @@ func trusting(t *testing.T, format, public string) (env, args []string) {
 		t.Fatal(err)
 	}
 	if format == "ssh" {
-		return nil, []string{"-c", "gpg.ssh.allowedSignersFile=" + file}
+		return []string{"-c", "gpg.ssh.allowedSignersFile=" + file}
 	}
 	script := filepath.Join(home, "gpg")
 	trust := "#!/bin/sh\nexec gpg --homedir " + home + " --no-autostart --trust-model always \"$@\"\n"
@@ -72,7 +72,7 @@ func trusting(t *testing.T, format, public string) (env, args []string) {
 	if _, err := upstream.Git(t.Context(), home, nil, "-c", "alias.trust="+imports, "trust"); err != nil {
 		t.Fatal(err)
 	}
-	return nil, []string{"-c", "gpg.program=" + script}
+	return []string{"-c", "gpg.program=" + script}
 }
 
 // TestGitVerifiesTheSignaturesOfCommits of both kinds, and so do we.
@@ -105,12 +105,12 @@ func TestGitVerifiesTheSignaturesOfCommits(t *testing.T) {
 			if format == "ssh" {
 				trusted = "ada@upstream.example " + public
 			}
-			env, args := trusting(t, format, trusted)
-			out, err := upstream.Git(t.Context(), w.Dir(), env, append(args, "log", "-1", "--format=%G? %GK%n%B", id)...)
+			args := trusting(t, format, trusted)
+			out, err := upstream.Git(t.Context(), w.Dir(), nil, append(args, "log", "-1", "--format=%G? %GK%n%B", id)...)
 			if err != nil || !strings.HasPrefix(string(out), "G ") || !strings.Contains(string(out), signer.KeyID()) {
 				t.Errorf("git says %q, %v", out, err)
 			}
-			if _, err := upstream.Git(t.Context(), w.Dir(), env, append(args, "verify-commit", id)...); err != nil {
+			if _, err := upstream.Git(t.Context(), w.Dir(), nil, append(args, "verify-commit", id)...); err != nil {
 				t.Error(err)
 			}
 			keys, err := verify.NewGitKeys(map[string][]byte{name: []byte(public)})

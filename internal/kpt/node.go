@@ -2,6 +2,7 @@ package kpt
 
 import (
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -72,7 +73,7 @@ func sure(node *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		i := keyIndex(node, key)
 		if i < 0 {
-			setNode(node, key, newMap())
+			setNode(node, key, &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap})
 			i = keyIndex(node, key)
 		}
 		value := node.Content[i+1]
@@ -148,18 +149,17 @@ func prune(node *yaml.Node, keys ...string) {
 	}
 }
 
-// newScalar is a string that every reader takes for one: words such as "no" are quoted, which YAML 1.1 takes for a bool.
+// newScalar is a string that is read as one, whatever it looks like.
 func newScalar(text string) *yaml.Node {
 	node := &yaml.Node{}
-	if err := node.Encode(text); err != nil || node.ShortTag() != yaml.NodeTagString {
-		node.SetString(text)
+	node.SetString(text)
+	if strings.Contains(text, "\n") {
+		node.Style = yaml.LiteralStyle
 	}
-	node.Line, node.Column = 0, 0
 	return node
 }
 
-func newMap() *yaml.Node  { return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap} }
-func newList() *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq} }
+func newMap() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap} }
 
 // sureList makes the key a list where it is none yet, and returns it.
 func sureList(node *yaml.Node, key string) *yaml.Node {

@@ -110,7 +110,7 @@ func inspectKey(key *packet.PrivateKey, contents []byte) error {
 		return nil
 	}
 	var public bytes.Buffer
-	if err := key.PublicKey.SerializeForHash(&public); err != nil {
+	if err := key.SerializeForHash(&public); err != nil {
 		return unusable("it cannot be read")
 	}
 	const frame = 3 // what a key begins with when it is hashed: a mark and its length
@@ -153,7 +153,7 @@ func decrypted(of *openpgp.Entity, passphrase credential.Secret) (count int, err
 func signPGP(by *openpgp.Entity, payload []byte, when time.Time) ([]byte, error) {
 	config := &packet.Config{
 		DefaultHash: crypto.SHA512, Time: func() time.Time { return when },
-		NonDeterministicSignaturesViaNotation: packet.BoolPointer(false),
+		NonDeterministicSignaturesViaNotation: new(false),
 	}
 	if key, ok := by.SigningKeyById(when, 0); !ok || key.PrivateKey == nil || key.PrivateKey.Dummy() {
 		return nil, unusable("no part of OpenPGP key %s may sign at %s: it has expired, was revoked, is not valid yet, or is not in it",

@@ -18,7 +18,7 @@ var ErrKey = errors.New("signing key is not usable")
 const maxKeyBytes = 1 << 20
 
 // pgpHead begins an armored OpenPGP private key.
-const pgpHead = "-----BEGIN PGP PRIVATE KEY BLOCK-----"
+const pgpHead = "-----BEGIN PGP PRIVATE KEY BLOCK-----" //nolint:gosec // No key follows.
 
 // Signer signs with one key. It is safe for concurrent use.
 type Signer struct {
