@@ -45,6 +45,9 @@ func (b *batch) again(err error) bool {
 		b.held.folder.doubts = 0
 	case errors.Is(err, errRefused):
 		return true
+	case b.thin && !b.anew && errors.Is(err, errHeavy):
+		b.anew = true // What is in the cache is good for all that.
+		return true
 	case !b.anew && (b.thin && isLeftOut(err) || errors.Is(err, errDamaged)):
 		b.held.doubt()
 		b.anew = true
@@ -70,6 +73,10 @@ func (b *batch) fetch(ctx context.Context, p peer) (*pack, *kept, error) {
 		return nil, nil, err
 	}
 	missing, present := b.missing(earlier)
+	if b.refusals > 0 {
+		b.drop(refs, missing)
+		missing, present = b.missing(earlier)
+	}
 	wants, err := b.choose(p.advert(), refs, missing)
 	if err == nil && len(wants) == 0 {
 		return newPack(ctx, earlier.spool(), earlier, c.options.packLimits(), c.options.TempDir), earlier, nil
@@ -102,19 +109,16 @@ func (b *batch) fetch(ctx context.Context, p peer) (*pack, *kept, error) {
 	return history, earlier, err
 }
 
-// refs are those of the server, where it is necessary to know them. Wants whose refs are gone are so, too, when the server has
-// refused one before.
+// refs are those of the server, where it is necessary to know them.
 func (b *batch) refs(ctx context.Context, p peer) ([]Ref, error) {
-	refs := p.advert().refs
 	if p.advert().version == 2 && (b.whole || b.refusals > 0) {
-		var err error
-		if refs, err = b.client.lsRefs(ctx, p, nil); err != nil {
-			return nil, err
-		}
+		return b.client.lsRefs(ctx, p, nil)
 	}
-	if b.refusals == 0 {
-		return refs, nil
-	}
+	return p.advert().refs, nil
+}
+
+// drop takes those for gone whose refs are.
+func (b *batch) drop(refs []Ref, missing []Want) {
 	there := map[string]bool{}
 	for _, ref := range refs {
 		there[ref.Name] = true
@@ -123,10 +127,11 @@ func (b *batch) refs(ctx context.Context, p peer) ([]Ref, error) {
 	for i, want := range b.wants {
 		held[b.hashes[i]] = held[b.hashes[i]] || want.Ref == "" || there[want.Ref]
 	}
-	for _, hash := range b.hashes {
-		b.gone[hash] = b.gone[hash] || !held[hash]
+	for _, want := range missing {
+		if hash := plumbing.NewHash(want.Hash); !held[hash] {
+			b.gone[hash] = true
+		}
 	}
-	return refs, nil
 }
 
 // choose decides which objects to ask for, see chooseWants. A commit that was on a ref, and is not any more, is gone where a

@@ -217,8 +217,18 @@ func (l *omitter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(appendFlush(answer))
 }
 
-// newOmitter starts a server, and gives what fetches from it and keeps that.
-func newOmitter(t *testing.T) (*omitter, func(hash string) (*Commit, error)) {
+// single makes what fetches one commit.
+func single(t *testing.T, client *Client, url string) func(hash string) (*Commit, error) {
+	t.Helper()
+	return func(hash string) (*Commit, error) {
+		return client.Fetch(t.Context(), Remote{URL: url}, Want{Hash: hash})
+	}
+}
+
+// newOmitter starts a server, and gives what fetches from it, in the way that is made, and keeps that.
+func newOmitter(
+	t *testing.T, fetching func(t *testing.T, client *Client, url string) func(hash string) (*Commit, error),
+) (*omitter, func(hash string) (*Commit, error)) {
 	t.Helper()
 	l := &omitter{commits: map[string][]byte{}, without: map[string][]byte{}}
 	server := httptest.NewServer(l)
@@ -229,9 +239,7 @@ func newOmitter(t *testing.T) (*omitter, func(hash string) (*Commit, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, func(hash string) (*Commit, error) {
-		return client.Fetch(t.Context(), Remote{URL: server.URL + "/app"}, Want{Hash: hash})
-	}
+	return l, fetching(t, client, server.URL+"/app")
 }
 
 // add makes a commit of a file with the text, and returns its id. Its pack has other trees as well.
@@ -261,7 +269,7 @@ func treeOf(text string) string {
 // be there. What is missing is noticed, and fetched.
 func TestATreeThatCameTooEarlyIsFoundOut(t *testing.T) {
 	t.Parallel()
-	l, fetch := newOmitter(t)
+	l, fetch := newOmitter(t, single)
 	for _, c := range []struct{ text, hash string }{{"first", l.add(t, "first", treeOf("second"))}, {"second", l.add(t, "second")}} {
 		commit, err := fetch(c.hash)
 		if err != nil {
@@ -280,7 +288,7 @@ func TestATreeThatCameTooEarlyIsFoundOut(t *testing.T) {
 // TestALiarIsNotBelievedForEver: what it leaves out is fetched, and soon it is not told any more what is there.
 func TestALiarIsNotBelievedForEver(t *testing.T) {
 	t.Parallel()
-	l, fetch := newOmitter(t)
+	l, fetch := newOmitter(t, single)
 	for i := range 8 {
 		hash := l.add(t, fmt.Sprint("text ", i))
 		before := l.asked.Load()

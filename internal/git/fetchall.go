@@ -219,5 +219,5 @@ func (u *users) leave() error {
 	if u.left.Add(-1) > 0 {
 		return nil
 	}
-	return u.pack.Close()
+	return u.Close()
 }

@@ -2,9 +2,7 @@ package git_test
 
 import (
 	"crypto/sha1"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -23,9 +21,9 @@ type shelf struct {
 
 // newShelf makes packages in the folder pkgs, all of whose revisions are commits on the branch and have a tag, and for each of
 // the first ones a draft on the branch's tip.
-func newShelf(t testing.TB, f *upstream.Fixture, packages, revisions, drafts int) shelf {
-	t.Helper()
-	s := shelf{f.Repository("app"), t}
+func newShelf(tb testing.TB, f *upstream.Fixture, packages, revisions, drafts int) shelf {
+	tb.Helper()
+	s := shelf{f.Repository("app"), tb}
 	var stream strings.Builder
 	mark := 0
 	commit := func(ref string, from int, files map[string]string) {
@@ -49,7 +47,7 @@ func newShelf(t testing.TB, f *upstream.Fixture, packages, revisions, drafts int
 		commit(fmt.Sprintf("refs/heads/drafts/%s/next", packagePath(i)), tip, packageOf(i, "next"))
 	}
 	if _, err := s.RawInput([]byte(stream.String()), "fast-import", "--quiet", "--date-format=raw"); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.Raw("repack", "-a", "-d", "-q")
 	return s
@@ -85,7 +83,7 @@ func (s shelf) wants(client *git.Client, remote git.Remote, prefixes ...string) 
 }
 
 // fetchAll fetches commits and closes them with the test.
-func fetchAll(t testing.TB, client *git.Client, remote git.Remote, wants []git.Want) []*git.Commit {
+func fetchAll(t *testing.T, client *git.Client, remote git.Remote, wants []git.Want) []*git.Commit {
 	t.Helper()
 	commits, err := client.FetchAll(t.Context(), remote, wants)
 	if err != nil {
@@ -205,59 +203,5 @@ func manyDrafts(t *testing.T, over string, version2 bool) {
 	look("at last", 0, 0)
 	if got := seen.take(); len(got) != 302 || slices.ContainsFunc(got, func(how git.How) bool { return how != git.FromCache }) {
 		t.Errorf("%d were had by %v", len(got), got[:1])
-	}
-}
-
-// TestFoldersAreFoundByTheirFiles, by trees alone, and what is not a plain file of the name is none.
-func TestFoldersAreFoundByTheirFiles(t *testing.T) {
-	t.Parallel()
-	f := upstream.ForTest(t)
-	repository := f.Repository("app")
-	hash := repository.Commit("main", "m", upstream.Files{
-		"Kptfile":              {Content: "root"},
-		"a/Kptfile":            {Content: "a"},
-		"a/sub/deep/Kptfile":   {Content: "b"},
-		"a-b/Kptfile":          {Mode: upstream.Executable, Content: "c"},
-		"link/Kptfile":         {Mode: upstream.Symlink, Content: "../a/Kptfile"},
-		"folder/Kptfile/x":     {Content: "d"},
-		"none/kptfile":         {Content: "e"},
-		"module":               {Mode: upstream.Submodule, Content: strings.Repeat("12", 20)},
-		"same/a/Kptfile":       {Content: "same"},
-		"same/b/Kptfile":       {Content: "same"},
-		"same/b/other/Kptfile": {Content: "a"},
-	})
-	remote := git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}
-	for _, client := range []*git.Client{newClient(t), newClient(t, keeping(t.TempDir(), &hows{}))} {
-		for range 2 {
-			commit := fetchAll(t, client, remote, []git.Want{{Hash: hash, Ref: "refs/heads/main"}})[0]
-			var found []string
-			err := commit.Find("Kptfile", func(at git.Found) error {
-				found = append(found, at.Dir)
-				tree, err := commit.TreeID(at.Dir)
-				if err != nil || tree != at.Tree {
-					t.Errorf("%s: tree %s, %v, want %s", at.Dir, at.Tree, err, tree)
-				}
-				if want := repository.Raw("rev-parse", hash+":"+strings.TrimPrefix(at.Dir+"/Kptfile", "./")); at.File != want {
-					t.Errorf("%s: file %s, want %s", at.Dir, at.File, want)
-				}
-				return nil
-			})
-			want := []string{".", "a-b", "a", "a/sub/deep", "same/a", "same/b", "same/b/other"}
-			if diff := cmp.Diff(want, found); diff != "" || err != nil {
-				t.Errorf("found (-want +got): %v\n%s", err, diff)
-			}
-			found = nil
-			err = commit.Find("Kptfile", func(at git.Found) error {
-				found = append(found, at.Dir)
-				return fs.SkipAll
-			})
-			if len(found) != 1 || err != nil {
-				t.Errorf("after SkipAll: %v, %v", found, err)
-			}
-			broken := errors.New("broken")
-			if err := commit.Find("Kptfile", func(git.Found) error { return broken }); err != broken { //nolint:errorlint // It is the same one.
-				t.Errorf("want %v, got %v", broken, err)
-			}
-		}
 	}
 }

@@ -140,13 +140,13 @@ func (l *finding) into(hash plumbing.Hash, s *spot, at string, depth int) (known
 
 // fresh looks into a folder that was not there before.
 func (l *finding) fresh(hash plumbing.Hash, s *spot, at string, depth int) (sight, error) {
+	if depth > l.limits.depth {
+		return sight{}, l.tooDeep(at)
+	}
 	key := sightKey{l.repository, l.finder.name, hash}
 	known, isKnown := l.sights.Get(key)
 	if isKnown && !known.below {
 		return known, l.found(known, hash, at)
-	}
-	if depth > l.limits.depth {
-		return sight{}, l.tooDeep(at)
 	}
 	known = sight{}
 	err := l.blobs.withTree(hash, func(content []byte) error {
@@ -213,7 +213,8 @@ func (l *finding) through(content []byte, known *sight, s *spot, at string, dept
 
 // folder looks into one folder of another, the one before which has the last name.
 func (l *finding) folder(line treeLine, last []byte, s *spot, at string, depth int) (sight, error) {
-	if known, isSeen := s.look(line.hash); isSeen && depth+1+known.height <= l.limits.depth {
+	isTwice := bytes.Equal(line.name, last)
+	if known, isSeen := s.look(line.hash); isSeen && !isTwice && depth+1+known.height <= l.limits.depth {
 		return known, nil
 	}
 	inside := string(line.name)
@@ -221,7 +222,7 @@ func (l *finding) folder(line treeLine, last []byte, s *spot, at string, depth i
 		inside = at + "/" + inside
 	}
 	reason := unsafeName(string(line.name))
-	if bytes.Equal(line.name, last) {
+	if isTwice {
 		reason = "two entries of this name"
 	}
 	if reason != "" {

@@ -114,7 +114,7 @@ func FuzzThinPack(f *testing.F) {
 // FuzzKeptIndex reads an index of the cache whose checksum is right, whatever wrote it, and follows it.
 func FuzzKeptIndex(f *testing.F) {
 	k, name := keptPack(f, chainOf(f), fuzzLimits)
-	k.tips = []tip{{commit: k.objects[0].hash}}
+	k.tips, k.crowd = []tip{{commit: k.objects[0].hash}}, []member{{k.objects[0].hash, refID("refs/heads/main")}, {k.objects[0].hash, 0}}
 	f.Add(k.encode("data-1"))
 	k.objects[0].base, k.objects[0].depth = 1, 2
 	f.Add(k.encode("data-1")) // Objects on each other.
@@ -124,6 +124,9 @@ func FuzzKeptIndex(f *testing.F) {
 	many := k.encode("data-1")
 	binary.LittleEndian.PutUint64(many[len(keptFormat)+keptName+16:], uint64(len(k.objects))+1<<62)
 	f.Add(many) // So many that their sizes overflow.
+	crowd := k.encode("data-1")
+	binary.LittleEndian.PutUint64(crowd[len(keptFormat)+keptName+32:], 1<<62)
+	f.Add(crowd)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if len(content) > 4 { // Let the fuzzer get past the checksum.
 			content = slices.Clone(content)

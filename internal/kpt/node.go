@@ -2,7 +2,6 @@ package kpt
 
 import (
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -73,7 +72,7 @@ func sure(node *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		i := keyIndex(node, key)
 		if i < 0 {
-			setNode(node, key, &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap})
+			setNode(node, key, newMap())
 			i = keyIndex(node, key)
 		}
 		value := node.Content[i+1]
@@ -149,17 +148,18 @@ func prune(node *yaml.Node, keys ...string) {
 	}
 }
 
-// newScalar is a string that is read as one, whatever it looks like.
+// newScalar is a string that every reader takes for one: words such as "no" are quoted, which YAML 1.1 takes for a bool.
 func newScalar(text string) *yaml.Node {
 	node := &yaml.Node{}
-	node.SetString(text)
-	if strings.Contains(text, "\n") {
-		node.Style = yaml.LiteralStyle
+	if err := node.Encode(text); err != nil || node.ShortTag() != yaml.NodeTagString {
+		node.SetString(text)
 	}
+	node.Line, node.Column = 0, 0
 	return node
 }
 
-func newMap() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap} }
+func newMap() *yaml.Node  { return &yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap} }
+func newList() *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq} }
 
 // sureList makes the key a list where it is none yet, and returns it.
 func sureList(node *yaml.Node, key string) *yaml.Node {

@@ -2,7 +2,7 @@ package kpt
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -60,30 +60,40 @@ func kptfileShape() *shape {
 	})
 }
 
+// maxNodes is how much a Kptfile may say; only with aliases of aliases can it say more.
+const maxNodes = 50_000
+
 // checkKptfile refuses what kpt refuses.
 func checkKptfile(r *Resource) error {
-	problem, node := kptfileShape().check("", r.Node.YNode())
+	c := checker{left: maxNodes}
+	problem, node := c.check(kptfileShape(), "", r.Node.YNode())
 	if problem == "" {
 		return nil
 	}
 	return &SyntaxError{File: r.File, Line: lineIn(r, node), Problem: problem}
 }
 
+// checker goes through a Kptfile.
+type checker struct{ left int }
+
 // check says what is wrong with the node at the path, and where.
-func (s *shape) check(path string, node *yaml.Node) (problem string, culprit *yaml.Node) {
+func (c *checker) check(s *shape, path string, node *yaml.Node) (problem string, culprit *yaml.Node) {
 	value := resolve(node)
+	if c.left--; c.left < 0 {
+		return "it says more by aliases than anybody wants to read", node
+	}
 	if s == nil || value.Kind == yaml.ScalarNode && value.ShortTag() == yaml.NodeTagNull {
 		return "", nil
 	}
 	if value.Kind != s.kind {
 		return fmt.Sprintf("%s is %s, and not %s", path, kindName(value.Kind), kindName(s.kind)), node
 	}
-	if s.kind == yaml.MappingNode {
-		return s.checkMap(path, value)
-	}
-	for i, element := range value.Content {
-		if s.kind == yaml.SequenceNode {
-			if problem, culprit := s.each.check(fmt.Sprintf("%s[%d]", path, i), element); problem != "" {
+	switch s.kind {
+	case yaml.MappingNode:
+		return c.checkMap(s, path, value)
+	case yaml.SequenceNode:
+		for i, element := range value.Content {
+			if problem, culprit := c.check(s.each, fmt.Sprintf("%s[%d]", path, i), element); problem != "" {
 				return problem, culprit
 			}
 		}
@@ -91,14 +101,11 @@ func (s *shape) check(path string, node *yaml.Node) (problem string, culprit *ya
 	return "", nil
 }
 
-func (s *shape) checkMap(path string, node *yaml.Node) (problem string, culprit *yaml.Node) {
-	seen := []string{}
+func (c *checker) checkMap(s *shape, path string, node *yaml.Node) (problem string, culprit *yaml.Node) {
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		name := key.Value
-		if path != "" {
-			name = path + "." + key.Value
-		}
+		name := strings.TrimPrefix(path+"."+key.Value, ".")
 		below, known := s.each, true
 		if s.fields != nil {
 			below, known = s.fields[key.Value]
@@ -106,11 +113,11 @@ func (s *shape) checkMap(path string, node *yaml.Node) (problem string, culprit 
 		switch {
 		case key.Kind != yaml.ScalarNode || !known:
 			return name + " is not a field of a Kptfile", key
-		case slices.Contains(seen, key.Value):
+		case seen[key.Value]:
 			return name + " is there twice", key
 		}
-		seen = append(seen, key.Value)
-		if problem, culprit := below.check(name, value); problem != "" {
+		seen[key.Value] = true
+		if problem, culprit := c.check(below, name, value); problem != "" {
 			return problem, culprit
 		}
 	}

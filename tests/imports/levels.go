@@ -38,6 +38,9 @@ func layers() []layer {
 		{level: 0, packages: []string{"internal/kpt/yamltext"}},
 		// What packages say; it asks yamltext alone.
 		{level: 1, packages: []string{"internal/kpt"}},
+		{level: 2, packages: []string{"internal/kpt/merge"}},
+		// What the functions of packages do. Selectors are read as Kubernetes reads them.
+		{level: 2, packages: []string{"internal/kpt/function"}, kubernetes: []string{"k8s.io/apimachinery/pkg/labels"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/git/sign"}},

@@ -7,65 +7,206 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"hash/maphash"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Rewrite is the text of the wanted document, made from src, the text of one document.
+// errUnsaid says that a text does not say what is wanted.
+var errUnsaid = errors.New("the text says something else")
+
+// Rewrite is the text of the wanted document, made from src, the text of one document. Want is the document's node or the one
+// below it, mostly parsed from src and then changed; its nodes may be new as well, and their positions mean nothing. Neither is
+// changed; if nothing has to be, src itself is returned.
+//
+// What want says is what the result says: values, types, order, anchors and aliases. A string stays one for readers of YAML 1.1
+// too. Comments of want that are not in src are written; where want has none, those of src stay, unless what they belong to goes.
+// Styles are those of src, and for what is new those of want.
 func Rewrite(src []byte, want *yaml.Node) ([]byte, error) {
-	have, err := parse(src)
+	document, err := parse(src)
 	if err != nil {
 		return nil, err
 	}
-	want = content(want)
-	if equal(content(have), want) {
-		return src, nil
+	g := grower{seed: maphash.MakeSeed()}
+	wanted, err := g.grow(defined(want), 0)
+	if err != nil {
+		return nil, err
 	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := encoder.Encode(want); err != nil {
-		return nil, fmt.Errorf("write the document: %w", err)
+	r := rewriter{src: src, document: document, want: wanted}
+	if document.Kind == 0 {
+		return r.fill()
 	}
-	return out.Bytes(), nil
+	if err := r.read(g); err == nil {
+		// Where the smallest change does not do, ever larger parts are written anew.
+		for _, whole := range []int{deepest + 1, 4, 2, 1} {
+			if out, err := r.splice(whole); err == nil {
+				return out, nil
+			}
+		}
+	}
+	return r.anew()
 }
 
-// parse reads the one document of the text.
-func parse(src []byte) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(src))
-	var node, more yaml.Node
-	if err := decoder.Decode(&node); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("parse the text: %w", err)
-	}
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("parse the text: more than one document")
-	}
-	return &node, nil
+// rewriter rewrites one document.
+type rewriter struct {
+	src      []byte
+	document *yaml.Node
+	want     twig
+	root     item
+	// content is where the document's content may begin: behind its directives and its marker.
+	content int
+	write   writer
 }
 
-// content is the node that a document holds.
-func content(node *yaml.Node) *yaml.Node {
-	if node != nil && node.Kind == yaml.DocumentNode && len(node.Content) == 1 {
-		return node.Content[0]
+// read finds out where everything stands.
+func (r *rewriter) read(g grower) error {
+	l := locator{src: r.src}
+	l.prologue()
+	r.content = l.at
+	r.write = writer{newline: newline(r.src), step: 2}
+	root, err := l.locate(r.document.Content[0], -1)
+	if err != nil {
+		return err
 	}
-	return node
+	for step, count := range l.steps {
+		if count > l.steps[r.write.step] {
+			r.write.step = step
+		}
+	}
+	r.write.wide = l.wide > l.narrow
+	l.skip()
+	limit := l.at
+	if rest := r.src[l.at:]; len(rest) > 0 && !isMarker(rest[:lineEnd(rest, 0)], "...") {
+		return errLost
+	}
+	layout{src: r.src}.measure(&root, r.content, limit)
+	g.mark(&root)
+	r.root = root
+	return nil
 }
 
-// equal compares what two nodes say, with their comments.
-func equal(a, b *yaml.Node) bool {
-	if a == nil || b == nil {
-		return a == b
+// splice changes what has to be and checks the result.
+func (r *rewriter) splice(whole int) ([]byte, error) {
+	s := splicer{src: r.src, write: r.write, whole: whole}
+	if !s.node(&r.root, &r.want, 0) {
+		return nil, errUnsaid
 	}
-	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) ||
-		a.HeadComment != b.HeadComment || a.LineComment != b.LineComment || a.FootComment != b.FootComment {
+	if len(s.edits) == 0 {
+		return r.src, nil
+	}
+	out, err := apply(r.src, s.edits)
+	if err != nil {
+		return nil, err
+	}
+	return out, r.check(out)
+}
+
+// check says whether the text says what is wanted.
+func (r *rewriter) check(text []byte) error {
+	document, err := parse(text)
+	if err != nil {
+		return err
+	}
+	if document.Kind == 0 || !says(document.Content[0], &r.want) {
+		return errUnsaid
+	}
+	return nil
+}
+
+// says compares a node with what is wanted.
+func says(have *yaml.Node, want *twig) bool {
+	if have.Kind != want.node.Kind || len(have.Content) != len(want.kids) ||
+		want.node.Anchor != "" && have.Anchor != want.node.Anchor {
 		return false
 	}
-	for i := range a.Content {
-		if !equal(a.Content[i], b.Content[i]) {
+	switch have.Kind {
+	case yaml.ScalarNode:
+		return sameScalar(have, want.node)
+	case yaml.AliasNode:
+		return have.Value == want.node.Value
+	}
+	if have.ShortTag() != want.node.ShortTag() {
+		return false
+	}
+	for i := range have.Content {
+		if !says(have.Content[i], &want.kids[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// fill writes a document into a text that has no content.
+func (r *rewriter) fill() ([]byte, error) {
+	if spoken(r.want.node) == nullTag {
+		return r.src, nil
+	}
+	r.write = writer{newline: newline(r.src), step: 2}
+	text := string(r.src)
+	if text != "" && !endsWithBreak(r.src) {
+		text += r.write.newline
+	}
+	out := []byte(text + r.text(&r.want))
+	return out, r.check(out)
+}
+
+// anew writes the whole document anew, behind its directives and its marker.
+func (r *rewriter) anew() ([]byte, error) {
+	want := &r.want
+	if r.root.node != nil {
+		want = adopt(&r.root, want)
+	}
+	before := string(r.src[:r.content])
+	if r.content > 0 && !endsWithBreak(r.src[:r.content]) && before != byteOrderMark {
+		before += r.write.newline
+	}
+	head := strings.Join(commentLines(r.document.HeadComment, ""), r.write.newline)
+	if head != "" {
+		head += r.write.newline + r.write.newline
+	}
+	if bytes.Contains(r.src[:r.content], []byte(r.document.HeadComment)) {
+		head = ""
+	}
+	foot := strings.Join(commentLines(r.document.FootComment, ""), r.write.newline)
+	if foot != "" {
+		foot = r.write.newline + foot + r.write.newline
+	}
+	out := []byte(before + head + r.text(want) + foot)
+	err := r.check(out)
+	if err == nil {
+		return out, nil
+	}
+	if out, lastErr := yaml.Marshal(plainTree(want)); lastErr == nil && r.check(out) == nil {
+		return out, nil
+	}
+	return nil, fmt.Errorf("write the document: %w", err)
+}
+
+// text writes a document's content.
+func (r *rewriter) text(want *twig) string {
+	written := r.write.value(want, place{column: -1})
+	lines := written.below
+	if written.inline != "" {
+		lines = append([]string{written.inline}, lines...)
+	}
+	return strings.Join(lines, r.write.newline) + r.write.newline
+}
+
+// plainTree is the tree of the twigs.
+func plainTree(t *twig) *yaml.Node {
+	node := *t.node
+	node.Content = make([]*yaml.Node, len(t.kids))
+	for i := range t.kids {
+		node.Content[i] = plainTree(&t.kids[i])
+	}
+	return &node
+}
+
+// newline is the line break of the text.
+func newline(src []byte) string {
+	if at := bytes.IndexByte(src, '\n'); at > 0 && src[at-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
 }

@@ -1,0 +1,61 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// hasAlias tells whether something in n is written elsewhere.
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// expand copies n with all that its aliases stand for. How much that is, is known before anything is copied: ten lines can stand
+// for more than a memory holds.
+func expand(n *yaml.Node, room *room) (*yaml.Node, error) {
+	total, err := expandedSize(n, map[*yaml.Node]int64{})
+	if err != nil {
+		return nil, err
+	}
+	if err := room.take(total - size(n)); err != nil {
+		return nil, fmt.Errorf("what its aliases stand for: %w", err)
+	}
+	made := yaml.NewRNode(yaml.CopyYNode(n))
+	if err := made.DeAnchor(); err != nil {
+		return nil, fmt.Errorf("read its aliases: %w", err)
+	}
+	return made.YNode(), nil
+}
+
+// hugeSize is more than there is room for anywhere.
+const hugeSize = 1 << 40
+
+var errAliasInItself = errors.New("an alias stands for something that it is part of")
+
+// expandedSize counts what known does not have yet; -1 marks what is being counted.
+func expandedSize(n *yaml.Node, known map[*yaml.Node]int64) (int64, error) {
+	if counted, found := known[n]; found {
+		if counted < 0 {
+			return 0, errAliasInItself
+		}
+		return counted, nil
+	}
+	known[n] = -1
+	total := int64(len(n.Value)) + 2
+	below := n.Content
+	if n.Kind == yaml.AliasNode {
+		below = []*yaml.Node{n.Alias}
+	}
+	for _, one := range below {
+		counted, err := expandedSize(one, known)
+		if err != nil {
+			return 0, err
+		}
+		total = min(total+counted, hugeSize)
+	}
+	known[n] = total
+	return total, nil
+}

@@ -1,0 +1,60 @@
+// Package function renders kpt packages: it runs the functions of their pipelines in process, on the objects of the package.
+// It does not know where packages come from, what is done with them, or anything of containers, networks and clusters.
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// apiVersion is that of the functions' own kinds of configuration.
+const apiVersion = "fn.kpt.dev/v1alpha1"
+
+// ErrUnknownFunction says that a pipeline names a function that is not among Names.
+var ErrUnknownFunction = errors.New("unknown function")
+
+// function changes the objects of a run in place. It is deterministic, and running it again changes nothing more.
+type function func(ctx context.Context, r *run) error
+
+// functions are all there are, by the last part of their image's name.
+func functions() map[string]function {
+	return map[string]function{
+		"apply-replacements": applyReplacements,
+		"apply-setters":      applySetters,
+		"set-annotations":    setAnnotations,
+		"set-labels":         setLabels,
+		"set-namespace":      setNamespace,
+	}
+}
+
+// Names are the functions that there are, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(functions())) }
+
+// Name is what a function's image is called, whatever the registry, the repository, the tag and the digest:
+// set-labels for ghcr.io/x/krm-functions-catalog/set-labels:v0.2.
+func Name(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	image = image[strings.LastIndexByte(image, '/')+1:]
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
+
+// lookup finds the function of an entry in a pipeline. Programs are never run.
+func lookup(image, exec string) (string, function, error) {
+	if exec != "" {
+		return exec, nil, unknown(fmt.Sprintf("the program %q is not run", exec))
+	}
+	name := Name(image)
+	if found, ok := functions()[name]; ok {
+		return name, found, nil
+	}
+	return name, nil, unknown(fmt.Sprintf("%q", image))
+}
+
+func unknown(what string) error {
+	return fmt.Errorf("%w: %s; there are %s", ErrUnknownFunction, what, strings.Join(Names(), ", "))
+}

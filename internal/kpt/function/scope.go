@@ -1,0 +1,66 @@
+package function
+
+import (
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// scope says whether objects of a kind are in namespaces.
+type scope int
+
+const (
+	scopeUnknown scope = iota
+	scopeNamespace
+	scopeCluster
+)
+
+// groupKind is a kind in whatever version: the scope is the same in all of them.
+type groupKind struct{ group, kind string }
+
+// scopes knows the kinds that CustomResourceDefinitions of the package define, and those of Kubernetes.
+type scopes map[groupKind]scope
+
+func readScopes(objects []*object) scopes {
+	read := scopes{}
+	for _, o := range objects {
+		if !o.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+			continue
+		}
+		defined := groupKind{text(o.root, "spec", "group"), text(o.root, "spec", "names", "kind")}
+		switch text(o.root, "spec", "scope") {
+		case "Cluster":
+			read[defined] = scopeCluster
+		case "Namespaced":
+			read[defined] = scopeNamespace
+		}
+	}
+	return read
+}
+
+// of is what is known of the object's kind.
+func (s scopes) of(o *object) scope {
+	if known, found := s[groupKind{o.group(), o.kind()}]; found {
+		return known
+	}
+	namespaced, found := openapi.IsNamespaceScoped(yaml.TypeMeta{APIVersion: text(o.root, "apiVersion"), Kind: o.kind()})
+	switch {
+	case found && namespaced:
+		return scopeNamespace
+	case found:
+		return scopeCluster
+	}
+	return scopeUnknown
+}
+
+// moves tells whether a namespace can be set on the object. Of a kind that nobody knows only those are in a namespace that
+// say so.
+func (s scopes) moves(o *object) bool {
+	switch s.of(o) {
+	case scopeNamespace:
+		return true
+	case scopeCluster:
+		return false
+	default:
+		return o.current() != ""
+	}
+}

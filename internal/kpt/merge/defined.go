@@ -1,0 +1,109 @@
+package merge
+
+import (
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// defines tells which kind the object defines, if it does.
+func defines(r *kpt.Resource) (of groupKind, ok bool) {
+	if group, _ := r.GroupVersion(); group != "apiextensions.k8s.io" || r.Kind() != "CustomResourceDefinition" {
+		return groupKind{}, false
+	}
+	spec := valueOf(r.Node.YNode(), "spec")
+	of = groupKind{group: textOf(spec, "group"), kind: textOf(valueOf(spec, "names"), "kind")}
+	return of, of.kind != ""
+}
+
+// definedShapes are those of the versions that a CustomResourceDefinition has a schema for.
+func definedShapes(definition *yaml.Node) map[string]*shape {
+	spec := valueOf(definition, "spec")
+	found := map[string]*shape{}
+	shared := valueOf(valueOf(spec, "validation"), "openAPIV3Schema")
+	if version := textOf(spec, "version"); version != "" && shared != nil {
+		found[version] = definedObject(shared)
+	}
+	versions := valueOf(spec, "versions")
+	if versions == nil || versions.Kind != yaml.SequenceNode {
+		return found
+	}
+	for _, version := range versions.Content {
+		schema := valueOf(valueOf(version, "schema"), "openAPIV3Schema")
+		if schema == nil {
+			schema = shared
+		}
+		if name := textOf(version, "name"); name != "" && schema != nil {
+			found[name] = definedObject(schema)
+		}
+	}
+	return found
+}
+
+// definedObject is the shape of a whole object, whose metadata every schema leaves to Kubernetes.
+func definedObject(schema *yaml.Node) *shape {
+	object := definedShape(schema, maxDepth)
+	if object == nil {
+		object = &shape{}
+	}
+	if object.fields == nil {
+		object.fields = map[string]*shape{}
+	}
+	object.fields["metadata"] = builtin().metadata()
+	return object
+}
+
+// definedShape reads an OpenAPI schema, and is nil for one that says nothing of lists and maps.
+func definedShape(schema *yaml.Node, depth int) *shape {
+	if schema == nil || schema.Kind != yaml.MappingNode || depth == 0 {
+		return nil
+	}
+	read := &shape{fields: map[string]*shape{}}
+	if properties := valueOf(schema, "properties"); properties != nil && properties.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(properties.Content); i += 2 {
+			if field := definedShape(properties.Content[i+1], depth-1); field != nil {
+				read.fields[properties.Content[i].Value] = field
+			}
+		}
+	}
+	if textOf(schema, "x-kubernetes-embedded-resource") == "true" {
+		read.fields["metadata"] = builtin().metadata()
+	}
+	if more := valueOf(schema, "additionalProperties"); more != nil {
+		read.every = definedShape(more, depth-1)
+		read.open = isScalarType(textOf(more, "type"))
+	}
+	if items := valueOf(schema, "items"); items != nil {
+		read.every = definedShape(items, depth-1)
+		read.set = textOf(schema, "x-kubernetes-list-type") == "set" && isScalarType(textOf(items, "type"))
+		read.keys = definedKeys(schema, items)
+	}
+	if len(read.fields) == 0 && read.every == nil && !read.open && !read.set && len(read.keys) == 0 {
+		return nil
+	}
+	return read
+}
+
+func isScalarType(name string) bool {
+	return strings.Contains(" string integer number boolean ", " "+name+" ") && name != ""
+}
+
+// definedKeys are those by which the API server tells elements apart, or if it does not those by which kubectl does.
+func definedKeys(schema, items *yaml.Node) []keyField {
+	names := []string{}
+	if keys := valueOf(schema, "x-kubernetes-list-map-keys"); keys != nil && keys.Kind == yaml.SequenceNode {
+		for _, key := range keys.Content {
+			names = append(names, key.Value)
+		}
+	}
+	if name := textOf(schema, "x-kubernetes-patch-merge-key"); len(names) == 0 && name != "" {
+		names = append(names, name)
+	}
+	keys := make([]keyField, 0, len(names))
+	for _, name := range names {
+		keys = append(keys, keyField{name: name, fallback: textOf(valueOf(valueOf(items, "properties"), name), "default")})
+	}
+	return keys
+}

@@ -1,0 +1,79 @@
+package merge
+
+import (
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// controllerAnnotations begin the annotations of a Kptfile that are the controller's own record.
+const controllerAnnotations = "packages.sluice.dev/"
+
+// kptfileShape is what is known of Kptfiles: where a package comes from is not merged, and lists have their keys.
+func kptfileShape() *shape {
+	keyed := func(key string) *shape { return &shape{keys: []keyField{{name: key}}} }
+	set, open := &shape{set: true}, &shape{open: true}
+	function := &shape{fields: map[string]*shape{"configMap": open}}
+	functions := &shape{functions: true, every: function}
+	return &shape{fields: map[string]*shape{
+		"metadata": {fields: map[string]*shape{
+			"labels": open, "annotations": {open: true, upstreamsKeys: controllerAnnotations},
+		}},
+		"upstream":     {upstreams: true},
+		"upstreamLock": {upstreams: true},
+		"info":         {fields: map[string]*shape{"emails": set, "keywords": set, "readinessGates": keyed("conditionType")}},
+		// A pipeline that is missing has no functions, and no side's function is lost because the other has none left.
+		"pipeline":  {open: true, fields: map[string]*shape{"mutators": functions, "validators": functions}},
+		"inventory": {fields: map[string]*shape{"labels": open, "annotations": open}},
+		"status":    {fields: map[string]*shape{"conditions": keyed("type")}},
+	}}
+}
+
+// matchFunctions knows functions of a pipeline again: by all they say, by their names (the controller's own have one that says
+// whose they are), and those that had no name by what they run.
+func (m *merger) matchFunctions(all *elements) []*row {
+	nameless := func(node *yaml.Node) bool { return textOf(node, "name") == "" }
+	rows := match(all, []round[*yaml.Node]{
+		{key: m.wholeKey, inOrder: true},
+		{key: fieldKey(keyField{name: "name"})},
+		{key: functionKey("configPath"), changed: true, base: nameless},
+		{key: functionKey(), changed: true, base: nameless, inOrder: true},
+	})
+	for _, r := range rows {
+		for _, of := range []side{inTheirs, inLocal} {
+			// Who gave it a name has made another function of it, and that does not go with the one it was.
+			r.replaced[of] = r.has(inBase) && r.has(of) && textOf(all.of(r, inBase), "name") != textOf(all.of(r, of), "name")
+		}
+	}
+	return rows
+}
+
+// functionKey is what a function runs, in whatever version, with these fields, which it must have.
+func functionKey(fields ...string) func(*yaml.Node) (string, string, bool) {
+	return func(node *yaml.Node) (key, label string, ok bool) {
+		field, runs := "image", imageName(textOf(node, "image"))
+		if runs == "" {
+			field, runs = "exec", textOf(node, "exec")
+		}
+		if runs == "" {
+			return "", "", false
+		}
+		key = field + "\x00" + runs
+		for _, field := range fields {
+			text := textOf(node, field)
+			if text == "" {
+				return "", "", false
+			}
+			key += "\x00" + text
+		}
+		return key, stepTo(field + "=" + runs), true
+	}
+}
+
+// imageName is the name of an image without its registry, its tag and its digest.
+func imageName(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	image = image[strings.LastIndex(image, "/")+1:]
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}

@@ -1,0 +1,256 @@
+package merge
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// resources are the objects of the three sides.
+type resources = lists[*kpt.Resource]
+
+// objects merges the objects of all files, and begins the result with them.
+func (w *work) objects() error {
+	all := resources{}
+	for of := range sides {
+		for _, item := range w.opened[of].Items {
+			if !w.isLink(item.File) {
+				all[of] = append(all[of], item)
+			}
+		}
+	}
+	rows := matchObjects(&all)
+	taken := w.untouched(&all, rows)
+	gone := map[*kpt.Resource]bool{}
+	for _, r := range rows {
+		theirs, local := all.of(r, inTheirs), all.of(r, inLocal)
+		if theirs != nil && taken[theirs.File] || local != nil && taken[local.File] {
+			continue
+		}
+		stays, err := w.object(all.of(r, inBase), theirs, local)
+		if err != nil {
+			return err
+		}
+		gone[local] = !stays
+	}
+	result := w.opened[inLocal]
+	result.Remove(func(r *kpt.Resource) bool { return gone[r] })
+	var err error
+	if w.result, err = result.Package(); err != nil {
+		return err
+	}
+	for name := range taken {
+		if file, found := w.file(inTheirs, name); found {
+			w.result[name] = file
+		} else {
+			delete(w.result, name)
+		}
+	}
+	return nil
+}
+
+// matchObjects says which objects are the same one: by what they are and where they come from, first those that stand in the same
+// file, and at last those that went to another subpackage or namespace.
+func matchObjects(all *resources) []*row {
+	key := func(parts func(*kpt.Resource) []string) func(*kpt.Resource) (string, string, bool) {
+		return func(r *kpt.Resource) (key, label string, ok bool) {
+			words := parts(r)
+			for i, word := range words {
+				words[i] = strconv.Quote(word)
+			}
+			return strings.Join(words, " "), "", len(words) > 0
+		}
+	}
+	own := func(r *kpt.Resource) []string {
+		id := r.ID()
+		if r.IsKptfile() {
+			id.Name, id.Namespace = "", ""
+		}
+		return []string{id.Group, id.Kind, id.Namespace, id.Name}
+	}
+	origin := func(r *kpt.Resource) []string {
+		words := own(r)
+		if namespace, name, found := originOf(r); found && !r.IsKptfile() {
+			words[2], words[3] = namespace, name
+		}
+		return words
+	}
+	named := func(words []string, r *kpt.Resource) []string {
+		if r.ID().Name == "" {
+			return nil
+		}
+		return words
+	}
+	return match(all, []round[*kpt.Resource]{
+		{inOrder: true, key: key(func(r *kpt.Resource) []string {
+			return append(append(origin(r), own(r)...), r.Subpackage(), r.File)
+		})},
+		{key: key(func(r *kpt.Resource) []string { return append(origin(r), r.Subpackage(), r.File) })},
+		{key: key(func(r *kpt.Resource) []string { return named(append(origin(r), r.Subpackage()), r) })},
+		{key: key(func(r *kpt.Resource) []string { return named(append(own(r), r.Subpackage()), r) })},
+		{changed: true, key: key(func(r *kpt.Resource) []string { return named(append(origin(r), r.ID().Name), r) })},
+		{changed: true, key: key(func(r *kpt.Resource) []string {
+			id := r.ID()
+			return named([]string{id.Group, id.Kind, id.Name, r.Subpackage()}, r)
+		})},
+	})
+}
+
+// originOf is what the object was called upstream, as a comment keeps it: "kpt-merge: namespace/name" beside metadata.
+func originOf(r *kpt.Resource) (namespace, name string, found bool) {
+	node := resolved(r.Node.YNode())
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value != "metadata" {
+			continue
+		}
+		comment := node.Content[i].LineComment + "\n" + node.Content[i+1].LineComment
+		for line := range strings.Lines(comment) {
+			line, found := strings.CutPrefix(strings.TrimSpace(strings.TrimLeft(line, "#")), "kpt-merge:")
+			namespace, name, both := strings.Cut(strings.TrimSpace(line), "/")
+			if found && both && name != "" && !strings.ContainsAny(namespace+name, " \t/") {
+				return namespace, name, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// untouched are the files that people left as they were, and whose objects upstream left in them: they are as upstream has them,
+// with every byte.
+func (w *work) untouched(all *resources, rows []*row) map[string]bool {
+	taken, hasObjects := map[string]bool{}, map[string]bool{}
+	for of := range sides {
+		for _, item := range all[of] {
+			hasObjects[item.File] = true
+		}
+	}
+	for name := range hasObjects {
+		base, was := w.file(inBase, name)
+		local, is := w.file(inLocal, name)
+		taken[name] = was == is && bytes.Equal(base.Content, local.Content) && base.Mode == local.Mode &&
+			!w.kept.has(name) && !w.dropped.has(name)
+	}
+	// A row that reaches over several files, or that only some sides have where the file is untouched, is merged by itself.
+	for changed := true; changed; {
+		changed = false
+		for _, r := range rows {
+			names := map[string]bool{}
+			for of := range sides {
+				if item := all.of(r, of); item != nil {
+					names[item.File] = true
+				}
+			}
+			for name := range names {
+				if taken[name] && (len(names) > 1 || r.has(inBase) != r.has(inLocal)) {
+					taken[name], changed = false, true
+				}
+			}
+		}
+	}
+	for name := range taken {
+		if !taken[name] {
+			delete(taken, name)
+		}
+	}
+	return taken
+}
+
+// isLink tells whether the path is a link on any side. There are no objects in those.
+func (w *work) isLink(name string) bool {
+	for of := range sides {
+		if file, found := w.file(of, name); found && file.Mode.Type() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// object merges one object into local's, and tells whether that one stays.
+func (w *work) object(base, theirs, local *kpt.Resource) (stays bool, err error) {
+	switch {
+	case local != nil && w.kept.has(local.File):
+		return true, nil
+	case local == nil:
+		if base == nil && theirs != nil && !w.kept.has(theirs.File) && !w.dropped.has(theirs.File) {
+			return false, w.add(theirs)
+		}
+		return false, nil // People removed it.
+	case base == nil && theirs == nil:
+		return true, nil
+	case base != nil && theirs != nil && w.isSameText(base, theirs):
+		return true, nil
+	}
+	one := document{work: w, file: local.File, resource: local.ID().String(), known: w.shapes.of(local)}
+	merged, err := one.merge(nodeOf(base), nodeOf(theirs), nodeOf(local))
+	if err != nil || merged == nil {
+		return false, err
+	}
+	local.Node = yaml.NewRNode(merged)
+	if base != nil && theirs != nil && local.File == base.File && path.Base(local.File) != kpt.KptfileName {
+		local.File = theirs.File
+	}
+	return true, nil
+}
+
+// isSameText tells whether upstream left the file alone that the object is in.
+func (w *work) isSameText(base, theirs *kpt.Resource) bool {
+	return base.File == theirs.File && base.Index == theirs.Index &&
+		bytes.Equal(w.packages[inBase][base.File].Content, w.packages[inTheirs][theirs.File].Content)
+}
+
+// add puts an object of upstream's into its file.
+func (w *work) add(theirs *kpt.Resource) error {
+	written, err := newPlain(theirs.Node.YNode())
+	if err != nil {
+		return err
+	}
+	w.opened[inLocal].Add(theirs.File, yaml.NewRNode(copied(written.root)))
+	return nil
+}
+
+func nodeOf(r *kpt.Resource) *yaml.Node {
+	if r == nil {
+		return nil
+	}
+	return r.Node.YNode()
+}
+
+// document is one whose three sides are merged.
+type document struct {
+	work           *work
+	file, resource string
+	known          *shape
+}
+
+// merge is the merged document, nil if it goes.
+func (d *document) merge(base, theirs, local *yaml.Node) (*yaml.Node, error) {
+	m := merger{forms: newForms(), takesUpstream: d.work.takesUpstream, report: func(conflict Conflict) {
+		conflict.File, conflict.Resource = d.file, d.resource
+		d.work.report(conflict)
+	}}
+	nodes := [sides]*yaml.Node{base, theirs, local}
+	var mine *plain
+	for of := range nodes {
+		if nodes[of] == nil {
+			continue
+		}
+		written, err := newPlain(nodes[of])
+		if err == nil {
+			_, err = m.add(written.root, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		nodes[of], mine = written.root, written
+	}
+	merged := m.merge(nodes[inBase], nodes[inTheirs], nodes[inLocal], &place{known: d.known})
+	if merged == nil || nodes[inLocal] == nil {
+		return merged, nil
+	}
+	return mine.fold(merged)
+}

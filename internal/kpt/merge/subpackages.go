@@ -1,0 +1,111 @@
+package merge
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// subpackages settles what becomes of whole subpackages. One that people removed stays removed, with what upstream adds to it. One
+// that upstream removed goes, unless people changed anything in it. One that people took to another upstream is theirs alone. All
+// others are merged like the rest, those that both sides added as well.
+func (w *work) subpackages() {
+	folders := map[string]bool{}
+	for _, opened := range w.opened {
+		for _, folder := range opened.Folders() {
+			folders[folder] = folder != ""
+		}
+	}
+	// Those above others come first.
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		if !folders[folder] || w.kept.has(folder+"/") || w.dropped.has(folder+"/") {
+			continue
+		}
+		switch was, is := w.hasKptfile(inBase, folder), w.hasKptfile(inLocal, folder); {
+		case !was:
+		case len(w.below(inLocal, folder)) == 0:
+			w.dropped[folder] = true
+		case is && len(w.below(inTheirs, folder)) == 0:
+			w.kept[folder] = !w.goes(folder)
+		case is && w.isIndependent(folder):
+			w.kept[folder] = true
+		}
+	}
+}
+
+func (w *work) hasKptfile(of side, folder string) bool {
+	_, found := w.file(of, path.Join(folder, kpt.KptfileName))
+	return found
+}
+
+// below are the files in the folder.
+func (w *work) below(of side, folder string) kpt.Package {
+	found := kpt.Package{}
+	for name, file := range w.packages[of] {
+		if strings.HasPrefix(name, folder+"/") {
+			found[name] = file
+		}
+	}
+	return found
+}
+
+// goes tells whether a subpackage that upstream removed is taken out.
+func (w *work) goes(folder string) bool {
+	base, local := w.below(inBase, folder), w.below(inLocal, folder)
+	if base.Equal(local) {
+		return true
+	}
+	show := func(files kpt.Package) string {
+		return printable.Line(fmt.Sprintf("%d files, %s", len(files), files.Digest()), maxValue)
+	}
+	w.report(Conflict{File: path.Join(folder, kpt.KptfileName), Base: show(base), Local: show(local)})
+	return w.takesUpstream
+}
+
+// isIndependent tells whether people took the subpackage from another place, or at another revision.
+func (w *work) isIndependent(folder string) bool {
+	var from [sides]*yaml.Node
+	f := newForms()
+	for of := range sides {
+		if from[of] = w.upstream(of, folder); from[of] == nil {
+			continue
+		}
+		written, err := newPlain(from[of])
+		if err == nil {
+			_, err = f.add(written.root, 0)
+		}
+		if err != nil {
+			return false // It is merged, and that says what is wrong.
+		}
+		from[of] = written.root
+	}
+	if f.same(from[inBase], from[inLocal]) || f.same(from[inTheirs], from[inLocal]) {
+		return false
+	}
+	if f.same(from[inBase], from[inTheirs]) {
+		return true
+	}
+	w.report(Conflict{
+		File: path.Join(folder, kpt.KptfileName), Path: "upstream",
+		Base: show(from[inBase], false), Upstream: show(from[inTheirs], false), Local: show(from[inLocal], false),
+	})
+	return !w.takesUpstream
+}
+
+// upstream is where the subpackage says that it comes from.
+func (w *work) upstream(of side, folder string) *yaml.Node {
+	name := path.Join(folder, kpt.KptfileName)
+	for _, item := range w.opened[of].Items {
+		if item.File == name && item.IsKptfile() {
+			return valueOf(item.Node.YNode(), "upstream")
+		}
+	}
+	return nil
+}

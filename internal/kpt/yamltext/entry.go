@@ -1,0 +1,170 @@
+package yamltext
+
+import (
+	"cmp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// entry makes the edits inside an entry and in its comments, or says that the collection has to be written anew.
+func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
+	e, have, want := &it.entries[i], it.value(i), valueOf(t, j)
+	if t.node.Kind == yaml.MappingNode {
+		if key := t.kids[2*j].node.Anchor; key != "" && key != it.kids[2*i].node.Anchor {
+			return false
+		}
+	}
+	s.head(it, e, have.of(it, i, headComment), headOf(t, j))
+	comment := lineOf(t, j)
+	if !changed(have.of(it, i, lineComment), comment) {
+		comment = ""
+	}
+	if s.node(have, want, depth+1) {
+		s.comment(e, have, comment)
+	} else {
+		if e.after == 0 {
+			return false
+		}
+		s.replace(it, e, have, want, comment)
+	}
+	s.foot(it, e, have.of(it, i, footComment), footOf(t, j))
+	return true
+}
+
+func headComment(node *yaml.Node) string { return node.HeadComment }
+func lineComment(node *yaml.Node) string { return node.LineComment }
+func footComment(node *yaml.Node) string { return node.FootComment }
+
+// of is the comment of the entry whose value the item is.
+func (it *item) of(parent *item, i int, comment func(*yaml.Node) string) string {
+	if parent.node.Kind == yaml.MappingNode {
+		return cmp.Or(comment(parent.kids[2*i].node), comment(it.node))
+	}
+	return comment(it.node)
+}
+
+// room is where a value stands: what of it is on the line of the key or dash, and the lines below that. A comment may be
+// between.
+type room struct {
+	from, to int
+	// below and tail are the end of the line, and that of the last one.
+	below, tail int
+}
+
+func (s *splicer) room(e *entry, have *item) room {
+	r := room{from: e.after, to: max(have.end, e.after)}
+	style := have.node.Style & (yaml.LiteralStyle | yaml.FoldedStyle)
+	switch {
+	case len(have.entries) > 0 && have.entries[0].inner:
+		tail := have.tail(s.src)
+		return room{from: e.after, to: tail, below: tail, tail: tail}
+	case len(have.entries) > 0:
+		r.to = max(have.properties, e.after)
+		r.below, r.tail = lineEnd(s.src, r.to), have.tail(s.src)
+	case have.node.Kind == yaml.ScalarNode && style != 0:
+		r.to = have.body
+		for r.to < len(s.src) && !isSpace(s.src, r.to) {
+			r.to++
+		}
+		r.below = lineEnd(s.src, r.to)
+		r.tail = max(r.below, have.end)
+	default:
+		r.below = lineEnd(s.src, r.to)
+		r.tail = r.below
+	}
+	return r
+}
+
+// replace writes the value of an entry anew.
+func (s *splicer) replace(it *item, e *entry, have *item, want *twig, comment string) {
+	at := place{column: it.column, sequence: it.node.Kind == yaml.SequenceNode, instead: have.node}
+	written := s.write.value(adopt(have, want), at)
+	r := s.room(e, have)
+	if r.tail == r.below && len(written.below) == 0 && have.start < have.end && have.entries == nil {
+		// One line takes the place of another, wherever that begins.
+		s.edit(have.start, have.end, written.inline)
+		s.comment(e, have, comment)
+		return
+	}
+	if written.inline != "" {
+		lead := string(s.src[r.from:max(have.start, r.from)])
+		if lead == "" || strings.Trim(lead, " \t") != "" {
+			lead = " "
+		}
+		written.inline = lead + written.inline
+	}
+	s.edit(r.from, r.to, written.inline)
+	s.comment(e, have, comment)
+	if len(written.below) > 0 {
+		text := s.write.newline + strings.Join(written.below, s.write.newline)
+		if r.tail == len(s.src) {
+			// The last line of a block scalar has a break.
+			text += s.write.newline
+		}
+		s.edit(r.below, r.tail, text)
+	} else if r.below < r.tail {
+		s.edit(r.below, r.tail, "")
+	}
+}
+
+// comment writes the comment behind a value, or leaves it if there is nothing to write.
+func (s *splicer) comment(e *entry, have *item, comment string) {
+	if comment = oneLine(comment); comment == "" || len(have.entries) > 0 && have.entries[0].inner {
+		return
+	}
+	r := s.room(e, have)
+	sign := r.to
+	for sign < r.below && s.src[sign] != '#' {
+		sign++
+	}
+	if sign == r.below {
+		s.edit(r.to, r.to, " "+comment)
+	} else {
+		s.edit(sign, r.below, comment)
+	}
+}
+
+// head writes the comments above an entry.
+func (s *splicer) head(it *item, e *entry, have, want string) {
+	if !changed(have, want) {
+		return
+	}
+	prefix := strings.Repeat(" ", it.column)
+	if e.inner {
+		lines := commentLines(want, prefix)
+		s.edit(e.start, e.start, strings.TrimPrefix(strings.Join(lines, s.write.newline)+s.write.newline+prefix, prefix))
+		return
+	}
+	line := lineStart(s.src, e.start)
+	// What blank lines separate from the comment right above stays as it is.
+	apart := strings.TrimSuffix(have, s.comments(e.head, line))
+	var text strings.Builder
+	for _, comment := range commentLines(strings.TrimPrefix(want, apart), prefix) {
+		text.WriteString(comment + s.write.newline)
+	}
+	s.edit(e.head, line, text.String())
+}
+
+// foot writes the comments below an entry.
+func (s *splicer) foot(it *item, e *entry, have, want string) {
+	if !changed(have, want) {
+		return
+	}
+	text := strings.Join(commentLines(want, strings.Repeat(" ", it.column)), s.write.newline)
+	if next := nextLine(s.src, e.tail); next < len(s.src) && !isEmpty(s.src, next) {
+		text += s.write.newline
+	}
+	s.edit(e.own, e.tail, s.write.newline+text)
+}
+
+// comments are those of some lines, as the parser says them.
+func (s *splicer) comments(from, to int) string {
+	var lines []string
+	for from < to {
+		end := lineEnd(s.src, from)
+		lines = append(lines, strings.TrimSpace(string(s.src[from:end])))
+		from = end + max(breakWidth(s.src, end), 1)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,217 @@
+package yamltext
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// text is how a value is written: what stands on the line of the key or dash, and the lines below.
+type text struct {
+	inline string
+	below  []string
+}
+
+// writer writes nodes as the text around them is written.
+type writer struct {
+	// newline is the line break that the text uses.
+	newline string
+	// step is by how much a mapping is indented further than the one around it.
+	step int
+	// wide says that sequences in mappings are indented as well.
+	wide bool
+}
+
+// place is where a value is written.
+type place struct {
+	// column is how far the entries of the collection around are indented, or -1 for the document itself.
+	column int
+	// sequence says that the collection around is a sequence.
+	sequence bool
+	// flow says that a flow collection is around, and key that the value is a key: it has to stand on one line.
+	flow, key bool
+	// instead is the node that stands there now, or nil.
+	instead *yaml.Node
+}
+
+// under is how far the text of a block scalar is indented at the place.
+func (w writer) under(at place) int {
+	if at.column < 0 {
+		return w.step
+	}
+	if at.sequence {
+		return at.column + 2
+	}
+	return at.column + w.step
+}
+
+// scalar writes a scalar, without its anchor.
+func (w writer) scalar(node *yaml.Node, at place) text {
+	tag := spoken(node)
+	if tag != strTag {
+		return text{inline: special(node, tag, at)}
+	}
+	tagged := ""
+	if node.Style&yaml.TaggedStyle != 0 && node.ShortTag() == strTag {
+		tagged = "!!str "
+	}
+	for _, style := range w.styles(node, at) {
+		if written, ok := w.styled(node.Value, style, at); ok {
+			written.inline = tagged + written.inline
+			return written
+		}
+	}
+	return text{inline: tagged + doubleQuoted(node.Value)}
+}
+
+// special writes a scalar that is no string.
+func special(node *yaml.Node, tag string, at place) string {
+	if tag == nullTag {
+		if value := (&yaml.Node{Kind: yaml.ScalarNode, Value: node.Value}); value.ShortTag() == nullTag && node.Value != "" {
+			return node.Value
+		}
+		return "null"
+	}
+	plain := &yaml.Node{Kind: yaml.ScalarNode, Value: node.Value}
+	if plain.ShortTag() == tag && node.Style&yaml.TaggedStyle == 0 || node.Value == "<<" && tag == mergeTag {
+		return node.Value
+	}
+	if isQuoted(node) || !isPlainText(node.Value, at.flow) {
+		return tagText(tag) + " " + doubleQuoted(node.Value)
+	}
+	return tagText(tag) + " " + node.Value
+}
+
+// tagText is how a tag is written.
+func tagText(tag string) string {
+	if strings.HasPrefix(tag, "!") {
+		return tag
+	}
+	return "!<" + tag + ">"
+}
+
+// styles are the styles for a string, the best first: as what it replaces, then as the node asks for, then what is readable.
+func (w writer) styles(node *yaml.Node, at place) []yaml.Style {
+	var styles []yaml.Style
+	block := !at.flow && !at.key
+	lines := strings.Contains(node.Value, "\n")
+	for _, like := range []*yaml.Node{at.instead, node} {
+		if like == nil || like.Kind != yaml.ScalarNode {
+			continue
+		}
+		style := like.Style & quotedStyles
+		switch {
+		case style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && block:
+			styles = append(styles, style)
+		case style == yaml.DoubleQuotedStyle, style == yaml.SingleQuotedStyle:
+			if like == node || spoken(like) == strTag {
+				styles = append(styles, style)
+			}
+		case style == 0 && !lines && w.mayBePlain(node, at):
+			styles = append(styles, 0)
+		}
+	}
+	if lines && block {
+		styles = append(styles, yaml.LiteralStyle)
+	}
+	return styles
+}
+
+// mayBePlain says whether the string may stand without quotes. A word that is a bool to old readers alone may, where one such
+// word takes the place of another, and where a text is taken over that says it that way.
+func (w writer) mayBePlain(node *yaml.Node, at place) bool {
+	if !isPlainText(node.Value, at.flow) {
+		return false
+	}
+	if !ambiguous(node.Value) {
+		return true
+	}
+	word := truths.MatchString(node.Value) && !isQuoted(node)
+	switch {
+	case !word:
+		return false
+	case node.ShortTag() == boolTag:
+		return true
+	case at.instead != nil:
+		return at.instead.Kind == yaml.ScalarNode && !isQuoted(at.instead) &&
+			(truths.MatchString(at.instead.Value) || at.instead.ShortTag() == boolTag || at.instead == node)
+	}
+	return node.Line > 0
+}
+
+// styled writes a string in a style, if it can be.
+func (w writer) styled(value string, style yaml.Style, at place) (text, bool) {
+	switch style {
+	case 0:
+		return text{inline: value}, true
+	case yaml.SingleQuotedStyle:
+		if !isPrintable(value) || strings.ContainsAny(value, "\n") {
+			return text{}, false
+		}
+		return text{inline: "'" + strings.ReplaceAll(value, "'", "''") + "'"}, true
+	case yaml.LiteralStyle, yaml.FoldedStyle:
+		return w.blockScalar(value, style == yaml.FoldedStyle, at)
+	default:
+		return text{inline: doubleQuoted(value)}, true
+	}
+}
+
+// blockScalar writes a string as literal or folded text.
+func (w writer) blockScalar(value string, folded bool, at place) (text, bool) {
+	if value == "" || !isPrintable(value) || strings.Trim(value, " \n") == "" {
+		return text{}, false
+	}
+	body := strings.TrimRight(value, "\n")
+	header := "|"
+	if folded {
+		header = ">"
+	}
+	indent := w.under(at)
+	if value[0] == ' ' || value[0] == '\n' || value[0] == '\t' {
+		header += string(rune('0' + indent - max(at.column, 0)))
+		if indent-max(at.column, 0) > 9 {
+			return text{}, false
+		}
+	}
+	lines := strings.Split(body, "\n")
+	if folded {
+		lines = foldLines(lines)
+	}
+	prefix := strings.Repeat(" ", indent)
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = prefix + line
+		}
+	}
+	switch ends := len(value) - len(body); ends {
+	case 0:
+		header += "-"
+	case 1:
+	default:
+		header += "+"
+		lines = append(lines, make([]string, ends-1)...)
+	}
+	return text{inline: header, below: lines}, true
+}
+
+// foldLines are the lines of a folded scalar for the lines of its value: between two lines that begin with no blank, a break
+// alone would be a space.
+func foldLines(lines []string) []string {
+	var out []string
+	for i, line := range lines {
+		out = append(out, line)
+		if i+1 == len(lines) || line == "" || isBlankByte(line[0]) {
+			continue
+		}
+		next := i + 1
+		for next < len(lines) && lines[next] == "" {
+			next++
+		}
+		if next < len(lines) && !isBlankByte(lines[next][0]) {
+			out = append(out, "")
+		}
+	}
+	return out
+}
+
+func isBlankByte(c byte) bool { return c == ' ' || c == '\t' }

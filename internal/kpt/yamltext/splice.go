@@ -1,0 +1,209 @@
+package yamltext
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// splicer makes the edits that turn what a text says into what is wanted.
+type splicer struct {
+	src   []byte
+	write writer
+	// whole is the depth from which a node that changes is written anew, with all below it.
+	whole int
+	edits []edit
+}
+
+func (s *splicer) edit(from, to int, text string) {
+	s.edits = append(s.edits, edit{from: from, to: to, text: text})
+}
+
+// node makes the edits inside a node, or says that it has to be written anew. Comments beside the node are not its own.
+func (s *splicer) node(it *item, t *twig, depth int) bool {
+	if it.full == t.full {
+		return true
+	}
+	if it.node.Kind != t.node.Kind || depth >= s.whole || t.node.Anchor != "" && t.node.Anchor != it.node.Anchor {
+		return false
+	}
+	switch t.node.Kind {
+	case yaml.ScalarNode:
+		return sameScalar(it.node, t.node)
+	case yaml.AliasNode:
+		return it.node.Value == t.node.Value
+	default:
+		if it.node.ShortTag() != t.node.ShortTag() {
+			return false
+		}
+	}
+	mark := len(s.edits)
+	ok := false
+	if it.entries == nil {
+		ok = s.flow(it, t, depth)
+	} else {
+		ok = s.block(it, t, depth)
+	}
+	if !ok {
+		s.edits = s.edits[:mark]
+	}
+	return ok
+}
+
+// flow makes the edits inside a flow collection that keeps its keys or its number of elements.
+func (s *splicer) flow(it *item, t *twig, depth int) bool {
+	if len(it.kids) != len(t.kids) {
+		return false
+	}
+	for i := range t.kids {
+		have, want := &it.kids[i], &t.kids[i]
+		if changed(have.node.HeadComment, want.node.HeadComment) || changed(have.node.LineComment, want.node.LineComment) ||
+			changed(have.node.FootComment, want.node.FootComment) {
+			return false
+		}
+		if s.node(have, want, depth+1) {
+			continue
+		}
+		key := t.node.Kind == yaml.MappingNode && i%2 == 0
+		if key || have.start == have.end || hasComments(want) {
+			return false
+		}
+		s.edit(have.start, have.end, s.write.value(want, place{flow: true, instead: have.node}).inline)
+	}
+	return true
+}
+
+// block makes the edits inside a block collection.
+func (s *splicer) block(it *item, t *twig, depth int) bool {
+	var a *alignment
+	if t.node.Kind == yaml.MappingNode {
+		a = alignMapping(it.kids, t.kids)
+	} else {
+		a = alignSequence(it.kids, t.kids)
+	}
+	// stays says for each entry there is that it stays where it is.
+	stays := make([]bool, len(a.kept))
+	last := unmatched
+	for j, i := range a.from {
+		if a.stays[j] {
+			stays[i], last = true, i
+		}
+	}
+	if last == unmatched {
+		return false
+	}
+	last = unmatched
+	for j, i := range a.from {
+		switch {
+		case i == unmatched:
+			s.insert(it, last, s.write.entry(t, j, it.column), footOf(t, j) != "")
+		case a.stays[j]:
+			if !s.entry(it, i, t, j, depth) {
+				return false
+			}
+			last = i
+		default:
+			lines, ok := s.moved(it, i, t, j, depth)
+			if !ok {
+				return false
+			}
+			s.insert(it, last, lines, it.entries[i].own < it.entries[i].tail)
+		}
+	}
+	s.remove(it, stays)
+	return true
+}
+
+// insert puts an entry below the one that stays, or above the first if there is none.
+func (s *splicer) insert(it *item, last int, lines []string, foot bool) {
+	lines = trimIndent(lines, it.column)
+	text := strings.Join(lines, s.write.newline)
+	if last != unmatched {
+		at := it.entries[last].tail
+		if foot && !isEmpty(s.src, nextLine(s.src, at)) {
+			// Without an empty line the comment would be above the next entry rather than below this one.
+			text += s.write.newline
+		}
+		s.edit(at, at, s.write.newline+text)
+		return
+	}
+	if foot {
+		text += s.write.newline
+	}
+	indent := strings.Repeat(" ", it.column)
+	if first := it.entries[0]; first.inner {
+		s.edit(first.start, first.start, strings.TrimPrefix(text, indent)+s.write.newline+indent)
+	} else {
+		s.edit(first.head, first.head, text+s.write.newline)
+	}
+}
+
+// trimIndent has the first line begin at the column.
+func trimIndent(lines []string, column int) []string {
+	if len(lines) > 0 {
+		lines[0] = strings.Repeat(" ", column) + strings.TrimLeft(lines[0], " ")
+	}
+	return lines
+}
+
+// moved is the text of an entry that moves, with the edits inside it.
+func (s *splicer) moved(it *item, i int, t *twig, j, depth int) ([]string, bool) {
+	mark := len(s.edits)
+	if !s.entry(it, i, t, j, depth) {
+		return nil, false
+	}
+	edits := append([]edit(nil), s.edits[mark:]...)
+	s.edits = s.edits[:mark]
+	text, err := applyWithin(s.src, it.entries[i].head, it.entries[i].tail, edits)
+	if err != nil {
+		return nil, false
+	}
+	return strings.Split(string(text), s.write.newline), true
+}
+
+// remove deletes the entries that do not stay, with their comments.
+func (s *splicer) remove(it *item, stays []bool) {
+	for i := 0; i < len(stays); i++ {
+		if stays[i] {
+			continue
+		}
+		first := i
+		for i+1 < len(stays) && !stays[i+1] {
+			i++
+		}
+		if i+1 < len(stays) {
+			s.removeBefore(it, first, i)
+		} else {
+			// What separates the collection from what follows stays.
+			from := it.entries[first].head
+			for from > 0 && (from == it.entries[first].head || isEmpty(s.src, lineStart(s.src, from))) {
+				from = previousLine(s.src, lineStart(s.src, from))
+			}
+			s.edit(from, it.entries[i].tail, "")
+		}
+	}
+}
+
+// removeBefore deletes entries before one that stays. Of the empty lines above and below, one lot stays.
+func (s *splicer) removeBefore(it *item, first, last int) {
+	e, next := it.entries[first], it.entries[last+1]
+	if e.inner {
+		to := next.head
+		for to < next.start && isBlankByte(s.src[to]) {
+			to++
+		}
+		s.edit(e.start, to, "")
+		return
+	}
+	to := nextLine(s.src, it.entries[last].tail)
+	if first == 0 || isEmpty(s.src, lineStart(s.src, previousLine(s.src, e.head))) {
+		for to < next.head && isEmpty(s.src, to) {
+			to = nextLine(s.src, to)
+		}
+	}
+	s.edit(e.head, to, "")
+}
+
+// changed says whether a comment is to be another. What is wanted without a comment keeps the one there is: nodes made anew
+// have none, and the comments that people wrote are not theirs to delete.
+func changed(have, want string) bool { return want != "" && want != have }
