@@ -12,8 +12,9 @@ const (
 	ContextFile = "package-context.yaml"
 	contextName = "kptfile.kpt.dev"
 
-	// ContextKeyName and ContextKeyPath are what the context says of the package itself.
+	// ContextKeyName is the key under which the context says what the package is called.
 	ContextKeyName = "name"
+	// ContextKeyPath is the key under which it says where the package is.
 	ContextKeyPath = "package-path"
 )
 

@@ -134,3 +134,6 @@ func entryOf(function Function, there []*yaml.Node) (*yaml.Node, error) {
 	}
 	return fresh, nil
 }
+
+// RemoveStatus takes out what was found out about the package.
+func (k *Kptfile) RemoveStatus() { remove(k.root(), partStatus) }

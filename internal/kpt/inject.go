@@ -134,3 +134,6 @@ func asJSON(content map[string]any) (map[string]any, error) {
 	plain := map[string]any{}
 	return plain, decoder.Decode(&plain)
 }
+
+// Origin is what the point is known by where its package comes from; see Resource.Origin.
+func (p Point) Origin() ID { return p.resource.Origin() }

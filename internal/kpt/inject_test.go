@@ -175,7 +175,8 @@ func TestConditionTypesAreUnambiguous(t *testing.T) {
 		"alone": {
 			"A point that shares its kind and name with none has Porch's type.",
 			map[string]string{"a.yaml": point("x.example/", "", "a") + "---\n" + point("x.example/", "", "b.c")},
-			[]string{"config.injection.Site.a", "config.injection.Site.b.c"}, "",
+			[]string{"config.injection.Site.a", "config.injection.Site.b.c"},
+			"",
 		},
 		"shared": {
 			"Points of the same kind and name in other groups, namespaces and subpackages have types of their own.",
@@ -186,7 +187,8 @@ func TestConditionTypesAreUnambiguous(t *testing.T) {
 			[]string{
 				"config.injection.Site.a/x.example//a.yaml", "config.injection.Site.a/y.example//a.yaml",
 				"config.injection.Site.a/y.example/n/a.yaml", "config.injection.Site.a/x.example//sub/a.yaml",
-			}, "",
+			},
+			"",
 		},
 		"same": {
 			"One object twice has no two conditions.",

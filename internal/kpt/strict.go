@@ -88,14 +88,12 @@ func (c *checker) check(s *shape, path string, node *yaml.Node) (problem string,
 	if value.Kind != s.kind {
 		return fmt.Sprintf("%s is %s, and not %s", path, kindName(value.Kind), kindName(s.kind)), node
 	}
-	switch s.kind {
-	case yaml.MappingNode:
+	if s.kind == yaml.MappingNode {
 		return c.checkMap(s, path, value)
-	case yaml.SequenceNode:
-		for i, element := range value.Content {
-			if problem, culprit := c.check(s.each, fmt.Sprintf("%s[%d]", path, i), element); problem != "" {
-				return problem, culprit
-			}
+	}
+	for i, element := range value.Content { // A text has no content.
+		if problem, culprit := c.check(s.each, fmt.Sprintf("%s[%d]", path, i), element); problem != "" {
+			return problem, culprit
 		}
 	}
 	return "", nil

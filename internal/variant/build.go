@@ -1,0 +1,138 @@
+package variant
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/kpt/function"
+)
+
+// Renderer runs the pipelines of a package and of its subpackages.
+type Renderer interface {
+	Render(ctx context.Context, p kpt.Package) (kpt.Package, []function.Result, error)
+}
+
+// Version is one state of a variant: what it is made from, and what is made of it.
+type Version struct {
+	Blueprint Blueprint
+	Config    Config
+}
+
+// State is what became of a point of injection.
+type State struct {
+	Point kpt.Point
+	// Condition is the one that the Kptfile has for it.
+	Condition kpt.Condition
+	// Namespace and Name are those of the object that fills it, empty for none.
+	Namespace, Name string
+}
+
+// built is a package that was made, with what is to be said of it.
+type built struct {
+	resources *kpt.Resources
+	results   []function.Result
+	states    []State
+}
+
+// namespaceFunction sets the namespace; its name is known to kpt as well.
+const namespaceFunction = "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.5"
+
+// build makes the version, with nothing in it that people did. Where what is injected is not known, fill has it.
+func (v Version) build(ctx context.Context, renderer Renderer, fill filler) (*built, error) {
+	resources, err := kpt.Open(v.Blueprint.Package)
+	if err != nil {
+		return nil, fmt.Errorf("read the upstream package: %w", err)
+	}
+	if err := v.adapt(resources); err != nil {
+		return nil, err
+	}
+	kptfile, err := resources.Kptfile("")
+	if err != nil {
+		return nil, err
+	}
+	// What others found out about the upstream package is not true of this one.
+	kptfile.RemoveStatus()
+	if name := v.Config.Namespace; name != "" && len(resources.Namespaces()) == 0 {
+		resources.AddNamespace(name)
+	}
+	made, err := v.finish(ctx, renderer, resources, fill)
+	if err != nil {
+		return nil, err
+	}
+	if name := v.Config.Namespace; name != "" && !slices.Contains(made.resources.Namespaces(), name) {
+		// No Namespace of the package became this one. It gets one of its own, and that is rendered as all else is.
+		made.resources.AddNamespace(name)
+		made, err = v.finish(ctx, renderer, made.resources, fill)
+	}
+	return made, err
+}
+
+// adapt makes the package say what the configuration wants it to, in all parts that are the controller's.
+func (v Version) adapt(resources *kpt.Resources) error {
+	kptfile, err := resources.Kptfile("")
+	if err != nil {
+		return fmt.Errorf("read the package: %w", err)
+	}
+	upstream, lock := v.Blueprint.upstream()
+	kptfile.SetName(path.Base(v.Config.Package))
+	kptfile.SetUpstream(upstream)
+	kptfile.SetLock(lock)
+	for _, key := range sortedKeys(v.Config.Labels) {
+		kptfile.SetLabel(key, v.Config.Labels[key])
+	}
+	for _, key := range sortedKeys(v.Config.Annotations) {
+		kptfile.SetAnnotation(key, v.Config.Annotations[key])
+	}
+	resources.SetContext(v.Config.context(), v.Config.ContextGone)
+	return kptfile.SetOwnFunctions(v.Config.Owner, v.Config.functions())
+}
+
+// context is what the package's context is to say.
+func (c Config) context() map[string]string {
+	data := map[string]string{}
+	for key, value := range c.Context {
+		data[key] = value
+	}
+	if c.Deployment {
+		data[kpt.ContextKeyName] = path.Base(c.Package)
+		data[kpt.ContextKeyPath] = c.Package
+	}
+	return data
+}
+
+// functions are the variant's own: the namespace is set first, so that all others see objects where they will be.
+func (c Config) functions() kpt.Pipeline {
+	own := c.Pipeline
+	if c.Namespace != "" {
+		own.Mutators = slices.Insert(slices.Clone(own.Mutators), 0, kpt.Function{
+			Image: namespaceFunction, Name: "namespace", ConfigMap: map[string]string{"namespace": c.Namespace},
+		})
+	}
+	return own
+}
+
+// finish injects and renders, and notes what came of it.
+func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.Resources, fill filler) (*built, error) {
+	if err := v.Config.inject(resources, fill); err != nil {
+		return nil, err
+	}
+	before, err := resources.Package()
+	if err != nil {
+		return nil, err
+	}
+	after, results, err := renderer.Render(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	made := &built{results: results}
+	if made.resources, err = kpt.Open(after); err != nil {
+		return nil, fmt.Errorf("read what was rendered: %w", err)
+	}
+	made.resources.KeepOrigins(resources)
+	made.states, err = v.Config.report(made.resources)
+	return made, err
+}
+

@@ -1,0 +1,184 @@
+package variant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/kpt/merge"
+)
+
+// Basis is what people's edits are told by: the package as it was before them.
+type Basis string
+
+const (
+	// BasisNone is that there was no package.
+	BasisNone Basis = "None"
+	// BasisApplied is what the configuration that was applied last makes.
+	BasisApplied Basis = "Applied"
+	// BasisLock is the upstream package that the package's own lock names, of one that is taken over.
+	BasisLock Basis = "UpstreamLock"
+	// BasisEmpty is nothing, of a package that is taken over and does not say where it comes from: all of it counts as people's.
+	BasisEmpty Basis = "Empty"
+)
+
+// ErrConflict says that upstream and people changed the same, and that nothing is to be made then.
+var ErrConflict = errors.New("upstream and local edits are in conflict")
+
+// Request is what an update is made from.
+type Request struct {
+	// Next is what the variant is to be.
+	Next Version
+	// Local is the package that is there, with people's edits; nil for none.
+	Local kpt.Package
+	// Last is what the local package was made as, nil where that is not known. Its sources need no contents: what is injected
+	// into the local package is the controller's, whatever it says.
+	Last *Version
+	// Locked is the upstream package that the local one's lock names. It stands in for Last in a package that is taken over;
+	// nil where it is not known either.
+	Locked kpt.Package
+	// Base is the tree that the package has on the branch, empty for none; the Kptfile notes it.
+	Base string
+	// Policy says whose change counts in a conflict. With merge.Fail, nothing is made.
+	Policy merge.Policy
+}
+
+// Outcome is what came of it.
+type Outcome struct {
+	// Package is what is to be there.
+	Package kpt.Package
+	// Unchanged says that it is there already, byte for byte.
+	Unchanged bool
+	// Conflicts are places that upstream and people changed in different ways, in the order of the files.
+	Conflicts []merge.Conflict
+	// Results are what the functions did, and States what became of the points of injection.
+	Results []function.Result
+	States  []State
+	// Basis is what people's edits were told by.
+	Basis Basis
+}
+
+// Desired makes the version, where there is no package yet. Base is as in a Request.
+func Desired(ctx context.Context, v Version, base string, renderer Renderer) (Outcome, error) {
+	made, err := v.build(ctx, renderer, fromSource)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return v.outcome(made, base, Outcome{Basis: BasisNone})
+}
+
+// Update makes the next version with people's edits in it: what the local package says beyond what the last version makes of
+// it. A package that nobody edited becomes exactly what Desired makes.
+//
+// The controller's own parts are not merged but made: the upstream and its lock, the variant's functions, the labels,
+// annotations and keys of the context that the configuration has, and what is injected. What is merged is rendered once more, so
+// that what people added is as all else.
+//
+// With merge.Fail the error is an ErrConflict where there are conflicts, and the Outcome has them and no package.
+func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, error) {
+	if request.Local == nil {
+		return Desired(ctx, request.Next, request.Base, renderer)
+	}
+	theirs, err := request.Next.build(ctx, renderer, fromSource)
+	if err != nil {
+		return Outcome{}, err
+	}
+	base, basis, err := request.basis(ctx, renderer)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome := Outcome{Basis: basis}
+	if base.Equal(request.Local) {
+		outcome, err = request.Next.outcome(theirs, request.Base, outcome)
+		outcome.Unchanged = err == nil && outcome.Package.Equal(request.Local)
+		return outcome, err
+	}
+	clean, err := theirs.resources.Package()
+	if err != nil {
+		return Outcome{}, err
+	}
+	merged, conflicts, err := merge.Merge(base, clean, request.Local, request.Policy)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("merge: %w", err)
+	}
+	outcome.Conflicts = conflicts
+	if request.Policy == merge.Fail && len(conflicts) > 0 {
+		return outcome, fmt.Errorf("%w: %s", ErrConflict, conflicts[0])
+	}
+	return request.settle(ctx, renderer, merged, outcome)
+}
+
+// settle makes the controller's parts of what was merged, and renders it.
+func (r Request) settle(ctx context.Context, renderer Renderer, merged kpt.Package, outcome Outcome) (Outcome, error) {
+	resources, err := kpt.Open(merged)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("read what was merged: %w", err)
+	}
+	if err := r.Next.adapt(resources); err != nil {
+		return Outcome{}, err
+	}
+	made, err := r.Next.finish(ctx, renderer, resources, fromSource)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, err = r.Next.outcome(made, r.Base, outcome)
+	outcome.Unchanged = err == nil && outcome.Package.Equal(r.Local)
+	return outcome, err
+}
+
+// basis is the package as it was before people's edits.
+func (r Request) basis(ctx context.Context, renderer Renderer) (kpt.Package, Basis, error) {
+	switch {
+	case r.Last != nil:
+		base, err := r.last(ctx, renderer)
+		return base, BasisApplied, err
+	case r.Locked != nil:
+		return r.Locked, BasisLock, nil
+	default:
+		return kpt.Package{}, BasisEmpty, nil
+	}
+}
+
+// last makes the last version once more, with what is injected locally, and with the notes that the local package has.
+func (r Request) last(ctx context.Context, renderer Renderer) (kpt.Package, error) {
+	local, err := kpt.Open(r.Local)
+	if err != nil {
+		return nil, fmt.Errorf("read the local package: %w", err)
+	}
+	fill, err := fromLocal(local)
+	if err != nil {
+		return nil, fmt.Errorf("read the local package: %w", err)
+	}
+	made, err := r.Last.build(ctx, renderer, fill)
+	if err != nil {
+		return nil, fmt.Errorf("make the last version once more: %w", err)
+	}
+	// Functions may have changed what was injected, here as in the local package.
+	if err := r.Last.Config.inject(made.resources, fill); err != nil {
+		return nil, err
+	}
+	kptfile, err := local.Kptfile("")
+	if err != nil {
+		return nil, fmt.Errorf("read the local package: %w", err)
+	}
+	if err := note(made.resources, kptfile.Annotations()); err != nil {
+		return nil, err
+	}
+	return made.resources.Package()
+}
+
+// outcome notes where the package comes from.
+func (v Version) outcome(made *built, base string, outcome Outcome) (Outcome, error) {
+	notes, err := v.notes(base)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := note(made.resources, notes); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Results, outcome.States = made.results, made.states
+	outcome.Package, err = made.resources.Package()
+	return outcome, err
+}
