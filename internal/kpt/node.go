@@ -184,19 +184,33 @@ func sureList(node *yaml.Node, key string) *yaml.Node {
 }
 
 // sameValue tells whether both say the same, whatever they look like. The order of a map's keys says nothing.
-func sameValue(a, b *yaml.Node) bool {
+func sameValue(a, b *yaml.Node) bool { return comparison{}.same(a, b) }
+
+// comparison remembers which pairs with an anchor were compared: aliases lead there many times over, and may lead in circles.
+type comparison map[[2]*yaml.Node]bool
+
+func (c comparison) same(a, b *yaml.Node) bool {
 	a, b = resolve(a), resolve(b)
 	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) {
 		return false
 	}
+	if pair := [2]*yaml.Node{a, b}; a.Anchor != "" || b.Anchor != "" {
+		if c[pair] {
+			return true // If it is not so, who compares it finds out.
+		}
+		c[pair] = true
+	}
 	if a.Kind != yaml.MappingNode {
-		return slices.EqualFunc(a.Content, b.Content, sameValue)
+		return slices.EqualFunc(a.Content, b.Content, c.same)
 	}
 	for i := 0; i+1 < len(a.Content); i += 2 {
 		other := lookup(b, a.Content[i].Value)
-		if other == nil || !sameValue(a.Content[i+1], other) {
+		if other == nil || !c.same(a.Content[i+1], other) {
 			return false
 		}
 	}
 	return true
 }
+
+// SameValue tells whether both objects say the same, whatever they look like and wherever they stand.
+func SameValue(a, b *Resource) bool { return sameValue(a.Node.YNode(), b.Node.YNode()) }

@@ -14,6 +14,17 @@ type filler func(kpt.Point, Source) (content map[string]any, ok bool)
 // fromSource fills points with what the sources say.
 func fromSource(_ kpt.Point, source Source) (content map[string]any, ok bool) { return source.Content, true }
 
+// complete says whether the sources have what they are to fill points with: a configuration that was read from a package has
+// not.
+func (c Config) complete() error {
+	for _, source := range c.Sources {
+		if source.Reason == "" && len(source.Content) == 0 {
+			return fmt.Errorf("the content of %s %s is missing", source.Kind, source.Name)
+		}
+	}
+	return nil
+}
+
 // fromLocal fills points with what they hold in the local package: what is injected is the controller's, and a change of it is
 // none that people made.
 func fromLocal(local *kpt.Resources) (filler, error) {

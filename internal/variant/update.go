@@ -62,6 +62,9 @@ type Outcome struct {
 
 // Desired makes the version, where there is no package yet. Base is as in a Request.
 func Desired(ctx context.Context, v Version, base string, renderer Renderer) (Outcome, error) {
+	if err := v.Config.complete(); err != nil {
+		return Outcome{}, err
+	}
 	made, err := v.build(ctx, renderer, fromSource)
 	if err != nil {
 		return Outcome{}, err
@@ -81,7 +84,7 @@ func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, e
 	if request.Local == nil {
 		return Desired(ctx, request.Next, request.Base, renderer)
 	}
-	theirs, err := request.Next.build(ctx, renderer, fromSource)
+	theirs, err := Desired(ctx, request.Next, request.Base, renderer)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -89,25 +92,19 @@ func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, e
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome := Outcome{Basis: basis}
+	theirs.Basis = basis
 	if base.Equal(request.Local) {
-		outcome, err = request.Next.outcome(theirs, request.Base, outcome)
-		outcome.Unchanged = err == nil && outcome.Package.Equal(request.Local)
-		return outcome, err
+		theirs.Unchanged = theirs.Package.Equal(request.Local)
+		return theirs, nil
 	}
-	clean, err := theirs.resources.Package()
-	if err != nil {
-		return Outcome{}, err
-	}
-	merged, conflicts, err := merge.Merge(base, clean, request.Local, request.Policy)
+	merged, conflicts, err := merge.Merge(base, theirs.Package, request.Local, request.Policy)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("merge: %w", err)
 	}
-	outcome.Conflicts = conflicts
 	if request.Policy == merge.Fail && len(conflicts) > 0 {
-		return outcome, fmt.Errorf("%w: %s", ErrConflict, conflicts[0])
+		return Outcome{Basis: basis, Conflicts: conflicts}, fmt.Errorf("%w: %s", ErrConflict, conflicts[0])
 	}
-	return request.settle(ctx, renderer, merged, outcome)
+	return request.settle(ctx, renderer, merged, Outcome{Basis: basis, Conflicts: conflicts})
 }
 
 // settle makes the controller's parts of what was merged, and renders it.
