@@ -21,11 +21,9 @@ import (
 const revocationTimeout = 10 * time.Second
 
 // newOCIOpener makes what turns OCIRepository objects into sessions with registries.
-func newOCIOpener(
-	connections *transport.Factory, credentials auth.Secrets, options Options, limits archive.Limits, p parts,
-) (*ocisource.Opener, error) {
+func newOCIOpener(options Options, limits archive.Limits, p parts) (*ocisource.Opener, error) {
 	registries, err := registry.New(registry.Options{
-		Transport:        connections,
+		Transport:        p.connections,
 		MaxManifestBytes: options.Limits.OCIManifestBytes,
 		MaxBlobBytes:     options.Limits.OCILayerBytes,
 		MaxTags:          options.Limits.OCITags,
@@ -36,7 +34,7 @@ func newOCIOpener(
 	if err != nil {
 		return nil, fmt.Errorf("make the registry client: %w", err)
 	}
-	anonymous := connections.Anonymous()
+	anonymous := p.connections.Anonymous()
 	roots, err := verify.NewTUFRoots(verify.TUFOptions{
 		Client: anonymous,
 		Way:    func(ctx context.Context) string { return transport.ProxyOf(ctx).Identity() },
@@ -48,7 +46,7 @@ func newOCIOpener(
 	revocation.Timeout = revocationTimeout
 	return ocisource.NewOpener(ocisource.Options{
 		Client:      registries,
-		Credentials: credentials,
+		Credentials: p.credentials,
 		Trust: ocisource.Trust{
 			Roots:         roots,
 			Revocation:    &revocation,

@@ -41,16 +41,19 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	memory := shareMemory(options)
+	shared, err := parts{sink: sink, metrics: measured, memory: shareMemory(options)}.withUpstreams(mgr.GetClient(), options)
+	if err != nil {
+		return err
+	}
 	var stops []func() error
 	for _, plane := range []struct {
 		name  string
 		setup func(context.Context, ctrl.Manager, Options, parts) (func() error, error)
-	}{{planeSource, setupSourcePlane}, {planeModules, setupModulePlane}} {
+	}{{planeSource, setupSourcePlane}, {planeModules, setupModulePlane}, {planePackages, setupPackagePlane}} {
 		if !slices.Contains(options.Controllers, plane.name) {
 			continue
 		}
-		stop, err := plane.setup(ctx, mgr, options, parts{sink: sink, metrics: measured, memory: memory})
+		stop, err := plane.setup(ctx, mgr, options, shared)
 		if err != nil {
 			return err
 		}

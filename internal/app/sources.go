@@ -8,9 +8,11 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
@@ -37,6 +39,21 @@ type parts struct {
 	metrics *metrics
 	rebuild *rebuildQueue
 	memory  budgets
+	// connections go to upstreams, git speaks to servers through them, and credentials are for both.
+	connections *transport.Factory
+	git         *git.Client
+	credentials auth.Secrets
+}
+
+// withUpstreams adds what the planes that speak to upstreams share.
+func (p parts) withUpstreams(reader client.Client, options Options) (parts, error) {
+	var err error
+	if p.connections, err = newTransport(options); err != nil {
+		return p, err
+	}
+	p.credentials = newCredentials(reader, p.connections, options)
+	p.git, err = newGitClient(p.connections, options, p.metrics)
+	return p, err
 }
 
 // setupSources adds the controllers of the source plane to the manager.
@@ -44,22 +61,13 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	limits := archive.Limits{
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 	}
-	connections, err := newTransport(options)
-	if err != nil {
-		return err
-	}
 	address, err := options.advertised()
 	if err != nil {
 		return err
 	}
-	credentials := newCredentials(mgr.GetClient(), connections, options)
-	upstream, err := newGitClient(connections, options, p.metrics)
-	if err != nil {
-		return err
-	}
 	opener := gitsource.NewOpener(gitsource.Options{
-		Client:      upstream,
-		Credentials: credentials,
+		Client:      p.git,
+		Credentials: p.credentials,
 		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
 		Limits:      limits,
 	})
@@ -67,7 +75,7 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err := controllers.SetupGitRepository(ctx, mgr, shared(), opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
 		return fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
-	images, err := newOCIOpener(connections, credentials, options, limits, p)
+	images, err := newOCIOpener(options, limits, p)
 	if err != nil {
 		return err
 	}

@@ -245,3 +245,11 @@ func choose(point kpt.Point, sources []Source) int {
 	}
 	return first
 }
+
+// SourceOf is what fills the point; nil if nothing does.
+func SourceOf(point kpt.Point, sources []Source) *Source {
+	if i := choose(point, sources); i >= 0 {
+		return &sources[i]
+	}
+	return nil
+}

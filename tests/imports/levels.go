@@ -77,6 +77,8 @@ func layers() []layer {
 		{level: controllersLevel, packages: []string{
 			"controllers/modules/offers", "controllers/modules/records", "controllers/modules/wakes",
 		}, kubernetes: []string{anything}},
+		// How objects are read for the variants of packages.
+		{level: controllersLevel, packages: []string{"controllers/packages/lookups"}, kubernetes: []string{anything}},
 		{level: 7, packages: []string{"controllers/*", "controllers/modules/*"}, kubernetes: []string{anything}},
 		{level: 8, packages: []string{"internal/app"}, kubernetes: []string{anything}},
 		{level: 9, packages: []string{"."}, kubernetes: []string{anything}},

@@ -1,6 +1,9 @@
 package v1alpha1
 
 const (
+	// RepositoryFinalizer keeps a Repository until the objects of its revisions are gone.
+	RepositoryFinalizer = "packages.sluice.dev/repository"
+
 	// VariantFinalizer keeps a PackageVariant until its package is proposed for deletion or let go of.
 	VariantFinalizer = "packages.sluice.dev/variant"
 

@@ -1,0 +1,192 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
+)
+
+// brief is what a variant is to make, and where.
+type brief struct {
+	owner    string
+	adoption packagesv1.AdoptionPolicy
+
+	up *mirror
+	// upstream is the package's path below the directory of its Repository.
+	upstream  string
+	blueprint variant.Blueprint
+	config    variant.Config
+
+	down       *mirror
+	downRepo   types.NamespacedName
+	downstream string
+}
+
+// brief finds out what the variant is to make of what.
+func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l *look) (*brief, error) {
+	if obj.Undecodable != "" {
+		return nil, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
+	}
+	spec := &obj.Spec
+	b := &brief{
+		owner: ownerOf(obj), adoption: spec.GetAdoptionPolicy(), upstream: spec.Upstream.Package,
+		downRepo: in(obj, spec.Downstream.Repo), downstream: spec.GetDownstreamPackage(),
+	}
+	l.downstream = &packagesv1.DownstreamStatus{Repo: spec.Downstream.Repo, Package: b.downstream}
+	var err error
+	if b.up, err = k.shared.repository(ctx, in(obj, spec.Upstream.Repo)); err != nil {
+		return nil, fmt.Errorf("upstream: %w", err)
+	}
+	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
+		return nil, fmt.Errorf("downstream: %w", err)
+	}
+	if err := b.choose(ctx, obj, l); err != nil {
+		return nil, err
+	}
+	points, err := k.shared.blueprints.points(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	b.config = configOf(obj, b)
+	if b.config.Sources, err = k.sources(ctx, obj, points); err != nil {
+		return nil, err
+	}
+	l.injected, l.missing = injectedStatus(points, b.config.Sources)
+	l.digest, err = b.intent(b.blueprint.Commit)
+	return b, err
+}
+
+// choose finds the upstream revision.
+func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *look) error {
+	up := obj.Spec.Upstream
+	selector := pkgrepo.Selector{Package: up.Package, Tag: up.Tag, Branch: up.Branch, Range: up.Range}
+	switch {
+	case up.Revision != 0:
+		selector.Revision = fmt.Sprintf("v%d", up.Revision)
+	case up.Tag == "" && up.Branch == "" && up.Range == "":
+		newest := b.up.Snapshot().Package(up.Package).Newest()
+		if newest == nil {
+			return failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s has no published revision", up.Package, up.Repo))
+		}
+		selector.Revision = newest.Name
+	}
+	found, err := b.up.Resolve(ctx, selector)
+	switch {
+	case errors.Is(err, pkgrepo.ErrNotFound):
+		return failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s: %w", up.Package, up.Repo, err))
+	case errors.Is(err, pkgrepo.ErrSelector), errors.Is(err, pkgrepo.ErrName):
+		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf("spec.upstream: %w", err))
+	case err != nil:
+		return fmt.Errorf("find package %s of Repository %s: %w", up.Package, up.Repo, err)
+	}
+	b.blueprint = variant.Blueprint{
+		Repo: b.up.url, Directory: path.Join("/", b.up.directory, up.Package), Ref: shortRef(found.Ref), Commit: found.Commit, Tree: found.Tree,
+	}
+	l.upstream = &packagesv1.UpstreamStatus{
+		Repo: up.Repo, Package: up.Package, Revision: found.Revision, Ref: found.Ref, Commit: found.Commit, Tree: found.Tree,
+	}
+	return nil
+}
+
+// configOf is what the spec says of the package.
+func configOf(obj *packagesv1.PackageVariant, b *brief) variant.Config {
+	spec := &obj.Spec
+	c := variant.Config{
+		Owner: kpt.Owner{Namespace: obj.Namespace, Name: obj.Name}, Package: path.Join(b.down.directory, b.downstream), Deployment: b.down.isDeployment,
+		Labels: spec.Labels, Annotations: spec.Annotations, Namespace: spec.Namespace,
+	}
+	if spec.PackageContext != nil {
+		c.Context, c.ContextGone = spec.PackageContext.Data, spec.PackageContext.RemoveKeys
+	}
+	if spec.Pipeline != nil {
+		c.Pipeline = kpt.Pipeline{Mutators: functions(spec.Pipeline.Mutators), Validators: functions(spec.Pipeline.Validators)}
+	}
+	return c
+}
+
+func functions(all []packagesv1.Function) []kpt.Function {
+	var converted []kpt.Function
+	for _, f := range all {
+		converted = append(converted, kpt.Function{
+			Image: f.Image, Name: f.Name, ConfigPath: f.ConfigPath, ConfigMap: f.ConfigMap, Selectors: selectors(f.Selectors), Exclude: selectors(f.Exclude),
+		})
+	}
+	return converted
+}
+
+func selectors(all []packagesv1.Selector) []kpt.Selector {
+	var converted []kpt.Selector
+	for _, s := range all {
+		converted = append(converted, kpt.Selector(s))
+	}
+	return converted
+}
+
+// intent is the digest of what is to be made, of the blueprint at a commit.
+func (b *brief) intent(commit string) (string, error) {
+	at := b.blueprint
+	at.Commit = commit
+	return variant.Intent(at, b.config)
+}
+
+// makes tells whether the revision is what is to be made. A commit upstream that left the package as it was changes nothing.
+func (b *brief) makes(r *pkgrepo.Revision) bool {
+	if r.Facts.Variant != b.owner || r.Facts.Lock == nil {
+		return false
+	}
+	digest, err := b.intent(r.Facts.Lock.Commit)
+	return err == nil && r.Facts.Config == digest
+}
+
+// message describes a commit.
+func (b *brief) message(what string) pkgrepo.Message {
+	return pkgrepo.Message{
+		Subject: what, Variant: b.owner, Upstream: fmt.Sprintf("%s %s@%s %s", b.blueprint.Repo, b.blueprint.Directory, b.blueprint.Ref, b.blueprint.Commit),
+	}
+}
+
+// shortRef is a ref as people write it.
+func shortRef(name string) string {
+	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
+		if short, ok := strings.CutPrefix(name, prefix); ok {
+			return short
+		}
+	}
+	return name
+}
+
+// injectedStatus shows what fills the points, and says which required ones are left empty.
+func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packagesv1.InjectedStatus, missing string) {
+	var lacking []string
+	for _, point := range points {
+		s := packagesv1.InjectedStatus{
+			Point: point.ID.Name, File: point.File(), Group: point.ID.Group, Version: point.Version, Kind: point.ID.Kind, Required: point.Required,
+		}
+		if source := variant.SourceOf(point, sources); source != nil && source.Reason == "" {
+			s.Namespace, s.Name = source.Namespace, source.Name
+		} else {
+			s.Reason, s.Message = packagesv1.InjectionMissingReason, "no object of the cluster fits"
+			if source != nil {
+				s.Reason, s.Message = source.Reason, source.Message
+			}
+			if point.Required {
+				lacking = append(lacking, fmt.Sprintf("%s (%s)", point.ID, s.Message))
+			}
+		}
+		shown = append(shown, s)
+	}
+	if len(lacking) > 0 {
+		missing = "These required injection points are not filled: " + strings.Join(lacking, ", ")
+	}
+	return shown, missing
+}

@@ -1,0 +1,178 @@
+package packages
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+const (
+	// gatherDelay is how long a repository waits for more orders after the last one, so that they go in one push, and
+	// gatherMost how long the first of them waits at most.
+	gatherDelay = 300 * time.Millisecond
+	gatherMost  = 5 * time.Second
+)
+
+// orderer is the object that gave an order. It has one at a time.
+type orderer struct {
+	kind string
+	types.NamespacedName
+}
+
+// order is what an object wants done to a package.
+type order struct {
+	from orderer
+	// key names what is wanted and of what state of the repository: an order of the same key has the same outcome, unless
+	// that is a failure of the moment.
+	key    string
+	change pkgrepo.Change
+	// made is filled in while the order is carried out.
+	made *made
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	key    string
+	result pkgrepo.Result
+	made   *made
+	// isTold says that its object has seen it.
+	isTold bool
+}
+
+// desk has the orders for all repositories. The objects that give them work out what they want from what is in memory; the
+// repository takes them all at once, so that they cost one fetch and one push. What is lost with the process is ordered
+// again: whether something is left to do is read from Git alone.
+type desk struct {
+	mu       sync.Mutex
+	waiting  map[types.NamespacedName]*tray
+	inHand   map[orderer]string
+	outcomes map[orderer]*outcome
+	// repositories are woken when there are orders for them, and givers when these are carried out.
+	repositories *waker
+	givers       map[string]*waker
+}
+
+// tray has the orders that wait for one repository.
+type tray struct {
+	orders map[orderer]order
+	// first is when the first of them came, due when the repository is told.
+	first, due time.Time
+}
+
+func newDesk(repositories *waker, givers map[string]*waker) *desk {
+	return &desk{
+		waiting: map[types.NamespacedName]*tray{}, inHand: map[orderer]string{}, outcomes: map[orderer]*outcome{},
+		repositories: repositories, givers: givers,
+	}
+}
+
+// ask gives an order to a repository, in the place of what the same object had ordered before, and returns what became of it
+// when it was carried out last; nil as long as it was not. An outcome that the object has seen is one of before: the order
+// is carried out once more.
+func (d *desk) ask(repository types.NamespacedName, o order) (found *outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.outcomes[o.from]; known != nil && known.key == o.key {
+		found = known
+		if !known.isTold {
+			known.isTold = true
+			return found
+		}
+	}
+	if d.inHand[o.from] != o.key {
+		d.put(repository, o)
+	}
+	return found
+}
+
+// last is what became of the object's order that was carried out last; nil if none was.
+func (d *desk) last(from orderer) *outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.outcomes[from]
+}
+
+// put is called with the lock held.
+func (d *desk) put(repository types.NamespacedName, o order) {
+	t := d.waiting[repository]
+	if t == nil {
+		t = &tray{orders: map[orderer]order{}, first: time.Now()}
+		d.waiting[repository] = t
+		time.AfterFunc(gatherDelay, func() { d.ring(repository, t) })
+	}
+	if before, ok := t.orders[o.from]; ok && before.key == o.key {
+		return
+	}
+	t.orders[o.from] = o
+	t.due = time.Now().Add(gatherDelay)
+	if latest := t.first.Add(gatherMost); t.due.After(latest) {
+		t.due = latest
+	}
+}
+
+// ring tells the repository that its orders are gathered, or waits on: more have come meanwhile.
+func (d *desk) ring(repository types.NamespacedName, t *tray) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting[repository] != t {
+		return
+	}
+	if left := time.Until(t.due); left > 0 {
+		time.AfterFunc(left, func() { d.ring(repository, t) })
+		return
+	}
+	d.repositories.wake(repository)
+}
+
+// take takes all orders for a repository, once they are gathered.
+func (d *desk) take(repository types.NamespacedName) []order {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.waiting[repository]
+	if t == nil || time.Until(t.due) > 0 {
+		return nil
+	}
+	delete(d.waiting, repository)
+	taken := make([]order, 0, len(t.orders))
+	for _, o := range t.orders {
+		d.inHand[o.from] = o.key
+		taken = append(taken, o)
+	}
+	return taken
+}
+
+// settle says what became of an order, and wakes its object.
+func (d *desk) settle(o order, result pkgrepo.Result) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.inHand, o.from)
+	d.outcomes[o.from] = &outcome{key: o.key, result: result, made: o.made}
+	d.givers[o.from.kind].wake(o.from.NamespacedName)
+}
+
+// refuse settles all orders that wait for a repository which cannot be worked with.
+func (d *desk) refuse(repository types.NamespacedName, err error) {
+	d.mu.Lock()
+	t := d.waiting[repository]
+	delete(d.waiting, repository)
+	d.mu.Unlock()
+	if t == nil {
+		return
+	}
+	for _, o := range t.orders {
+		d.settle(o, pkgrepo.Result{Err: err})
+	}
+}
+
+// forget takes back what an object ordered, and what became of it.
+func (d *desk) forget(from orderer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.waiting {
+		delete(t.orders, from)
+	}
+	delete(d.outcomes, from)
+}

@@ -1,0 +1,65 @@
+package packages
+
+import (
+	"fmt"
+	"math"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/kpt/merge"
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/variant"
+)
+
+// maxText bounds what one field of a report takes over from a package, in bytes.
+const maxText = 256
+
+// made is what an order made of a package, as far as it is told.
+type made struct {
+	conflicts []merge.Conflict
+	results   []function.Result
+	// difference is what it changes of what is on the branch.
+	difference variant.Difference
+	// isPreview says that it was not written.
+	isPreview bool
+}
+
+// show tells of it in a status.
+func (m *made) show(s *packagesv1.ChangeStatus) {
+	d := m.difference
+	s.Files = &packagesv1.FileChanges{Added: capped(d.Files.Added), Changed: capped(d.Files.Changed), Removed: capped(d.Files.Removed)}
+	for _, f := range d.FileNames {
+		s.Files.Names = append(s.Files.Names, packagesv1.FileChange{Change: packagesv1.Difference(f.Change), Path: printable.Line(f.Path, maxText)})
+	}
+	s.Objects = &packagesv1.ObjectChanges{Added: capped(d.Objects.Added), Changed: capped(d.Objects.Changed), Removed: capped(d.Objects.Removed)}
+	for _, o := range d.ObjectNames {
+		s.Objects.Names = append(s.Objects.Names, packagesv1.ObjectChange{
+			Change: packagesv1.Difference(o.Change), Group: printable.Line(o.ID.Group, maxText), Kind: printable.Line(o.ID.Kind, maxText),
+			Namespace: printable.Line(o.ID.Namespace, maxText), Name: printable.Line(o.ID.Name, maxText),
+		})
+	}
+	s.Conflicts, s.ConflictCount, s.RenderResults = nil, capped(len(m.conflicts)), nil
+	for _, c := range m.conflicts[:min(len(m.conflicts), packagesv1.MaxConflicts)] {
+		s.Conflicts = append(s.Conflicts, packagesv1.Conflict{
+			File: printable.Line(c.File, maxText), Resource: printable.Line(c.Resource, maxText), Path: printable.Line(c.Path, maxText),
+			Base: c.Base, Upstream: c.Upstream, Local: c.Local,
+		})
+	}
+	for _, r := range m.results {
+		for _, note := range r.Notes {
+			if len(s.RenderResults) < packagesv1.MaxRenderResults {
+				s.RenderResults = append(s.RenderResults, packagesv1.RenderResult{
+					Function: printable.Line(r.Function, maxText), Package: printable.Line(r.Package, maxText),
+					Severity: packagesv1.RenderInfo, Message: printable.Line(note, maxText),
+				})
+			}
+		}
+	}
+}
+
+func capped(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.
+
+// conflictsSaid says how many there are.
+func conflictsSaid(n int32) string {
+	return fmt.Sprintf("Upstream and people changed the same in %d places; status.change lists them", n)
+}

@@ -1,0 +1,143 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/kpt/merge"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
+)
+
+// maker makes a variant's package of what the repository has.
+type maker struct {
+	*brief
+
+	shared Shared
+	policy packagesv1.ConflictPolicy
+	// kept is filled in with what was made last.
+	kept *made
+}
+
+// make makes the package, in a slot and with memory of its own, as often as the repository has moved meanwhile.
+func (m *maker) make(ctx context.Context, cur pkgrepo.Current) (done pkgrepo.Made, err error) {
+	wish := fair.Wish{Namespace: m.downRepo.Namespace}
+	err = m.shared.Memory.Do(ctx, wish, m.shared.Slots, func(ctx context.Context) error {
+		done, err = m.update(ctx, cur)
+		return err
+	})
+	return done, err
+}
+
+func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, error) {
+	request := variant.Request{Next: variant.Version{Blueprint: m.blueprint, Config: m.config}, Local: cur.Local, Policy: merge.Policy(m.policy)}
+	var err error
+	if request.Next.Blueprint.Package, err = m.shared.blueprints.read(ctx, m.brief); err != nil {
+		return pkgrepo.Made{}, err
+	}
+	if cur.Branch != nil {
+		request.Base = cur.Branch.Tree
+	}
+	onBranch, err := m.branch(ctx, cur)
+	if err != nil {
+		return pkgrepo.Made{}, err
+	}
+	var conflicts []merge.Conflict
+	if cur.Open != nil && cur.Branch != nil && cur.Open.Facts.Base != cur.Branch.Tree {
+		if request.Local, conflicts, err = m.catchUp(ctx, cur, onBranch); err != nil {
+			return pkgrepo.Made{}, err
+		}
+	}
+	if facts := factsOf(cur); facts != nil && facts.Lock != nil {
+		if err := m.last(ctx, facts, &request); err != nil {
+			return pkgrepo.Made{}, err
+		}
+	}
+	outcome, err := variant.Update(ctx, request, m.shared.Renderer)
+	outcome.Conflicts = append(conflicts, outcome.Conflicts...)
+	m.kept.conflicts, m.kept.results = outcome.Conflicts, outcome.Results
+	if err != nil {
+		return pkgrepo.Made{}, err
+	}
+	m.kept.difference = variant.Diff(onBranch, outcome.Package, packagesv1.MaxChangedFiles)
+	message := m.message(m.subject(cur))
+	message.Config, err = m.intent(m.blueprint.Commit)
+	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: m.kept.isPreview || outcome.Unchanged && cur.Open != nil}, err
+}
+
+// subject is the first line of the commit.
+func (m *maker) subject(cur pkgrepo.Current) string {
+	what := "Update"
+	if cur.Local == nil {
+		what = "Begin"
+	}
+	return fmt.Sprintf("%s %s from %s", what, m.downstream, m.blueprint.Ref)
+}
+
+// branch is the package as it is on the branch; empty where it is not.
+func (m *maker) branch(ctx context.Context, cur pkgrepo.Current) (kpt.Package, error) {
+	switch {
+	case cur.Branch == nil:
+		return kpt.Package{}, nil
+	case cur.Open == nil:
+		return cur.Local, nil
+	}
+	return m.down.Read(ctx, cur.Branch.Commit, m.downstream)
+}
+
+// catchUp puts into the draft what was changed on the branch since the draft was begun. Where nobody knows any more what that
+// was, everything on the branch counts as changed.
+func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Package) (kpt.Package, []merge.Conflict, error) {
+	begun := kpt.Package{}
+	p := m.down.Snapshot().Package(m.downstream)
+	for i := range p.Published {
+		if p.Published[i].Tree != "" && p.Published[i].Tree == cur.Open.Facts.Base {
+			var err error
+			if begun, err = m.down.Read(ctx, p.Published[i].Commit, m.downstream); err != nil {
+				return nil, nil, err
+			}
+			break
+		}
+	}
+	merged, conflicts, err := merge.Merge(begun, now, cur.Local, merge.Policy(m.policy))
+	if err == nil && m.policy == packagesv1.ConflictFail && len(conflicts) > 0 {
+		m.kept.conflicts = conflicts
+		err = fmt.Errorf("%w: %s", variant.ErrConflict, conflicts[0])
+	}
+	return merged, conflicts, err
+}
+
+// factsOf are those of the package that is there; nil where there is none.
+func factsOf(cur pkgrepo.Current) *kpt.Facts {
+	switch {
+	case cur.Open != nil:
+		return &cur.Open.Facts
+	case cur.Branch != nil:
+		return &cur.Branch.Facts
+	}
+	return nil
+}
+
+// last finds out what the package that is there was made as. Where that is gone for good, all of it counts as people's edits.
+func (m *maker) last(ctx context.Context, facts *kpt.Facts, request *variant.Request) error {
+	locked, err := m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
+	switch {
+	case errors.Is(err, errNoSource), errors.Is(err, pkgrepo.ErrNotFound), errors.Is(err, git.ErrRefNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read what the package was made from last, commit %s of %s: %w", facts.Lock.Commit, facts.Lock.Repo, err)
+	}
+	request.Locked = locked
+	if config, err := variant.DecodeApplied(facts.Applied); err == nil && facts.Variant != "" {
+		blueprint := variant.Blueprint{
+			Repo: facts.Lock.Repo, Directory: facts.Lock.Directory, Ref: facts.Lock.Ref, Commit: facts.Lock.Commit, Package: locked,
+		}
+		request.Last = &variant.Version{Blueprint: blueprint, Config: config}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package packages
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// mirrors are what is known of repositories.
+type mirrors struct {
+	mu  sync.RWMutex
+	all map[types.NamespacedName]*mirror
+}
+
+// mirror is a repository as its object says how to reach it.
+type mirror struct {
+	*pkgrepo.Repository
+
+	key types.NamespacedName
+	// url is where it is, without credentials, as packages name their upstream.
+	url string
+	// directory is where its packages are.
+	directory string
+	// isDeployment says that what is published is deployed from here.
+	isDeployment bool
+}
+
+func newMirrors() *mirrors { return &mirrors{all: map[types.NamespacedName]*mirror{}} }
+
+// get returns the repository; nil as long as nobody has looked at it.
+func (m *mirrors) get(key types.NamespacedName) *mirror {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.all[key]
+}
+
+// put takes in a repository, in the place of what was known of it.
+func (m *mirrors) put(made *mirror) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[made.key] = made
+}
+
+// forget drops what is known of a repository.
+func (m *mirrors) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+}

@@ -1,0 +1,190 @@
+package packages
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// workspacePrefix begins the names of the workspaces of variants, as in Porch.
+const workspacePrefix = "packagevariant-"
+
+// next compares what is in Git with what should be, and orders the one step that comes next.
+func (k *variants) next(obj *packagesv1.PackageVariant, b *brief, l *look) error {
+	l.state = b.down.Snapshot().Package(b.downstream)
+	if err := b.mayHave(l.state); err != nil {
+		return err
+	}
+	l.open = ownChange(l.state, b.owner)
+	l.last = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	change, err := k.step(obj, b, l)
+	if err != nil || change == nil {
+		return err
+	}
+	return k.order(obj, b, l, *change)
+}
+
+// ownChange is the variant's open change; nil without one. A copy that somebody made of it has another name.
+func ownChange(p *pkgrepo.Package, owner string) (found *pkgrepo.Revision) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Open {
+		open := &p.Open[i]
+		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, workspacePrefix) &&
+			(found == nil || open.Lifecycle == pkgrepo.Proposed || found.Lifecycle == open.Lifecycle && open.Workspace > found.Workspace) {
+			found = open
+		}
+	}
+	return found
+}
+
+// mayHave tells why the package cannot be the variant's; nil if it can.
+func (b *brief) mayHave(p *pkgrepo.Package) error {
+	if p == nil {
+		return nil
+	}
+	all := p.Open
+	if p.Branch != nil {
+		all = append([]pkgrepo.Revision{*p.Branch}, all...)
+	}
+	for i := range all {
+		isBranch := all[i].Lifecycle == ""
+		switch other := all[i].Facts.Variant; {
+		case other == b.owner:
+			return nil
+		case all[i].Err != nil && isBranch:
+			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf("package %s of Repository %s cannot be read: %w", b.downstream, b.downRepo.Name, all[i].Err))
+		case other != "" && (isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)):
+			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
+				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
+		case other == "" && isBranch && b.adoption != packagesv1.AdoptExisting:
+			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
+				"package %s is in Repository %s already and was not made by this variant; set adoptionPolicy to adoptExisting, or choose another downstream package",
+				b.downstream, b.downRepo.Name))
+		}
+	}
+	return nil
+}
+
+// step is the change that comes next; nil if there is nothing to do for now.
+func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) (*pkgrepo.Change, error) {
+	switch {
+	case l.open == nil && l.isPublished(b):
+		return nil, nil
+	case l.open != nil && l.open.Lifecycle == pkgrepo.Proposed:
+		return k.proposed(obj, b, l), nil
+	case l.open == nil || !l.isMade(b):
+		write := &pkgrepo.Change{Kind: pkgrepo.Write, Package: b.downstream}
+		if l.open != nil {
+			write.Workspace = l.open.Workspace
+		}
+		if obj.Spec.DryRun {
+			l.pending, l.pendingReason = "dryRun keeps the package as it is", packagesv1.DryRunReason
+		}
+		return write, nil
+	case obj.Spec.DryRun || !isApproved(obj, l) || len(l.open.Facts.Waiting()) > 0:
+		return nil, nil
+	}
+	return &pkgrepo.Change{Kind: pkgrepo.Propose, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}, nil
+}
+
+// isPublished tells whether the branch has what should be.
+func (l *look) isPublished(b *brief) bool {
+	return l.state != nil && l.state.Branch != nil && b.makes(l.state.Branch)
+}
+
+// isMade tells whether the open change is what should be, and begun on what the branch has.
+func (l *look) isMade(b *brief) bool {
+	return b.makes(l.open) && l.open.Facts.Base == baseOf(l.state.Branch)
+}
+
+// baseOf is how a change names what it was begun on.
+func baseOf(branch *pkgrepo.Revision) string {
+	if branch == nil {
+		return kpt.BaseNone
+	}
+	return branch.Tree
+}
+
+// proposed is what comes after a proposal: nothing but its approval, as it is frozen.
+func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgrepo.Change {
+	switch {
+	case !l.isMade(b):
+		l.pending = fmt.Sprintf("The proposal %s is frozen; publish it, or set it back to Draft", l.open.Workspace)
+		l.pendingReason = packagesv1.FrozenProposalReason
+	case !obj.Spec.DryRun && isApproved(obj, l) && len(l.open.Facts.Waiting()) == 0:
+		return &pkgrepo.Change{Kind: pkgrepo.Publish, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit, Message: b.message("Publish")}
+	}
+	return nil
+}
+
+// isApproved tells whether the spec approves the change that is open. Whoever set its policy had the right to.
+func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
+	switch obj.Spec.GetApprovalPolicy() {
+	case packagesv1.ApprovalAlways:
+		return true
+	case packagesv1.ApprovalInitial:
+		return l.state.Branch == nil && len(l.state.Published) == 0
+	case packagesv1.ApprovalManual:
+	}
+	return false
+}
+
+// order has the change made, and tells what became of it. A failure is told once more while it is tried again.
+func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) error {
+	o := order{from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, made: &made{isPreview: obj.Spec.DryRun}}
+	o.key = strings.Join([]string{string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
+	if change.Kind == pkgrepo.Write {
+		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), kept: o.made}).make
+	}
+	o.change = change
+	found := k.shared.desk.ask(b.downRepo, o)
+	if found == nil {
+		l.progress = progressOf(change)
+		return nil
+	}
+	l.last = found
+	if found.result.Err == nil && obj.Spec.DryRun {
+		return nil
+	}
+	if found.result.Err == nil {
+		// The repository has moved on since.
+		l.progress = progressOf(change)
+		return nil
+	}
+	return explain(found.result.Err)
+}
+
+func tipOf(open *pkgrepo.Revision) string {
+	if open == nil {
+		return ""
+	}
+	return open.Commit
+}
+
+func branchOf(p *pkgrepo.Package) *pkgrepo.Revision {
+	if p == nil {
+		return nil
+	}
+	return p.Branch
+}
+
+func progressOf(change pkgrepo.Change) string {
+	switch change.Kind {
+	case pkgrepo.Write:
+		return "Writing the draft"
+	case pkgrepo.Propose:
+		return "Proposing the draft"
+	case pkgrepo.Publish:
+		return "Publishing the proposal"
+	default:
+		return "Taking back what is open"
+	}
+}

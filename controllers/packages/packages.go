@@ -1,0 +1,116 @@
+// Package packages holds the controllers of repositories, variants and revisions of config packages. A variant or a
+// revision works out what it wants and orders it; its repository carries out all orders at once.
+// It does not know how packages are merged and rendered, nor how they lie in Git.
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/controllers/packages/lookups"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
+)
+
+// Credentials reads the credentials that a spec refers to.
+type Credentials interface {
+	Git(ctx context.Context, request auth.GitRequest) (credential.Git, error)
+	// Data gives the entries of a Secret that the field names.
+	Data(ctx context.Context, namespace, secretName, field string) (map[string][]byte, error)
+}
+
+// Lookups reads objects of the cluster, and tells when they change.
+type Lookups interface {
+	Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error)
+	Read(ctx context.Context, identity cluster.Identity, want lookups.Want) ([]*unstructured.Unstructured, error)
+	Watch(owner types.NamespacedName, identity cluster.Identity, wants []lookups.Want)
+	Forget(owner types.NamespacedName)
+}
+
+// Shared is what the controllers work with.
+type Shared struct {
+	kernel.Shell
+
+	Depot       *pkgrepo.Depot
+	Credentials Credentials
+	Renderer    variant.Renderer
+	Lookups     Lookups
+	// Slots bound how many packages are made at once, and Memory what that takes. Nil means no bound.
+	Slots  *fair.Pool
+	Memory *memory.Budget
+
+	// Plane is what the controllers share in memory.
+	*Plane
+	// DefaultServiceAccount reads what is injected for variants that name none; empty means that they have to.
+	DefaultServiceAccount string
+}
+
+// Plane is what the controllers know of each other's objects.
+type Plane struct {
+	mirrors    *mirrors
+	blueprints *blueprints
+	desk       *desk
+	// repositories, variants and revisions wake their objects.
+	repositories, variants, revisions *waker
+}
+
+// NewPlane returns a Plane that knows nothing yet.
+func NewPlane() *Plane {
+	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), repositories: newWaker(), variants: newWaker(), revisions: newWaker()}
+	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions})
+	return p
+}
+
+// WakeVariant has a variant looked at.
+func (p *Plane) WakeVariant(key types.NamespacedName) { p.variants.wake(key) }
+
+// repository is what is known of a Repository. The error waits for one that does not exist, or is not known yet.
+func (s Shared) repository(ctx context.Context, key types.NamespacedName) (*mirror, error) {
+	var repository packagesv1.Repository
+	err := s.Client.Get(ctx, key, &repository)
+	if apierrors.IsNotFound(err) || err == nil && !repository.DeletionTimestamp.IsZero() {
+		return nil, failure.Wait(packagesv1.RepositoryNotFoundReason, 0, fmt.Errorf("there is no Repository %s", key.Name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Repository %s: %w", key.Name, err)
+	}
+	if m := s.mirrors.get(key); m != nil {
+		return m, nil
+	}
+	return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("Repository %s was not read yet; see its conditions", key.Name))
+}
+
+// Setup adds the controllers of all kinds to the manager. Each kind has delays of its own.
+func Setup(ctx context.Context, mgr ctrl.Manager, shared Shared, backoff func() *kernel.Backoff) error {
+	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index packages: %w", err)
+	}
+	for kind, setup := range map[string]func(ctrl.Manager, Shared, *kernel.Backoff) error{
+		packagesv1.RepositoryKind: setupRepository, packagesv1.PackageVariantKind: setupVariant, packagesv1.PackageRevisionKind: setupRevision,
+	} {
+		if err := setup(mgr, shared, backoff()); err != nil {
+			return fmt.Errorf("set up the %s controller: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// The kinds of objects that give orders.
+const (
+	ofVariant  = "variant"
+	ofRevision = "revision"
+)

@@ -1,0 +1,222 @@
+package packages_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/controllers/packages"
+	"sluice.dev/sluice/controllers/packages/lookups"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/tests/testenv"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// emitted collects events.
+type emitted struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (e *emitted) Emit(ev event.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, fmt.Sprintf("%s %s %s", ev.Object.Name, ev.Type, ev.Reason))
+}
+
+// untimed keeps no times.
+type untimed struct{}
+
+func (untimed) Observe(client.Object, time.Duration) {}
+func (untimed) Forget(client.Object)                 {}
+
+// plane is the plane of packages, running under a manager of its own in one namespace, with real Git servers.
+type plane struct {
+	*testing.T
+
+	namespace string
+	upstreams *upstream.Fixture
+	server    *upstream.GitHTTP
+	events    *emitted
+}
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}}
+	p.server = p.upstreams.HTTP(upstream.HTTPOptions{})
+	p.start()
+	return p
+}
+
+// start runs the controllers until the test or the returned function ends them.
+func (p *plane) start() (stop func()) {
+	p.Helper()
+	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	connections := transport.New(transport.Options{AllowLoopback: true})
+	upstream, err := git.New(git.Options{Transport: connections, TempDir: p.TempDir(), CacheDir: p.TempDir(), MaxCacheBytes: 1 << 28, CacheFailed: func(err error) { p.Error(err) }})
+	if err != nil {
+		p.Fatal(err)
+	}
+	connector, err := cluster.NewConnector(mgr.GetConfig(), cluster.Options{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	shared := packages.Shared{
+		Plane: packages.NewPlane(), Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
+		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: function.New(function.Options{}),
+		Shell: kernel.Shell{
+			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",
+			RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },
+			Clock: clock.RealClock{}, Durations: untimed{}, Workers: 4,
+		},
+	}
+	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
+	shared.Lookups = found
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))
+	backoff := func() *kernel.Backoff { return kernel.NewBackoff(10*time.Millisecond, time.Second) }
+	if err := packages.Setup(ctx, mgr, shared, backoff); err != nil {
+		p.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		found.Close()
+		if err := <-done; err != nil {
+			p.Errorf("the manager ended with %v", err)
+		}
+	})
+	p.Cleanup(stop)
+	return stop
+}
+
+// repository makes a Git repository and its objects.
+func (p *plane) repository(name string) *upstream.Edited {
+	p.Helper()
+	made := p.upstreams.Repository(name + ".git")
+	made.AcceptPushes()
+	p.create(
+		&sourcev1.GitRepository{ObjectMeta: p.meta(name), Spec: sourcev1.GitRepositorySpec{
+			URL: p.server.URL(name + ".git"), Interval: metav1.Duration{Duration: time.Hour},
+		}},
+		&packagesv1.Repository{ObjectMeta: p.meta(name), Spec: packagesv1.RepositorySpec{
+			GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
+		}},
+	)
+	return made
+}
+
+func (p *plane) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: p.namespace, Name: name}
+}
+
+func (p *plane) create(objects ...client.Object) {
+	p.Helper()
+	for _, obj := range objects {
+		if err := env.Client.Create(p.Context(), obj); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// variant is one of the blueprint app in the repository of that name.
+func (p *plane) variant(name, downstream string, change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
+	p.Helper()
+	made := &packagesv1.PackageVariant{ObjectMeta: p.meta(name), Spec: packagesv1.PackageVariantSpec{
+		Upstream:   packagesv1.Upstream{Repo: "blueprints", Package: "app"},
+		Downstream: packagesv1.Downstream{Repo: downstream},
+	}}
+	for _, c := range change {
+		c(&made.Spec)
+	}
+	p.create(made)
+	return made
+}
+
+// until waits until the object is as it should be.
+func until[O client.Object](p *plane, obj O, what string, is func(O) (bool, string)) {
+	p.Helper()
+	testenv.Eventually(p.T, what, func(ctx context.Context) (bool, string) {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return false, err.Error()
+		}
+		return is(obj)
+	})
+}
+
+// said is what Ready says.
+func said(obj conditions.Getter) string {
+	if ready := conditions.Get(obj, "Ready"); ready != nil {
+		return fmt.Sprintf("%s %s: %s", ready.Status, ready.Reason, ready.Message)
+	}
+	return "nothing"
+}
+
+// drafted waits for the variant's draft, and returns its files.
+func (p *plane) drafted(v *packagesv1.PackageVariant, in *upstream.Edited, has func(upstream.Files) bool) upstream.Files {
+	p.Helper()
+	var files upstream.Files
+	until(p, v, "the draft", func(v *packagesv1.PackageVariant) (bool, string) {
+		if v.Status.Change == nil || v.Status.Change.Commit == "" {
+			return false, said(v)
+		}
+		files = in.Tree(v.Status.Change.Commit)
+		return conditions.IsReady(v) && has(files), fmt.Sprintf("%s %v", said(v), paths(files))
+	})
+	return files
+}
+
+func paths(files upstream.Files) []string {
+	var all []string
+	for path := range files {
+		all = append(all, path)
+	}
+	return all
+}
+
+// kptfile is that of a package without more in it.
+func kptfile(name string, more ...string) string {
+	return "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: " + name + "\n" + strings.Join(more, "")
+}
+
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: app # the app itself
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+        - name: app
+          image: example.com/app:1.0.0
+`

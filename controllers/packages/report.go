@@ -1,0 +1,143 @@
+package packages
+
+import (
+	"fmt"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/status"
+)
+
+// Report implements kernel.Kind.
+func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) kernel.Report {
+	s := &obj.Status
+	if l.upstream != nil {
+		s.Upstream = l.upstream
+	}
+	if l.downstream != nil {
+		s.Downstream = l.downstream
+	}
+	if l.digest != "" {
+		s.Config, s.Injected = l.digest, l.injected
+	}
+	if l.digest == "" || l.downstream == nil {
+		// It did not come so far as to look at the package.
+		return kernel.Report{Facts: k.Table().Stated(obj)}
+	}
+	s.Published = published(l.downstream.Repo, l.state)
+	k.reportChange(obj, l)
+	return kernel.Report{Message: said(obj, l), Progress: l.progress, Facts: facts(obj, l, err)}
+}
+
+// published is the newest revision that the package has.
+func published(repository string, p *pkgrepo.Package) *packagesv1.PublishedStatus {
+	newest := p.Newest()
+	if newest == nil || p.Branch == nil {
+		return nil
+	}
+	return &packagesv1.PublishedStatus{
+		Revision: newest.Name, PackageRevision: revisionName(repository, newest), Commit: newest.Commit, Tree: newest.Tree,
+	}
+}
+
+// reportChange shows the open change, and what would be changed.
+func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look) {
+	s := &obj.Status
+	before := s.Change
+	s.Change = nil
+	if l.open != nil {
+		s.Change = &packagesv1.ChangeStatus{
+			PackageRevision: revisionName(l.downstream.Repo, l.open), Workspace: l.open.Workspace,
+			Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
+		}
+		switch {
+		case l.last != nil && !l.last.made.isPreview && l.last.result.Commit == l.open.Commit:
+			l.last.made.show(s.Change)
+		case before != nil && before.Workspace == l.open.Workspace:
+			// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
+			s.Change.Files, s.Change.Objects, s.Change.RenderResults = before.Files, before.Objects, before.RenderResults
+			s.Change.Conflicts, s.Change.ConflictCount = before.Conflicts, before.ConflictCount
+		}
+	}
+	if l.pending == "" {
+		s.Preview = nil
+	} else if l.last != nil && l.last.made.isPreview {
+		s.Preview = &packagesv1.ChangeStatus{}
+		l.last.made.show(s.Preview)
+	}
+}
+
+// said is the message of Ready where nothing is wrong.
+func said(obj *packagesv1.PackageVariant, l *look) string {
+	name := fmt.Sprintf("Package %s of Repository %s", l.downstream.Package, l.downstream.Repo)
+	switch {
+	case obj.Spec.DryRun:
+		return name + " is left as it is; status.preview shows what would be changed"
+	case l.open == nil:
+		return name + " is published"
+	case l.open.Lifecycle == pkgrepo.Proposed:
+		return fmt.Sprintf("%s: %s is proposed, and waits for its approval", name, l.open.Workspace)
+	case len(l.open.Facts.Waiting()) > 0:
+		return fmt.Sprintf("%s: %s waits for its readiness gates", name, l.open.Workspace)
+	}
+	return fmt.Sprintf("%s: %s waits to be proposed", name, l.open.Workspace)
+}
+
+// facts are the conditions that the variant states of itself.
+func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
+	var stated []status.Fact
+	if l.pending != "" {
+		stated = append(stated, status.True(packagesv1.UpdatePendingCondition, l.pendingReason, l.pending))
+	}
+	if change := obj.Status.Change; change != nil && change.ConflictCount > 0 {
+		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change.ConflictCount)))
+	}
+	switch {
+	case len(l.injected) == 0:
+	case l.missing != "":
+		stated = append(stated, status.False(packagesv1.InjectedCondition, packagesv1.InjectionMissingReason, l.missing))
+	default:
+		stated = append(stated, status.True(packagesv1.InjectedCondition, packagesv1.SucceededReason, "Every injection point is filled"))
+	}
+	return append(stated, rendered(l, err))
+}
+
+// rendered says whether the package's functions have run.
+func rendered(l *look, err error) status.Fact {
+	if err != nil {
+		if _, reason := (status.Table{}).Explain(err); reason == packagesv1.RenderFailedReason || reason == packagesv1.UnknownFunctionReason {
+			return status.False(packagesv1.RenderedCondition, reason, err.Error())
+		}
+	}
+	if err != nil || l.progress != "" {
+		return status.Unknown(packagesv1.RenderedCondition, packagesv1.ProgressingReason, "The package is about to be made")
+	}
+	return status.True(packagesv1.RenderedCondition, packagesv1.SucceededReason, "All functions have run")
+}
+
+// Events implements kernel.Kind.
+func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err error) []event.Event {
+	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantKind))
+	var events []event.Event
+	if err != nil {
+		if !status.SaysTheSame(before, after) {
+			_, reason := k.Table().Explain(err)
+			events = append(events, event.Failed(about, reason, err, ""))
+		}
+		return events
+	}
+	if was, is := before.Status.Change, after.Status.Change; is != nil && (was == nil || was.Commit != is.Commit) {
+		events = append(events, event.Happened(about, packagesv1.DraftWrittenReason,
+			fmt.Sprintf("Draft %s of package %s is at %s", is.Workspace, l.downstream.Package, is.Commit), is.Commit))
+	}
+	if was, is := before.Status.Published, after.Status.Published; is != nil && (was == nil || was.Revision != is.Revision) {
+		events = append(events, event.Happened(about, packagesv1.PublishedReason,
+			fmt.Sprintf("Package %s was published as %s", l.downstream.Package, is.Revision), is.Commit))
+	}
+	if len(events) == 0 && k.Table().HasFailed(before) && l.progress == "" {
+		events = append(events, event.Recovered(about, event.Artifact{}, said(after, l)))
+	}
+	return events
+}

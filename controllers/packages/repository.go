@@ -1,0 +1,189 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/status"
+)
+
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=repositories,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=repositories/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=repositories/finalizers,verbs=update
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// repositories makes Repository a kernel.Kind: what is in Git, and the orders for it.
+type repositories struct{ shared Shared }
+
+var (
+	_ kernel.Kind[*packagesv1.Repository, round]  = (*repositories)(nil)
+	_ kernel.Owner[*packagesv1.Repository, round] = (*repositories)(nil)
+	_ kernel.Forgetter                            = (*repositories)(nil)
+)
+
+// round is what came of one look at a repository.
+type round struct {
+	url      string
+	snapshot *pkgrepo.Snapshot
+}
+
+// New implements kernel.Kind.
+func (*repositories) New() *packagesv1.Repository { return &packagesv1.Repository{} }
+
+// View implements kernel.Kind.
+func (*repositories) View(obj *packagesv1.Repository) kernel.View {
+	return kernel.View{
+		Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus,
+		Interval: obj.GetRequeueAfter(), Timeout: obj.Spec.GetTimeout(),
+		ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+	}
+}
+
+// Table implements kernel.Kind.
+func (*repositories) Table() status.Table { return status.Table{} }
+
+// Work implements kernel.Kind: it looks what is in Git, carries out what is ordered, and shows what there is as objects.
+func (k *repositories) Work(ctx context.Context, obj *packagesv1.Repository, _ kernel.Announce) (round, error) {
+	key := client.ObjectKeyFromObject(obj)
+	ctx, cancel := context.WithTimeout(ctx, k.shared.Allowed(obj.Spec.GetTimeout()))
+	defer cancel()
+	r, err := k.look(ctx, key, obj)
+	if err != nil {
+		k.shared.desk.refuse(key, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s: %w", obj.Name, err)))
+	}
+	return r, err
+}
+
+func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *packagesv1.Repository) (round, error) {
+	var r round
+	if obj.Undecodable != "" {
+		return r, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
+	}
+	m, err := k.mirror(ctx, obj)
+	if err != nil {
+		return r, err
+	}
+	r.url = m.url
+	before := m.Snapshot()
+	if _, _, err = m.Sync(ctx); err != nil {
+		return r, failure.Retry(packagesv1.SyncFailedReason, err)
+	}
+	k.shared.mirrors.put(m)
+	k.carryOut(ctx, obj, m)
+	r.snapshot = m.Snapshot()
+	if err := k.show(ctx, obj, r.snapshot); err != nil {
+		return r, err
+	}
+	if before != r.snapshot {
+		k.tell(ctx, key, before, r.snapshot)
+	}
+	return r, nil
+}
+
+// mirror is what is known of the repository, as its objects say how to reach it now.
+func (k *repositories) mirror(ctx context.Context, obj *packagesv1.Repository) (*mirror, error) {
+	settings, err := k.settings(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	made := &mirror{key: client.ObjectKeyFromObject(obj), directory: obj.Spec.Directory, isDeployment: obj.Spec.Deployment}
+	if made.url, _, err = auth.SplitURL(settings.Fetch.URL); err != nil {
+		return nil, err
+	}
+	if known := k.shared.mirrors.get(made.key); known != nil && known.Use(settings) {
+		made.Repository = known.Repository
+		return made, nil
+	}
+	made.Repository = k.shared.Depot.Repository(settings)
+	return made, nil
+}
+
+// settings say how to reach the repository, as the GitRepository has it.
+func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository) (pkgrepo.Settings, error) {
+	var settings pkgrepo.Settings
+	var source sourcev1.GitRepository
+	name := obj.Spec.GitRepositoryRef.Name
+	err := k.shared.Client.Get(ctx, types.NamespacedName{Namespace: obj.Namespace, Name: name}, &source)
+	switch {
+	case apierrors.IsNotFound(err):
+		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("spec.gitRepositoryRef: there is no GitRepository %s in the namespace", name))
+	case err != nil:
+		return settings, fmt.Errorf("get GitRepository %s: %w", name, err)
+	case source.Undecodable != "":
+		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
+	}
+	settings.Branch, settings.Directory = obj.Spec.GetBranch(), obj.Spec.Directory
+	if settings.Fetch, err = k.remote(ctx, &source, ""); err != nil {
+		return settings, fmt.Errorf("GitRepository %s: %w", name, err)
+	}
+	settings.Push = settings.Fetch
+	if ref := obj.Spec.PushSecretRef; ref != nil {
+		if settings.Push, err = k.remote(ctx, &source, ref.Name); err != nil {
+			return settings, fmt.Errorf("spec.pushSecretRef: %w", err)
+		}
+	}
+	return settings, k.identify(ctx, obj, &settings)
+}
+
+// remote is the way to the repository: with the Secret where it is named, else as the GitRepository says.
+func (k *repositories) remote(ctx context.Context, source *sourcev1.GitRepository, secret string) (git.Remote, error) {
+	request := auth.GitRequest{Namespace: source.Namespace, URL: source.Spec.URL, SecretName: secret}
+	if secret == "" {
+		request.Provider, request.ServiceAccountName = source.Spec.Provider, source.Spec.ServiceAccountName
+		if source.Spec.SecretRef != nil {
+			request.SecretName = source.Spec.SecretRef.Name
+		}
+	}
+	if source.Spec.ProxySecretRef != nil {
+		request.ProxySecretName = source.Spec.ProxySecretRef.Name
+	}
+	found, err := k.shared.Credentials.Git(ctx, request)
+	return git.Remote{URL: source.Spec.URL, Credential: found}, err
+}
+
+// Report implements kernel.Kind.
+func (*repositories) Report(obj *packagesv1.Repository, r round, err error) kernel.Report {
+	s := r.snapshot
+	if s == nil || err != nil {
+		return kernel.Report{}
+	}
+	packages, revisions, changes := count(s)
+	obj.Status.URL, obj.Status.Head = r.url, s.Head
+	obj.Status.Packages, obj.Status.Revisions, obj.Status.OpenChanges = packages, revisions, changes
+	return kernel.Report{Message: fmt.Sprintf("%d packages at %s", packages, cmp.Or(s.Head, "an empty branch"))}
+}
+
+// Events implements kernel.Kind.
+func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) []event.Event {
+	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
+	switch {
+	case err != nil && !status.SaysTheSame(before, after):
+		_, reason := k.Table().Explain(err)
+		return []event.Event{event.Failed(about, reason, err, "")}
+	case err == nil && k.Table().HasFailed(before):
+		return []event.Event{event.Recovered(about, event.Artifact{}, fmt.Sprintf("Repository %s is synced again", after.Name))}
+	}
+	return nil
+}
+
+// Settle implements kernel.Owner.
+func (*repositories) Settle(context.Context, *packagesv1.Repository, round) error { return nil }
+
+// Forget implements kernel.Forgetter.
+func (k *repositories) Forget(key client.ObjectKey) { k.shared.mirrors.forget(key) }

@@ -1,0 +1,195 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/status"
+)
+
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions/finalizers,verbs=update
+
+// revisions makes PackageRevision a kernel.Kind: what Git has of a change or revision, and what people want of it.
+type revisions struct{ shared Shared }
+
+var (
+	_ kernel.Kind[*packagesv1.PackageRevision, *sight]       = (*revisions)(nil)
+	_ kernel.Owner[*packagesv1.PackageRevision, *sight]      = (*revisions)(nil)
+	_ kernel.Dismantler[*packagesv1.PackageRevision, *sight] = (*revisions)(nil)
+	_ kernel.Forgetter                                       = (*revisions)(nil)
+)
+
+// sight is what came of one look at a revision.
+type sight struct {
+	// seen is the revision as Git has it; nil if it has not.
+	seen     *pkgrepo.Revision
+	progress string
+	done     *outcome
+}
+
+// setupRevision adds the controller of PackageRevision objects to the manager.
+func setupRevision(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("packagerevision").
+		For(&packagesv1.PackageRevision{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		WatchesRawSource(ctrlsource.Func(shared.revisions.Start)).
+		WithOptions(shared.ControllerOptions(backoff)).
+		Complete(kernel.New(shared.Shell, &revisions{shared: shared}, packagesv1.RevisionFinalizer, backoff))
+}
+
+// New implements kernel.Kind.
+func (*revisions) New() *packagesv1.PackageRevision { return &packagesv1.PackageRevision{} }
+
+// View implements kernel.Kind.
+func (*revisions) View(obj *packagesv1.PackageRevision) kernel.View {
+	return kernel.View{
+		Unreadable: obj.UnreadableStatus, Interval: obj.GetRequeueAfter(),
+		ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+	}
+}
+
+// Table implements kernel.Kind.
+func (*revisions) Table() status.Table {
+	return status.Table{Facts: []string{packagesv1.GatesMetCondition}}
+}
+
+// Forget implements kernel.Forgetter.
+func (k *revisions) Forget(key client.ObjectKey) { k.shared.desk.forget(orderer{ofRevision, key}) }
+
+// Work implements kernel.Kind: it looks what Git has, and orders what is asked for.
+func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _ kernel.Announce) (*sight, error) {
+	s := &sight{}
+	if obj.Undecodable != "" {
+		return s, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
+	}
+	m, err := k.shared.repository(ctx, in(obj, obj.Spec.Repository))
+	if err != nil {
+		return s, err
+	}
+	if s.seen = k.find(obj, m); s.seen == nil {
+		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
+	}
+	asked, seen := obj.Spec.GetLifecycle(), packagesv1.Lifecycle(s.seen.Lifecycle)
+	if asked == seen {
+		return s, nil
+	}
+	if isStale(obj, seen) {
+		return s, k.follow(ctx, obj, seen)
+	}
+	change, err := transition(obj, s.seen)
+	if err != nil {
+		return s, err
+	}
+	return s, k.order(obj, s, change)
+}
+
+// find is the revision that the object stands for; nil if Git has it no more.
+func (k *revisions) find(obj *packagesv1.PackageRevision, m *mirror) *pkgrepo.Revision {
+	return shownAs(obj.Spec.Repository, m.Snapshot().Package(obj.Spec.Package), obj.Name)
+}
+
+// isStale tells whether it is Git that has moved on since the object was last reported, and nobody who asks for a change: then
+// the spec follows. What was never reported asks for nothing but an approval, which names its commit.
+func isStale(obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) bool {
+	if obj.Status.Lifecycle == "" {
+		return obj.Spec.GetLifecycle() != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == ""
+	}
+	return obj.Status.Lifecycle != seen && obj.Spec.GetLifecycle() == obj.Status.Lifecycle
+}
+
+// follow has the spec say what Git has.
+func (k *revisions) follow(ctx context.Context, obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) error {
+	followed := obj.DeepCopy()
+	followed.Spec.Lifecycle, followed.Spec.ApprovedCommit = seen, ""
+	patch := client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})
+	if err := k.shared.Client.Patch(ctx, followed, patch, client.FieldOwner(k.shared.FieldOwner)); err != nil {
+		return fmt.Errorf("follow the lifecycle %s: %w", seen, err)
+	}
+	return nil
+}
+
+// transition is the change that leads from what Git has to what is asked for.
+func transition(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) (*pkgrepo.Change, error) {
+	change := &pkgrepo.Change{Package: seen.Package, Workspace: seen.Workspace, Expect: seen.Commit}
+	switch asked := obj.Spec.GetLifecycle(); {
+	case seen.Lifecycle == pkgrepo.Draft && asked == packagesv1.LifecycleProposed:
+		change.Kind = pkgrepo.Propose
+	case seen.Lifecycle == pkgrepo.Proposed && asked == packagesv1.LifecycleDraft:
+		change.Kind = pkgrepo.Reject
+	case seen.Lifecycle == pkgrepo.Proposed && asked == packagesv1.LifecyclePublished:
+		change.Kind = pkgrepo.Publish
+		return change, mayPublish(obj, seen)
+	case seen.Lifecycle == pkgrepo.Published && asked == packagesv1.LifecycleDeletionProposed:
+		change.Kind, change.Revision = pkgrepo.ProposeDeletion, seen.Name
+	case seen.Lifecycle == pkgrepo.DeletionProposed && asked == packagesv1.LifecyclePublished:
+		change.Kind, change.Revision = pkgrepo.RejectDeletion, seen.Name
+	default:
+		return nil, failure.Stall(packagesv1.InvalidTransitionReason, fmt.Errorf(
+			"a revision that is %s cannot become %s; ask for another lifecycle", seen.Lifecycle, asked))
+	}
+	return change, nil
+}
+
+// mayPublish says what keeps the change from being published.
+func mayPublish(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) error {
+	switch waiting := seen.Facts.Waiting(); {
+	case seen.Err != nil:
+		return failure.Wait(packagesv1.InvalidPackageReason, 0, seen.Err)
+	case obj.Spec.ApprovedCommit != seen.Commit:
+		return failure.Wait(packagesv1.ApprovedCommitMismatchReason, 0, fmt.Errorf(
+			"spec.approvedCommit is %s, and the change is at %s; look at it again, and approve that commit", orNothing(obj.Spec.ApprovedCommit), seen.Commit))
+	case len(waiting) > 0:
+		return failure.Wait(packagesv1.GatesNotMetReason, 0, fmt.Errorf("these readiness gates are not open: %s", strings.Join(waiting, ", ")))
+	}
+	return nil
+}
+
+func orNothing(text string) string {
+	if text == "" {
+		return "empty"
+	}
+	return text
+}
+
+// order has the change made, and tells what became of it.
+func (k *revisions) order(obj *packagesv1.PackageRevision, s *sight, change *pkgrepo.Change) error {
+	o := order{
+		from:   orderer{ofRevision, client.ObjectKeyFromObject(obj)},
+		key:    strings.Join([]string{string(change.Kind), s.seen.Ref, change.Expect}, " "),
+		change: *change,
+	}
+	s.done = k.shared.desk.ask(in(obj, obj.Spec.Repository), o)
+	if s.done == nil || s.done.result.Err == nil {
+		s.progress = progressOf(*change)
+		return nil
+	}
+	return explain(s.done.result.Err)
+}
+
+// Settle implements kernel.Owner.
+func (*revisions) Settle(context.Context, *packagesv1.PackageRevision, *sight) error { return nil }
+
+// Finalize implements kernel.Owner. What Git still has is shown again.
+func (k *revisions) Finalize(_ context.Context, obj *packagesv1.PackageRevision) error {
+	k.shared.repositories.wakeAfter(in(obj, obj.Spec.Repository), showAgainDelay)
+	return nil
+}
+
+// showAgainDelay is enough for the cache to notice that an object is gone.
+const showAgainDelay = time.Second

@@ -1,0 +1,112 @@
+package packages
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/status"
+)
+
+// The bounds that the schema has for what a package says of itself.
+const (
+	maxGates          = 64
+	maxConditions     = 64
+	maxConditionWords = 1024
+)
+
+// Report implements kernel.Kind.
+func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) kernel.Report {
+	if s.seen == nil {
+		return kernel.Report{Facts: k.Table().Stated(obj)}
+	}
+	seen, to := s.seen, &obj.Status
+	to.Lifecycle, to.Revision, to.Workspace = packagesv1.Lifecycle(seen.Lifecycle), capped(seen.Number), seen.Workspace
+	to.Ref, to.Commit, to.Tree, to.PackageVariant = seen.Ref, seen.Commit, seen.Tree, seen.Facts.Variant
+	to.UpstreamLock = nil
+	if lock := seen.Facts.Lock; lock != nil {
+		to.UpstreamLock = &packagesv1.UpstreamLock{Repo: lock.Repo, Directory: lock.Directory, Ref: lock.Ref, Commit: lock.Commit}
+	}
+	to.ReadinessGates, to.PackageConditions = gatesOf(seen), conditionsOf(seen)
+	return kernel.Report{Message: revisionSaid(seen), Progress: s.progress, Facts: gateFacts(seen)}
+}
+
+func gatesOf(r *pkgrepo.Revision) (gates []packagesv1.ReadinessGate) {
+	for _, gate := range r.Facts.Gates[:min(len(r.Facts.Gates), maxGates)] {
+		gates = append(gates, packagesv1.ReadinessGate{ConditionType: printable.Line(gate, maxText)})
+	}
+	return gates
+}
+
+func conditionsOf(r *pkgrepo.Revision) (conditions []packagesv1.PackageCondition) {
+	for _, c := range r.Facts.Conditions[:min(len(r.Facts.Conditions), maxConditions)] {
+		conditions = append(conditions, packagesv1.PackageCondition{
+			Type: printable.Line(c.Type, maxText), Status: metav1.ConditionStatus(c.Status), Reason: printable.Line(c.Reason, maxText),
+			Message: printable.Line(c.Message, maxConditionWords),
+		})
+	}
+	return conditions
+}
+
+// revisionSaid is the message of Ready where nothing is wrong.
+func revisionSaid(r *pkgrepo.Revision) string {
+	switch r.Lifecycle {
+	case pkgrepo.Draft:
+		return fmt.Sprintf("Draft of package %s", r.Package)
+	case pkgrepo.Proposed:
+		return fmt.Sprintf("Proposal of package %s, which waits for its approval", r.Package)
+	case pkgrepo.DeletionProposed:
+		return fmt.Sprintf("Revision %s of package %s, whose deletion waits for its approval", r.Name, r.Package)
+	case pkgrepo.Published:
+	}
+	return fmt.Sprintf("Revision %s of package %s", r.Name, r.Package)
+}
+
+// gateFacts say whether the readiness gates are open.
+func gateFacts(r *pkgrepo.Revision) []status.Fact {
+	if len(r.Facts.Gates) == 0 {
+		return nil
+	}
+	if waiting := r.Facts.Waiting(); len(waiting) > 0 {
+		return []status.Fact{status.False(packagesv1.GatesMetCondition, packagesv1.GatesNotMetReason,
+			printable.Line("These readiness gates are not open: "+strings.Join(waiting, ", "), maxConditionWords))}
+	}
+	return []status.Fact{status.True(packagesv1.GatesMetCondition, packagesv1.SucceededReason, "All readiness gates are open")}
+}
+
+// Events implements kernel.Kind.
+func (k *revisions) Events(before, after *packagesv1.PackageRevision, s *sight, err error) []event.Event {
+	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.PackageRevisionKind))
+	if err != nil {
+		if status.SaysTheSame(before, after) {
+			return nil
+		}
+		_, reason := k.Table().Explain(err)
+		return []event.Event{event.Failed(about, reason, err, "")}
+	}
+	if was, is := before.Status.Lifecycle, after.Status.Lifecycle; was != "" && was != is {
+		reason := map[packagesv1.Lifecycle]string{
+			packagesv1.LifecycleDraft: packagesv1.RejectedReason, packagesv1.LifecycleProposed: packagesv1.ProposedReason,
+			packagesv1.LifecyclePublished: packagesv1.PublishedReason, packagesv1.LifecycleDeletionProposed: packagesv1.DeletionProposedReason,
+		}[is]
+		return []event.Event{event.Happened(about, reason, revisionSaid(s.seen), s.seen.Commit)}
+	}
+	return nil
+}
+
+// revisionLabels are those of a revision's object: what its Kptfile has, as far as they can be labels.
+func revisionLabels(r *pkgrepo.Revision) map[string]string {
+	labels := map[string]string{}
+	for key, value := range r.Facts.Labels {
+		if isLabel(key, value) {
+			labels[key] = value
+		}
+	}
+	return labels
+}

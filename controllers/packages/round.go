@@ -1,0 +1,103 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/git/sign"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// The keys of a Secret that commits are signed with.
+const (
+	pgpKey        = "git.asc"
+	sshKey        = "identity"
+	passphraseKey = "passphrase"
+)
+
+// carryOut carries out all that is ordered, in one fetch and one push.
+func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) {
+	key := client.ObjectKeyFromObject(obj)
+	orders := k.shared.desk.take(key)
+	if len(orders) == 0 {
+		return
+	}
+	changes := make([]pkgrepo.Change, 0, len(orders))
+	for _, o := range orders {
+		changes = append(changes, o.change)
+	}
+	results := m.Apply(ctx, changes)
+	for i, o := range orders {
+		k.shared.desk.settle(o, results[i])
+	}
+}
+
+// tell wakes those who have to do with what has moved.
+func (k *repositories) tell(ctx context.Context, key types.NamespacedName, before, after *pkgrepo.Snapshot) {
+	users, err := k.users(ctx, key)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the variants of the repository; they follow at their interval")
+	}
+	for i := range users {
+		user := &users[i]
+		moved := user.Spec.Upstream.Repo == key.Name || before == nil ||
+			before.Package(user.Spec.GetDownstreamPackage()) != after.Package(user.Spec.GetDownstreamPackage())
+		if moved {
+			k.shared.variants.wake(client.ObjectKeyFromObject(user))
+		}
+	}
+	for name, r := range shown(key.Name, after) {
+		if before == nil || !isSame(shownAs(key.Name, before.Package(r.Package), name), r) {
+			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
+		}
+	}
+}
+
+// isSame tells whether two looks at a revision saw the same.
+func isSame(a, b *pkgrepo.Revision) bool {
+	return a != nil && a.Commit == b.Commit && a.Lifecycle == b.Lifecycle && a.Ref == b.Ref
+}
+
+// identify says who commits are by, and what they are signed with.
+func (k *repositories) identify(ctx context.Context, obj *packagesv1.Repository, settings *pkgrepo.Settings) error {
+	commit := obj.Spec.Commit
+	if commit == nil {
+		commit = &packagesv1.CommitSpec{}
+	}
+	author := cmp.Or(deref(commit.Author), packagesv1.Identity{Name: "Sluice", Email: "sluice@" + obj.Namespace + ".invalid"})
+	committer := cmp.Or(deref(commit.Committer), author)
+	settings.Author, settings.Committer = pkgrepo.Person(author), pkgrepo.Person(committer)
+	if commit.SigningKeySecretRef == nil {
+		return nil
+	}
+	const field = "spec.commit.signingKeySecretRef"
+	data, err := k.shared.Credentials.Data(ctx, obj.Namespace, commit.SigningKeySecretRef.Name, field)
+	if err != nil {
+		return failure.Retry(packagesv1.SecretNotFoundReason, err)
+	}
+	key := cmp.Or(string(data[pgpKey]), string(data[sshKey]))
+	if key == "" {
+		return failure.Retry(packagesv1.SecretNotFoundReason, fmt.Errorf("%s: Secret %s has neither %s nor %s", field, commit.SigningKeySecretRef.Name, pgpKey, sshKey))
+	}
+	signer, err := sign.New(credential.NewSecret(key), credential.NewSecret(string(data[passphraseKey])))
+	if err != nil {
+		return failure.Retry(packagesv1.SigningKeyInvalidReason, fmt.Errorf("%s: Secret %s: %w", field, commit.SigningKeySecretRef.Name, err))
+	}
+	settings.Signer = signer
+	return nil
+}
+
+func deref(identity *packagesv1.Identity) packagesv1.Identity {
+	if identity == nil {
+		return packagesv1.Identity{}
+	}
+	return *identity
+}

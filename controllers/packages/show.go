@@ -1,0 +1,168 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions,verbs=get;list;watch;create;update;patch;delete
+
+// newest is how many published revisions of a package are objects. Git has all of them.
+const newest = 3
+
+// revisionName is the name of the object that shows a revision. It ends in a hash of what it stands for, as dots and slashes
+// of two packages may give the same name.
+func revisionName(repository string, r *pkgrepo.Revision) string {
+	version := workspaceOf(r)
+	sum := sha256.Sum256([]byte(repository + "\x00" + r.Package + "\x00" + version))
+	hash := "-" + hex.EncodeToString(sum[:5])
+	readable := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '.':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c + 'a' - 'A'
+		case c == '/':
+			return '.'
+		}
+		return '-'
+	}, repository+"."+r.Package+"."+version)
+	// A name is made of labels, each of which begins and ends with a letter or digit.
+	labels := strings.FieldsFunc(readable, func(c rune) bool { return c == '.' })
+	for i := range labels {
+		labels[i] = strings.Trim(labels[i], "-")
+	}
+	readable = strings.Join(strings.FieldsFunc(strings.Join(labels, "."), func(c rune) bool { return c == '.' }), ".")
+	return strings.TrimRight(readable[:min(len(readable), maxReadable)], "-.") + hash
+}
+
+// maxReadable leaves room for what an object's name may have beside it.
+const maxReadable = 200
+
+// shownAs is the revision of a package that is shown as the object of the name; nil if it has none.
+func shownAs(repository string, p *pkgrepo.Package, name string) *pkgrepo.Revision {
+	if p == nil {
+		return nil
+	}
+	return shown(repository, &pkgrepo.Snapshot{Packages: map[string]*pkgrepo.Package{p.Path: p}})[name]
+}
+
+// workspaceOf is what the object of a revision says its workspace is.
+func workspaceOf(r *pkgrepo.Revision) string { return cmp.Or(r.Workspace, r.Name) }
+
+// isPublished tells whether the revision was published.
+func isPublished(r *pkgrepo.Revision) bool { return packagesv1.Lifecycle(r.Lifecycle).IsPublished() }
+
+// shown are the revisions that are objects, by name: all open changes, and the newest of what is published.
+func shown(repository string, s *pkgrepo.Snapshot) map[string]*pkgrepo.Revision {
+	all := map[string]*pkgrepo.Revision{}
+	for _, found := range s.Packages {
+		for i := range found.Open {
+			all[revisionName(repository, &found.Open[i])] = &found.Open[i]
+		}
+		if found.Branch == nil {
+			continue
+		}
+		for i := range found.Published[:min(len(found.Published), newest)] {
+			name := revisionName(repository, &found.Published[i])
+			if all[name] == nil { // Else a change was begun again under the name of one that is published.
+				all[name] = &found.Published[i]
+			}
+		}
+	}
+	return all
+}
+
+// show makes the objects of revisions, and removes those of revisions that are no more.
+func (k *repositories) show(ctx context.Context, obj *packagesv1.Repository, s *pkgrepo.Snapshot) error {
+	var list packagesv1.PackageRevisionList
+	err := k.shared.Client.List(ctx, &list, client.InNamespace(obj.Namespace), client.MatchingFields{repositoryIndex: obj.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list the revisions: %w", err)
+	}
+	want := shown(obj.Name, s)
+	there := make(map[string]bool, len(list.Items))
+	var errs []error
+	for i := range list.Items {
+		have := &list.Items[i]
+		if there[have.Name] = true; want[have.Name] == nil {
+			errs = append(errs, k.hide(ctx, have))
+		}
+	}
+	for name, r := range want {
+		if !there[name] {
+			errs = append(errs, k.create(ctx, obj, name, r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// create makes the object of a revision.
+func (k *repositories) create(ctx context.Context, obj *packagesv1.Repository, name string, r *pkgrepo.Revision) error {
+	made := &packagesv1.PackageRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: obj.Namespace, Name: name, Labels: revisionLabels(r),
+			Finalizers: []string{packagesv1.RevisionFinalizer},
+		},
+		Spec: packagesv1.PackageRevisionSpec{
+			Repository: obj.Name, Package: r.Package, Workspace: workspaceOf(r), Lifecycle: packagesv1.Lifecycle(r.Lifecycle),
+		},
+	}
+	err := k.shared.Client.Create(ctx, made, client.FieldOwner(k.shared.FieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		return nil // The cache is behind.
+	}
+	if err != nil {
+		return fmt.Errorf("create PackageRevision %s: %w", name, err)
+	}
+	return nil
+}
+
+// hide removes the object of a revision that is no more. There is nothing in Git to remove any longer.
+func (k *repositories) hide(ctx context.Context, have *packagesv1.PackageRevision) error {
+	uid := have.UID
+	err := k.shared.Client.Delete(ctx, have, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete PackageRevision %s: %w", have.Name, err)
+	}
+	return nil
+}
+
+// Finalize implements kernel.Owner: the objects go. What is in Git stays.
+func (k *repositories) Finalize(ctx context.Context, obj *packagesv1.Repository) error {
+	k.shared.mirrors.forget(client.ObjectKeyFromObject(obj))
+	return k.show(ctx, obj, &pkgrepo.Snapshot{})
+}
+
+// count tells how many packages are on the branch, how many revisions are published, and how many changes are open.
+func count(s *pkgrepo.Snapshot) (packages, revisions, changes int32) {
+	for _, found := range s.Packages {
+		if found.Branch != nil {
+			packages++
+		}
+		revisions = add(revisions, len(found.Published))
+		changes = add(changes, len(found.Open))
+	}
+	return packages, revisions, changes
+}
+
+func add(n int32, more int) int32 { return int32(min(int64(n)+int64(more), math.MaxInt32)) }
+
+// isLabel tells whether the API server takes it.
+func isLabel(key, value string) bool {
+	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
+}

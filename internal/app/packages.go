@@ -1,0 +1,50 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	controllers "sluice.dev/sluice/controllers/packages"
+	"sluice.dev/sluice/controllers/packages/lookups"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// plansPerFetch is how many variants are looked at for each repository that is worked on: most looks compare what is in
+// memory.
+const plansPerFetch = 4
+
+// setupPackagePlane adds the controllers of repositories, variants and revisions of packages.
+func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
+	connector, err := cluster.NewConnector(mgr.GetConfig(), cluster.Options{
+		Observe: func(verb string) { p.metrics.calls.WithLabelValues(verb).Inc() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect as the variants: %w", err)
+	}
+	limits := kpt.Limits{}
+	plane := controllers.NewPlane()
+	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
+	shared := controllers.Shared{
+		Shell:       newShell(mgr, options, p, modulesOwner, plansPerFetch),
+		Plane:       plane,
+		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}, Limits: limits}),
+		Credentials: p.credentials,
+		Renderer:    function.New(function.Options{}),
+		Lookups:     found,
+		Slots:       fair.New(int64(options.Concurrent), 0),
+		Memory:      p.memory.work,
+
+		DefaultServiceAccount: options.DefaultServiceAccount,
+	}
+	if err := controllers.Setup(ctx, mgr, shared, options.backoff); err != nil {
+		return nil, err
+	}
+	return func() error { found.Close(); return nil }, nil
+}
