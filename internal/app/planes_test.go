@@ -46,8 +46,11 @@ func TestWhatIsServedRuns(t *testing.T) {
 		says   string
 	}{
 		"All": {
-			"all are installed", serving{sourceGroup: sources, modulesGroup: modules, packageGroup: packages}, nil,
-			[]string{"source", "modules", "packages"}, "",
+			"all are installed",
+			serving{sourceGroup: sources, modulesGroup: modules, packageGroup: packages},
+			nil,
+			[]string{"source", "modules", "packages"},
+			"",
 		},
 		"Modules":    {"packages are not installed", serving{sourceGroup: sources, modulesGroup: modules}, nil, []string{"source", "modules"}, ""},
 		"Packages":   {"modules are not installed", serving{sourceGroup: sources, packageGroup: packages}, nil, []string{"source", "packages"}, ""},

@@ -135,4 +135,3 @@ func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.R
 	made.states, err = v.Config.report(made.resources)
 	return made, err
 }
-

@@ -12,7 +12,9 @@ import (
 type filler func(kpt.Point, Source) (content map[string]any, ok bool)
 
 // fromSource fills points with what the sources say.
-func fromSource(_ kpt.Point, source Source) (content map[string]any, ok bool) { return source.Content, true }
+func fromSource(_ kpt.Point, source Source) (content map[string]any, ok bool) {
+	return source.Content, true
+}
 
 // complete says whether the sources have what they are to fill points with: a configuration that was read from a package has
 // not.
