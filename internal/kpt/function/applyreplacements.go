@@ -178,6 +178,9 @@ func (r *run) replace(ctx context.Context, replacement *replacement) error {
 
 // write puts the value into the fields that the path leads to. One that leads nowhere is a mistake.
 func (r *run) write(o *object, path fieldPath, written string, options fieldOptions, value *yaml.Node) error {
+	if path.replaced(o, value) {
+		return nil
+	}
 	found, err := path.find(r, o, options.Create, value.Kind)
 	if err != nil {
 		return err

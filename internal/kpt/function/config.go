@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,10 +80,20 @@ func (c *config) decode(into any, kinds ...string) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("read the configuration: %w", err)
+		return explain(err)
 	}
 	return nil
 }
+
+// explain leaves out what says something of this program and nothing of the configuration: names of types, and lines of a text
+// that nobody has seen.
+func explain(err error) error {
+	problems := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")
+	problems = ofTheDecoder.ReplaceAllString(problems, "$1")
+	return errors.New("the configuration: " + strings.Join(strings.Split(problems, "\n"), ", "))
+}
+
+var ofTheDecoder = regexp.MustCompile(`(?m)^\s*line \d+: | in type \S+$|^yaml: |(mapping key \S+ already defined).*$`)
 
 // only fails for values under other keys than these, so that a misspelt one is noticed.
 func (c *config) only(keys ...string) error {

@@ -3,6 +3,7 @@ package function
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,6 +124,41 @@ func (p fieldPath) find(r *run, o *object, create bool, kind yaml.Kind) ([]locat
 		}
 	}
 	return at, nil
+}
+
+// replaced tells whether what the path chose an element of a list by is the value by now: [=a] where a became the value, and
+// [name=a].name. The path leads to it no longer, and is not to make another one.
+func (p fieldPath) replaced(o *object, value *yaml.Node) bool {
+	last := len(p) - 1
+	switch {
+	case p[last].where:
+		for _, list := range p[:last].there(o) {
+			// A scalar became one of the kind that was there.
+			if slices.ContainsFunc(elements(list.node), func(n *yaml.Node) bool {
+				return sameNode(n, value) || n.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && n.Value == value.Value
+			}) {
+				return len(p.there(o)) == 0
+			}
+		}
+	case last > 0 && p[last-1].where && p[last-1].key == p[last].key && value.Kind == yaml.ScalarNode:
+		renamed := slices.Clone(p)
+		renamed[last-1].value = value.Value
+		return len(p.there(o)) == 0 && len(renamed.there(o)) > 0
+	}
+	return false
+}
+
+// there are the fields that the path leads to, without making any.
+func (p fieldPath) there(o *object) []location {
+	at := []location{{node: o.root}}
+	for _, s := range p {
+		next := []location{}
+		for _, from := range at {
+			next = append(next, s.from(from)...)
+		}
+		at = next
+	}
+	return at
 }
 
 // holder is what a step leads on from.

@@ -75,7 +75,7 @@ func elements(n *yaml.Node) []*yaml.Node {
 
 // isString tells whether the scalar is read as a string by everybody: also by readers of YAML 1.1, to whom yes is true.
 func isString(n *yaml.Node) bool {
-	return n.ShortTag() == tagString && (isQuoted(n) || !yaml.IsYaml1_1NonString(n))
+	return n.ShortTag() == tagString && (isQuoted(n) || isWord(n.Value) || !yaml.IsYaml1_1NonString(n))
 }
 
 // newText is a scalar that everybody reads as a string.
@@ -89,8 +89,21 @@ func newText(value string) *yaml.Node {
 
 // needsQuotes tells whether a plain scalar of the value would be something else than a string to somebody.
 func needsQuotes(value string) bool {
+	if isWord(value) {
+		return false
+	}
 	plain := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
 	return value == "" || plain.ShortTag() != tagString || yaml.IsYaml1_1NonString(plain)
+}
+
+// isWord tells, without asking parsers, that the value is a string to everybody: it begins with a letter and is longer than
+// false, or with one that neither yes, no, on, off, true, false nor null begins with.
+func isWord(value string) bool {
+	if value == "" {
+		return false
+	}
+	first := value[0] | 0x20
+	return first >= 'a' && first <= 'z' && (len(value) > len("false") || !strings.ContainsRune("ynotf", rune(first)))
 }
 
 // resolved is the tag that a plain scalar of the value has.
