@@ -25,7 +25,7 @@ type ChangeStatus struct {
 	PackageRevision string `json:"packageRevision,omitempty"`
 
 	// Workspace of the change.
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=200
 	// +optional
 	Workspace string `json:"workspace,omitempty"`
 

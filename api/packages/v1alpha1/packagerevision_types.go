@@ -30,18 +30,18 @@ type PackageRevisionSpec struct {
 
 	// Package is the package's path below the Repository's directory. It is immutable.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*$`
-	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('./') && !self.contains('.lock/') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\/]*(/[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\/]*)*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('@{') && !self.contains('./') && !self.contains('.lock/') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
 	// +required
 	Package string `json:"package"`
 
 	// Workspace is the name of the change among those of the package. A revision that was published without one that is
 	// known has its revision's name here, such as 'v3'. It is immutable.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`
-	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\/]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('@{') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
 	// +required
 	Workspace string `json:"workspace"`
 
@@ -86,7 +86,7 @@ type PackageRevisionStatus struct {
 	Revision int32 `json:"revision,omitempty"`
 
 	// Workspace of the change.
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=200
 	// +optional
 	Workspace string `json:"workspace,omitempty"`
 

@@ -62,7 +62,7 @@ type UpstreamStatus struct {
 	Repo string `json:"repo"`
 
 	// Package is the package's path below the Repository's directory.
-	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Package string `json:"package"`
 
@@ -95,7 +95,7 @@ type DownstreamStatus struct {
 	Repo string `json:"repo"`
 
 	// Package is the package's path below the Repository's directory.
-	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Package string `json:"package"`
 }

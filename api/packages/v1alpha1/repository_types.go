@@ -43,9 +43,9 @@ type RepositorySpec struct {
 	Branch string `json:"branch,omitempty"`
 
 	// Directory is the folder that the packages are in. Without it, the whole branch is looked through. It is immutable.
-	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*)?$`
-	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('./') && !self.contains('.lock/') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^([^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\/]*(/[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\/]*)*)?$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('@{') && !self.contains('./') && !self.contains('.lock/') && !self.endsWith('.') && !self.endsWith('.lock')",message="Git takes no such name for a branch that a change is on"
 	// +optional
 	Directory string `json:"directory,omitempty"`
 
