@@ -45,15 +45,15 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 			Base: c.Base, Upstream: c.Upstream, Local: c.Local,
 		})
 	}
-	for _, r := range m.results {
-		for _, note := range r.Notes {
-			if len(s.RenderResults) < packagesv1.MaxRenderResults {
-				s.RenderResults = append(s.RenderResults, packagesv1.RenderResult{
-					Function: printable.Line(r.Function, maxText), Package: printable.Line(r.Package, maxText),
-					Severity: packagesv1.RenderInfo, Message: printable.Line(note, maxText),
-				})
-			}
+	for _, r := range m.results[:min(len(m.results), packagesv1.MaxRenderResults)] {
+		result := packagesv1.RenderResult{
+			Package: printable.Line(r.Package, maxText), Function: printable.Line(r.Function, maxText), Entry: printable.Line(r.Entry, maxText),
+			Validator: r.Validator, Changed: capped(r.Changed),
 		}
+		for _, note := range r.Notes[:min(len(r.Notes), packagesv1.MaxRenderNotes)] {
+			result.Notes = append(result.Notes, printable.Line(note, maxText))
+		}
+		s.RenderResults = append(s.RenderResults, result)
 	}
 }
 

@@ -1,6 +1,3 @@
-// Package packages holds the controllers of packages: of the repositories that they are in, of their variants, and of
-// their revisions.
-// It does not know how packages are merged and rendered, nor how Git is spoken to.
 package packages
 
 // What the controllers may do. Objects of the cluster that are injected into packages are read as the variant's

@@ -10,8 +10,9 @@ const (
 	// MaxConflicts is how many conflicts a change lists.
 	MaxConflicts = 32
 
-	// MaxRenderResults is how many results of functions a change lists.
+	// MaxRenderResults is how many results of functions a change lists, and MaxRenderNotes how many remarks each has.
 	MaxRenderResults = 32
+	MaxRenderNotes   = 8
 
 	// MaxConflictValue is how much of a value a conflict shows, in characters.
 	MaxConflictValue = 256
@@ -65,7 +66,7 @@ type ChangeStatus struct {
 	// +optional
 	ConflictCount int32 `json:"conflictCount,omitempty"`
 
-	// RenderResults are what functions had to say. Of more than 32, the first are listed.
+	// RenderResults are what the functions of the package's pipelines did. Of more than 32, the first are listed.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -213,52 +214,37 @@ type Conflict struct {
 	Local string `json:"local,omitempty"`
 }
 
-// RenderSeverity says how bad a result of a function is.
-type RenderSeverity string
-
-const (
-	// RenderError keeps the package from being written.
-	RenderError RenderSeverity = "error"
-	// RenderWarning is for people to look at.
-	RenderWarning RenderSeverity = "warning"
-	// RenderInfo is good to know.
-	RenderInfo RenderSeverity = "info"
-)
-
-// RenderResult is what a function had to say.
+// RenderResult is what a function of a pipeline did.
 type RenderResult struct {
-	// Function is the name of the function's image.
-	// +kubebuilder:validation:MaxLength=512
-	// +required
-	Function string `json:"function"`
-
 	// Package is the path of the subpackage whose pipeline has the function; empty for the package itself.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Package string `json:"package,omitempty"`
 
-	// Severity of the result.
-	// +kubebuilder:validation:Enum=error;warning;info
+	// Function is what the function is called: the name of its image.
+	// +kubebuilder:validation:MaxLength=512
 	// +required
-	Severity RenderSeverity `json:"severity"`
+	Function string `json:"function"`
 
-	// Message of the function.
-	// +kubebuilder:validation:MaxLength=1024
-	// +required
-	Message string `json:"message"`
-
-	// File that the result is about.
-	// +kubebuilder:validation:MaxLength=1024
+	// Entry is the name that the entry in the pipeline has; empty where it has none.
+	// +kubebuilder:validation:MaxLength=512
 	// +optional
-	File string `json:"file,omitempty"`
+	Entry string `json:"entry,omitempty"`
 
-	// Resource that the result is about, as 'kind.group namespace/name'.
-	// +kubebuilder:validation:MaxLength=640
+	// Validator says that the function only looked at the objects.
 	// +optional
-	Resource string `json:"resource,omitempty"`
+	Validator bool `json:"validator,omitempty"`
 
-	// Field that the result is about.
-	// +kubebuilder:validation:MaxLength=1024
+	// Changed is the number of values that the function set.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
-	Field string `json:"field,omitempty"`
+	Changed int32 `json:"changed,omitempty"`
+
+	// Notes are remarks of the function, for people.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	// +optional
+	Notes []string `json:"notes,omitempty"`
 }
