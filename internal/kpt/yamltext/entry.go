@@ -97,12 +97,7 @@ func (s *splicer) replace(it *item, e *entry, have *item, want *twig, comment st
 	s.edit(r.from, r.to, written.inline)
 	s.comment(e, have, comment)
 	if len(written.below) > 0 {
-		text := s.write.newline + strings.Join(written.below, s.write.newline)
-		if r.tail == len(s.src) {
-			// The last line of a block scalar has a break.
-			text += s.write.newline
-		}
-		s.edit(r.below, r.tail, text)
+		s.edit(r.below, r.tail, s.write.newline+strings.Join(written.below, s.write.newline))
 	} else if r.below < r.tail {
 		s.edit(r.below, r.tail, "")
 	}

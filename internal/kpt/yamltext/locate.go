@@ -200,7 +200,6 @@ func (l *locator) colon(e *entry) error {
 // flow goes behind a flow collection. A pair in a flow sequence is a mapping without braces.
 func (l *locator) flow(it *item, outer int) error {
 	closer := byte(']')
-	bare := false
 	switch {
 	case it.node.Kind == yaml.SequenceNode && l.peek() == '[':
 		l.at++
@@ -208,7 +207,7 @@ func (l *locator) flow(it *item, outer int) error {
 		closer = '}'
 		l.at++
 	case it.node.Kind == yaml.MappingNode:
-		bare = true
+		it.bare = true
 	default:
 		return errLost
 	}
@@ -225,7 +224,7 @@ func (l *locator) flow(it *item, outer int) error {
 		}
 		it.kids = append(it.kids, kid)
 	}
-	if bare {
+	if it.bare {
 		return nil
 	}
 	l.separator()

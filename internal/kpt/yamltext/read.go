@@ -45,6 +45,8 @@ type item struct {
 	entries []entry
 	// column is how far the entries are indented, in bytes.
 	column int
+	// bare is a pair in a flow sequence that is a mapping without braces.
+	bare bool
 	prints
 }
 

@@ -34,18 +34,32 @@ func Rewrite(src []byte, want *yaml.Node) ([]byte, error) {
 		return nil, err
 	}
 	r := rewriter{src: src, document: document, want: wanted}
-	if document.Kind == 0 {
-		return r.fill()
+	out, _, err := r.rewrite(g)
+	return out, err
+}
+
+// smallest asks for the smallest changes, anewed for the whole document.
+const (
+	smallest = deepest + 1
+	all      = 0
+)
+
+// rewrite returns the text, and from which depth on what changed was written anew.
+func (r *rewriter) rewrite(g grower) (out []byte, whole int, err error) {
+	if r.document.Kind == 0 {
+		out, err := r.fill()
+		return out, smallest, err
 	}
 	if err := r.read(g); err == nil {
 		// Where the smallest change does not do, ever larger parts are written anew.
-		for _, whole := range []int{deepest + 1, 4, 2, 1} {
+		for _, whole := range []int{smallest, 4, 2, 1} {
 			if out, err := r.splice(whole); err == nil {
-				return out, nil
+				return out, whole, nil
 			}
 		}
 	}
-	return r.anew()
+	out, err = r.anew()
+	return out, all, err
 }
 
 // rewriter rewrites one document.
@@ -90,7 +104,7 @@ func (r *rewriter) read(g grower) error {
 func (r *rewriter) splice(whole int) ([]byte, error) {
 	s := splicer{src: r.src, write: r.write, whole: whole}
 	if !s.node(&r.root, &r.want, 0) {
-		return nil, errUnsaid
+		r.replaceRoot(&s)
 	}
 	if len(s.edits) == 0 {
 		return r.src, nil
@@ -99,7 +113,29 @@ func (r *rewriter) splice(whole int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, r.check(out)
+	if r.checkRegion(s.edits) {
+		return out, nil
+	}
+	err = r.check(out)
+	if err != nil && !endsWithBreak(out) {
+		// The last line of a block scalar may want a break.
+		out = append(out, r.write.newline...)
+		err = r.check(out)
+	}
+	return out, err
+}
+
+// replaceRoot writes the whole content anew, in its place.
+func (r *rewriter) replaceRoot(s *splicer) {
+	from, lead := r.root.start, ""
+	switch {
+	case r.root.entries != nil && r.root.properties == 0:
+		from = r.root.entries[0].head
+	case len(bytes.TrimLeft(r.src[lineStart(r.src, from):from], " \t")) > 0:
+		// The content is behind the marker, where no block may begin.
+		lead = r.write.newline
+	}
+	s.edit(from, r.root.tail(r.src), lead+strings.Join(r.lines(adopt(&r.root, &r.want)), r.write.newline))
 }
 
 // check says whether the text says what is wanted.
@@ -185,12 +221,15 @@ func (r *rewriter) anew() ([]byte, error) {
 
 // text writes a document's content.
 func (r *rewriter) text(want *twig) string {
+	return strings.Join(r.lines(want), r.write.newline) + r.write.newline
+}
+
+func (r *rewriter) lines(want *twig) []string {
 	written := r.write.value(want, place{column: -1})
-	lines := written.below
-	if written.inline != "" {
-		lines = append([]string{written.inline}, lines...)
+	if written.inline == "" {
+		return written.below
 	}
-	return strings.Join(lines, r.write.newline) + r.write.newline
+	return append([]string{written.inline}, written.below...)
 }
 
 // plainTree is the tree of the twigs.

@@ -52,7 +52,7 @@ func ambiguous(text string) bool {
 // as the parser says.
 func spoken(node *yaml.Node) string {
 	tag := node.ShortTag()
-	if tag == boolTag && truths.MatchString(node.Value) {
+	if tag == boolTag && len(node.Value) <= 3 && truths.MatchString(node.Value) {
 		return strTag
 	}
 	return tag

@@ -30,6 +30,8 @@ type place struct {
 	sequence bool
 	// flow says that a flow collection is around, and key that the value is a key: it has to stand on one line.
 	flow, key bool
+	// quotes is the style of the strings beside it, or 0.
+	quotes yaml.Style
 	// instead is the node that stands there now, or nil.
 	instead *yaml.Node
 }
@@ -95,6 +97,9 @@ func (w writer) styles(node *yaml.Node, at place) []yaml.Style {
 	var styles []yaml.Style
 	block := !at.flow && !at.key
 	lines := strings.Contains(node.Value, "\n")
+	if at.quotes != 0 && at.instead == nil {
+		styles = append(styles, at.quotes)
+	}
 	for _, like := range []*yaml.Node{at.instead, node} {
 		if like == nil || like.Kind != yaml.ScalarNode {
 			continue
@@ -188,6 +193,10 @@ func (w writer) blockScalar(value string, folded bool, at place) (text, bool) {
 		header += "-"
 	case 1:
 	default:
+		if at.instead == nil || !strings.HasSuffix(at.instead.Value, "\n\n") || !isQuoted(at.instead) {
+			// Empty lines that follow in the text would be part of the value as well.
+			return text{}, false
+		}
 		header += "+"
 		lines = append(lines, make([]string, ends-1)...)
 	}

@@ -50,29 +50,6 @@ func (s *splicer) node(it *item, t *twig, depth int) bool {
 	return ok
 }
 
-// flow makes the edits inside a flow collection that keeps its keys or its number of elements.
-func (s *splicer) flow(it *item, t *twig, depth int) bool {
-	if len(it.kids) != len(t.kids) {
-		return false
-	}
-	for i := range t.kids {
-		have, want := &it.kids[i], &t.kids[i]
-		if changed(have.node.HeadComment, want.node.HeadComment) || changed(have.node.LineComment, want.node.LineComment) ||
-			changed(have.node.FootComment, want.node.FootComment) {
-			return false
-		}
-		if s.node(have, want, depth+1) {
-			continue
-		}
-		key := t.node.Kind == yaml.MappingNode && i%2 == 0
-		if key || have.start == have.end || hasComments(want) {
-			return false
-		}
-		s.edit(have.start, have.end, s.write.value(want, place{flow: true, instead: have.node}).inline)
-	}
-	return true
-}
-
 // block makes the edits inside a block collection.
 func (s *splicer) block(it *item, t *twig, depth int) bool {
 	var a *alignment

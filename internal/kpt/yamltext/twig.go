@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -53,47 +54,60 @@ func (g grower) grow(node *yaml.Node, depth int) (twig, error) {
 		}
 		t.kids[i] = kid
 	}
-	t.prints = g.prints(node, len(t.kids), func(i int) prints { return t.kids[i].prints })
+	t.prints = g.prints(node)
+	for i := range t.kids {
+		t.add(t.kids[i].prints)
+	}
 	return t, nil
 }
 
 // mark gives the item and all below it their prints.
 func (g grower) mark(it *item) {
+	it.prints = g.prints(it.node)
 	for i := range it.kids {
 		g.mark(&it.kids[i])
+		it.add(it.kids[i].prints)
 	}
-	it.prints = g.prints(it.node, len(it.kids), func(i int) prints { return it.kids[i].prints })
 }
 
-// prints of a node, given those of its children.
-func (g grower) prints(node *yaml.Node, kids int, kid func(int) prints) prints {
-	var said, full maphash.Hash
-	said.SetSeed(g.seed)
-	full.SetSeed(g.seed)
-	write(&said, byte(node.Kind), spoken(node), value(node))
-	for i := range kids {
-		p := kid(i)
-		maphash.WriteComparable(&said, p.said)
-		maphash.WriteComparable(&full, p.full)
+// prints of a node without its children.
+func (g grower) prints(node *yaml.Node) prints {
+	var p prints
+	switch node.Kind {
+	case yaml.ScalarNode, yaml.AliasNode:
+		p.said = g.hash(spoken(node), value(node))
+	default:
+		p.said = g.hash(node.ShortTag())
 	}
-	p := prints{said: said.Sum64()}
-	maphash.WriteComparable(&full, p.said)
-	quoted := byte(0)
+	p.said = mix(p.said, uint64(node.Kind))
+	p.full = p.said
 	if isQuoted(node) && ambiguous(node.Value) {
-		quoted = 1
+		p.full = mix(p.full, 1)
 	}
-	write(&full, quoted, node.Anchor, node.HeadComment, node.LineComment, node.FootComment)
-	p.full = full.Sum64()
+	if node.Anchor != "" || node.HeadComment != "" || node.LineComment != "" || node.FootComment != "" {
+		p.full = mix(p.full, g.hash(node.Anchor, node.HeadComment, node.LineComment, node.FootComment))
+	}
 	return p
 }
 
-// write adds texts to the hash, so that no two lists of texts are alike.
-func write(hash *maphash.Hash, kind byte, texts ...string) {
-	hash.WriteByte(kind) //nolint:errcheck // A hash takes everything.
+// add takes a child's prints in.
+func (p *prints) add(kid prints) {
+	p.said = mix(p.said, kid.said)
+	p.full = mix(p.full, kid.full)
+}
+
+func (g grower) hash(texts ...string) uint64 {
+	var sum uint64
 	for _, text := range texts {
-		maphash.WriteComparable(hash, len(text))
-		hash.WriteString(text) //nolint:errcheck // A hash takes everything.
+		sum = mix(sum, maphash.String(g.seed, text))
 	}
+	return sum
+}
+
+// mix makes one print of two, in their order. The multiplier is odd and has its bits spread.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+	return bits.RotateLeft64(high^low, 23) + b*0xa0761d6478bd642f
 }
 
 // check refuses what cannot be written.

@@ -30,7 +30,7 @@ func (w writer) bare(t *twig, at place) text {
 		tag = tagText(spoken)
 	}
 	if len(t.kids) == 0 || at.flow || at.key || w.staysFlow(t, at) {
-		return text{inline: strings.TrimPrefix(tag+" "+w.flow(t), " ")}
+		return text{inline: strings.TrimPrefix(tag+" "+w.flow(t, at.quotes), " ")}
 	}
 	column := w.inside(t, at)
 	lines := w.lines(t, column)
@@ -74,14 +74,15 @@ func hasComments(t *twig) bool {
 }
 
 // flow writes a collection in one line.
-func (w writer) flow(t *twig) string {
+func (w writer) flow(t *twig, quotes yaml.Style) string {
 	var out strings.Builder
+	at := place{flow: true, quotes: quotes}
 	if t.node.Kind == yaml.SequenceNode {
 		for i := range t.kids {
 			if i > 0 {
 				out.WriteString(", ")
 			}
-			out.WriteString(w.value(&t.kids[i], place{flow: true}).inline)
+			out.WriteString(w.value(&t.kids[i], at).inline)
 		}
 		return "[" + out.String() + "]"
 	}
@@ -89,21 +90,27 @@ func (w writer) flow(t *twig) string {
 		if i > 0 {
 			out.WriteString(", ")
 		}
-		key, long := w.key(&t.kids[i], true)
-		if long {
-			out.WriteString("? ")
-		}
-		out.WriteString(key + ": " + w.value(&t.kids[i+1], place{flow: true}).inline)
+		out.WriteString(w.flowPair(&t.kids[i], &t.kids[i+1], at))
 	}
 	return "{" + out.String() + "}"
+}
+
+// flowPair writes a pair of a flow mapping.
+func (w writer) flowPair(key, value *twig, at place) string {
+	written, long := w.key(key, at)
+	if long {
+		written = "? " + written
+	}
+	return written + ": " + w.value(value, at).inline
 }
 
 // longest is how long a key may be that has no question mark before it; the specification allows 1024 characters.
 const longest = 500
 
 // key writes a key, and says whether it needs a question mark.
-func (w writer) key(t *twig, flow bool) (written string, long bool) {
-	written = w.value(t, place{flow: flow, key: true}).inline
+func (w writer) key(t *twig, at place) (written string, long bool) {
+	at.key, at.instead = true, nil
+	written = w.value(t, at).inline
 	if t.node.Kind == yaml.AliasNode {
 		written += " "
 	}
@@ -135,7 +142,7 @@ func (w writer) entry(t *twig, i, column int) []string {
 	at := place{column: column, sequence: t.node.Kind == yaml.SequenceNode}
 	value, sign := valueOf(t, i), prefix+"-"
 	if !at.sequence {
-		key, long := w.key(&t.kids[2*i], false)
+		key, long := w.key(&t.kids[2*i], place{})
 		sign = prefix + key + ":"
 		if long {
 			lines = append(lines, prefix+"? "+key)
