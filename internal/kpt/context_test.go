@@ -111,7 +111,7 @@ func TestOriginsAreNotedWhereNamesChange(t *testing.T) {
 	want := map[string]string{
 		"Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: new\n",
 		"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: # kpt-merge: /b\n  name: b\n  namespace: new\n---\n" +
-			"apiVersion: v1\nkind: Namespace\n# of the package\nmetadata: # kpt-merge: /old\n  name: new\n",
+			"apiVersion: v1\nkind: Namespace\n# of the package\nmetadata: {name: new} # kpt-merge: /old\n",
 		"b.yaml": "apiVersion: v1\nkind: Secret\nmetadata: # kpt-merge: x/y\n  name: s\n  namespace: new\n---\n" + configMap("c"),
 	}
 	if diff := cmp.Diff(want, contents(written)); diff != "" {

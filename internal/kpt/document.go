@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"regexp"
 	"strconv"
@@ -73,25 +72,21 @@ func (d *document) read() error {
 }
 
 // stateOf tells apart whatever would be written differently.
-func stateOf(node *yaml.Node) [sha256.Size]byte {
-	sum := sha256.New()
-	writeState(sum, node)
-	return [sha256.Size]byte(sum.Sum(nil))
-}
+func stateOf(node *yaml.Node) [sha256.Size]byte { return sha256.Sum256(appendState(nil, node)) }
 
-// writeState does not follow aliases: what they stand for is elsewhere in the document.
-func writeState(sum hash.Hash, node *yaml.Node) {
-	number := func(n int) { _, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) } //nolint:gosec // Never negative.
-	number(int(node.Kind))
-	number(int(node.Style))
-	for _, word := range []string{node.Tag, node.Value, node.Anchor, node.HeadComment, node.LineComment, node.FootComment} {
-		number(len(word))
-		_, _ = sum.Write([]byte(word)) // A hash takes everything.
+// appendState writes down all of the node, one part after the other. It does not follow aliases: what they stand for is
+// elsewhere in the document.
+func appendState(state []byte, node *yaml.Node) []byte {
+	state = append(state, byte(node.Kind), byte(node.Style))
+	for _, word := range [...]string{node.Tag, node.Value, node.Anchor, node.HeadComment, node.LineComment, node.FootComment} {
+		state = binary.AppendUvarint(state, uint64(len(word)))
+		state = append(state, word...)
 	}
-	number(len(node.Content))
+	state = binary.AppendUvarint(state, uint64(len(node.Content)))
 	for _, child := range node.Content {
-		writeState(sum, child)
+		state = appendState(state, child)
 	}
+	return state
 }
 
 // mapping is what the document is about, nil unless it is a map.

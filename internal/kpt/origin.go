@@ -19,18 +19,19 @@ func (r *Resource) Origin() ID {
 	return id
 }
 
-// noted reads the comment.
+// noted reads the comment, which stands behind "metadata:", or behind what follows in braces.
 func (r *Resource) noted() (namespace, name string, found bool) {
 	i := keyIndex(r.Node.YNode(), "metadata")
 	if i < 0 {
 		return "", "", false
 	}
-	_, text, found := strings.Cut(r.Node.YNode().Content[i].LineComment, mergeComment)
-	words := strings.Fields(text)
-	if !found || len(words) == 0 {
-		return "", "", false
+	for _, node := range r.Node.YNode().Content[i : i+2] {
+		_, text, marked := strings.Cut(node.LineComment, mergeComment)
+		if words := strings.Fields(text); marked && len(words) > 0 {
+			return strings.Cut(words[0], "/")
+		}
 	}
-	return strings.Cut(words[0], "/")
+	return "", "", false
 }
 
 // KeepOrigins notes of every object that is called differently now what it was called before, so that a merge finds it again.
@@ -85,22 +86,23 @@ func counterparts(before, after []*Resource) map[*Resource]*Resource {
 	return found
 }
 
-// noteOrigin writes down what the object is called where it comes from.
+// noteOrigin writes down what the object is called where it comes from. A comment that stands there moves above.
 func (r *Resource) noteOrigin(id ID) {
 	root := r.Node.YNode()
 	i := keyIndex(root, "metadata")
-	if i < 0 || strings.Contains(root.Content[i].LineComment, mergeComment) {
+	if _, _, found := r.noted(); found || i < 0 {
 		return
 	}
 	key, value := root.Content[i], root.Content[i+1]
-	if value.Kind == yaml.MappingNode {
-		value.Style &^= yaml.FlowStyle // Between braces there is no place for the comment.
-	}
 	for _, comment := range []*string{&key.LineComment, &value.LineComment} {
 		if *comment != "" {
 			key.HeadComment = strings.TrimPrefix(key.HeadComment+"\n"+*comment, "\n")
 			*comment = ""
 		}
 	}
-	key.LineComment = "# " + mergeComment + " " + id.Namespace + "/" + id.Name
+	beside := key
+	if value.Style&yaml.FlowStyle != 0 {
+		beside = value
+	}
+	beside.LineComment = "# " + mergeComment + " " + id.Namespace + "/" + id.Name
 }

@@ -99,14 +99,14 @@ func TestPackageKeepsWhatWasNotChanged(t *testing.T) {
 		},
 		"one of two": {
 			"Of a file in which one object changes, the others keep every byte.",
-			map[string]string{"a.yaml": "kind: A\napiVersion: v1\nx: 1\n---\nkind:  B\napiVersion: v1\n"},
+			map[string]string{"a.yaml": "kind:  A\napiVersion: v1\nx: 1\n---\nkind:  B\napiVersion: v1\n"},
 			func(t *testing.T, r *kpt.Resources) {
 				t.Helper()
 				if err := r.Items[0].Node.PipeE(yaml.SetField("x", yaml.NewScalarRNode("2"))); err != nil {
 					t.Fatal(err)
 				}
 			},
-			map[string]string{"a.yaml": "kind: A\napiVersion: v1\nx: 2\n---\nkind:  B\napiVersion: v1\n"},
+			map[string]string{"a.yaml": "kind:  A\napiVersion: v1\nx: 2\n---\nkind:  B\napiVersion: v1\n"},
 		},
 		"last of a file": {
 			"A file goes with its last object, and stays if it says something else.",

@@ -107,11 +107,7 @@ func (r *Resource) text() ([]byte, error) {
 	if stateOf(&root) == r.origin.state {
 		return r.origin.text, nil
 	}
-	content, err := yamltext.Rewrite(r.origin.text, &root)
-	if err == nil && bytes.HasPrefix(r.origin.text, []byte("---")) && !bytes.HasPrefix(content, []byte("---")) {
-		content = append([]byte("---\n"), content...)
-	}
-	return content, err
+	return yamltext.Rewrite(r.origin.text, &root)
 }
 
 func encode(node *yaml.Node) ([]byte, error) {
