@@ -148,12 +148,21 @@ func Sources(points []kpt.Point, injectors []Injector, found map[Lookup]Found) [
 	all := []Source{}
 	for i, injector := range injectors {
 		for _, point := range points {
-			if !injector.fits(point) {
+			if !injector.fits(point) || injector.forbids(point) {
 				continue
 			}
 			if source, ok := injector.source(i, point, found); ok && !slices.ContainsFunc(all, source.same) {
 				all = append(all, source)
 			}
+		}
+	}
+	for _, point := range points {
+		forbids := func(i Injector) bool { return i.fits(point) && i.forbids(point) }
+		if choose(point, all) < 0 && slices.ContainsFunc(injectors, forbids) {
+			all = append(all, Source{
+				Version: point.Version, Kind: point.ID.Kind, Point: point.ID.Name,
+				Reason: ReasonForbidden, Message: "no injector that allows Secrets has one for it",
+			})
 		}
 	}
 	used := make([]bool, len(all))
@@ -182,10 +191,6 @@ func (i Injector) source(place int, point kpt.Point, found map[Lookup]Found) (so
 	source = Source{Group: point.ID.Group, Version: point.Version, Kind: point.ID.Kind, Point: i.Point}
 	if i.Name == "" && !i.Selects {
 		source.Point = point.ID.Name
-	}
-	if i.forbids(point) {
-		source.Reason, source.Message = ReasonForbidden, "no injector of the point allows Secrets"
-		return source, true
 	}
 	result := found[i.lookup(place, point)]
 	switch {

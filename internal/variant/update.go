@@ -18,7 +18,8 @@ const (
 	BasisNone Basis = "None"
 	// BasisApplied is what the configuration that was applied last makes.
 	BasisApplied Basis = "Applied"
-	// BasisLock is the upstream package that the package's own lock names, of one that is taken over.
+	// BasisLock is the upstream package that the package's own lock names, of one that is taken over, or whose last version
+	// cannot be made again.
 	BasisLock Basis = "UpstreamLock"
 	// BasisEmpty is nothing, of a package that is taken over and does not say where it comes from: all of it counts as people's.
 	BasisEmpty Basis = "Empty"
@@ -88,16 +89,24 @@ func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, e
 	if err != nil {
 		return Outcome{}, err
 	}
-	base, basis, err := request.basis(ctx, renderer)
+	there, err := kpt.Open(request.Local)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("read the local package: %w", err)
+	}
+	base, basis, err := request.basis(ctx, renderer, there)
+	if err != nil {
+		return Outcome{}, err
+	}
+	local, err := request.edits(there)
 	if err != nil {
 		return Outcome{}, err
 	}
 	theirs.Basis = basis
-	if base.Equal(request.Local) {
+	if base.Equal(local) {
 		theirs.Unchanged = theirs.Package.Equal(request.Local)
 		return theirs, nil
 	}
-	merged, conflicts, err := merge.Merge(base, theirs.Package, request.Local, request.Policy)
+	merged, conflicts, err := merge.Merge(base, theirs.Package, local, request.Policy)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("merge: %w", err)
 	}
@@ -126,10 +135,15 @@ func (r Request) settle(ctx context.Context, renderer Renderer, merged kpt.Packa
 }
 
 // basis is the package as it was before people's edits.
-func (r Request) basis(ctx context.Context, renderer Renderer) (kpt.Package, Basis, error) {
+func (r Request) basis(ctx context.Context, renderer Renderer, local *kpt.Resources) (kpt.Package, Basis, error) {
 	switch {
 	case r.Last != nil:
-		base, err := r.last(ctx, renderer)
+		base, err := r.last(ctx, renderer, local)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, function.ErrTimeout) {
+			// Functions have become stricter since. The upstream package alone tells less about people's edits, but it tells
+			// something, and the next update can tell all again.
+			return r.Last.Blueprint.Package, BasisLock, nil
+		}
 		return base, BasisApplied, err
 	case r.Locked != nil:
 		return r.Locked, BasisLock, nil
@@ -138,12 +152,21 @@ func (r Request) basis(ctx context.Context, renderer Renderer) (kpt.Package, Bas
 	}
 }
 
-// last makes the last version once more, with what is injected locally, and with the notes that the local package has.
-func (r Request) last(ctx context.Context, renderer Renderer) (kpt.Package, error) {
-	local, err := kpt.Open(r.Local)
-	if err != nil {
+// edits is the local package with what people did to the controller's own parts taken back: it is none of their edits, and in
+// conflict with nothing.
+func (r Request) edits(local *kpt.Resources) (kpt.Package, error) {
+	version := r.Next
+	if r.Last != nil {
+		version = *r.Last
+	}
+	if err := version.adapt(local); err != nil {
 		return nil, fmt.Errorf("read the local package: %w", err)
 	}
+	return local.Package()
+}
+
+// last makes the last version once more, with what is injected locally, and with the notes that the local package has.
+func (r Request) last(ctx context.Context, renderer Renderer, local *kpt.Resources) (kpt.Package, error) {
 	fill, err := fromLocal(local)
 	if err != nil {
 		return nil, fmt.Errorf("read the local package: %w", err)
