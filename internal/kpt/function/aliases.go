@@ -4,13 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// hasAlias tells whether something in n is written elsewhere.
+// hasAlias tells whether something in n is written elsewhere, or merged into what is there.
 func hasAlias(n *yaml.Node) bool {
-	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
+	return n.Kind == yaml.AliasNode || n.Tag == yaml.MergeTag || slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// twice is a key that a map has two times, and where. Readers do not agree which of them counts, so that whoever changes one
+// may have changed nothing.
+func twice(n *yaml.Node, path []string) []string {
+	seen := map[string]bool{}
+	for i, below := range n.Content {
+		step := strconv.Itoa(i)
+		if n.Kind == yaml.MappingNode {
+			if step = n.Content[i&^1].Value; i%2 == 0 {
+				if seen[step] && below.Kind == yaml.ScalarNode {
+					return join(path, step)
+				}
+				seen[step] = true
+				continue
+			}
+		}
+		if found := twice(below, append(path, step)); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // expand copies n with all that its aliases stand for. How much that is, is known before anything is copied: ten lines can stand

@@ -2,9 +2,19 @@ package function
 
 import (
 	"context"
+	"sync"
 
 	"sluice.dev/sluice/internal/kpt"
 )
+
+// sharing renders each package once for all who ask for it, at the same time or later.
+type sharing struct {
+	render func(context.Context, kpt.Package) (*rendered, error)
+
+	mu      sync.Mutex
+	kept    *cache
+	flights map[string]*flight // by what they render
+}
 
 // flight is a package that is being rendered for all who wait for it.
 type flight struct {
@@ -16,61 +26,65 @@ type flight struct {
 	err    error
 }
 
-// join returns what is kept under the key, or waits for whoever renders the package, and begins to if nobody does. Rendering ends
-// when nobody waits any more; who leaves does not harm the others.
-func (r *Renderer) join(ctx context.Context, key string, p kpt.Package) (*rendered, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	r.mu.Lock()
-	if done, found := r.kept.get(key); found {
-		r.mu.Unlock()
+// known is what is kept under the key.
+func (s *sharing) known(key string) (*rendered, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept.get(key)
+}
+
+// join waits for whoever renders the package, and begins to if nobody does. Rendering ends when nobody waits any more; who
+// leaves does not harm the others.
+func (s *sharing) join(ctx context.Context, key string, p kpt.Package) (*rendered, error) {
+	s.mu.Lock()
+	if done, found := s.kept.get(key); found {
+		s.mu.Unlock()
 		return done, nil
 	}
-	f, found := r.flights[key]
+	f, found := s.flights[key]
 	if !found {
 		shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &flight{done: make(chan struct{}), cancel: cancel}
-		r.flights[key] = f
-		go r.fly(shared, key, f, p)
+		s.flights[key] = f
+		go s.fly(shared, key, f, p)
 	}
 	f.waiting++
-	r.mu.Unlock()
+	s.mu.Unlock()
 
 	select {
 	case <-f.done:
 		return f.result, f.err
 	case <-ctx.Done():
-		r.leave(key, f)
+		s.leave(key, f)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // fly renders and tells all who wait.
-func (r *Renderer) fly(ctx context.Context, key string, f *flight, p kpt.Package) {
+func (s *sharing) fly(ctx context.Context, key string, f *flight, p kpt.Package) {
 	defer f.cancel()
-	f.result, f.err = r.render(ctx, p)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	f.result, f.err = s.render(ctx, p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if f.err == nil {
-		r.kept.add(key, f.result)
+		s.kept.add(key, f.result)
 	}
-	r.forget(key, f)
+	s.forget(key, f)
 	close(f.done)
 }
 
 // leave is for who waits no longer. The last one ends the flight, and who comes then begins another.
-func (r *Renderer) leave(key string, f *flight) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (s *sharing) leave(key string, f *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if f.waiting--; f.waiting == 0 {
 		f.cancel()
-		r.forget(key, f)
+		s.forget(key, f)
 	}
 }
 
-func (r *Renderer) forget(key string, f *flight) {
-	if r.flights[key] == f {
-		delete(r.flights, key)
+func (s *sharing) forget(key string, f *flight) {
+	if s.flights[key] == f {
+		delete(s.flights, key)
 	}
 }

@@ -17,6 +17,20 @@ func labelled(value string) kpt.Package {
 	return packageOf("Kptfile", kptfileOf("{image: set-labels, configMap: {a: "+value+"}}"), "a.yaml", configMap)
 }
 
+// gated is a Renderer that renders nothing before the gate is closed.
+func gated() (r *Renderer, gate chan struct{}) {
+	r, gate = New(Options{}), make(chan struct{})
+	r.shared.render = func(ctx context.Context, p kpt.Package) (*rendered, error) {
+		select {
+		case <-gate:
+			return r.render(ctx, p)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return r, gate
+}
+
 // same tells whether both are the very same map.
 func same(a, b kpt.Package) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
@@ -24,12 +38,12 @@ func same(a, b kpt.Package) bool { return reflect.ValueOf(a).Pointer() == reflec
 func await(t *testing.T, r *Renderer, p kpt.Package, waiting int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		r.mu.Lock()
+		r.shared.mu.Lock()
 		now := 0
-		if f := r.flights[p.Digest()]; f != nil {
+		if f := r.shared.flights[p.Digest()]; f != nil {
 			now = f.waiting
 		}
-		r.mu.Unlock()
+		r.shared.mu.Unlock()
 		if now == waiting {
 			return
 		}
@@ -41,17 +55,14 @@ func await(t *testing.T, r *Renderer, p kpt.Package, waiting int) {
 
 func TestAPackageIsRenderedOnceForAllWhoAsk(t *testing.T) {
 	t.Parallel()
-	r := New(Options{})
-	if err := r.work.Acquire(t.Context(), r.options.WorkBytes); err != nil {
-		t.Fatal(err)
-	}
+	r, gate := gated()
 	p := labelled("b")
 	const many = 20
 	made := make([]kpt.Package, many)
 	var all sync.WaitGroup
 	for i := range many {
 		all.Go(func() {
-			got, results, err := r.Render(t.Context(), labelled("b"))
+			got, results, err := r.Render(t.Context(), p)
 			if err != nil || len(results) != 1 {
 				t.Error(results, err)
 				return
@@ -61,7 +72,7 @@ func TestAPackageIsRenderedOnceForAllWhoAsk(t *testing.T) {
 		})
 	}
 	await(t, r, p, many)
-	r.work.Release(r.options.WorkBytes)
+	close(gate)
 	all.Wait()
 	for _, one := range made {
 		if !same(one, made[0]) {
@@ -75,17 +86,14 @@ func TestAPackageIsRenderedOnceForAllWhoAsk(t *testing.T) {
 	if results[0].Function != "set-labels" {
 		t.Error("results are shared:", results)
 	}
-	if len(r.flights) != 0 {
+	if len(r.shared.flights) != 0 {
 		t.Error("a flight is left over")
 	}
 }
 
 func TestWhoLeavesHarmsNobody(t *testing.T) {
 	t.Parallel()
-	r := New(Options{})
-	if err := r.work.Acquire(t.Context(), r.options.WorkBytes); err != nil {
-		t.Fatal(err)
-	}
+	r, gate := gated()
 	p := labelled("b")
 	left, leave := context.WithCancel(t.Context())
 	errs := make(chan error, 2)
@@ -103,7 +111,7 @@ func TestWhoLeavesHarmsNobody(t *testing.T) {
 	if err := <-errs; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	r.work.Release(r.options.WorkBytes)
+	close(gate)
 	if err := <-errs; err != nil {
 		t.Error(err)
 	}
@@ -111,10 +119,7 @@ func TestWhoLeavesHarmsNobody(t *testing.T) {
 
 func TestNobodyWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	r := New(Options{})
-	if err := r.work.Acquire(t.Context(), r.options.WorkBytes); err != nil {
-		t.Fatal(err)
-	}
+	r, gate := gated()
 	p := labelled("b")
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -123,19 +128,18 @@ func TestNobodyWaitsForNobody(t *testing.T) {
 		ended <- err
 	}()
 	await(t, r, p, 1)
-	r.mu.Lock()
-	f := r.flights[p.Digest()]
-	r.mu.Unlock()
+	r.shared.mu.Lock()
+	f := r.shared.flights[p.Digest()]
+	r.shared.mu.Unlock()
 	leave()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	// There is still no room, so that the flight ends because nobody waits.
 	<-f.done
 	if !errors.Is(f.err, context.Canceled) {
 		t.Error(f.err)
 	}
-	r.work.Release(r.options.WorkBytes)
+	close(gate)
 	if _, _, err := r.Render(t.Context(), p); err != nil {
 		t.Error("who comes later has what was given up:", err)
 	}
@@ -155,8 +159,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.kept.bytes != 3*each || r.kept.lru.Len() != 3 {
-		t.Errorf("%d bytes of %d packages are kept; three of %d were to be", r.kept.bytes, r.kept.lru.Len(), each)
+	if r.shared.kept.bytes != 3*each || r.shared.kept.lru.Len() != 3 {
+		t.Errorf("%d bytes of %d packages are kept; three of %d were to be", r.shared.kept.bytes, r.shared.kept.lru.Len(), each)
 	}
 	for _, i := range []int{4, 3, 2, 0} {
 		got, _, err := r.Render(t.Context(), labelled(fmt.Sprint(i)))
@@ -165,7 +169,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		}
 	}
 	r = New(Options{CacheBytes: 10})
-	if _, _, err := r.Render(t.Context(), labelled("0")); err != nil || r.kept.bytes != 0 {
-		t.Error("something too large is kept", r.kept.bytes, err)
+	if _, _, err := r.Render(t.Context(), labelled("0")); err != nil || r.shared.kept.bytes != 0 {
+		t.Error("something too large is kept", r.shared.kept.bytes, err)
 	}
 }

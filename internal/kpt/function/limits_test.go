@@ -51,6 +51,14 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 			reason: "What is too large is not read.", options: Options{MaxBytes: 100},
 			p: packageOf("Kptfile", kptfileOf("image: set-labels"), "data", strings.Repeat("x", 100)),
 		},
+		"values": {
+			reason: "A list of nothing takes a hundred times its text in memory.", options: Options{MaxNodes: 10_000},
+			p: packageOf("Kptfile", kptfileOf("image: set-labels"), "a.yaml", configMap+"data: ["+strings.Repeat(",", 10_000)+"]\n"),
+		},
+		"lists in lists": {
+			reason: "Each of them is a value.", options: Options{MaxNodes: 10_000},
+			p: packageOf("Kptfile", kptfileOf("image: set-labels"), "a.yaml", configMap+"data:\n  "+strings.Repeat("- ", 10_000)+"\n"),
+		},
 		"objects": {
 			reason: "Every object costs.", options: Options{MaxItems: 1},
 			p: packageOf("Kptfile", kptfileOf("image: set-labels"), "a.yaml", configMap),

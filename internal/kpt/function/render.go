@@ -21,6 +21,8 @@ type rendering struct {
 	objects   []*object
 	room      *room
 	results   []Result
+	// origins are what the Kptfiles said of where their packages come from, before any function ran.
+	origins map[string]origin
 	// written are objects with aliases as they stand in their files, and expanded what they were read as.
 	written, expanded map[*object]*yaml.Node
 }
@@ -34,8 +36,8 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	if len(resources.Items) > r.options.MaxItems {
 		return nil, &Error{Err: fmt.Errorf("%w: it has %d objects, and %d are allowed", ErrTooLarge, len(resources.Items), r.options.MaxItems)}
 	}
-	g := &rendering{resources: resources, room: room, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
-	if err := g.begin(); err != nil {
+	g := &rendering{resources: resources, room: room, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
+	if err := g.begin(ctx); err != nil {
 		return nil, err
 	}
 	idle, err := g.checkPipelines()
@@ -50,6 +52,9 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 			return nil, err
 		}
 	}
+	if err := g.checkOrigins(); err != nil {
+		return nil, err
+	}
 	made, err := g.end()
 	if err != nil {
 		return nil, &Error{Err: err}
@@ -62,8 +67,11 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 
 // begin takes the objects in hand. Functions see no aliases: whoever changes one of two places that are written once would
 // change both.
-func (g *rendering) begin() error {
+func (g *rendering) begin(ctx context.Context) error {
 	for _, resource := range g.resources.Items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		o := &object{resource: resource, root: resource.Node.YNode()}
 		if hasAlias(o.root) {
 			expanded, err := expand(o.root, g.room)
@@ -74,13 +82,54 @@ func (g *rendering) begin() error {
 			o.root = expanded
 			resource.Node = yaml.NewRNode(expanded)
 		}
+		if path := twice(o.root, nil); path != nil {
+			return o.fail(path, errors.New("is there twice"))
+		}
 		o.namespace = o.current()
 		g.objects = append(g.objects, o)
 	}
 	for _, folder := range g.resources.Folders() {
-		// A folder that is left out of what is read has no Kptfile for us.
-		if _, err := g.resources.Kptfile(folder); !errors.Is(err, kpt.ErrNoKptfile) {
-			g.folders = append(g.folders, folder)
+		kptfile, err := g.resources.Kptfile(folder)
+		if errors.Is(err, kpt.ErrNoKptfile) {
+			continue // The folder is left out of what is read.
+		}
+		if err != nil {
+			return &Error{Package: folder, Err: err}
+		}
+		g.folders = append(g.folders, folder)
+		g.origins[folder] = originOf(kptfile)
+	}
+	return nil
+}
+
+// origin is what a Kptfile says of where its package comes from. It is not a function's to say.
+type origin struct {
+	variant, config, base, applied string
+	upstream                       kpt.Upstream
+	lock                           kpt.Lock
+}
+
+func originOf(kptfile *kpt.Kptfile) origin {
+	facts := kptfile.Facts()
+	said := origin{variant: facts.Variant, config: facts.Config, base: facts.Base, applied: facts.Applied}
+	if facts.Upstream != nil {
+		said.upstream = *facts.Upstream
+	}
+	if facts.Lock != nil {
+		said.lock = *facts.Lock
+	}
+	return said
+}
+
+// checkOrigins fails if a function changed one.
+func (g *rendering) checkOrigins() error {
+	for _, folder := range g.folders {
+		kptfile, err := g.resources.Kptfile(folder)
+		if err == nil && originOf(kptfile) != g.origins[folder] {
+			err = errors.New("a function changed what the Kptfile says of where the package comes from")
+		}
+		if err != nil {
+			return &Error{Package: folder, Err: err}
 		}
 	}
 	return nil

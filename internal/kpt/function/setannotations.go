@@ -100,7 +100,7 @@ func readAnnotations(c *config) (map[string]string, []fieldSpec, error) {
 	if len(read.Annotations) == 0 {
 		return nil, nil, errors.New("there are no annotations to set")
 	}
-	for key := range read.Annotations {
+	for _, key := range slices.Sorted(maps.Keys(read.Annotations)) {
 		if !isQualified(key) {
 			return nil, nil, fmt.Errorf("%q is not the name of an annotation", key)
 		}

@@ -60,7 +60,8 @@ func readLabels(c *config) (map[string]string, []fieldSpec, error) {
 	if len(read.Labels) == 0 {
 		return nil, nil, errors.New("there are no labels to set")
 	}
-	for key, value := range read.Labels {
+	for _, key := range slices.Sorted(maps.Keys(read.Labels)) {
+		value := read.Labels[key]
 		if !isQualified(key) {
 			return nil, nil, fmt.Errorf("%q is not the name of a label", key)
 		}

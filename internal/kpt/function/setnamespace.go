@@ -174,6 +174,9 @@ func (m *mover) planNamespaces() error {
 	means = slices.DeleteFunc(means, func(o *object) bool { return o.name() == m.target })
 	switch {
 	case len(means) == 0:
+		if len(all) > 0 && len(taken) == 0 {
+			m.note("no Namespace of the package is the one that its objects come from; none is renamed")
+		}
 		return nil
 	case len(means) > 1:
 		return means[1].fail([]string{"metadata", "name"},
