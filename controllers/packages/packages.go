@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/controllers/packages/lookups"
@@ -23,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/variant"
 )
 
@@ -52,6 +54,11 @@ type Shared struct {
 	// Slots bound how many packages are made at once, and Memory what that takes. Nil means no bound.
 	Slots  *fair.Pool
 	Memory *memory.Budget
+
+	// Pipeline makes artifacts of open changes, and Artifact gives the address of a path. Objects named on Rebuild have lost theirs.
+	Pipeline *source.Pipeline
+	Artifact func(path string) string
+	Rebuild  <-chan ctrlevent.GenericEvent
 
 	// Plane is what the controllers share in memory.
 	*Plane

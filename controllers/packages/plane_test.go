@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -29,7 +30,11 @@ import (
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/storage/local"
+	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -99,6 +104,9 @@ func (p *plane) start() (stop func()) {
 			Clock: clock.RealClock{}, Durations: untimed{}, Workers: 4,
 		},
 	}
+	shared.Pipeline = &source.Pipeline{Store: localtest.Open(p.T, local.Options{}), Clock: clock.RealClock{}, Observer: sourcetest.Silent{}}
+	shared.Artifact = func(path string) string { return "http://artifacts.example/" + path }
+	shared.Rebuild = make(chan ctrlevent.GenericEvent)
 	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
 	shared.Lookups = found
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))

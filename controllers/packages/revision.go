@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -38,6 +40,7 @@ var (
 type sight struct {
 	// seen is the revision as Git has it; nil if it has not.
 	seen     *pkgrepo.Revision
+	artifact *meta.Artifact
 	progress string
 	done     *outcome
 }
@@ -49,6 +52,7 @@ func setupRevision(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) err
 		For(&packagesv1.PackageRevision{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
 		WatchesRawSource(ctrlsource.Func(shared.revisions.Start)).
+		WatchesRawSource(ctrlsource.Channel(shared.Rebuild, &handler.EnqueueRequestForObject{})).
 		WithOptions(shared.ControllerOptions(backoff)).
 		Complete(kernel.New(shared.Shell, &revisions{shared: shared}, packagesv1.RevisionFinalizer, backoff))
 }
@@ -66,7 +70,7 @@ func (*revisions) View(obj *packagesv1.PackageRevision) kernel.View {
 
 // Table implements kernel.Kind.
 func (*revisions) Table() status.Table {
-	return status.Table{Facts: []string{packagesv1.GatesMetCondition}}
+	return status.Table{Facts: []string{packagesv1.GatesMetCondition, packagesv1.ArtifactInStorageCondition}}
 }
 
 // Forget implements kernel.Forgetter.
@@ -84,6 +88,9 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	}
 	if s.seen = k.find(obj, m); s.seen == nil {
 		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
+	}
+	if err := k.publish(ctx, obj, m, s); err != nil {
+		return s, err
 	}
 	asked, seen := obj.Spec.GetLifecycle(), packagesv1.Lifecycle(s.seen.Lifecycle)
 	if asked == seen {
@@ -183,12 +190,19 @@ func (k *revisions) order(obj *packagesv1.PackageRevision, s *sight, change *pkg
 }
 
 // Settle implements kernel.Owner.
-func (*revisions) Settle(context.Context, *packagesv1.PackageRevision, *sight) error { return nil }
+func (k *revisions) Settle(ctx context.Context, obj *packagesv1.PackageRevision, _ *sight) error {
+	var named string
+	if artifact := obj.Status.Artifact; artifact != nil {
+		named = artifact.Path
+	}
+	_, err := k.shared.Pipeline.Store.Collect(ctx, stored(obj), named)
+	return err
+}
 
 // Finalize implements kernel.Owner. What Git still has is shown again.
-func (k *revisions) Finalize(_ context.Context, obj *packagesv1.PackageRevision) error {
+func (k *revisions) Finalize(ctx context.Context, obj *packagesv1.PackageRevision) error {
 	k.shared.repositories.wakeAfter(in(obj, obj.Spec.Repository), showAgainDelay)
-	return nil
+	return k.shared.Pipeline.Store.Delete(ctx, stored(obj))
 }
 
 // showAgainDelay is enough for the cache to notice that an object is gone.

@@ -33,8 +33,14 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 	if lock := seen.Facts.Lock; lock != nil {
 		to.UpstreamLock = &packagesv1.UpstreamLock{Repo: lock.Repo, Directory: lock.Directory, Ref: lock.Ref, Commit: lock.Commit}
 	}
+	to.Artifact = s.artifact
 	to.ReadinessGates, to.PackageConditions = gatesOf(seen), conditionsOf(seen)
-	return kernel.Report{Message: revisionSaid(seen), Progress: s.progress, Facts: gateFacts(seen)}
+	facts := gateFacts(seen)
+	if s.artifact != nil {
+		facts = append(facts, status.True(packagesv1.ArtifactInStorageCondition, packagesv1.SucceededReason,
+			fmt.Sprintf("Stored artifact for revision %s", s.artifact.Revision)))
+	}
+	return kernel.Report{Message: revisionSaid(seen), Progress: s.progress, Facts: facts}
 }
 
 func gatesOf(r *pkgrepo.Revision) (gates []packagesv1.ReadinessGate) {

@@ -49,7 +49,8 @@ func (p *plane) publish(v *packagesv1.PackageVariant, in *upstream.Edited) {
 	p.Helper()
 	revision := &packagesv1.PackageRevision{ObjectMeta: p.meta(v.Status.Change.PackageRevision)}
 	until(p, revision, "the revision is drafted", func(r *packagesv1.PackageRevision) (bool, string) {
-		return r.Status.Lifecycle == packagesv1.LifecycleDraft && r.Status.Commit == v.Status.Change.Commit, said(r)
+		return r.Status.Lifecycle == packagesv1.LifecycleDraft && r.Status.Commit == v.Status.Change.Commit &&
+			r.Status.Artifact != nil && strings.HasSuffix(r.Status.Artifact.Revision, r.Status.Commit), said(r)
 	})
 	p.ask(revision, func() { revision.Spec.Lifecycle = packagesv1.LifecycleProposed })
 	until(p, revision, "the revision is proposed", func(r *packagesv1.PackageRevision) (bool, string) {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -15,7 +16,8 @@ type Object interface {
 
 // Known is a source kind as those see it who deal with all of them.
 type Known struct {
-	// Name is the kind as the API spells it, Dir as paths do.
+	// Group is the kind's, Name is the kind as the API spells it, Dir as paths do.
+	Group     schema.GroupVersion
 	Name, Dir string
 	// New returns an empty object of the kind.
 	New func() Object
@@ -24,7 +26,7 @@ type Known struct {
 // Kinds lists every source kind that has a controller.
 func Kinds() []Known {
 	return []Known{
-		{Name: sourcev1.GitRepositoryKind, Dir: GitRepositoryDir, New: func() Object { return &sourcev1.GitRepository{} }},
-		{Name: sourcev1.OCIRepositoryKind, Dir: OCIRepositoryDir, New: func() Object { return &sourcev1.OCIRepository{} }},
+		{Group: sourcev1.GroupVersion, Name: sourcev1.GitRepositoryKind, Dir: GitRepositoryDir, New: func() Object { return &sourcev1.GitRepository{} }},
+		{Group: sourcev1.GroupVersion, Name: sourcev1.OCIRepositoryKind, Dir: OCIRepositoryDir, New: func() Object { return &sourcev1.OCIRepository{} }},
 	}
 }

@@ -10,6 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/controllers/packages"
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
@@ -124,10 +126,18 @@ func (h *housekeeping) look(ctx context.Context, object storage.Object, uid stri
 	return h.selector.Matches(labels.Set(found.GetLabels())), true
 }
 
+// served are the kinds whose objects have artifacts.
+func served() []controllers.Known {
+	return append(controllers.Kinds(), controllers.Known{
+		Group: packagesv1.GroupVersion, Name: packagesv1.PackageRevisionKind, Dir: packages.RevisionDir,
+		New: func() controllers.Object { return &packagesv1.PackageRevision{} },
+	})
+}
+
 // kindOf finds the kind of an object that has artifacts. One that no controller here has left may belong to a newer
 // version of the program.
 func kindOf(object storage.Object) (kind controllers.Known, known bool) {
-	for _, kind = range controllers.Kinds() {
+	for _, kind = range served() {
 		if kind.Dir == object.Kind {
 			return kind, true
 		}

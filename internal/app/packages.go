@@ -9,9 +9,9 @@ import (
 
 	controllers "sluice.dev/sluice/controllers/packages"
 	"sluice.dev/sluice/controllers/packages/lookups"
+	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/fair"
-	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
@@ -28,18 +28,24 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	if err != nil {
 		return nil, fmt.Errorf("connect as the variants: %w", err)
 	}
-	limits := kpt.Limits{}
+	limits := archive.Limits{
+		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
+	}
 	plane := controllers.NewPlane()
 	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
 	shared := controllers.Shared{
 		Shell:       newShell(mgr, options, p, modulesOwner, plansPerFetch),
 		Plane:       plane,
-		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}, Limits: limits}),
+		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}}),
 		Credentials: p.credentials,
 		Renderer:    function.New(function.Options{}),
 		Lookups:     found,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
+
+		Pipeline: p.pipeline(options, limits),
+		Artifact: p.address.URL,
+		Rebuild:  p.rebuild.wake[controllers.RevisionDir],
 
 		DefaultServiceAccount: options.DefaultServiceAccount,
 	}

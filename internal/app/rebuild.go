@@ -7,8 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
-	sourcev1 "sluice.dev/sluice/api/source/v1"
-	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/storage"
@@ -28,7 +26,7 @@ type rebuildQueue struct {
 
 func newRebuildQueue(reader client.Reader, events kernel.Emitter, log logr.Logger, m *metrics) *rebuildQueue {
 	q := &rebuildQueue{wake: map[string]chan ctrlevent.GenericEvent{}, reader: reader, events: events, log: log, metrics: m}
-	for _, kind := range controllers.Kinds() {
+	for _, kind := range served() {
 		q.wake[kind.Dir] = make(chan ctrlevent.GenericEvent, maxWakes)
 	}
 	return q
@@ -58,6 +56,6 @@ func (q *rebuildQueue) damaged(object storage.Object, cause error) {
 	if artifact := found.GetArtifact(); artifact != nil {
 		lost = event.Artifact{Revision: artifact.Revision, Digest: artifact.Digest}
 	}
-	about := event.About(found, sourcev1.GroupVersion.WithKind(kind.Name))
+	about := event.About(found, kind.Group.WithKind(kind.Name))
 	q.events.Emit(event.ArtifactVerificationFailed(about, lost, cause))
 }

@@ -46,10 +46,16 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	var stops []func() error
+	if slices.Contains(options.Controllers, planeSource) || slices.Contains(options.Controllers, planePackages) {
+		if shared, err = shared.withStore(ctx, mgr, options); err != nil {
+			return err
+		}
+		stops = append(stops, shared.store.Close)
+	}
 	for _, plane := range []struct {
 		name  string
 		setup func(context.Context, ctrl.Manager, Options, parts) (func() error, error)
-	}{{planeSource, setupSourcePlane}, {planeModules, setupModulePlane}, {planePackages, setupPackagePlane}} {
+	}{{planeSource, setupSources}, {planeModules, setupModulePlane}, {planePackages, setupPackagePlane}} {
 		if !slices.Contains(options.Controllers, plane.name) {
 			continue
 		}
@@ -71,7 +77,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	// Once nothing runs any more, the planes give up what they hold.
 	var errs []error
-	for _, stop := range stops {
+	for _, stop := range slices.Backward(stops) {
 		errs = append(errs, stop())
 	}
 	return errors.Join(errs...)
@@ -89,8 +95,8 @@ func leading(elected <-chan struct{}) healthz.Checker {
 	}
 }
 
-// setupSourcePlane opens the storage, and adds all that makes artifacts and serves them.
-func setupSourcePlane(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
+// withStore opens the storage, and adds what serves artifacts and looks after them. The planes that make artifacts share it.
+func (p parts) withStore(ctx context.Context, mgr ctrl.Manager, options Options) (parts, error) {
 	log := ctrl.Log.WithName("storage")
 	p.rebuild = newRebuildQueue(mgr.GetClient(), p.sink, log, p.metrics)
 	store, err := local.Open(options.StoragePath, local.Options{
@@ -99,27 +105,27 @@ func setupSourcePlane(ctx context.Context, mgr ctrl.Manager, options Options, p 
 		OnDamage:  p.rebuild.damaged,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--storage-path: %w", err)
+		return p, fmt.Errorf("--storage-path: %w", err)
 	}
 	p.store = store
 	server, err := newArtifactServer(ctx, &options, store, p.metrics, log)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	if err := setupSources(ctx, mgr, options, p); err != nil {
-		return nil, err
+	if p.address, err = options.advertised(); err != nil {
+		return p, err
 	}
 	keeper, err := newHousekeeping(mgr, options, store, p.metrics, log)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := addAll(mgr, server, keeper); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := mgr.AddReadyzCheck("artifact-server", server.ready); err != nil {
-		return nil, fmt.Errorf("add readiness check: %w", err)
+		return p, fmt.Errorf("add readiness check: %w", err)
 	}
-	return store.Close, nil
+	return p, nil
 }
 
 // startWith runs the manager, and the sink for as long as the manager's reconciles can emit events, and then until the

@@ -35,6 +35,7 @@ const (
 // parts are what the planes share.
 type parts struct {
 	store   *local.Store
+	address controllers.Address
 	sink    *event.Sink
 	metrics *metrics
 	rebuild *rebuildQueue
@@ -57,13 +58,9 @@ func (p parts) withUpstreams(reader client.Client, options Options) (parts, erro
 }
 
 // setupSources adds the controllers of the source plane to the manager.
-func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p parts) error {
+func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p parts) (func() error, error) {
 	limits := archive.Limits{
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
-	}
-	address, err := options.advertised()
-	if err != nil {
-		return err
 	}
 	opener := gitsource.NewOpener(gitsource.Options{
 		Client:      p.git,
@@ -71,18 +68,18 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
 		Limits:      limits,
 	})
-	shared := func() controllers.Shared { return newShared(mgr, options, p, address, limits) }
+	shared := func() controllers.Shared { return newShared(mgr, options, p, limits) }
 	if err := controllers.SetupGitRepository(ctx, mgr, shared(), opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
-		return fmt.Errorf("set up the GitRepository controller: %w", err)
+		return nil, fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
 	images, err := newOCIOpener(options, limits, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := controllers.SetupOCIRepository(mgr, shared(), images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
-		return fmt.Errorf("set up the OCIRepository controller: %w", err)
+		return nil, fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}
-	return nil
+	return func() error { return nil }, nil
 }
 
 // newTransport makes what all connections to upstreams go through.
@@ -127,15 +124,20 @@ func newGitClient(connections *transport.Factory, options Options, m *metrics) (
 }
 
 // newShared makes what the controllers of a kind work with. Each kind has its own slots and its own delays.
-func newShared(mgr ctrl.Manager, options Options, p parts, address controllers.Address, limits archive.Limits) controllers.Shared {
+func newShared(mgr ctrl.Manager, options Options, p parts, limits archive.Limits) controllers.Shared {
 	return controllers.Shared{
-		Shell: newShell(mgr, options, p, controllerName, probesPerFetch),
-		Pipeline: &source.Pipeline{
-			Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
-			Slots: fair.New(int64(options.Concurrent), 0), Memory: p.memory.work, Files: p.memory.files,
-		},
-		Address: address,
-		Backoff: options.backoff(),
+		Shell:    newShell(mgr, options, p, controllerName, probesPerFetch),
+		Pipeline: p.pipeline(options, limits),
+		Address:  p.address,
+		Backoff:  options.backoff(),
+	}
+}
+
+// pipeline makes the road to artifacts for a kind.
+func (p parts) pipeline(options Options, limits archive.Limits) *source.Pipeline {
+	return &source.Pipeline{
+		Store: p.store, Limits: limits, MaxArtifactBytes: options.Limits.ArtifactBytes, Clock: clock.RealClock{}, Observer: p.metrics,
+		Slots: fair.New(int64(options.Concurrent), 0), Memory: p.memory.work, Files: p.memory.files,
 	}
 }
 

@@ -82,7 +82,11 @@ func TestEachKindTakesItsOwnTurns(t *testing.T) {
 	}
 	p := parts{store: localtest.Open(t, local.Options{}).Store, sink: sink, metrics: newMetrics(mgr.GetScheme())}
 	p.rebuild = newRebuildQueue(mgr.GetClient(), sink, ctrl.Log, p.metrics)
-	if err := setupSources(t.Context(), mgr, parse(t, nil, "--concurrent=1", "--egress-allow-loopback"), p); err != nil {
+	options := parse(t, nil, "--concurrent=1", "--egress-allow-loopback")
+	if p, err = p.withUpstreams(mgr.GetClient(), options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := setupSources(t.Context(), mgr, options, p); err != nil {
 		t.Fatal(err)
 	}
 	late, cancel := context.WithTimeout(all, time.Minute)

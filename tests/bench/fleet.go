@@ -97,12 +97,12 @@ func startFleet(ctx context.Context, dir string, p plan) (f *fleet, err error) {
 	return f, f.startManager()
 }
 
-// startManager starts the program with both planes and its default settings, except that no delay is jittered.
+// startManager starts the program with all planes and its default settings, except that no delay is jittered.
 func (f *fleet) startManager() (err error) {
 	f.manager, err = testenv.StartManager(testenv.ManagerOptions{
 		Binary: filepath.Join(f.dir, "sluice"), Kubeconfig: f.kubeconfigs[sluiceUser], Storage: filepath.Join(f.dir, "data"), Log: f.log,
 		Flags: []string{
-			"--controllers=source,modules", "--system-namespace=" + catalogue, "--metrics-addr=127.0.0.1:0", "--interval-jitter-percentage=0",
+			"--controllers=source,modules,packages", "--system-namespace=" + catalogue, "--metrics-addr=127.0.0.1:0", "--interval-jitter-percentage=0",
 		},
 	})
 	return err

@@ -33,6 +33,7 @@ type plan struct {
 	// window is how long the program is watched at rest, and quiet how long it asks nothing before work counts as over.
 	window, quiet time.Duration
 	engine        enginePlan
+	packages      packagesPlan
 }
 
 // job is what a process of its own does in one measurement.
@@ -63,8 +64,9 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve or modules")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve, modules or packages")
 	p.engine.flags()
+	p.packages.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
 	flag.Int64Var(&p.mib, "mib", 80, "size of these files in MiB")
 	flag.Int64Var(&p.layer, "layer", 50, "size of the generated layer in MiB")
