@@ -163,7 +163,8 @@ func (a *alignment) fillGap(have []item, want []twig, there, wanted []int) {
 	}
 }
 
-// alike says whether one element may be the other, changed. Scalars have nothing to tell it by but their number.
+// alike says whether one element may be the other, changed. Where as many are wanted as there are, it is enough that mappings
+// share keys: people's comments rather stay with what takes the place of an element than go.
 func alike(have *item, want *twig, even bool) bool {
 	if have.node.Kind != want.node.Kind {
 		return false
@@ -175,13 +176,17 @@ func alike(have *item, want *twig, even bool) bool {
 	for i := 0; i+1 < len(have.kids); i += 2 {
 		pairs[have.kids[i].said] = have.kids[i+1].said
 	}
-	same := 0
+	keys, same := 0, 0
 	for i := 0; i+1 < len(want.kids); i += 2 {
-		if value, ok := pairs[want.kids[i].said]; ok && value == want.kids[i+1].said {
+		value, ok := pairs[want.kids[i].said]
+		if ok {
+			keys++
+		}
+		if ok && value == want.kids[i+1].said {
 			same++
 		}
 	}
-	return 2*same >= max(len(have.kids), len(want.kids))/2
+	return even && 4*keys >= max(len(have.kids), len(want.kids)) || 4*same >= min(len(have.kids), len(want.kids))
 }
 
 // identity is what an element of a list is known by, as far as can be told without a schema: its name or what else tells

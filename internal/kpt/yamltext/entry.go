@@ -3,6 +3,7 @@ package yamltext
 import (
 	"cmp"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -15,9 +16,9 @@ func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
 			return false
 		}
 	}
-	s.head(it, e, have.of(it, i, headComment), headOf(t, j))
+	s.head(it, e, it.comment(i, headComment), headOf(t, j))
 	comment := lineOf(t, j)
-	if !changed(have.of(it, i, lineComment), comment) {
+	if !changed(it.comment(i, lineComment), comment) {
 		comment = ""
 	}
 	if s.node(have, want, depth+1) {
@@ -28,7 +29,7 @@ func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
 		}
 		s.replace(it, e, have, want, comment)
 	}
-	s.foot(it, e, have.of(it, i, footComment), footOf(t, j))
+	s.foot(it, e, it.comment(i, footComment), footOf(t, j))
 	return true
 }
 
@@ -36,12 +37,12 @@ func headComment(node *yaml.Node) string { return node.HeadComment }
 func lineComment(node *yaml.Node) string { return node.LineComment }
 func footComment(node *yaml.Node) string { return node.FootComment }
 
-// of is the comment of the entry whose value the item is.
-func (it *item) of(parent *item, i int, comment func(*yaml.Node) string) string {
-	if parent.node.Kind == yaml.MappingNode {
-		return cmp.Or(comment(parent.kids[2*i].node), comment(it.node))
+// comment is a comment of the entry, which may hang on its key or on its value.
+func (it *item) comment(i int, of func(*yaml.Node) string) string {
+	if it.node.Kind == yaml.MappingNode {
+		return cmp.Or(of(it.kids[2*i].node), of(it.kids[2*i+1].node))
 	}
-	return comment(it.node)
+	return of(it.kids[i].node)
 }
 
 // room is where a value stands: what of it is on the line of the key or dash, and the lines below that. A comment may be
@@ -72,15 +73,38 @@ func (s *splicer) room(e *entry, have *item) room {
 	default:
 		r.below = lineEnd(s.src, r.to)
 		r.tail = r.below
+		if have.start == have.end && isEmpty(s.src, r.to) {
+			// Blanks behind nothing are not for what comes there.
+			r.to = r.below
+		}
 	}
 	return r
 }
 
+// measureBlock says how far the lines between two offsets are indented, and how long the longest is besides that.
+func measureBlock(src []byte, from, to int) (indent, width int) {
+	for line := nextLine(src, from); line < to; line = nextLine(src, line) {
+		if isEmpty(src, line) {
+			continue
+		}
+		if indent == 0 {
+			for src[line+indent] == ' ' {
+				indent++
+			}
+		}
+		width = max(width, utf8.RuneCount(src[line:lineEnd(src, line)])-indent)
+	}
+	return indent, width
+}
+
 // replace writes the value of an entry anew.
 func (s *splicer) replace(it *item, e *entry, have *item, want *twig, comment string) {
-	at := place{column: it.column, sequence: it.node.Kind == yaml.SequenceNode, instead: have.node}
-	written := s.write.value(adopt(have, want), at)
 	r := s.room(e, have)
+	at := place{column: it.column, sequence: it.node.Kind == yaml.SequenceNode, instead: have.node}
+	if have.node.Kind == yaml.ScalarNode && r.tail > r.below {
+		at.indent, at.width = measureBlock(s.src, r.below, r.tail)
+	}
+	written := s.write.value(adopt(have, want), at)
 	if r.tail == r.below && len(written.below) == 0 && have.start < have.end && have.entries == nil {
 		// One line takes the place of another, wherever that begins.
 		s.edit(have.start, have.end, written.inline)
@@ -114,7 +138,7 @@ func (s *splicer) comment(e *entry, have *item, comment string) {
 		sign++
 	}
 	if sign == r.below {
-		s.edit(r.to, r.to, " "+comment)
+		s.edit(r.to, r.below, " "+comment)
 	} else {
 		s.edit(sign, r.below, comment)
 	}

@@ -1,6 +1,7 @@
 package yamltext
 
 import (
+	"bytes"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -93,7 +94,8 @@ func (f *flowSplicer) element(i, j int) bool {
 		case have.start < have.end:
 			f.edit(have.start, have.end, text)
 		case have.start > 0 && f.src[have.start-1] == ':':
-			f.edit(have.start, have.start, " "+text)
+			blank := min(1, len(f.src)-have.start, len(f.src[have.start:])-len(bytes.TrimLeft(f.src[have.start:], " ")))
+			f.edit(have.start, have.start+blank, " "+text)
 		default:
 			f.edit(have.start, have.start, ": "+text)
 		}

@@ -33,7 +33,7 @@ func Rewrite(src []byte, want *yaml.Node) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := rewriter{src: src, document: document, want: wanted}
+	r := rewriter{src: src, document: document, want: wanted, wantDocument: want}
 	out, _, err := r.rewrite(g)
 	return out, err
 }
@@ -67,10 +67,14 @@ type rewriter struct {
 	src      []byte
 	document *yaml.Node
 	want     twig
-	root     item
+	// wantDocument may be the document of what is wanted, with its comments.
+	wantDocument *yaml.Node
+	root         item
 	// content is where the document's content may begin: behind its directives and its marker.
 	content int
-	write   writer
+	// limit is where the content and the comments below it end.
+	limit int
+	write writer
 }
 
 // read finds out where everything stands.
@@ -90,11 +94,11 @@ func (r *rewriter) read(g grower) error {
 	}
 	r.write.wide = l.wide > l.narrow
 	l.skip()
-	limit := l.at
+	r.limit = l.at
 	if rest := r.src[l.at:]; len(rest) > 0 && !isMarker(rest[:lineEnd(rest, 0)], "...") {
 		return errLost
 	}
-	layout{src: r.src}.measure(&root, r.content, limit)
+	layout{src: r.src}.measure(&root, r.content, r.limit)
 	g.mark(&root)
 	r.root = root
 	return nil
@@ -106,6 +110,7 @@ func (r *rewriter) splice(whole int) ([]byte, error) {
 	if !s.node(&r.root, &r.want, 0) {
 		r.replaceRoot(&s)
 	}
+	r.documentComments(&s)
 	if len(s.edits) == 0 {
 		return r.src, nil
 	}
@@ -127,6 +132,10 @@ func (r *rewriter) splice(whole int) ([]byte, error) {
 
 // replaceRoot writes the whole content anew, in its place.
 func (r *rewriter) replaceRoot(s *splicer) {
+	if r.root.start == r.root.end {
+		r.fillEmpty(s)
+		return
+	}
 	from, lead := r.root.start, ""
 	switch {
 	case r.root.entries != nil && r.root.properties == 0:
@@ -136,6 +145,16 @@ func (r *rewriter) replaceRoot(s *splicer) {
 		lead = r.write.newline
 	}
 	s.edit(from, r.root.tail(r.src), lead+strings.Join(r.lines(adopt(&r.root, &r.want)), r.write.newline))
+}
+
+// fillEmpty writes the content below the comments of a document that has none.
+func (r *rewriter) fillEmpty(s *splicer) {
+	text := strings.Join(r.lines(&r.want), r.write.newline)
+	if r.limit > 0 && endsWithBreak(r.src[:r.limit]) {
+		s.edit(r.limit, r.limit, text+r.write.newline)
+		return
+	}
+	s.edit(r.limit, r.limit, r.write.newline+text)
 }
 
 // check says whether the text says what is wanted.

@@ -2,6 +2,7 @@ package yamltext
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -32,12 +33,17 @@ type place struct {
 	flow, key bool
 	// quotes is the style of the strings beside it, or 0.
 	quotes yaml.Style
+	// indent and width are the indentation of the block scalar that stands there now, and the length of its longest line, or 0.
+	indent, width int
 	// instead is the node that stands there now, or nil.
 	instead *yaml.Node
 }
 
 // under is how far the text of a block scalar is indented at the place.
 func (w writer) under(at place) int {
+	if at.indent > at.column {
+		return at.indent
+	}
 	if at.column < 0 {
 		return w.step
 	}
@@ -180,7 +186,7 @@ func (w writer) blockScalar(value string, folded bool, at place) (text, bool) {
 	}
 	lines := strings.Split(body, "\n")
 	if folded {
-		lines = foldLines(lines)
+		lines = foldLines(lines, at.width)
 	}
 	prefix := strings.Repeat(" ", indent)
 	for i, line := range lines {
@@ -204,14 +210,15 @@ func (w writer) blockScalar(value string, folded bool, at place) (text, bool) {
 }
 
 // foldLines are the lines of a folded scalar for the lines of its value: between two lines that begin with no blank, a break
-// alone would be a space.
-func foldLines(lines []string) []string {
+// alone would be a space. They are no longer than the width, if it is not 0 and the words allow.
+func foldLines(lines []string, width int) []string {
 	var out []string
 	for i, line := range lines {
-		out = append(out, line)
-		if i+1 == len(lines) || line == "" || isBlankByte(line[0]) {
+		if line == "" || isBlankByte(line[0]) {
+			out = append(out, line)
 			continue
 		}
+		out = append(out, wrap(line, width)...)
 		next := i + 1
 		for next < len(lines) && lines[next] == "" {
 			next++
@@ -221,6 +228,32 @@ func foldLines(lines []string) []string {
 		}
 	}
 	return out
+}
+
+// wrap breaks a line at single spaces between words.
+func wrap(line string, width int) []string {
+	if width == 0 {
+		return []string{line}
+	}
+	var out []string
+	start, last, count := 0, 0, 0
+	for i, r := range line {
+		count++
+		single := r == ' ' && i > 0 && !isBlankByte(line[i-1]) && i+1 < len(line) && !isBlankByte(line[i+1])
+		if single && count-1 <= width {
+			last = i
+		}
+		if count > width && last > start || single && count-1 > width {
+			at := last
+			if at <= start {
+				at = i
+			}
+			out = append(out, line[start:at])
+			start, last = at+1, at+1
+			count = utf8.RuneCountInString(line[start : i+utf8.RuneLen(r)])
+		}
+	}
+	return append(out, line[start:])
 }
 
 func isBlankByte(c byte) bool { return c == ' ' || c == '\t' }

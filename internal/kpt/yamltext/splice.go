@@ -1,6 +1,7 @@
 package yamltext
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -66,7 +67,7 @@ func (s *splicer) block(it *item, t *twig, depth int) bool {
 			stays[i], last = true, i
 		}
 	}
-	if last == unmatched {
+	if last == unmatched || s.headInside(it, t, a, stays) {
 		return false
 	}
 	last = unmatched
@@ -89,6 +90,15 @@ func (s *splicer) block(it *item, t *twig, depth int) bool {
 	}
 	s.remove(it, stays)
 	return true
+}
+
+// headInside says whether what would begin behind the dash gets another comment above it.
+func (s *splicer) headInside(it *item, t *twig, a *alignment, stays []bool) bool {
+	if !it.entries[0].inner || stays[0] {
+		return false
+	}
+	j := slices.Index(a.stays, true)
+	return changed(it.comment(a.from[j], headComment), headOf(t, j))
 }
 
 // insert puts an entry below the one that stays, or above the first if there is none.
