@@ -77,7 +77,8 @@ func stateOf(node *yaml.Node) [sha256.Size]byte { return sha256.Sum256(appendSta
 // appendState writes down all of the node, one part after the other. It does not follow aliases: what they stand for is
 // elsewhere in the document.
 func appendState(state []byte, node *yaml.Node) []byte {
-	state = append(state, byte(node.Kind), byte(node.Style))
+	state = binary.AppendUvarint(state, uint64(node.Kind))
+	state = binary.AppendUvarint(state, uint64(node.Style))
 	for _, word := range [...]string{node.Tag, node.Value, node.Anchor, node.HeadComment, node.LineComment, node.FootComment} {
 		state = binary.AppendUvarint(state, uint64(len(word)))
 		state = append(state, word...)

@@ -2,6 +2,7 @@ package variant_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"sluice.dev/sluice/internal/kpt"
@@ -34,10 +35,7 @@ func BenchmarkUpdate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		local := kpt.Package{}
-		for name, file := range first.Package {
-			local[name] = file
-		}
+		local := maps.Clone(first.Package)
 		local["mine.yaml"] = kpt.File{Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mine\n"), Mode: 0o644}
 		outcome, err := variant.Update(b.Context(), variant.Request{Last: &last, Next: next, Local: local, Policy: merge.Fail}, renderer)
 		if err != nil || len(outcome.Package) != 24 {

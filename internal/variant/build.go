@@ -3,6 +3,7 @@ package variant
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -93,9 +94,7 @@ func (v Version) adapt(resources *kpt.Resources) error {
 // context is what the package's context is to say.
 func (c Config) context() map[string]string {
 	data := map[string]string{}
-	for key, value := range c.Context {
-		data[key] = value
-	}
+	maps.Copy(data, c.Context)
 	if c.Deployment {
 		data[kpt.ContextKeyName] = path.Base(c.Package)
 		data[kpt.ContextKeyPath] = c.Package

@@ -165,15 +165,20 @@ func Sources(points []kpt.Point, injectors []Injector, found map[Lookup]Found) [
 			})
 		}
 	}
-	used := make([]bool, len(all))
+	return used(points, all)
+}
+
+// used are the sources that fill a point.
+func used(points []kpt.Point, all []Source) []Source {
+	fills := make([]bool, len(all))
 	for _, point := range points {
 		if i := choose(point, all); i >= 0 {
-			used[i] = true
+			fills[i] = true
 		}
 	}
 	kept := []Source{}
 	for i, source := range all {
-		if used[i] {
+		if fills[i] {
 			kept = append(kept, source)
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"sluice.dev/sluice/internal/variant"
 )
 
-func text(value string) *string { return &value }
-
 // point is a document that is one, of the kind "group/version kind".
 func point(apiVersion, kind, name string) string {
 	return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  name: " + name +
@@ -59,7 +57,7 @@ func TestSources(t *testing.T) {
 		"by name": {
 			"Two points of a kind get the objects of their names, whichever injector stands first.",
 			pointsOf(t, net, dns),
-			[]variant.Injector{{Kind: text("ConfigMap"), Namespace: "n", Name: "dns"}, {Namespace: "n", Name: "net"}},
+			[]variant.Injector{{Kind: new("ConfigMap"), Namespace: "n", Name: "dns"}, {Namespace: "n", Name: "net"}},
 			[]variant.Lookup{named(0, "dns"), named(1, "net")},
 			map[variant.Lookup]variant.Found{named(0, "dns"): one("dns", a), named(1, "net"): one("net", b)},
 			[]variant.Source{source("", "dns", a), source("", "net", b)},
@@ -92,8 +90,9 @@ func TestSources(t *testing.T) {
 			"An object is of its point's group, version and kind; of it, what the kind holds is taken.",
 			pointsOf(t, net, site),
 			[]variant.Injector{
-				{Group: text(""), Namespace: "n", Name: "eu"}, {Group: text("infra.example"), Version: text("v2"), Name: "eu"},
-				{Group: text("infra.example"), Version: text("v1"), Kind: text("Site"), Name: "eu"},
+				{Group: new(""), Namespace: "n", Name: "eu"},
+				{Group: new("infra.example"), Version: new("v2"), Name: "eu"},
+				{Group: new("infra.example"), Version: new("v1"), Kind: new("Site"), Name: "eu"},
 			},
 			[]variant.Lookup{named(0, "eu"), {Injector: 2, Group: "infra.example", Version: "v1", Kind: "Site", Name: "eu"}},
 			map[variant.Lookup]variant.Found{
@@ -122,13 +121,17 @@ func TestSources(t *testing.T) {
 		},
 		"refused": {
 			"What may not be looked at is told.",
-			pointsOf(t, net), []variant.Injector{{Namespace: "n", Name: "x"}}, []variant.Lookup{named(0, "x")},
+			pointsOf(t, net),
+			[]variant.Injector{{Namespace: "n", Name: "x"}},
+			[]variant.Lookup{named(0, "x")},
 			map[variant.Lookup]variant.Found{named(0, "x"): {Refusal: "configmaps is\nforbidden"}},
 			[]variant.Source{{Version: "v1", Kind: "ConfigMap", Reason: variant.ReasonForbidden, Message: `configmaps is\nforbidden`}},
 		},
 		"empty": {
 			"An object that holds nothing fills nothing.",
-			pointsOf(t, net), []variant.Injector{{Namespace: "n", Name: "x"}}, []variant.Lookup{named(0, "x")},
+			pointsOf(t, net),
+			[]variant.Injector{{Namespace: "n", Name: "x"}},
+			[]variant.Lookup{named(0, "x")},
 			map[variant.Lookup]variant.Found{named(0, "x"): one("x", map[string]any{"spec": 1, "data": nil})},
 			[]variant.Source{{
 				Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", Content: map[string]any{},
@@ -137,7 +140,10 @@ func TestSources(t *testing.T) {
 		},
 		"secret": {
 			"Secrets are not even looked up unless it is allowed.",
-			pointsOf(t, secret), []variant.Injector{{Namespace: "n", Name: "x"}}, []variant.Lookup{}, nil,
+			pointsOf(t, secret),
+			[]variant.Injector{{Namespace: "n", Name: "x"}},
+			[]variant.Lookup{},
+			nil,
 			[]variant.Source{{
 				Version: "v1", Kind: "Secret", Point: "pass", Reason: variant.ReasonForbidden,
 				Message: "no injector that allows Secrets has one for it",
@@ -145,7 +151,8 @@ func TestSources(t *testing.T) {
 		},
 		"allowed": {
 			"Of a Secret its data and type are taken where it is allowed.",
-			pointsOf(t, secret), []variant.Injector{{Namespace: "n", Name: "x"}, {Namespace: "n", Name: "x", AllowSecrets: true}},
+			pointsOf(t, secret),
+			[]variant.Injector{{Namespace: "n", Name: "x"}, {Namespace: "n", Name: "x", AllowSecrets: true}},
 			[]variant.Lookup{{Injector: 1, Version: "v1", Kind: "Secret", Namespace: "n", Name: "x"}},
 			map[variant.Lookup]variant.Found{
 				{Injector: 1, Version: "v1", Kind: "Secret", Namespace: "n", Name: "x"}: one("x", map[string]any{"type": "Opaque", "data": 1, "immutable": true}),
