@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,8 @@ import (
 )
 
 // BenchmarkListPackages lists a repository of 1,000 packages and 3,000 tags whose commits are all in the cache: opens all commits,
-// finds the packages on the branch, and looks up each tag's package and Kptfile. The process knows nothing before, but in "again".
+// finds the packages on the branch, and looks up each tag's package and Kptfile; in "all commits", finds the packages in each. "One
+// more" fetches a draft beside them.
 func BenchmarkListPackages(b *testing.B) {
 	f := upstream.ForTest(b)
 	s := newShelf(b, f, 1000, 3, 0)
@@ -86,6 +88,25 @@ func BenchmarkListPackages(b *testing.B) {
 		b.ReportMetric(float64((looking / n).Milliseconds()), "trees-ms/op")
 		b.ReportMetric(float64((reading / n).Milliseconds()), "files-ms/op")
 	}
+	b.Run("one more", func(b *testing.B) {
+		var received int64
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			ref := fmt.Sprintf("drafts/%s/next", packagePath(i%1000))
+			s.SetRef("refs/heads/"+ref, wants[0].Hash)
+			hash := s.Commit(ref, fmt.Sprint(i), upstream.Text(packageOf(i%1000, fmt.Sprint("next", i))))
+			b.StartTimer()
+			commits, err := client.FetchAll(b.Context(), remote, append(wants[:len(wants):len(wants)], git.Want{Hash: hash, Ref: "refs/heads/" + ref}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			received = commits[0].BytesReceived
+			if err := git.CloseAll(commits); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(received), "wire-B/op")
+	})
 	b.Run("again", func(b *testing.B) { report(b, client) })
 	b.Run("all commits", func(b *testing.B) {
 		b.ReportAllocs()

@@ -87,7 +87,11 @@ func (p *pack) loadCommit(ctx context.Context, hash plumbing.Hash) (commitHeader
 	}
 	defer func() { _ = stream.Close() }() // Reading told whether the data was good.
 	head := make([]byte, min(p.objects[index].size, maxCommitHead))
-	if _, err := io.ReadFull(stream, head); err != nil {
+	_, err = io.ReadFull(stream, head)
+	if err == nil && int64(len(head)) == p.objects[index].size {
+		_, err = io.Copy(io.Discard, stream) // What is checked is so at its end.
+	}
+	if err != nil {
 		return commitHeader{}, fmt.Errorf("read commit %s: %w", hash, err)
 	}
 	return parseCommit(string(head))

@@ -10,12 +10,15 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 )
 
-// commitCost is what one of many commits takes in memory as long as it is open.
-const commitCost = 2 << 10
+// commitCost is what one of many commits takes in memory as long as they are open, beside what it says and a parentCost for each
+// of its parents, of which a commit may name thousands.
+const (
+	commitCost = 2 << 10
+	parentCost = 64
+)
 
 // FetchAll fetches up to 65,536 commits and their trees at once: in one request for those that are not in the cache yet, and
 // without any where all are and each Want.Ref says where it was found just now. The limits of Options hold for all together,
@@ -32,10 +35,6 @@ func (c *Client) FetchAll(ctx context.Context, remote Remote, wants []Want) ([]*
 	if len(wants) > maxWants {
 		return nil, conclude(ctx, verb, remote, limitErrorf("more than %d commits at once", maxWants))
 	}
-	if err := memory.Draw(ctx, commitCost*int64(len(wants))); err != nil {
-		return nil, conclude(ctx, verb, remote, err)
-	}
-	defer memory.Return(ctx, commitCost*int64(len(wants)))
 	h, err := c.cache.hold(ctx, remote.Key())
 	if err != nil {
 		return nil, conclude(ctx, "wait for another fetch from", remote, err)
@@ -155,6 +154,9 @@ func (b *batch) open(ctx context.Context, p *pack, earlier *kept) (commits []*Co
 		}
 		commit, err := b.client.bareCommit(ctx, p, hash, b.held, b.wants[i])
 		if err != nil {
+			return commits, err
+		}
+		if err := p.draw(ctx, commitCost+int64(len(commit.Subject)+parentCost*len(commit.Parents))); err != nil {
 			return commits, err
 		}
 		commit.seed()
