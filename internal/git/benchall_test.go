@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func BenchmarkListPackages(b *testing.B) {
 			s.SetRef("refs/heads/"+ref, wants[0].Hash)
 			hash := s.Commit(ref, fmt.Sprint(i), upstream.Text(packageOf(i%1000, fmt.Sprint("next", i))))
 			b.StartTimer()
-			commits, err := client.FetchAll(b.Context(), remote, append(wants[:len(wants):len(wants)], git.Want{Hash: hash, Ref: "refs/heads/" + ref}))
+			commits, err := client.FetchAll(b.Context(), remote, append(slices.Clip(wants), git.Want{Hash: hash, Ref: "refs/heads/" + ref}))
 			if err != nil {
 				b.Fatal(err)
 			}

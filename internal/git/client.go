@@ -1,4 +1,4 @@
-// Package git lists the refs of a remote repository, fetches single commits from it and pushes new ones to it, over HTTP and SSH.
+// Package git lists the refs of a remote repository, fetches commits from it, alone and together, and pushes new ones to it, over HTTP and SSH.
 // It does not know how a ref is chosen, what becomes of a commit's files, or that Kubernetes exists.
 //
 // The wire protocol is Git's own, version 2 with a fallback to version 0; see gitprotocol-v2(5),
