@@ -31,6 +31,9 @@ func (k *revisions) Dismantle(ctx context.Context, obj *packagesv1.PackageRevisi
 	case pkgrepo.Draft, pkgrepo.Proposed:
 		change.Kind = pkgrepo.Drop
 	case pkgrepo.DeletionProposed:
+		if obj.Status.Lifecycle != packagesv1.LifecycleDeletionProposed {
+			return s, nil // Who deleted it did not know, and was not asked for the right to approve. It is shown again.
+		}
 		change.Kind, change.Revision = pkgrepo.Remove, s.seen.Name
 	case pkgrepo.Published:
 		return s, nil // It is shown again: Git has it.

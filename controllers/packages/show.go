@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/pkgrepo"
@@ -132,12 +133,23 @@ func (k *repositories) create(ctx context.Context, obj *packagesv1.Repository, n
 	return nil
 }
 
-// hide removes the object of a revision that is no more. There is nothing in Git to remove any longer.
+// hide removes the object of a revision that is no more. Nothing is to be removed from Git for it, also where the revision is
+// back before the object is gone, as when its Repository is made anew.
 func (k *repositories) hide(ctx context.Context, have *packagesv1.PackageRevision) error {
+	free := have.DeepCopy()
+	if controllerutil.RemoveFinalizer(free, packagesv1.RevisionFinalizer) {
+		err := k.shared.Client.Patch(ctx, free, client.MergeFrom(have), client.FieldOwner(k.shared.FieldOwner))
+		if err != nil {
+			return ignoreGone(have.Name, err)
+		}
+	}
 	uid := have.UID
-	err := k.shared.Client.Delete(ctx, have, client.Preconditions{UID: &uid})
+	return ignoreGone(have.Name, k.shared.Client.Delete(ctx, free, client.Preconditions{UID: &uid}))
+}
+
+func ignoreGone(name string, err error) error {
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete PackageRevision %s: %w", have.Name, err)
+		return fmt.Errorf("delete PackageRevision %s: %w", name, err)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func testAttempts(t *testing.T, kind string, cases map[string]attempt) {
 
 func try(t *testing.T, kind, user string, tc attempt) error {
 	t.Helper()
-	namespace, acting := env.NewNamespace(t), actAs(t, user)
+	namespace, acting := newNamespace(t), actAs(t, user)
 	if tc.create != "" {
 		object, err := parse(kind, namespace, tc.create)
 		if err != nil {

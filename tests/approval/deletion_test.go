@@ -17,7 +17,7 @@ import (
 // TestANamespaceThatIsDeletedGoes: what is published there, and what the controller approves, keep it from nothing.
 func TestANamespaceThatIsDeletedGoes(t *testing.T) {
 	t.Parallel()
-	namespace := env.NewNamespace(t)
+	namespace := newNamespace(t)
 	given(t, packagesv1.PackageRevisionKind, namespace, isNewest)
 	given(t, packagesv1.PackageVariantKind, namespace, always)
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
@@ -34,7 +34,7 @@ func TestANamespaceThatIsDeletedGoes(t *testing.T) {
 // Nothing is published there any more all the same.
 func TestWhatIsLeftInANamespaceThatEndsMayBeCleared(t *testing.T) {
 	t.Parallel()
-	namespace := env.NewNamespace(t)
+	namespace := newNamespace(t)
 	// Others' finalizers keep the objects, and with them the namespace.
 	newest := given(t, packagesv1.PackageRevisionKind, namespace, finalized+isNewest)
 	proposed := given(t, packagesv1.PackageRevisionKind, namespace,
@@ -67,7 +67,7 @@ func TestWhatIsLeftInANamespaceThatEndsMayBeCleared(t *testing.T) {
 // TestTheRightMayBeForOneRevision: a role may name the revisions that it is about.
 func TestTheRightMayBeForOneRevision(t *testing.T) {
 	t.Parallel()
-	namespace := env.NewNamespace(t)
+	namespace := newNamespace(t)
 	const name = "approves-one"
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{packagesv1.GroupVersion.Group}, Resources: []string{right}, ResourceNames: []string{"mine"}, Verbs: []string{"update"},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,22 +43,21 @@ const (
 var env *testenv.Env
 
 func TestMain(m *testing.M) {
-	var err error
-	env, err = testenv.Start(testenv.Options{Controllers: []string{
+	os.Exit(testenv.MainWith(m, &env, testenv.Options{Controllers: []string{
 		"namespace-controller", "garbage-collector-controller", "validatingadmissionpolicy-status-controller",
-	}})
-	if err == nil {
-		err = install(context.Background())
+	}}))
+}
+
+// installed installs once.
+var installed = sync.OnceValue(func() error { return install(context.Background()) })
+
+// newNamespace is a namespace of an API server that has the policies.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	if err := installed(); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
+	return env.NewNamespace(t)
 }
 
 // install makes the roles and policies of config/default, and waits until the policies work.

@@ -22,6 +22,9 @@ import (
 // TestPoliciesAreWhole: they fail closed, they deny, and the API server's own check of their types has nothing to say.
 func TestPoliciesAreWhole(t *testing.T) {
 	t.Parallel()
+	if err := installed(); err != nil {
+		t.Fatal(err)
+	}
 	objects, err := config.Build(filepath.Join(testenv.Root(), "config", "approval"))
 	if err != nil || len(objects) != 4 {
 		t.Fatalf("config/approval has %d objects: %v", len(objects), err)

@@ -77,6 +77,8 @@ func TestDeletingWhatIsPublishedTakesTheRightToApprove(t *testing.T) {
 		"Draft":         {"a draft may be dropped", isDraft, remove, "", false},
 		"Proposed":      {"a proposal as well", isProposed, remove, "", false},
 		"Unseen":        {"and what was not looked at yet", draft + "}", remove, "", false},
+		"UnseenKept":    {"unless it may turn out to be published", finalized + draft + "}", remove, "", true},
+		"DraftKept":     {"a draft that was looked at is one", finalized + isDraft, remove, "", false},
 		"DraftAll":      {"all at once", isDraft, removeAll, "", false},
 		"Published":     {"what is published is not dropped", isNewest, remove, "", true},
 		"Foreground":    {"in no way", isNewest, removeInForeground, "", true},

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
@@ -20,6 +21,8 @@ type samples struct {
 	templates     map[string]modulesv1.ModuleTemplate
 	modules       map[string]modulesv1.Module
 	installations map[string]modulesv1.ModuleInstallation
+	repositories  map[string]packagesv1.Repository
+	variants      map[string]packagesv1.PackageVariant
 	secrets       map[string]corev1.Secret
 	accounts      map[string]bool
 }
@@ -30,7 +33,8 @@ func readSamples(t *testing.T) samples {
 		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{},
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
-		secrets:       map[string]corev1.Secret{}, accounts: map[string]bool{},
+		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
+		secrets: map[string]corev1.Secret{}, accounts: map[string]bool{},
 	}
 	for _, object := range build(t, "samples") {
 		switch object.GetKind() {
@@ -54,6 +58,10 @@ func readSamples(t *testing.T) samples {
 			s.modules[object.GetName()] = as[modulesv1.Module](t, object)
 		case modulesv1.ModuleInstallationKind:
 			s.installations[object.GetName()] = as[modulesv1.ModuleInstallation](t, object)
+		case packagesv1.RepositoryKind:
+			s.repositories[object.GetName()] = as[packagesv1.Repository](t, object)
+		case packagesv1.PackageVariantKind:
+			s.variants[object.GetName()] = as[packagesv1.PackageVariant](t, object)
 		default:
 			t.Errorf("%s %s is no sample of ours", object.GetKind(), object.GetName())
 		}

@@ -1,9 +1,20 @@
 package v1alpha1_test
 
 import (
+	"encoding/json"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -11,3 +22,217 @@ import (
 var env *testenv.Env
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
+
+const (
+	commit1 = "1111111111111111111111111111111111111111"
+	commit2 = "2222222222222222222222222222222222222222222222222222222222222222"
+)
+
+// parse reads the body of an object, such as "spec: {…}", with variables and without a name.
+func parse(t *testing.T, kind, name, body string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	body = strings.NewReplacer("COMMIT1", "'"+commit1+"'", "COMMIT2", "'"+commit2+"'",
+		"UP", "upstream: {repo: blueprints, package: web}", "DOWN", "downstream: {repo: edge}",
+		"GIT", "gitRepositoryRef: {name: edge}", "ONE", "repository: edge, package: web, workspace: one").Replace(body)
+	if err := yaml.UnmarshalStrict([]byte(body), &object.Object); err != nil {
+		t.Fatalf("parse %s: %v", body, err)
+	}
+	object.SetGroupVersionKind(packagesv1.GroupVersion.WithKind(kind))
+	object.SetNamespace("default")
+	if object.GetName() == "" {
+		object.SetName(name)
+	}
+	return object
+}
+
+// verdict compares what the API server said with what it was to say: nothing, or the words.
+func verdict(t *testing.T, reason string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s\nwant it accepted, got: %v", reason, err)
+	case want != "" && err == nil:
+		t.Errorf("%s\nwant it refused with %q, but it was accepted", reason, want)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Errorf("%s\nwant it refused with %q, got: %v", reason, want, err)
+	}
+}
+
+// strict makes an unknown field an error.
+func strict() client.FieldValidation { return client.FieldValidation(metav1.FieldValidationStrict) }
+
+type acceptance struct {
+	reason string
+	body   string
+	want   string // words of the refusal; "" when the object is accepted
+}
+
+func testAcceptance(t *testing.T, kind string, cases map[string]acceptance) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := parse(t, kind, "web", tc.body)
+			err := env.Client.Create(t.Context(), object, client.DryRunAll, strict())
+			verdict(t, tc.reason, err, tc.want)
+			if err == nil {
+				decodes(t, kind, object)
+			}
+		})
+	}
+}
+
+// decodes: what the API server takes, Go can hold. A list with one object that it cannot hold would fail as a whole.
+func decodes(t *testing.T, kind string, object *unstructured.Unstructured) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := packagesv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	typed, err := scheme.New(packagesv1.GroupVersion.WithKind(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, typed); err != nil {
+		t.Errorf("the API server takes what cannot be decoded: %v", err)
+	}
+}
+
+type transition struct {
+	reason, before, after string
+	want                  string // words of the refusal; "" when the edit is accepted
+}
+
+// testTransitions makes each object with its status, and then edits its spec.
+func testTransitions(t *testing.T, kind string, cases map[string]transition) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := env.NewNamespace(t)
+			before, after := parse(t, kind, "web", tc.before), parse(t, kind, "web", tc.after)
+			before.SetNamespace(namespace)
+			after.SetNamespace(namespace)
+			status, reported := before.Object["status"]
+			if err := env.Client.Create(t.Context(), before, strict()); err != nil {
+				t.Fatalf("the object before the edit is refused: %v", err)
+			}
+			if before.Object["status"] = status; reported {
+				if err := env.Client.Status().Update(t.Context(), before); err != nil {
+					t.Fatalf("the status before the edit is refused: %v", err)
+				}
+			}
+			after.SetResourceVersion(before.GetResourceVersion())
+			verdict(t, tc.reason, env.Client.Update(t.Context(), after, strict()), tc.want)
+		})
+	}
+}
+
+// TestDefaults: what the API server fills in.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, kind, body string
+		path               []string
+		want               any
+	}{
+		"RepositoryUnobserved": {"a new repository was not seen yet", packagesv1.RepositoryKind, "spec: {GIT}", []string{"status", "observedGeneration"}, int64(-1)},
+		"VariantUnobserved":    {"a new variant was not seen yet", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"status", "observedGeneration"}, int64(-1)},
+		"RevisionUnobserved":   {"a new revision was not seen yet", packagesv1.PackageRevisionKind, "spec: {ONE}", []string{"status", "observedGeneration"}, int64(-1)},
+		"Branch":               {"packages are on main", packagesv1.RepositoryKind, "spec: {GIT}", []string{"spec", "branch"}, "main"},
+		"Adoption":             {"nothing is taken over", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "adoptionPolicy"}, "adoptNone"},
+		"Deletion":             {"what is deleted goes", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "deletionPolicy"}, "delete"},
+		"Conflict":             {"upstream wins", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "conflictPolicy"}, "Upstream"},
+		"Approval":             {"people approve", packagesv1.PackageVariantKind, "spec: {UP, DOWN, approval: {}}", []string{"spec", "approval", "policy"}, "Manual"},
+		"Lifecycle":            {"a change begins as a draft", packagesv1.PackageRevisionKind, "spec: {ONE}", []string{"spec", "lifecycle"}, "Draft"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := parse(t, tc.kind, "defaults", tc.body)
+			if err := env.Client.Create(t.Context(), object, client.DryRunAll, strict()); err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := unstructured.NestedFieldNoCopy(object.Object, tc.path...)
+			if err != nil || got != tc.want {
+				t.Errorf("%s\n%s: want %v, got %v (%v)", tc.reason, strings.Join(tc.path, "."), tc.want, got, err)
+			}
+		})
+	}
+}
+
+// TestStatusThatCannotBeHeldIsRefused: whoever may write a status cannot make the kind unreadable with it.
+func TestStatusThatCannotBeHeldIsRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, kind, spec, body, want string
+	}{
+		"Time":      {"a time as Kubernetes writes it", packagesv1.RepositoryKind, "spec: {GIT}", `{"lastSyncTime":"2026-01-01T00:00:00Z"}`, ""},
+		"LowerTime": {"RFC 3339 allows lower case, Go does not", packagesv1.RepositoryKind, "spec: {GIT}", `{"lastSyncTime":"2026-01-01t00:00:00z"}`, "lastSyncTime"},
+		"Seen":      {"a generation fits an int64", packagesv1.RepositoryKind, "spec: {GIT}", `{"observedGeneration":1e19}`, "observedGeneration"},
+		"Packages":  {"a count fits an int32", packagesv1.RepositoryKind, "spec: {GIT}", `{"packages":2147483648}`, "packages"},
+		"Negative":  {"a count is not negative", packagesv1.RepositoryKind, "spec: {GIT}", `{"openChanges":-1}`, "openChanges"},
+		"Revision":  {"a number fits an int32", packagesv1.PackageRevisionKind, "spec: {ONE}", `{"revision":2147483648}`, "revision"},
+		"Lifecycle": {"there are four", packagesv1.PackageRevisionKind, "spec: {ONE}", `{"lifecycle":"Done"}`, "Unsupported value"},
+		"Gate":      {"a condition has three states", packagesv1.PackageRevisionKind, "spec: {ONE}", `{"packageConditions":[{"type":"A","status":"Maybe"}]}`, "Unsupported value"},
+		"Conflicts": {
+			"a report is bounded", packagesv1.PackageVariantKind, "spec: {UP, DOWN}",
+			`{"change":{"conflicts":[` + strings.TrimSuffix(strings.Repeat(`{"file":"a"},`, packagesv1.MaxConflicts+1), ",") + `]}}`, "Too many",
+		},
+		"Value": {
+			"a value is cut", packagesv1.PackageVariantKind, "spec: {UP, DOWN}",
+			`{"change":{"conflicts":[{"file":"a","local":"` + strings.Repeat("a", packagesv1.MaxConflictValue+1) + `"}]}}`, "Too long",
+		},
+		"Full": {
+			"what fits is taken", packagesv1.PackageVariantKind, "spec: {UP, DOWN}",
+			`{"change":{"conflictCount":40,"conflicts":[` + strings.TrimSuffix(strings.Repeat(`{"file":"a"},`, packagesv1.MaxConflicts), ",") + `]}}`, "",
+		},
+	}
+	namespace := env.NewNamespace(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := parse(t, tc.kind, strings.ToLower(name), tc.spec)
+			object.SetNamespace(namespace)
+			if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+				t.Fatal(err)
+			}
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.body+`}`))
+			err := env.Client.Status().Patch(t.Context(), object, patch)
+			verdict(t, tc.reason, err, tc.want)
+			if err == nil {
+				decodes(t, tc.kind, object)
+			}
+		})
+	}
+}
+
+// TestRevisionsAreFoundByTheirFields: kubectl get --field-selector, and so may people's scripts.
+func TestRevisionsAreFoundByTheirFields(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	for _, name := range []string{"web", "database"} {
+		object := parse(t, packagesv1.PackageRevisionKind, name, "spec: {repository: edge, package: "+name+", workspace: one}")
+		object.SetNamespace(namespace)
+		if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, fields := range []client.MatchingFields{
+		{"spec.package": "web"}, {"spec.package": "web", "spec.repository": "edge", "spec.workspace": "one"},
+	} {
+		var list packagesv1.PackageRevisionList
+		if err := env.Client.List(t.Context(), &list, client.InNamespace(namespace), fields); err != nil {
+			t.Fatal(err)
+		}
+		found := func(r packagesv1.PackageRevision) bool { return r.Name == "web" }
+		if len(list.Items) != 1 || !slices.ContainsFunc(list.Items, found) {
+			t.Errorf("%v: found %d", fields, len(list.Items))
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package config_test
+
+import (
+	"testing"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+)
+
+// TestPackageSamplesAreWhole: what the samples of packages refer to is there, and no two of them keep the same package.
+func TestPackageSamplesAreWhole(t *testing.T) {
+	t.Parallel()
+	s := readSamples(t)
+	secret := func(sample string, ref *packagesv1.LocalReference) {
+		if ref == nil {
+			return
+		}
+		if _, found := s.secrets[ref.Name]; !found {
+			t.Errorf("sample %s: there is no Secret %s", sample, ref.Name)
+		}
+	}
+	for name, repository := range s.repositories {
+		if _, found := s.git[repository.Spec.GitRepositoryRef.Name]; !found {
+			t.Errorf("sample %s: there is no GitRepository %s", name, repository.Spec.GitRepositoryRef.Name)
+		}
+		secret(name, repository.Spec.PushSecretRef)
+		if commit := repository.Spec.Commit; commit != nil {
+			secret(name, commit.SigningKeySecretRef)
+		}
+	}
+	kept := map[string]string{}
+	for name, variant := range s.variants {
+		spec := variant.Spec
+		for _, repository := range []string{spec.Upstream.Repo, spec.Downstream.Repo} {
+			if _, found := s.repositories[repository]; !found {
+				t.Errorf("sample %s: there is no Repository %s", name, repository)
+			}
+		}
+		place := spec.Downstream.Repo + "/" + spec.GetDownstreamPackage()
+		if other, taken := kept[place]; taken {
+			t.Errorf("samples %s and %s keep the same package", name, other)
+		}
+		kept[place] = name
+		if account := spec.ServiceAccountName; len(spec.Injectors) > 0 && !s.accounts[account] {
+			t.Errorf("sample %s: there is no ServiceAccount %q", name, account)
+		}
+	}
+}
+
+// TestPackageSamplesCoverTheSpec: every way of choosing a revision, every policy, and everything that goes into a package.
+func TestPackageSamplesCoverTheSpec(t *testing.T) {
+	t.Parallel()
+	covered := map[string]bool{}
+	for _, variant := range readSamples(t).variants {
+		spec := variant.Spec
+		up := spec.Upstream
+		covered["newest"] = covered["newest"] || up.Revision == 0 && up.Tag == "" && up.Branch == "" && up.Range == ""
+		covered["revision"] = covered["revision"] || up.Revision != 0
+		covered["tag"] = covered["tag"] || up.Tag != ""
+		covered["branch"] = covered["branch"] || up.Branch != ""
+		covered["range"] = covered["range"] || up.Range != ""
+		covered["dryRun"] = covered["dryRun"] || spec.DryRun
+		covered["namespace"] = covered["namespace"] || spec.Namespace != ""
+		covered["context"] = covered["context"] || spec.PackageContext != nil
+		covered["pipeline"] = covered["pipeline"] || spec.Pipeline != nil
+		covered["labels"] = covered["labels"] || len(spec.Labels) > 0
+		for _, injector := range spec.Injectors {
+			covered["named"] = covered["named"] || injector.Name != ""
+			covered["selected"] = covered["selected"] || injector.LabelSelector != nil
+			covered["secret"] = covered["secret"] || injector.AllowSecrets
+		}
+		covered["approval "+string(spec.GetApprovalPolicy())] = true
+		covered["conflict "+string(spec.GetConflictPolicy())] = true
+		covered[string(spec.GetAdoptionPolicy())], covered[string(spec.GetDeletionPolicy())] = true, true
+	}
+	for _, want := range []string{
+		"newest", "revision", "tag", "branch", "range", "dryRun", "namespace", "context", "pipeline", "labels", "named", "selected", "secret",
+		"approval Manual", "approval Initial", "approval Always", "conflict Upstream", "conflict Local", "conflict Fail",
+		"adoptNone", "adoptExisting", "delete", "orphan",
+	} {
+		if !covered[want] {
+			t.Errorf("no sample has %s", want)
+		}
+	}
+}
