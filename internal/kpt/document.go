@@ -26,8 +26,8 @@ type document struct {
 	// root is the document's node, nil where there is nothing but comments; state is what it said when it was read.
 	root  *yaml.Node
 	state [sha256.Size]byte
-	// object says that it is one of Kubernetes' kind.
-	object bool
+	// item says that it was read as an item.
+	item bool
 }
 
 // split cuts the text of a file into its documents.
@@ -96,6 +96,12 @@ func (d *document) mapping() *yaml.Node {
 		return nil
 	}
 	return d.root.Content[0]
+}
+
+// isObject tells whether the document is an object of Kubernetes' kind.
+func (d *document) isObject() bool {
+	mapping := d.mapping()
+	return scalarAt(mapping, "apiVersion") != "" && scalarAt(mapping, "kind") != ""
 }
 
 // lineOf is how the library that reads YAML says where something is.

@@ -22,14 +22,20 @@ type Resources struct {
 
 // Open reads all objects: every document of files called Kptfile, *.yaml and *.yml that has an apiVersion and a kind. What else
 // is in those files is kept as it is, and files that a .krmignore leaves out are not read. An error is a *SyntaxError.
-func Open(p Package) (*Resources, error) {
+func Open(p Package) (*Resources, error) { return open(p, false) }
+
+// OpenDocuments is Open for who looks at all documents: what is no object is an item as well, unless it is nothing but comments.
+// The node of such a one need not be a map.
+func OpenDocuments(p Package) (*Resources, error) { return open(p, true) }
+
+func open(p Package, all bool) (*Resources, error) {
 	r := &Resources{from: p, folders: p.Folders(), files: map[string][]*document{}}
 	ignored := ignores(p)
 	for _, name := range p.Paths() {
 		if p[name].Mode.Type() != 0 || !holdsYAML(name) || ignored(name) {
 			continue
 		}
-		if err := r.open(name); err != nil {
+		if err := r.open(name, all); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +48,7 @@ func holdsYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || path.Base(name) == KptfileName
 }
 
-func (r *Resources) open(name string) error {
+func (r *Resources) open(name string, all bool) error {
 	documents, err := split(name, r.from[name].Content)
 	if err != nil {
 		return err
@@ -52,13 +58,12 @@ func (r *Resources) open(name string) error {
 		if err := d.parse(); err != nil {
 			return d.explain(name, err)
 		}
-		mapping := d.mapping()
-		if scalarAt(mapping, "apiVersion") == "" || scalarAt(mapping, "kind") == "" {
+		if d.root == nil || !all && !d.isObject() {
 			continue
 		}
-		d.object = true
+		d.item = true
 		r.Items = append(r.Items, &Resource{
-			File: name, Index: i, Node: yaml.NewRNode(mapping), origin: d, folder: Subpackage(r.folders, name),
+			File: name, Index: i, Node: yaml.NewRNode(d.root.Content[0]), origin: d, folder: Subpackage(r.folders, name),
 		})
 	}
 	return nil

@@ -53,7 +53,7 @@ type fileText struct {
 
 // keep appends a document of the file: as it is, as its object has become, or not at all.
 func (t *fileText) keep(d *document, item *Resource) error {
-	if item == nil && d.object {
+	if item == nil && d.item {
 		t.gone, t.changed = true, true
 		t.headless = t.headless || t.Len() == 0 && !bytes.HasPrefix(d.text, []byte("---"))
 		return nil

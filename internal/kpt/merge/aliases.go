@@ -43,7 +43,7 @@ func hasAlias(node *yaml.Node, depth int) (bool, error) {
 	return false, nil
 }
 
-// write copies the node. Within a copy of an anchored value there are no anchors: each name stays with its first value.
+// write copies the node. Within a copy of an anchored value there are no anchors and no comments: they stay where they are.
 func (p *plain) write(node *yaml.Node, depth int, within bool) (*yaml.Node, error) {
 	p.nodes++
 	if depth > maxDepth || p.nodes > maxNodes {
@@ -60,7 +60,7 @@ func (p *plain) write(node *yaml.Node, depth int, within bool) (*yaml.Node, erro
 	fresh := *node
 	fresh.Content = make([]*yaml.Node, 0, len(node.Content))
 	if within {
-		fresh.Anchor = ""
+		fresh.Anchor, fresh.HeadComment, fresh.LineComment, fresh.FootComment = "", "", "", ""
 	}
 	for _, child := range node.Content {
 		written, err := p.write(child, depth+1, within)

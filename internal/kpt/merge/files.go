@@ -2,21 +2,17 @@ package merge
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
-
 	"sluice.dev/sluice/internal/kpt"
-	"sluice.dev/sluice/internal/kpt/yamltext"
 )
 
 // files merges what holds no objects, and the modes of what does.
-func (w *work) files() error {
+func (w *work) files() {
 	objects := map[string]bool{}
 	for of := range sides {
 		for _, item := range w.opened[of].Items {
@@ -37,11 +33,8 @@ func (w *work) files() error {
 			w.mode(name)
 			continue
 		}
-		if err := w.plainFile(name); err != nil {
-			return err
-		}
+		w.plainFile(name)
 	}
-	return nil
 }
 
 // mode settles whether a file that holds objects can be run.
@@ -60,23 +53,19 @@ func (w *work) mode(name string) {
 }
 
 // plainFile merges a file as a whole, or what is in it if that can be told apart.
-func (w *work) plainFile(name string) error {
+func (w *work) plainFile(name string) {
 	var files [sides]*kpt.File
 	for of := range sides {
 		if file, found := w.file(of, name); found {
 			files[of] = &file
 		}
 	}
-	file, err := w.mergeFile(name, files[inBase], files[inTheirs], files[inLocal])
-	switch {
-	case err != nil:
-		return err
-	case file == nil:
+	file := w.mergeFile(name, files[inBase], files[inTheirs], files[inLocal])
+	if file == nil {
 		delete(w.result, name)
-	default:
-		w.result[name] = *file
+		return
 	}
-	return nil
+	w.result[name] = *file
 }
 
 func sameFile(a, b *kpt.File) bool {
@@ -87,18 +76,18 @@ func sameFile(a, b *kpt.File) bool {
 }
 
 // mergeFile is the file in the end, nil for none.
-func (w *work) mergeFile(name string, base, theirs, local *kpt.File) (*kpt.File, error) {
+func (w *work) mergeFile(name string, base, theirs, local *kpt.File) *kpt.File {
 	switch {
 	case sameFile(base, theirs) || sameFile(theirs, local):
-		return local, nil
+		return local
 	case base == nil && local == nil && w.dropped.has(name):
-		return nil, nil //nolint:nilnil // No file is not an error.
+		return nil
 	case sameFile(base, local):
-		return theirs, nil
+		return theirs
 	case local == nil:
-		return nil, nil //nolint:nilnil // People removed it, and so it stays.
+		return nil // People removed it, and so it stays.
 	case theirs == nil || theirs.Mode.Type() != 0 || local.Mode.Type() != 0:
-		return w.choose(name, base, theirs, local), nil
+		return w.choose(name, base, theirs, local)
 	}
 	if base == nil || base.Mode.Type() != 0 {
 		base = &kpt.File{Mode: local.Mode}
@@ -107,9 +96,8 @@ func (w *work) mergeFile(name string, base, theirs, local *kpt.File) (*kpt.File,
 	if local.Mode == base.Mode {
 		merged.Mode = theirs.Mode
 	}
-	var err error
-	merged.Content, err = w.mergeContent(name, base.Content, theirs.Content, local.Content)
-	return &merged, err
+	merged.Content = w.mergeContent(name, base.Content, theirs.Content, local.Content)
+	return &merged
 }
 
 // choose takes one of two files that cannot be merged.
@@ -131,58 +119,22 @@ func (w *work) reportFile(name string, files ...*kpt.File) {
 	w.report(Conflict{File: name, Base: shown[0], Upstream: shown[1], Local: shown[2]})
 }
 
-// mergeContent merges YAML by what it says, other text line by line, and takes one side of anything else.
-func (w *work) mergeContent(name string, base, theirs, local []byte) ([]byte, error) {
+// mergeContent merges text line by line, and takes one side of anything else.
+func (w *work) mergeContent(name string, base, theirs, local []byte) []byte {
 	switch {
 	case bytes.Equal(base, theirs):
-		return local, nil
+		return local
 	case bytes.Equal(base, local) || bytes.Equal(theirs, local):
-		return theirs, nil
-	}
-	if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
-		if merged, ok, err := w.mergeYAML(name, base, theirs, local); ok || err != nil {
-			return merged, err
-		}
+		return theirs
 	}
 	merged, clash := mergeText(base, theirs, local, w.takesUpstream)
 	if clash {
 		w.reportFile(name, contentFile(base), contentFile(theirs), contentFile(local))
 	}
-	return merged, nil
+	return merged
 }
 
 func contentFile(content []byte) *kpt.File { return &kpt.File{Mode: 0o644, Content: content} }
-
-// mergeYAML merges files that are one document each; ok is false if they are not.
-func (w *work) mergeYAML(name string, base, theirs, local []byte) (merged []byte, ok bool, err error) {
-	var nodes [sides]*yaml.Node
-	for of, content := range [sides][]byte{base, theirs, local} {
-		documents, err := yamltext.Split(content)
-		if err != nil || len(documents) > 1 {
-			return nil, false, nil //nolint:nilerr // What is no YAML is merged as the text that it is.
-		}
-		root := yaml.Node{}
-		if err := yaml.Unmarshal(content, &root); err != nil {
-			return nil, false, nil //nolint:nilerr // The same.
-		}
-		if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
-			nodes[of] = root.Content[0]
-		}
-	}
-	if nodes[inTheirs] == nil || nodes[inLocal] == nil {
-		return nil, false, nil
-	}
-	one := document{work: w, file: name}
-	node, err := one.merge(nodes[inBase], nodes[inTheirs], nodes[inLocal])
-	if err != nil {
-		return nil, true, err
-	}
-	merged, err = yamltext.Rewrite(local, node)
-	if err != nil {
-		return nil, true, fmt.Errorf("write %s: %w", name, err)
-	}
-	return merged, true, nil
-}
 
 // maxText bounds the text that is merged line by line.
 const maxText = 1 << 20

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // controllerAnnotations begin the annotations of a Kptfile that are the controller's own record.
@@ -36,16 +38,29 @@ func (m *merger) matchFunctions(all *elements) []*row {
 	rows := match(all, []round[*yaml.Node]{
 		{key: m.wholeKey, inOrder: true},
 		{key: fieldKey(keyField{name: "name"})},
+		{key: ownKey, changed: true},
 		{key: functionKey("configPath"), changed: true, base: nameless},
 		{key: functionKey(), changed: true, base: nameless, inOrder: true},
 	})
 	for _, r := range rows {
 		for _, of := range []side{inTheirs, inLocal} {
 			// Who gave it a name has made another function of it, and that does not go with the one it was.
-			r.replaced[of] = r.has(inBase) && r.has(of) && textOf(all.of(r, inBase), "name") != textOf(all.of(r, of), "name")
+			r.replaced[of] = r.has(inBase) && r.has(of) && nameless(all.of(r, inBase)) && !nameless(all.of(r, of))
 		}
 	}
 	return rows
+}
+
+// ownKey is the name of a controller's function without the index in it, which changes with the functions before it.
+func ownKey(node *yaml.Node) (key, label string, ok bool) {
+	name := textOf(node, "name")
+	owner, ok := kpt.FunctionOwner(name)
+	if !ok {
+		return "", "", false
+	}
+	_, rest, _ := strings.Cut(name, owner.String()+"/")
+	_, called, _ := strings.Cut(rest, "/")
+	return owner.String() + "\x00" + called + "\x00" + imageName(textOf(node, "image")), stepTo("name=" + name), true
 }
 
 // functionKey is what a function runs, in whatever version, with these fields, which it must have.

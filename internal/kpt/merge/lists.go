@@ -46,7 +46,7 @@ func (m *merger) label(all *elements, r *row) string {
 func (m *merger) mergeElement(all *elements, r *row, at *place) *yaml.Node {
 	base, theirs, local := all.of(r, inBase), all.of(r, inTheirs), all.of(r, inLocal)
 	switch {
-	// Who put something else in the place of what the other side took away has added an element, and none is lost.
+	// Who made something else of what the other side took away has added an element, and none is lost.
 	case theirs == nil && r.replaced[inLocal]:
 		return local
 	case local == nil && r.replaced[inTheirs]:

@@ -47,9 +47,7 @@ func Merge(base, theirs, local kpt.Package, policy Policy) (kpt.Package, []Confl
 	if err := w.objects(); err != nil {
 		return nil, nil, err
 	}
-	if err := w.files(); err != nil {
-		return nil, nil, err
-	}
+	w.files()
 	w.collisions()
 	slices.SortStableFunc(w.conflicts, func(a, b Conflict) int { return strings.Compare(a.File, b.File) })
 	return w.result, w.conflicts, nil
@@ -77,7 +75,7 @@ func newWork(base, theirs, local kpt.Package, policy Policy) (*work, error) {
 	}
 	for of, name := range [sides]string{"what was there before", "what upstream makes", "the local package"} {
 		var err error
-		if w.opened[of], err = kpt.Open(w.packages[of]); err != nil {
+		if w.opened[of], err = kpt.OpenDocuments(w.packages[of]); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 	}

@@ -3,8 +3,6 @@ package merge
 import (
 	"bytes"
 	"path"
-	"strconv"
-	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -24,7 +22,11 @@ func (w *work) objects() error {
 			}
 		}
 	}
-	rows := matchObjects(&all)
+	rows, err := matchOthers(&all)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, matchObjects(&all)...)
 	taken := w.untouched(&all, rows)
 	gone := map[*kpt.Resource]bool{}
 	for _, r := range rows {
@@ -40,7 +42,6 @@ func (w *work) objects() error {
 	}
 	result := w.opened[inLocal]
 	result.Remove(func(r *kpt.Resource) bool { return gone[r] })
-	var err error
 	if w.result, err = result.Package(); err != nil {
 		return err
 	}
@@ -52,72 +53,6 @@ func (w *work) objects() error {
 		}
 	}
 	return nil
-}
-
-// matchObjects says which objects are the same one: by what they are and where they come from, first those that stand in the same
-// file, and at last those that went to another subpackage or namespace.
-func matchObjects(all *resources) []*row {
-	key := func(parts func(*kpt.Resource) []string) func(*kpt.Resource) (string, string, bool) {
-		return func(r *kpt.Resource) (key, label string, ok bool) {
-			words := parts(r)
-			for i, word := range words {
-				words[i] = strconv.Quote(word)
-			}
-			return strings.Join(words, " "), "", len(words) > 0
-		}
-	}
-	own := func(r *kpt.Resource) []string {
-		id := r.ID()
-		if r.IsKptfile() {
-			id.Name, id.Namespace = "", ""
-		}
-		return []string{id.Group, id.Kind, id.Namespace, id.Name}
-	}
-	origin := func(r *kpt.Resource) []string {
-		words := own(r)
-		if namespace, name, found := originOf(r); found && !r.IsKptfile() {
-			words[2], words[3] = namespace, name
-		}
-		return words
-	}
-	named := func(words []string, r *kpt.Resource) []string {
-		if r.ID().Name == "" {
-			return nil
-		}
-		return words
-	}
-	return match(all, []round[*kpt.Resource]{
-		{inOrder: true, key: key(func(r *kpt.Resource) []string {
-			return append(append(origin(r), own(r)...), r.Subpackage(), r.File)
-		})},
-		{key: key(func(r *kpt.Resource) []string { return append(origin(r), r.Subpackage(), r.File) })},
-		{key: key(func(r *kpt.Resource) []string { return named(append(origin(r), r.Subpackage()), r) })},
-		{key: key(func(r *kpt.Resource) []string { return named(append(own(r), r.Subpackage()), r) })},
-		{changed: true, key: key(func(r *kpt.Resource) []string { return named(append(origin(r), r.ID().Name), r) })},
-		{changed: true, key: key(func(r *kpt.Resource) []string {
-			id := r.ID()
-			return named([]string{id.Group, id.Kind, id.Name, r.Subpackage()}, r)
-		})},
-	})
-}
-
-// originOf is what the object was called upstream, as a comment keeps it: "kpt-merge: namespace/name" beside metadata.
-func originOf(r *kpt.Resource) (namespace, name string, found bool) {
-	node := resolved(r.Node.YNode())
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value != "metadata" {
-			continue
-		}
-		comment := node.Content[i].LineComment + "\n" + node.Content[i+1].LineComment
-		for line := range strings.Lines(comment) {
-			line, found := strings.CutPrefix(strings.TrimSpace(strings.TrimLeft(line, "#")), "kpt-merge:")
-			namespace, name, both := strings.Cut(strings.TrimSpace(line), "/")
-			if found && both && name != "" && !strings.ContainsAny(namespace+name, " \t/") {
-				return namespace, name, true
-			}
-		}
-	}
-	return "", "", false
 }
 
 // untouched are the files that people left as they were, and whose objects upstream left in them: they are as upstream has them,
@@ -185,10 +120,16 @@ func (w *work) object(base, theirs, local *kpt.Resource) (stays bool, err error)
 	case base != nil && theirs != nil && w.isSameText(base, theirs):
 		return true, nil
 	}
-	one := document{work: w, file: local.File, resource: local.ID().String(), known: w.shapes.of(local)}
+	one := document{work: w, file: local.File}
+	if !isOther(local) {
+		one.resource, one.known = local.ID().String(), w.shapes.of(local)
+	}
 	merged, err := one.merge(nodeOf(base), nodeOf(theirs), nodeOf(local))
-	if err != nil || merged == nil {
-		return false, err
+	if err != nil {
+		return false, inFile(local.File, err)
+	}
+	if merged == nil {
+		return false, nil
 	}
 	local.Node = yaml.NewRNode(merged)
 	if base != nil && theirs != nil && local.File == base.File && path.Base(local.File) != kpt.KptfileName {
@@ -207,7 +148,7 @@ func (w *work) isSameText(base, theirs *kpt.Resource) bool {
 func (w *work) add(theirs *kpt.Resource) error {
 	written, err := newPlain(theirs.Node.YNode())
 	if err != nil {
-		return err
+		return inFile(theirs.File, err)
 	}
 	w.opened[inLocal].Add(theirs.File, yaml.NewRNode(copied(written.root)))
 	return nil

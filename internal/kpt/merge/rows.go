@@ -17,7 +17,7 @@ type row struct {
 	at [sides]int
 	// label is how paths name it.
 	label string
-	// replaced is that base's element was not changed but replaced by another, as far as one can tell.
+	// replaced is that the side made another element of base's, which does not go with that one.
 	replaced [sides]bool
 }
 

@@ -21,9 +21,16 @@ func (m *merger) sequence(all *elements) []*row {
 	paired := [sides]map[int]bool{inTheirs: {}, inLocal: {}}
 	stable := [sides][]int{}
 	for i := range all[inBase] {
+		// Who put something else in the place of what the other side took away has added an element.
+		if toTheirs[i].replaced && toLocal[i].at < 0 {
+			toTheirs[i].at = -1
+		}
+		if toLocal[i].replaced && toTheirs[i].at < 0 {
+			toLocal[i].at = -1
+		}
 		r := newRow(inBase, i)
 		for of, to := range map[side]partner{inTheirs: toTheirs[i], inLocal: toLocal[i]} {
-			r.at[of], r.replaced[of] = to.at, to.replaced
+			r.at[of] = to.at
 			paired[of][to.at] = true
 		}
 		if r.has(inTheirs) && r.has(inLocal) {
@@ -160,8 +167,8 @@ func (m *merger) alignGap(base, other []*yaml.Node, start int, partners []partne
 	}
 }
 
-// similar tells whether one may have become of the other: at least half of the fields of a map say the same, or a word begins the
-// same, like an argument with another value or an image with another tag.
+// similar tells whether one may have become of the other: it has the same name, at least half of the fields of a map or of the
+// elements of a list say the same, or a word begins the same, like an argument with another value or an image with another tag.
 func (m *merger) similar(a, b *yaml.Node) bool {
 	switch {
 	case a.Kind != b.Kind:
@@ -169,8 +176,15 @@ func (m *merger) similar(a, b *yaml.Node) bool {
 	case a.Kind == yaml.ScalarNode:
 		stemA, stemB := stem(a.Value), stem(b.Value)
 		return stemA != "" && stemA == stemB
+	case a.Kind == yaml.SequenceNode:
+		return m.similarLists(a, b)
 	case a.Kind != yaml.MappingNode:
 		return false
+	}
+	for _, name := range inferred() {
+		if value := textOf(a, name); value != "" && value == textOf(b, name) {
+			return true
+		}
 	}
 	fields := m.keys(b)
 	same := 0
@@ -180,6 +194,21 @@ func (m *merger) similar(a, b *yaml.Node) bool {
 		}
 	}
 	return same > 0 && same*4 >= max(len(a.Content), len(b.Content))
+}
+
+func (m *merger) similarLists(a, b *yaml.Node) bool {
+	left := map[int]int{}
+	for _, element := range a.Content {
+		left[m.of[element].says]++
+	}
+	same := 0
+	for _, element := range b.Content {
+		if says := m.of[element].says; left[says] > 0 {
+			left[says]--
+			same++
+		}
+	}
+	return same > 0 && same*2 >= max(len(a.Content), len(b.Content))
 }
 
 // stem is a word up to its value: of "--level=3" it is "--level", of "app:v2" it is "app"; "" where there is none.

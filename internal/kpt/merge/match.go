@@ -1,0 +1,103 @@
+package merge
+
+import (
+	"fmt"
+	"slices"
+
+	"sluice.dev/sluice/internal/kpt"
+)
+
+// matchObjects says which objects are the same one: by what they are and where they come from, first those that stand in the same
+// file, and at last those that went to another subpackage or namespace. What has no name is looked for in its own file alone.
+func matchObjects(all *resources) []*row {
+	own, origin := identity((*kpt.Resource).ID), identity((*kpt.Resource).Origin)
+	rows := match(all, []round[*kpt.Resource]{
+		{inOrder: true, key: resourceKey(false, func(r *kpt.Resource) []string {
+			return append(append(origin(r), own(r)...), r.Subpackage(), r.File)
+		})},
+		{key: resourceKey(false, func(r *kpt.Resource) []string { return append(origin(r), r.Subpackage(), r.File) })},
+		{key: resourceKey(true, func(r *kpt.Resource) []string { return append(origin(r), r.Subpackage()) })},
+		{key: resourceKey(true, func(r *kpt.Resource) []string { return append(own(r), r.Subpackage()) })},
+		{changed: true, key: resourceKey(true, func(r *kpt.Resource) []string { return append(origin(r), r.ID().Name) })},
+		{changed: true, key: resourceKey(true, func(r *kpt.Resource) []string {
+			id := r.ID()
+			return []string{id.Group, id.Kind, id.Name, r.Subpackage()}
+		})},
+	})
+	return slices.DeleteFunc(rows, func(r *row) bool {
+		for of := range sides {
+			if item := all.of(r, of); item != nil && isOther(item) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// resourceKey is a key made of words; named is that only what has a name has one. What is no object has none.
+func resourceKey(named bool, words func(*kpt.Resource) []string) func(*kpt.Resource) (key, label string, ok bool) {
+	return func(r *kpt.Resource) (key, label string, ok bool) {
+		if isOther(r) || named && r.ID().Name == "" {
+			return "", "", false
+		}
+		return fmt.Sprintf("%q", words(r)), "", true
+	}
+}
+
+// identity are the words of an ID. A package has one Kptfile, whatever it is called.
+func identity(of func(*kpt.Resource) kpt.ID) func(*kpt.Resource) []string {
+	return func(r *kpt.Resource) []string {
+		id := of(r)
+		if r.IsKptfile() {
+			id.Namespace, id.Name = "", ""
+		}
+		return []string{id.Group, id.Kind, id.Namespace, id.Name}
+	}
+}
+
+// isOther tells whether the document is no object.
+func isOther(r *kpt.Resource) bool {
+	return r.Kind() == "" || textOf(r.Node.YNode(), "apiVersion") == ""
+}
+
+// matchOthers says which documents that are no objects are the same one, file by file, as for the elements of a list.
+func matchOthers(all *resources) ([]*row, error) {
+	files, names := map[string]*elements{}, []string{}
+	places := map[string]*lists[int]{}
+	m := merger{forms: newForms()}
+	for of := range sides {
+		for i, item := range all[of] {
+			if !isOther(item) {
+				continue
+			}
+			if files[item.File] == nil {
+				files[item.File], places[item.File] = &elements{}, &lists[int]{}
+				names = append(names, item.File)
+			}
+			written, err := newPlain(item.Node.YNode())
+			if err == nil {
+				_, err = m.add(written.root, 0)
+			}
+			if err != nil {
+				return nil, inFile(item.File, err)
+			}
+			files[item.File][of] = append(files[item.File][of], written.root)
+			places[item.File][of] = append(places[item.File][of], i)
+		}
+	}
+	rows := []*row{}
+	for _, name := range names {
+		for _, r := range m.sequence(files[name]) {
+			for of := range sides {
+				if r.has(of) {
+					r.at[of] = places[name].of(r, of)
+				}
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// inFile says which file an error is about.
+func inFile(name string, err error) error { return fmt.Errorf("merge %s: %w", name, err) }
