@@ -11,8 +11,8 @@ import (
 // ErrTooLarge says that a package is, or would become, larger than the limits allow.
 var ErrTooLarge = errors.New("the rendered package is too large")
 
-// ErrPanic says that a function broke. It is a mistake in the function, not in the package.
-var ErrPanic = errors.New("the function broke")
+// ErrPanic says that a function broke, or what reads and writes packages. It is a mistake in there, not in the package.
+var ErrPanic = errors.New("rendering broke")
 
 // maxMessage bounds an error's text: names in it are the package's author's.
 const maxMessage = 2048

@@ -63,7 +63,10 @@ func (s *sharing) join(ctx context.Context, key string, p kpt.Package) (*rendere
 // fly renders and tells all who wait.
 func (s *sharing) fly(ctx context.Context, key string, f *flight, p kpt.Package) {
 	defer f.cancel()
-	f.result, f.err = s.render(ctx, p)
+	f.err = guard(func() (err error) {
+		f.result, err = s.render(ctx, p)
+		return err
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.err == nil {

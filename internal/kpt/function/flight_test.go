@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // labelled is a package that gets the label.
@@ -171,5 +174,39 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	r = New(Options{CacheBytes: 10})
 	if _, _, err := r.Render(t.Context(), labelled("0")); err != nil || r.shared.kept.bytes != 0 {
 		t.Error("something too large is kept", r.shared.kept.bytes, err)
+	}
+}
+
+func TestRenderingThatBreaksEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	r := New(Options{})
+	r.shared.render = func(context.Context, kpt.Package) (*rendered, error) { panic("oh") }
+	for range 2 {
+		if _, _, err := r.Render(t.Context(), labelled("b")); !errors.Is(err, ErrPanic) {
+			t.Error(err)
+		}
+	}
+	if len(r.shared.flights) != 0 {
+		t.Error("a flight is left over")
+	}
+}
+
+func TestMemoryIsDrawnFromTheBudget(t *testing.T) {
+	t.Parallel()
+	budget := memory.New(3<<20, "--flag=3")
+	r := New(Options{})
+	render := func(p kpt.Package) error {
+		return budget.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			_, _, err := r.Render(ctx, p)
+			return err
+		})
+	}
+	if err := render(labelled("b")); err != nil {
+		t.Error(err)
+	}
+	many := labelled("b")
+	many["values.yaml"] = kpt.File{Content: []byte(configMap + "data: {x: [" + strings.Repeat(",", 20_000) + "]}\n"), Mode: 0o644}
+	if err := render(many); !errors.Is(err, memory.ErrBudget) {
+		t.Error(err)
 	}
 }

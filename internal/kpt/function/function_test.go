@@ -42,7 +42,7 @@ func TestAFunctionThatBreaksIsAnError(t *testing.T) {
 	if !errors.Is(err, ErrPanic) {
 		t.Fatal(err)
 	}
-	want := "package sub: set-labels (mine): the function broke: oh"
+	want := "package sub: set-labels (mine): rendering broke: oh"
 	if diff := cmp.Diff(want, blame(err, "sub", "set-labels", "mine").Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -95,7 +95,7 @@ func copies(objects []*object) []*object {
 func guard(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, broken)
+			err = &Error{Err: fmt.Errorf("%w: %v", ErrPanic, broken)}
 		}
 	}()
 	return do()
@@ -134,10 +134,11 @@ func (g *rendering) config(folder string, entry *kpt.Function) (*config, error) 
 
 // configFile is the one object in a file of the package: never in one outside of it, nor in one of a package beneath it.
 func (g *rendering) configFile(folder, name string) (*yaml.Node, error) {
-	if path.IsAbs(name) || name != path.Clean(name) && "./"+path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
+	clean := path.Clean(name)
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
 		return nil, errors.New("the configuration has to be in the package")
 	}
-	file := path.Join(folder, name)
+	file := path.Join(folder, clean)
 	if owner := kpt.Subpackage(g.resources.Folders(), file); owner != folder {
 		return nil, fmt.Errorf("the configuration is of the package in %s, and has to be in this one", owner)
 	}

@@ -39,15 +39,33 @@ func readScopes(objects []*object) scopes {
 
 // of is what is known of the object's kind.
 func (s scopes) of(o *object) scope {
-	if known, found := s[groupKind{o.group(), o.kind()}]; found {
+	kind := groupKind{o.group(), o.kind()}
+	if known, found := s[kind]; found {
 		return known
 	}
-	namespaced, found := openapi.IsNamespaceScoped(yaml.TypeMeta{APIVersion: text(o.root, "apiVersion"), Kind: o.kind()})
-	switch {
-	case found && namespaced:
-		return scopeNamespace
-	case found:
-		return scopeCluster
+	return builtIn(kind, text(o.root, "apiVersion"))
+}
+
+// builtIn is what is known of Kubernetes' own kinds. Of versions that it has no more it had the same scope.
+func builtIn(kind groupKind, apiVersion string) scope {
+	versions := []string{apiVersion}
+	groups := []string{kind.group}
+	if kind.group == "extensions" {
+		groups = []string{"apps", "networking.k8s.io", "policy"} // Where its kinds went.
+	}
+	for _, group := range groups {
+		if group != "" {
+			versions = append(versions, group+"/v1", group+"/v2", group+"/v1beta1", group+"/v1alpha1")
+		}
+	}
+	for _, version := range versions {
+		namespaced, found := openapi.IsNamespaceScoped(yaml.TypeMeta{APIVersion: version, Kind: kind.kind})
+		switch {
+		case found && namespaced:
+			return scopeNamespace
+		case found:
+			return scopeCluster
+		}
 	}
 	return scopeUnknown
 }

@@ -69,11 +69,11 @@ func (a *annotator) annotate(o *object) error {
 // annotated are the maps of annotations that the object has, or is to have.
 func annotated(o *object) [][]string {
 	paths := [][]string{{"metadata", "annotations"}}
-	if o.is("batch", "CronJob") {
-		paths = append(paths, []string{"spec", "jobTemplate", "metadata", "annotations"})
-	}
-	if template, ok := makesPods(o); ok {
-		paths = append(paths, join(template, "metadata", "annotations"))
+	job, pod := templates(o)
+	for _, template := range [][]string{job, pod} {
+		if template != nil {
+			paths = append(paths, join(template, "metadata", "annotations"))
+		}
 	}
 	return paths
 }

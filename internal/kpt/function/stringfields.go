@@ -15,7 +15,7 @@ func wantsText(o *object, path []string) bool {
 	switch above(1) {
 	case "labels", "annotations":
 		return above(2) == "metadata"
-	case "matchLabels", "nodeSelector", "podSelector":
+	case "matchLabels", "nodeSelector":
 		return true
 	case "selector":
 		return o.is("", "Service") || o.is("", "ReplicationController")

@@ -8,15 +8,22 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// makesPods are the workloads, and what comes before the template of their Pods.
-func makesPods(o *object) (template []string, ok bool) {
+// templates are what a workload makes others from, those that are there: Jobs, and at last Pods. A document that says nothing of
+// them, as a patch may, gets none.
+func templates(o *object) (job, pod []string) {
 	switch group, kind := o.group(), o.kind(); {
 	case group == "" && kind == "ReplicationController", group == "batch" && kind == "Job", isApp(o):
-		return []string{"spec", "template"}, true
+		pod = []string{"spec", "template"}
 	case group == "batch" && kind == "CronJob":
-		return []string{"spec", "jobTemplate", "spec", "template"}, true
+		job, pod = []string{"spec", "jobTemplate"}, []string{"spec", "jobTemplate", "spec", "template"}
 	}
-	return nil, false
+	if isNull(at(o.root, job...)) {
+		job = nil
+	}
+	if isNull(at(o.root, pod...)) {
+		pod = nil
+	}
+	return job, pod
 }
 
 // isApp tells whether the object is a workload that keeps Pods running, of the group of today or of the one before.
@@ -45,14 +52,17 @@ func (l *labeller) kind() {
 	case group == "batch" && kind == "Job", group == "policy" && kind == "PodDisruptionBudget":
 		l.under(spec, []string{"spec"}, true, "selector", "matchLabels")
 	case group == "batch" && kind == "CronJob":
-		l.all([]string{"spec", "jobTemplate", "metadata", "labels"})
 		l.under(o.root, nil, true, "spec", "jobTemplate", "spec", "selector", "matchLabels")
 	case (group == "networking.k8s.io" || group == "extensions") && kind == "NetworkPolicy":
 		l.networkPolicy(spec)
 	}
-	if template, ok := makesPods(o); ok {
-		l.all(join(template, "metadata", "labels"))
-		path := join(template, "spec")
+	job, pod := templates(o)
+	if job != nil {
+		l.all(join(job, "metadata", "labels"))
+	}
+	if pod != nil {
+		l.all(join(pod, "metadata", "labels"))
+		path := join(pod, "spec")
 		l.pod(at(o.root, path...), path)
 	}
 	if kind == "StatefulSet" && isApp(o) {
