@@ -157,9 +157,11 @@ func (s *splicer) head(it *item, e *entry, have, want string) {
 	}
 	line := lineStart(s.src, e.start)
 	// What blank lines separate from the comment right above stays as it is.
-	apart := strings.TrimSuffix(have, s.comments(e.head, line))
+	if apart, ok := strings.CutSuffix(strings.Trim(have, "\n"), s.comments(e.head, line)); ok {
+		want = strings.TrimPrefix(want, apart)
+	}
 	var text strings.Builder
-	for _, comment := range commentLines(strings.TrimPrefix(want, apart), prefix) {
+	for _, comment := range commentLines(want, prefix) {
 		text.WriteString(comment + s.write.newline)
 	}
 	s.edit(e.head, line, text.String())

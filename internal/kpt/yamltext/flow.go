@@ -79,8 +79,7 @@ func (f *flowSplicer) end(i int) int   { return f.it.kids[i*f.pair+f.pair-1].end
 func (f *flowSplicer) element(i, j int) bool {
 	for k := range f.pair {
 		have, want := &f.it.kids[i*f.pair+k], &f.t.kids[j*f.pair+k]
-		if changed(have.node.HeadComment, want.node.HeadComment) || changed(have.node.LineComment, want.node.LineComment) ||
-			changed(have.node.FootComment, want.node.FootComment) {
+		if otherComments(have.node, want.node) {
 			return false
 		}
 		if f.node(have, want, f.depth+1) {

@@ -75,8 +75,9 @@ func previousLine(src []byte, at int) int {
 	if at > 1 && src[at-1] == '\n' && src[at-2] == '\r' {
 		return at - 2
 	}
-	for at--; at > 0 && breakWidth(src, at) == 0; at-- {
-		// The break may be of several bytes.
+	at--
+	for at > 0 && breakWidth(src, at) == 0 {
+		at--
 	}
 	return at
 }

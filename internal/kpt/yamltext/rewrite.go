@@ -50,6 +50,9 @@ func (r *rewriter) rewrite(g grower) (out []byte, whole int, err error) {
 		out, err := r.fill()
 		return out, smallest, err
 	}
+	if r.unchanged() {
+		return r.src, smallest, nil
+	}
 	if err := r.read(g); err == nil {
 		// Where the smallest change does not do, ever larger parts are written anew.
 		for _, whole := range []int{smallest, 4, 2, 1} {
@@ -102,6 +105,26 @@ func (r *rewriter) read(g grower) error {
 	g.mark(&root)
 	r.root = root
 	return nil
+}
+
+// unchanged says whether the text says what is wanted as it is.
+func (r *rewriter) unchanged() bool {
+	if want := r.wantDocument; want != nil && want.Kind == yaml.DocumentNode && otherComments(r.document, want) {
+		return false
+	}
+	return unchanged(r.document.Content[0], &r.want)
+}
+
+func unchanged(have *yaml.Node, want *twig) bool {
+	if !saysItself(have, want) || otherComments(have, want.node) {
+		return false
+	}
+	for i := range have.Content {
+		if !unchanged(have.Content[i], &want.kids[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // splice changes what has to be and checks the result.
@@ -171,6 +194,19 @@ func (r *rewriter) check(text []byte) error {
 
 // says compares a node with what is wanted.
 func says(have *yaml.Node, want *twig) bool {
+	if !saysItself(have, want) {
+		return false
+	}
+	for i := range have.Content {
+		if !says(have.Content[i], &want.kids[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// saysItself is says without the nodes below.
+func saysItself(have *yaml.Node, want *twig) bool {
 	if have.Kind != want.node.Kind || len(have.Content) != len(want.kids) ||
 		want.node.Anchor != "" && have.Anchor != want.node.Anchor {
 		return false
@@ -180,16 +216,9 @@ func says(have *yaml.Node, want *twig) bool {
 		return sameScalar(have, want.node)
 	case yaml.AliasNode:
 		return have.Value == want.node.Value
+	default:
+		return have.ShortTag() == want.node.ShortTag()
 	}
-	if have.ShortTag() != want.node.ShortTag() {
-		return false
-	}
-	for i := range have.Content {
-		if !says(have.Content[i], &want.kids[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // fill writes a document into a text that has no content.

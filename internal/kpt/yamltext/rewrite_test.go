@@ -1,11 +1,13 @@
 package yamltext_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,28 +17,28 @@ import (
 	"sluice.dev/sluice/internal/kpt/yamltext"
 )
 
-func corpus(t testing.TB) map[string]string {
-	t.Helper()
+func corpus(tb testing.TB) map[string]string {
+	tb.Helper()
 	files, err := filepath.Glob("testdata/corpus/*")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no corpus: %v", err)
+		tb.Fatalf("no corpus: %v", err)
 	}
 	texts := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		texts[filepath.Base(file)] = string(text)
 	}
 	return texts
 }
 
-func read(t testing.TB, text string) *yaml.Node {
-	t.Helper()
+func read(tb testing.TB, text string) *yaml.Node {
+	tb.Helper()
 	var node yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
-		t.Fatalf("%v in:\n%s", err, text)
+		tb.Fatalf("%v in:\n%s", err, text)
 	}
 	return &node
 }
@@ -136,15 +138,7 @@ func (m mutator) scalar(node *yaml.Node) string {
 }
 
 func hasAnchor(node *yaml.Node) bool {
-	if node.Anchor != "" {
-		return true
-	}
-	for _, child := range node.Content {
-		if hasAnchor(child) {
-			return true
-		}
-	}
-	return false
+	return node.Anchor != "" || slices.ContainsFunc(node.Content, hasAnchor)
 }
 
 func (m mutator) mapping(node *yaml.Node) string {
@@ -263,4 +257,59 @@ func (m mutator) text() string {
 		text += hard[m.IntN(len(hard))]
 	}
 	return text
+}
+
+// TestRewriteOfRandomDocuments changes documents that the encoder wrote.
+func TestRewriteOfRandomDocuments(t *testing.T) {
+	t.Parallel()
+	large, count := 0, 0
+	for seed := range uint64(2000) {
+		m := mutator{rand.New(rand.NewPCG(seed, 4))}
+		var text strings.Builder
+		encoder := yaml.NewEncoder(&text)
+		encoder.SetIndent(2 + m.IntN(3))
+		if m.IntN(2) == 0 {
+			encoder.CompactSeqIndent()
+		}
+		tree := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for i := range 1 + m.IntN(6) {
+			tree.Content = append(tree.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: fmt.Sprintf("k%d", i)}, m.fresh(4))
+		}
+		if err := encoder.Encode(tree); err != nil {
+			t.Fatal(err)
+		}
+		src := []byte(text.String())
+		want := one(src)
+		if want == nil {
+			// The encoder does not always write what the parser reads.
+			continue
+		}
+		same, err := yamltext.Rewrite(src, one(src))
+		if err != nil || !bytes.Equal(same, src) {
+			t.Fatalf("seed %d: %q became %q: %v", seed, src, same, err)
+		}
+		var did []string
+		for range 1 + m.IntN(5) {
+			did = append(did, m.mutate(want))
+		}
+		got, err := yamltext.Rewrite(src, want)
+		if err != nil {
+			t.Fatalf("seed %d: %v: %v\n%s", seed, did, err, src)
+		}
+		if a, b := plain(want), plain(read(t, string(got))); !reflect.DeepEqual(a, b) {
+			t.Fatalf("seed %d: %v (-want +got):\n%s\n%s", seed, did, cmp.Diff(a, b), got)
+		}
+		spliced, err := yamltext.Spliced(src, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+		if !spliced {
+			large++
+			t.Logf("seed %d: %v\n%s", seed, did, src)
+		}
+	}
+	if large > count/100 {
+		t.Errorf("in %d of %d documents more than the smallest changes were made", large, count)
+	}
 }

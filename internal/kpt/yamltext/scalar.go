@@ -1,6 +1,7 @@
 package yamltext
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -128,8 +129,8 @@ func (w writer) styles(node *yaml.Node, at place) []yaml.Style {
 	return styles
 }
 
-// mayBePlain says whether the string may stand without quotes. A word that is a bool to old readers alone may, where one such
-// word takes the place of another, and where a text is taken over that says it that way.
+// mayBePlain says whether the string may stand without quotes. A word that is a bool to old readers alone may where a text is
+// taken over that says it that way, but not where it takes the place of a string.
 func (w writer) mayBePlain(node *yaml.Node, at place) bool {
 	if !isPlainText(node.Value, at.flow) {
 		return false
@@ -137,17 +138,19 @@ func (w writer) mayBePlain(node *yaml.Node, at place) bool {
 	if !ambiguous(node.Value) {
 		return true
 	}
-	word := truths.MatchString(node.Value) && !isQuoted(node)
+	instead := at.instead
 	switch {
-	case !word:
+	case isQuoted(node) || !truths.MatchString(node.Value):
 		return false
 	case node.ShortTag() == boolTag:
 		return true
-	case at.instead != nil:
-		return at.instead.Kind == yaml.ScalarNode && !isQuoted(at.instead) &&
-			(truths.MatchString(at.instead.Value) || at.instead.ShortTag() == boolTag || at.instead == node)
+	case node.Line == 0:
+		// It has been made as a string.
+		return false
+	case instead != nil && instead.Kind == yaml.ScalarNode:
+		return !isQuoted(instead) && (truths.MatchString(instead.Value) || instead.ShortTag() == boolTag)
 	}
-	return node.Line > 0
+	return true
 }
 
 // styled writes a string in a style, if it can be.
@@ -179,10 +182,12 @@ func (w writer) blockScalar(value string, folded bool, at place) (text, bool) {
 	}
 	indent := w.under(at)
 	if value[0] == ' ' || value[0] == '\n' || value[0] == '\t' {
-		header += string(rune('0' + indent - max(at.column, 0)))
-		if indent-max(at.column, 0) > 9 {
+		// The first line does not show how far the text is indented.
+		deeper := indent - max(at.column, 0)
+		if deeper > 9 {
 			return text{}, false
 		}
+		header += strconv.Itoa(deeper)
 	}
 	lines := strings.Split(body, "\n")
 	if folded {

@@ -163,9 +163,14 @@ func (s *splicer) remove(it *item, stays []bool) {
 		} else {
 			// What separates the collection from what follows stays.
 			from := it.entries[first].head
-			for from > 0 && (from == it.entries[first].head || isEmpty(s.src, lineStart(s.src, from))) {
-				from = previousLine(s.src, lineStart(s.src, from))
+			for above := it.entries[first-1].tail; from > above; {
+				line := lineStart(s.src, previousLine(s.src, from))
+				if from = line; !isEmpty(s.src, line) {
+					from = lineEnd(s.src, line)
+					break
+				}
 			}
+			from = max(from, it.entries[first-1].tail)
 			s.edit(from, it.entries[i].tail, "")
 		}
 	}
@@ -194,3 +199,9 @@ func (s *splicer) removeBefore(it *item, first, last int) {
 // changed says whether a comment is to be another. What is wanted without a comment keeps the one there is: nodes made anew
 // have none, and the comments that people wrote are not theirs to delete.
 func changed(have, want string) bool { return want != "" && want != have }
+
+// otherComments says whether any of a node's comments is to be another.
+func otherComments(have, want *yaml.Node) bool {
+	return changed(have.HeadComment, want.HeadComment) || changed(have.LineComment, want.LineComment) ||
+		changed(have.FootComment, want.FootComment)
+}
