@@ -65,6 +65,7 @@ type plane struct {
 	upstreams *upstream.Fixture
 	server    *upstream.GitHTTP
 	events    *emitted
+	stop      func()
 }
 
 func newPlane(t *testing.T) *plane {
@@ -75,8 +76,8 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// start runs the controllers until the test or the returned function ends them.
-func (p *plane) start() (stop func()) {
+// start runs the controllers until the test or stop ends them.
+func (p *plane) start() {
 	p.Helper()
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -116,15 +117,14 @@ func (p *plane) start() (stop func()) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
+	p.stop = sync.OnceFunc(func() {
 		cancel()
 		found.Close()
 		if err := <-done; err != nil {
 			p.Errorf("the manager ended with %v", err)
 		}
 	})
-	p.Cleanup(stop)
-	return stop
+	p.Cleanup(p.stop)
 }
 
 // repository makes a Git repository and its objects.
