@@ -135,5 +135,13 @@ func entryOf(function Function, there []*yaml.Node) (*yaml.Node, error) {
 	return fresh, nil
 }
 
+// TakeMutators makes the pipeline have the mutators of the other Kptfile, and no validators.
+func (k *Kptfile) TakeMutators(from *Kptfile) {
+	remove(k.root(), partPipeline)
+	if mutators := lookupPath(from.root(), partPipeline, "mutators"); mutators != nil {
+		setNode(k.part(partPipeline), "mutators", withoutAliases(mutators, new(maxNodes)))
+	}
+}
+
 // RemoveStatus takes out what was found out about the package.
 func (k *Kptfile) RemoveStatus() { remove(k.root(), partStatus) }

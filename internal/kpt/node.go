@@ -111,6 +111,19 @@ func setScalar(node *yaml.Node, key, text string) {
 	node.Content[i+1] = fresh
 }
 
+// withoutAliases is a copy with no anchors and aliases in it, of at most so many nodes.
+func withoutAliases(node *yaml.Node, left *int) *yaml.Node {
+	same := *resolve(node)
+	same.Anchor = ""
+	same.Content = nil
+	for _, child := range resolve(node).Content {
+		if *left--; *left >= 0 {
+			same.Content = append(same.Content, withoutAliases(child, left))
+		}
+	}
+	return &same
+}
+
 // setNode puts the value under the key, in the place of what is there or at the end.
 func setNode(node *yaml.Node, key string, value *yaml.Node) {
 	if i := keyIndex(node, key); i >= 0 {

@@ -41,14 +41,15 @@ type built struct {
 // namespaceFunction sets the namespace; its name is known to kpt as well.
 const namespaceFunction = "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.5"
 
-// build makes the version, with nothing in it that people did. Where what is injected is not known, fill has it.
-func (v Version) build(ctx context.Context, renderer Renderer, fill filler) (*built, error) {
+// build makes the version, with nothing in it that people did. Where what is injected is not known, fill has it; with are the
+// functions by which it is rendered, nil for its own.
+func (v Version) build(ctx context.Context, renderer Renderer, fill filler, with *functions) (*built, error) {
 	resources, err := kpt.Open(v.Blueprint.Package)
 	if err != nil {
 		return nil, fmt.Errorf("read the upstream package: %w", err)
 	}
 	if err := v.adapt(resources); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the upstream package: %w", err)
 	}
 	kptfile, err := resources.Kptfile("")
 	if err != nil {
@@ -59,14 +60,14 @@ func (v Version) build(ctx context.Context, renderer Renderer, fill filler) (*bu
 	if name := v.Config.Namespace; name != "" && len(resources.Namespaces()) == 0 {
 		resources.AddNamespace(name)
 	}
-	made, err := v.finish(ctx, renderer, resources, fill)
+	made, err := v.finish(ctx, renderer, resources, fill, with)
 	if err != nil {
 		return nil, err
 	}
 	if name := v.Config.Namespace; name != "" && !slices.Contains(made.resources.Namespaces(), name) {
 		// No Namespace of the package became this one. It gets one of its own, and that is rendered as all else is.
 		made.resources.AddNamespace(name)
-		made, err = v.finish(ctx, renderer, made.resources, fill)
+		made, err = v.finish(ctx, renderer, made.resources, fill, with)
 	}
 	return made, err
 }
@@ -75,7 +76,7 @@ func (v Version) build(ctx context.Context, renderer Renderer, fill filler) (*bu
 func (v Version) adapt(resources *kpt.Resources) error {
 	kptfile, err := resources.Kptfile("")
 	if err != nil {
-		return fmt.Errorf("read the package: %w", err)
+		return err
 	}
 	upstream, lock := v.Blueprint.upstream()
 	kptfile.SetName(path.Base(v.Config.Package))
@@ -114,7 +115,7 @@ func (c Config) functions() kpt.Pipeline {
 }
 
 // finish injects and renders, and notes what came of it.
-func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.Resources, fill filler) (*built, error) {
+func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.Resources, fill filler, with *functions) (*built, error) {
 	if err := v.Config.inject(resources, fill); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.R
 	if err != nil {
 		return nil, err
 	}
-	after, results, err := renderer.Render(ctx, before)
+	after, results, err := with.render(ctx, renderer, before)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func Desired(ctx context.Context, v Version, base string, renderer Renderer) (Ou
 	if err := v.Config.complete(); err != nil {
 		return Outcome{}, err
 	}
-	made, err := v.build(ctx, renderer, fromSource)
+	made, err := v.build(ctx, renderer, fromSource, nil)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -89,24 +89,26 @@ func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, e
 	if err != nil {
 		return Outcome{}, err
 	}
-	there, err := kpt.Open(request.Local)
+	l, err := request.readLocal()
 	if err != nil {
 		return Outcome{}, fmt.Errorf("read the local package: %w", err)
 	}
-	base, basis, err := request.basis(ctx, renderer, there)
-	if err != nil {
-		return Outcome{}, err
-	}
-	local, err := request.edits(there)
+	base, basis, err := request.basis(ctx, renderer, l)
 	if err != nil {
 		return Outcome{}, err
 	}
 	theirs.Basis = basis
-	if base.Equal(local) {
+	if base.Equal(l.edited) {
 		theirs.Unchanged = theirs.Package.Equal(request.Local)
 		return theirs, nil
 	}
-	merged, conflicts, err := merge.Merge(base, theirs.Package, local, request.Policy)
+	s := sides{base: base, theirs: theirs.Package, local: l.edited}
+	if basis == BasisApplied {
+		if s, err = request.alike(ctx, renderer, l, s); err != nil {
+			return Outcome{}, err
+		}
+	}
+	merged, conflicts, err := merge.Merge(s.base, s.theirs, s.local, request.Policy)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("merge: %w", err)
 	}
@@ -123,70 +125,15 @@ func (r Request) settle(ctx context.Context, renderer Renderer, merged kpt.Packa
 		return Outcome{}, fmt.Errorf("read what was merged: %w", err)
 	}
 	if err := r.Next.adapt(resources); err != nil {
-		return Outcome{}, err
+		return Outcome{}, fmt.Errorf("read what was merged: %w", err)
 	}
-	made, err := r.Next.finish(ctx, renderer, resources, fromSource)
+	made, err := r.Next.finish(ctx, renderer, resources, fromSource, nil)
 	if err != nil {
 		return Outcome{}, err
 	}
 	outcome, err = r.Next.outcome(made, r.Base, outcome)
 	outcome.Unchanged = err == nil && outcome.Package.Equal(r.Local)
 	return outcome, err
-}
-
-// basis is the package as it was before people's edits.
-func (r Request) basis(ctx context.Context, renderer Renderer, local *kpt.Resources) (kpt.Package, Basis, error) {
-	switch {
-	case r.Last != nil:
-		base, err := r.last(ctx, renderer, local)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, function.ErrTimeout) {
-			// Functions have become stricter since. The upstream package alone tells less about people's edits, but it tells
-			// something, and the next update can tell all again.
-			return r.Last.Blueprint.Package, BasisLock, nil
-		}
-		return base, BasisApplied, err
-	case r.Locked != nil:
-		return r.Locked, BasisLock, nil
-	default:
-		return kpt.Package{}, BasisEmpty, nil
-	}
-}
-
-// edits is the local package with what people did to the controller's own parts taken back: it is none of their edits, and in
-// conflict with nothing.
-func (r Request) edits(local *kpt.Resources) (kpt.Package, error) {
-	version := r.Next
-	if r.Last != nil {
-		version = *r.Last
-	}
-	if err := version.adapt(local); err != nil {
-		return nil, fmt.Errorf("read the local package: %w", err)
-	}
-	return local.Package()
-}
-
-// last makes the last version once more, with what is injected locally, and with the notes that the local package has.
-func (r Request) last(ctx context.Context, renderer Renderer, local *kpt.Resources) (kpt.Package, error) {
-	fill, err := fromLocal(local)
-	if err != nil {
-		return nil, fmt.Errorf("read the local package: %w", err)
-	}
-	made, err := r.Last.build(ctx, renderer, fill)
-	if err != nil {
-		return nil, fmt.Errorf("make the last version once more: %w", err)
-	}
-	// Functions may have changed what was injected, here as in the local package.
-	if err := r.Last.Config.inject(made.resources, fill); err != nil {
-		return nil, err
-	}
-	kptfile, err := local.Kptfile("")
-	if err != nil {
-		return nil, fmt.Errorf("read the local package: %w", err)
-	}
-	if err := note(made.resources, kptfile.Annotations()); err != nil {
-		return nil, err
-	}
-	return made.resources.Package()
 }
 
 // outcome notes where the package comes from.

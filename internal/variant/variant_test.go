@@ -175,14 +175,14 @@ func TestUpdate(t *testing.T) {
 				}
 			}
 			local := edited(t, desired(t, versions[0], "").Package, tc.edits)
-			request := variant.Request{Last: applied(t, versions[0]), Next: versions[1], Local: local, Base: "0b5e", Policy: tc.policy}
+			request := variant.Request{Last: told(t, local), Next: versions[1], Local: local, Base: "0b5e", Policy: tc.policy}
 			if request.Policy == "" {
 				request.Policy = merge.Fail
 			}
 			outcome := run(t, request)
 			golden(t, name, local, outcome)
 			again := request
-			again.Last, again.Local = applied(t, versions[1]), outcome.Package
+			again.Last, again.Local = told(t, outcome.Package), outcome.Package
 			if second := run(t, again); !second.Unchanged || len(second.Conflicts) > 0 {
 				t.Errorf("%s: the second time changes more: %v\n%s", tc.reason, second.Conflicts, cmp.Diff(texts(outcome.Package), texts(second.Package)))
 			}
@@ -190,17 +190,23 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// applied is the version as the package says that it was applied.
-func applied(t *testing.T, v variant.Version) *variant.Version {
+// told is the version that the package says it was made as. Nobody else has to remember it.
+func told(t *testing.T, p kpt.Package) *variant.Version {
 	t.Helper()
-	text, err := v.Config.Applied()
+	facts, err := kpt.ReadFacts(p["Kptfile"].Content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Config, err = variant.DecodeApplied(text); err != nil {
+	config, err := variant.DecodeApplied(facts.Applied)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &v
+	if facts.Variant != config.Owner.String() {
+		t.Errorf("the variant is %s, and not %s", facts.Variant, config.Owner)
+	}
+	made := blueprint(t, facts.Lock.Commit[:2])
+	made.Tree = "unknown"
+	return &variant.Version{Blueprint: made, Config: config}
 }
 
 func run(t *testing.T, request variant.Request) variant.Outcome {
@@ -285,7 +291,7 @@ func TestDesired(t *testing.T) {
 			t.Parallel()
 			outcome := desired(t, v, "")
 			golden(t, name, v.Blueprint.Package, outcome)
-			again := run(t, variant.Request{Last: applied(t, v), Next: v, Local: outcome.Package, Policy: merge.Fail})
+			again := run(t, variant.Request{Last: told(t, outcome.Package), Next: v, Local: outcome.Package, Policy: merge.Fail})
 			if !again.Unchanged || !again.Package.Equal(outcome.Package) {
 				t.Errorf("the second time: %s", cmp.Diff(texts(outcome.Package), texts(again.Package)))
 			}
@@ -299,7 +305,8 @@ func TestUneditedPackageBecomesWhatIsDesired(t *testing.T) {
 	next := variant.Version{Blueprint: blueprint(t, "v2"), Config: config()}
 	next.Config.Sources[0].Content = data("region", "asia")
 	next.Config.Namespace = ""
-	outcome := run(t, variant.Request{Last: applied(t, last), Next: next, Local: desired(t, last, "").Package, Base: "0b5e", Policy: merge.Fail})
+	local := desired(t, last, "").Package
+	outcome := run(t, variant.Request{Last: told(t, local), Next: next, Local: local, Base: "0b5e", Policy: merge.Fail})
 	if diff := cmp.Diff(texts(desired(t, next, "0b5e").Package), texts(outcome.Package)); diff != "" {
 		t.Error(diff)
 	}
@@ -313,7 +320,7 @@ func TestConflictMakesNothingWhereItMayNot(t *testing.T) {
 	last := variant.Version{Blueprint: blueprint(t, "v1"), Config: config()}
 	next := variant.Version{Blueprint: blueprint(t, "v2"), Config: config()}
 	local := edited(t, desired(t, last, "").Package, []edit{{"deployment.yaml", "web:1.0\"", "web:1.0-fix\""}})
-	outcome, err := variant.Update(t.Context(), variant.Request{Last: applied(t, last), Next: next, Local: local, Policy: merge.Fail}, function.New(function.Options{}))
+	outcome, err := variant.Update(t.Context(), variant.Request{Last: told(t, local), Next: next, Local: local, Policy: merge.Fail}, function.New(function.Options{}))
 	if !errors.Is(err, variant.ErrConflict) || len(outcome.Conflicts) != 1 || outcome.Package != nil {
 		t.Errorf("%v, %+v", err, outcome)
 	}
@@ -342,7 +349,7 @@ func TestAdoption(t *testing.T) {
 func TestWhatIsNotThereIsMade(t *testing.T) {
 	t.Parallel()
 	v := variant.Version{Blueprint: blueprint(t, "v1"), Config: config()}
-	outcome := run(t, variant.Request{Last: applied(t, v), Next: v, Policy: merge.Fail})
+	outcome := run(t, variant.Request{Last: &v, Next: v, Policy: merge.Fail})
 	if outcome.Basis != variant.BasisNone || !outcome.Package.Equal(desired(t, v, "").Package) {
 		t.Errorf("basis %s", outcome.Basis)
 	}
@@ -355,8 +362,93 @@ func TestModesSurvive(t *testing.T) {
 	next := variant.Version{Blueprint: blueprint(t, "v2"), Config: config()}
 	next.Blueprint.Package["link"] = v.Blueprint.Package["link"]
 	local := edited(t, desired(t, v, "").Package, people())
-	outcome := run(t, variant.Request{Last: applied(t, v), Next: next, Local: local, Policy: merge.Fail})
+	outcome := run(t, variant.Request{Last: &v, Next: next, Local: local, Policy: merge.Fail})
 	if outcome.Package["check.sh"].Mode != 0o755 || outcome.Package["link"].Mode != fs.ModeSymlink {
 		t.Errorf("%v", slices.Sorted(maps.Keys(outcome.Package)))
+	}
+}
+
+// TestRoundsAccumulateNothing moves upstream to and fro. What was there comes back, and nothing is there twice.
+func TestRoundsAccumulateNothing(t *testing.T) {
+	t.Parallel()
+	v1 := variant.Version{Blueprint: blueprint(t, "v1"), Config: config()}
+	v2 := variant.Version{Blueprint: blueprint(t, "v2"), Config: config()}
+	v2.Config.Labels, v2.Config.Pipeline = map[string]string{"other": "label"}, kpt.Pipeline{Validators: []kpt.Function{}}
+	v2.Config.Context = map[string]string{"more": "context"}
+	local := edited(t, desired(t, v1, "").Package, people())
+	local = run(t, variant.Request{Last: told(t, local), Next: v1, Local: local, Policy: merge.Fail}).Package
+	want := local
+	for range 3 {
+		for _, next := range []variant.Version{v2, v1} {
+			local = run(t, variant.Request{Last: told(t, local), Next: next, Local: local, Policy: merge.Fail}).Package
+		}
+		for _, name := range []string{"Kptfile", "deployment.yaml", "net.yaml", "db/db.yaml"} {
+			if got, want := lines(local, name), lines(want, name); !slices.Equal(got, want) {
+				t.Fatalf("%s: %s", name, cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
+// lines are those of the file, in any order: what came back may stand elsewhere.
+func lines(p kpt.Package, name string) []string {
+	return slices.Sorted(strings.Lines(string(p[name].Content)))
+}
+
+func TestPackageThatCannotBeMadeAgainIsUpdatedAllTheSame(t *testing.T) {
+	t.Parallel()
+	last := variant.Version{Blueprint: blueprint(t, "v1"), Config: config()}
+	next := variant.Version{Blueprint: blueprint(t, "v2"), Config: config()}
+	local := edited(t, desired(t, last, "").Package, people())
+	last.Blueprint.Package = edited(t, last.Blueprint.Package, []edit{{"Kptfile", "  - image: set-labels\n", "  - image: gone-since\n"}})
+	outcome := run(t, variant.Request{Last: &last, Next: next, Local: local, Policy: merge.Upstream})
+	text := string(outcome.Package["deployment.yaml"].Content)
+	if outcome.Basis != variant.BasisLock || !strings.Contains(text, "replicas: 5") || !strings.Contains(text, "web:2.0") {
+		t.Errorf("basis %s\n%s", outcome.Basis, text)
+	}
+}
+
+func TestErrorsSayWhichPackageIsMeant(t *testing.T) {
+	t.Parallel()
+	v := variant.Version{Blueprint: blueprint(t, "v1"), Config: config()}
+	local := desired(t, v, "").Package
+	cases := map[string]struct {
+		reason string
+		next   func(*variant.Version)
+		edits  []edit
+		want   string
+	}{
+		"function": {
+			"A function that people added and nobody knows.", nil,
+			[]edit{{"Kptfile", "  # What the site is.\n", "  - image: nobody/knows:v1\n  # What the site is.\n"}},
+			"knows",
+		},
+		"local field": {
+			"A field that people added and kpt does not know.", nil,
+			[]edit{{"Kptfile", "info:\n", "infos: {}\ninfo:\n"}},
+			"read the local package: Kptfile:",
+		},
+		"local syntax": {
+			"A file that nobody can read.", nil, []edit{{"mine.yaml", "", "a: b: c\n"}}, "the local package: mine.yaml:1:",
+		},
+		"no package": {
+			"An upstream folder that is no package.",
+			func(v *variant.Version) { v.Blueprint.Package = kpt.Package{"README.md": {Mode: 0o644}} }, nil,
+			"there is no Kptfile",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next := v
+			if tc.next != nil {
+				tc.next(&next)
+			}
+			request := variant.Request{Last: &v, Next: next, Local: edited(t, local, tc.edits), Policy: merge.Fail}
+			_, err := variant.Update(t.Context(), request, function.New(function.Options{}))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
 	}
 }
