@@ -20,6 +20,8 @@ const (
 	maxCommitHead = 1 << 20
 	// maxSubject is how many bytes of a subject are decoded.
 	maxSubject = 1 << 10
+	// maxTold is how many bytes of a message are told.
+	maxTold = 64 << 10
 )
 
 // MaxSubmodules bounds how many submodules of a commit are told.
@@ -34,6 +36,8 @@ type Commit struct {
 	Hash string
 	// Subject is the first line of the message, its first kilobyte at most. Bytes that are no UTF-8 are replaced.
 	Subject string
+	// Message is all of it, its first 64 KiB at most, as it stands in the commit.
+	Message string
 	// CommitterTime is when the commit was made, in the committer's time zone.
 	CommitterTime time.Time
 	// Parents are the ids of the commits that it was made on.
@@ -73,6 +77,7 @@ type commitHeader struct {
 	parents   []plumbing.Hash
 	committer time.Time
 	subject   string
+	message   string
 }
 
 // loadCommit reads the beginning of a commit.
@@ -127,6 +132,7 @@ func parseCommit(text string) (header commitHeader, err error) {
 	}
 	_, message, _ := strings.Cut("\n"+rest, "\n\n") // A message may begin at once.
 	subject, _, _ := strings.Cut(strings.TrimLeftFunc(message, unicode.IsSpace), "\n")
+	header.message = message[:min(len(message), maxTold)]
 	header.subject = strings.TrimSpace(strings.ToValidUTF8(subject[:min(len(subject), maxSubject)], "\ufffd"))
 	return header, nil
 }

@@ -72,8 +72,12 @@ func (c *Client) SeenIn(ctx context.Context, remote Remote, what Seen) (bool, er
 		return known, nil
 	}
 	l := &lookBack{
-		client: c, what: what, depth: min(what.Max, firstLook),
+		client: c, most: what.Max, depth: min(what.Max, firstLook),
 		request: request{Want: what.Tip, hash: hash, filter: allFiles, held: h},
+		match: func(ctx context.Context, p *pack, step historical) (bool, error) {
+			id, err := p.treeAt(ctx, step.tree, what.Path)
+			return id == strings.ToLower(what.Tree), err
+		},
 	}
 	err = l.recall(ctx)
 	if err == nil && l.end == unknown {
@@ -100,9 +104,19 @@ type lookBack struct {
 	request
 
 	client *Client
-	what   Seen
+	most   int // how many commits are looked at
 	depth  int // how many commits are asked for
-	end    ending
+	// match tells whether the look ends with a commit. After another fetch it begins at the tip again.
+	match func(ctx context.Context, p *pack, step historical) (bool, error)
+	end   ending
+}
+
+// historical is a commit in a history, and how many there are in front of it.
+type historical struct {
+	commitHeader
+
+	hash plumbing.Hash
+	at   int
 }
 
 // recall looks as far as the cache goes.
@@ -160,7 +174,7 @@ func (l *lookBack) again(steps int, err error) bool {
 	case errors.Is(err, errNoFilter) && l.filter != "":
 		l.filter = ""
 	case err == nil && l.end == unknown && !leftOut && !l.whole:
-		l.depth = min(l.depth*furtherLook, l.what.Max)
+		l.depth = min(l.depth*furtherLook, l.most)
 	default:
 		return false
 	}
@@ -201,7 +215,7 @@ func (l *lookBack) fetch(ctx context.Context, p peer) (*pack, error) {
 // came past before one was not there.
 func (l *lookBack) through(ctx context.Context, p *pack) (steps int, err error) {
 	next := l.hash
-	for ; steps < l.what.Max; steps++ {
+	for ; steps < l.most; steps++ {
 		_, isThere := p.lookUp(next)
 		if !isThere && steps > 0 {
 			return steps, nil
@@ -216,11 +230,11 @@ func (l *lookBack) through(ctx context.Context, p *pack) (steps int, err error) 
 		if err != nil {
 			return steps, err
 		}
-		id, err := p.treeAt(ctx, header.tree, l.what.Path)
+		isMatch, err := l.match(ctx, p, historical{header, next, steps})
 		if err != nil {
 			return steps, err
 		}
-		if id == strings.ToLower(l.what.Tree) {
+		if isMatch {
 			l.end = found
 			return steps, nil
 		}

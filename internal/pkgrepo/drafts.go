@@ -3,8 +3,9 @@ package pkgrepo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
@@ -12,14 +13,11 @@ import (
 
 // write plans a commit on a draft.
 func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
-	draft := pkg.open(t.workspace, Draft)
-	switch {
-	case t.Workspace == "" && (t.workspace == "" || draft != nil && !p.isOurs(ctx, t, draft)):
-		t.workspace, draft = p.nextWorkspace(t.Package, pkg), nil
-	case pkg.open(t.workspace, Proposed) != nil:
-		return ErrProposed
+	draft, err := p.draft(ctx, t, pkg)
+	if err != nil {
+		return err
 	}
-	if draft != nil && slices.Contains(t.tried, draft.Commit) {
+	if draft != nil && t.hasTried(draft.Commit) {
 		t.settle(Result{Commit: draft.Commit, Tree: draft.Tree, Workspace: t.workspace, Changed: true})
 		return nil // The answer to the push was lost.
 	}
@@ -27,14 +25,15 @@ func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
 		return err
 	}
 	now := Current{Open: draft, Workspace: t.workspace}
-	if pkg != nil {
-		now.Branch = pkg.Branch
-	}
 	on := p.snapshot.Head
 	if draft != nil {
 		on = draft.Commit
+	} else if err = p.clear(t.Package); err != nil {
+		return err
 	}
-	var err error
+	if now.Branch, err = p.onBranch(ctx, t.Package); err != nil {
+		return err
+	}
 	if now.Local, err = p.local(on, now, t.Package); err != nil {
 		return err
 	}
@@ -47,6 +46,24 @@ func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
 		return nil
 	}
 	return p.put(ctx, t, on, draft, made)
+}
+
+// draft is what is written to; nil for a new one, whose workspace is chosen where the task names none.
+func (p *plan) draft(ctx context.Context, t *task, pkg *Package) (*Revision, error) {
+	draft := pkg.open(t.workspace, Draft)
+	if t.Workspace == "" && t.workspace != "" && draft != nil {
+		if ours, err := p.isOurs(ctx, t, draft); ours || err != nil {
+			return draft, err
+		}
+	}
+	if t.Workspace == "" && (t.workspace == "" || pkg.Find(t.workspace) != nil) {
+		t.workspace = p.nextWorkspace(t.Package, pkg)
+		return nil, nil
+	}
+	if pkg.open(t.workspace, Proposed) != nil {
+		return nil, ErrProposed
+	}
+	return draft, nil
 }
 
 // before is the result of a write that changes nothing.
@@ -66,6 +83,46 @@ func expect(t *task, found *Revision) error {
 		return ErrGone
 	case found.Commit != t.Expect:
 		return fmt.Errorf("%w: %s is at %s", ErrMoved, shown(t.workspace), found.Commit)
+	}
+	return nil
+}
+
+// onBranch is what is on the branch. A folder that no package is known of counts: whoever writes there has to know.
+func (p *plan) onBranch(ctx context.Context, path string) (*Revision, error) {
+	if pkg := p.snapshot.Package(path); pkg != nil {
+		return pkg.Branch, nil
+	}
+	tree, err := p.treeAt(ctx, p.snapshot.Head, path)
+	if tree == "" || err != nil {
+		return nil, err
+	}
+	missing := fmt.Errorf("there is no %s in %s: %w", kpt.KptfileName, shown(p.path(path)), fs.ErrNotExist)
+	return &Revision{Package: path, Ref: p.branch, Commit: p.snapshot.Head, Tree: tree, Err: missing}, nil
+}
+
+// clear tells whether no file is in the way of a package.
+func (p *plan) clear(path string) error {
+	if p.snapshot.Head == "" {
+		return nil
+	}
+	head, err := p.base(p.snapshot.Head)
+	if err != nil {
+		return err
+	}
+	whole := p.path(path)
+	for at, r := range whole + "/" {
+		if r != '/' {
+			continue
+		}
+		info, err := head.Tree().Lstat(whole[:at])
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%w: a file is at %s", ErrExists, shown(whole[:at]))
+		}
 	}
 	return nil
 }
@@ -136,12 +193,17 @@ func (p *plan) nextWorkspace(path string, pkg *Package) string {
 	return name
 }
 
-// isOurs tells whether a draft is one that an earlier try has begun: at its commit, or with somebody's commits on top.
-func (p *plan) isOurs(ctx context.Context, t *task, draft *Revision) bool {
-	if len(t.tried) == 0 || slices.Contains(t.tried, draft.Commit) {
-		return len(t.tried) > 0
+// isOurs tells whether a draft is one that an earlier try has begun, with somebody's commits on top of it by now.
+func (p *plan) isOurs(ctx context.Context, t *task, draft *Revision) (bool, error) {
+	for _, tried := range t.tried {
+		if tried.Workspace != t.workspace {
+			continue
+		}
+		if seen, err := p.hasSeen(ctx, draft, tried.Tree); seen || err != nil {
+			return seen, err
+		}
 	}
-	return p.isAncestor(ctx, draft, t.tried)
+	return false, nil
 }
 
 // move plans the step of an open change from one lifecycle to the other. The new branch comes first: a change is never without

@@ -29,7 +29,8 @@ func (e *explorer) explore(ctx context.Context) error {
 	if err := e.branch(); err != nil {
 		return err
 	}
-	for _, pkg := range e.snapshot.Packages {
+	for _, name := range e.snapshot.paths() {
+		pkg := e.snapshot.Packages[name]
 		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
 			for i := range all {
 				e.tell(&all[i])
@@ -65,8 +66,8 @@ func (e *explorer) unknown() []*gap {
 	if s.Head != "" && !e.branchIsKnown() {
 		at(s.Head, e.layout.branch).folders = true
 	}
-	for _, pkg := range s.Packages {
-		path := e.path(pkg.Path)
+	for _, name := range s.paths() {
+		pkg, path := s.Packages[name], e.path(name)
 		if s.Head != "" && !e.isKnown(s.Head, path) {
 			g := at(s.Head, e.layout.branch)
 			g.paths = append(g.paths, path)
@@ -142,7 +143,8 @@ func (e *explorer) branch() error {
 	if len(s.Packages) > e.depot.options.MaxPackages {
 		return e.tooMany()
 	}
-	for _, pkg := range s.Packages {
+	for _, name := range s.paths() {
+		pkg := s.Packages[name]
 		r := Revision{Package: pkg.Path, Ref: e.layout.branch, Commit: s.Head}
 		if e.tell(&r); !errors.Is(r.Err, fs.ErrNotExist) || r.Tree != "" {
 			pkg.Branch = &r

@@ -23,9 +23,9 @@ func (e *explorer) fetch(ctx context.Context, gaps []*gap) error {
 		wants[i] = g.want
 	}
 	e.fetches--
-	commits, err := fetchAll(ctx, e.depot.client, e.settings.Fetch, wants)
+	commits, err := e.depot.client.FetchAll(ctx, e.settings.Fetch, wants)
 	if err == nil {
-		return errors.Join(e.learn(gaps, commits), closeAll(commits))
+		return errors.Join(e.learn(gaps, commits), git.CloseAll(commits))
 	}
 	isHead := gaps[0].folders && len(gaps) == 1
 	switch {
@@ -103,7 +103,7 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 			g.paths = append(g.paths, path)
 		}
 	}
-	about := parseNote(message(commit))
+	about := parseNote(commit.Message)
 	for _, path := range g.paths {
 		if e.isKnown(commit.Hash, path) {
 			continue
@@ -117,7 +117,7 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 
 func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (err error) {
 	d := detail{note: about}
-	d.tree, err = treeID(commit, path)
+	d.tree, err = commit.TreeID(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.err = fmt.Errorf("folder %s is not in the commit: %w", shown(path), fs.ErrNotExist)
@@ -139,7 +139,7 @@ func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (er
 
 // readFacts reads a Kptfile.
 func (e *explorer) readFacts(commit *git.Commit, path string) (l learned, err error) {
-	text, err := readFile(commit, path+"/"+kpt.KptfileName, e.depot.options.MaxKptfileBytes)
+	text, err := commit.ReadFile(path+"/"+kpt.KptfileName, e.depot.options.MaxKptfileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return learned{err: fmt.Errorf("there is no %s in %s: %w", kpt.KptfileName, shown(path), fs.ErrNotExist)}, nil

@@ -1,7 +1,10 @@
 package pkgrepo
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"sluice.dev/sluice/internal/git"
 )
@@ -16,29 +19,32 @@ func (w work) finish(ctx context.Context, s *Snapshot) (*Snapshot, error) {
 		return s, nil
 	}
 	tags, removals, err := w.unfinished(ctx, s)
-	if err != nil {
+	for _, updates := range [][]git.Update{tags, removals} {
+		if err == nil && len(updates) > 0 {
+			err = w.complete(ctx, updates)
+		}
+	}
+	if ctx.Err() != nil {
 		return nil, err
 	}
-	for _, updates := range [][]git.Update{tags, removals} {
-		if len(updates) == 0 {
-			continue
-		}
-		results, err := w.depot.client.Push(ctx, w.settings.Push, git.PushRequest{Updates: updates, For: w.settings.Fetch})
-		if err != nil {
-			s.Unfinished = err
-			return s, nil //nolint:nilerr // It is told with the snapshot, which is good for all that.
-		}
-		for _, result := range results {
-			if result.Err != nil {
-				s.Unfinished = result.Err
-				return s, nil
-			}
-		}
+	if err != nil {
+		// The snapshot is good for all that. The next look tries again.
+		s.Unfinished, s.partial = err, true
+		return s, nil
 	}
 	if len(tags)+len(removals) == 0 {
 		return s, nil
 	}
 	return w.look(ctx)
+}
+
+// complete moves refs, each by itself.
+func (w work) complete(ctx context.Context, updates []git.Update) error {
+	results, err := w.depot.client.Push(ctx, w.settings.Push, git.PushRequest{Updates: updates, For: w.settings.Fetch})
+	for _, result := range results {
+		err = cmp.Or(err, result.Err)
+	}
+	return err
 }
 
 // unfinished are the tags that are missing, and the open changes that are left behind.
@@ -78,3 +84,38 @@ type publication struct {
 	commit string
 	change *Revision
 }
+
+// publications finds the commits on the branch that published open changes, the first ones first. How far it has looked in vain is
+// remembered, so that a change that is merely the same as the branch costs nothing more.
+func (w work) publications(ctx context.Context, s *Snapshot, missing map[string]*Revision) ([]publication, error) {
+	var found []publication
+	looked := map[string]string{}
+	for tip := range missing {
+		looked[tip], _ = recall[string](w.depot.memory, lookedKey{s.known.remote, tip})
+	}
+	sought := maps.Clone(missing)
+	visit := func(c git.Logged) bool {
+		maps.DeleteFunc(sought, func(tip string, _ *Revision) bool { return looked[tip] == c.Hash })
+		n := parseNote(c.Message)
+		if change := sought[n.change]; change != nil && n.revision != "" && n.pkg == w.path(change.Package) {
+			found = append(found, publication{c.Hash, change})
+			delete(sought, n.change)
+		}
+		return len(sought) > 0
+	}
+	tip := git.Want{Hash: s.Head, Ref: w.branch}
+	if err := w.depot.client.Log(ctx, w.settings.Fetch, tip, w.depot.options.MaxWalk, visit); err != nil {
+		return nil, err
+	}
+	for _, p := range found {
+		delete(missing, p.change.Commit)
+	}
+	for tip := range missing {
+		w.depot.memory.put(lookedKey{s.known.remote, tip}, s.Head, int64(len(tip)+len(s.Head)))
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// lookedKey is an open change that was sought on the branch.
+type lookedKey struct{ remote, tip string }

@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/tree"
 )
 
 // folders are the packages on the branch.
@@ -20,16 +21,16 @@ type folders struct {
 func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 	found := folders{outermost: map[string]string{}}
 	last := ""
-	err := find(commit, kpt.KptfileName, func(dir, tree string) error {
-		if _, ok := e.below(dir); !ok || dir == "." || last != "" && strings.HasPrefix(dir, last+"/") {
+	err := commit.Find(kpt.KptfileName, func(f git.Found) error {
+		if _, ok := e.below(f.Dir); !ok || f.Dir == tree.Root || last != "" && strings.HasPrefix(f.Dir, last+"/") {
 			return nil
 		}
-		last = dir
-		if CheckPath(dir) != nil {
-			found.ignored = append(found.ignored, "folder "+shown(dir))
+		last = f.Dir
+		if CheckPath(f.Dir) != nil {
+			found.ignored = append(found.ignored, "folder "+shown(f.Dir))
 			return nil
 		}
-		if found.outermost[dir] = tree; len(found.outermost) > e.depot.options.MaxPackages {
+		if found.outermost[f.Dir] = f.Tree; len(found.outermost) > e.depot.options.MaxPackages {
 			return e.tooMany()
 		}
 		return nil

@@ -48,7 +48,7 @@ func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, erro
 		p.objects = w.depot.client.Compose(ctx)
 		return p, nil
 	}
-	commits, err := fetchAll(ctx, w.depot.client, w.settings.Fetch, wants)
+	commits, err := w.depot.client.FetchAll(ctx, w.settings.Fetch, wants)
 	if err != nil {
 		return nil, err
 	}

@@ -177,7 +177,7 @@ func (p *publisher) send(ctx context.Context, made *plan, updates []git.Update, 
 	return v, err
 }
 
-// blame is what went wrong with a task: a refusal, which is final, before all else.
+// blame is what went wrong with a task: a refusal, which is final, before a lost race, and that before what follows from others.
 func (p *publisher) blame(t *task, v verdicts) (wrong error) {
 	refs := make([]string, 0, len(t.updates)+1)
 	for _, u := range t.updates {
@@ -187,11 +187,25 @@ func (p *publisher) blame(t *task, v verdicts) (wrong error) {
 		refs = append(refs, p.branch)
 	}
 	for _, ref := range refs {
-		if err := v.wrong[ref]; err != nil && (wrong == nil || errors.Is(err, git.ErrRejected)) {
+		if err := v.wrong[ref]; gravity(err) > gravity(wrong) {
 			wrong = err
 		}
 	}
 	return wrong
+}
+
+func gravity(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, git.ErrRejected):
+		return 4
+	case errors.Is(err, git.ErrRefMoved):
+		return 3
+	case errors.Is(err, git.ErrNotMoved):
+		return 1
+	}
+	return 2
 }
 
 // judge ends the tasks that are done, and those that are refused. A refusal of several at once may be meant for one of

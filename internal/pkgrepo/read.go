@@ -30,7 +30,7 @@ func (r *Repository) Read(ctx context.Context, commit, pkg string) (kpt.Package,
 
 // readFrom reads a package in a commit that is open.
 func (w work) readFrom(commit *git.Commit, pkg string) (kpt.Package, error) {
-	folder, err := folderOf(commit, w.path(pkg))
+	folder, err := commit.Folder(w.path(pkg))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, ErrNotFound)
 	}

@@ -2,6 +2,7 @@ package pkgrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,7 +39,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	if number > maxNumber {
 		return fmt.Errorf("%w: there is no number above %d", ErrLimit, maxNumber)
 	}
-	if err := p.upToDate(ctx, change); err != nil {
+	if err := errors.Join(p.clear(t.Package), p.upToDate(ctx, change)); err != nil {
 		return err
 	}
 	path, name := p.path(t.Package), numbered(number)
@@ -59,7 +60,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 func (p *plan) wasPublished(t *task, done *Revision, leave []git.Update) {
 	r := Result{Commit: done.Commit, Tree: done.Tree, Workspace: t.workspace, Number: done.Number}
 	if len(leave) == 0 {
-		r.Changed = slices.Contains(t.tried, done.Commit)
+		r.Changed = t.hasTried(done.Commit)
 		t.settle(r)
 		return
 	}
@@ -97,6 +98,13 @@ func (p *plan) upToDate(ctx context.Context, change *Revision) error {
 		return err
 	}
 	return fmt.Errorf("%w: the branch has tree %s", ErrOutOfDate, now)
+}
+
+// hasSeen tells whether the package had the tree in the history of an open change.
+func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string) (bool, error) {
+	return p.depot.client.SeenIn(ctx, p.settings.Fetch, git.Seen{
+		Tip: git.Want{Hash: change.Commit, Ref: change.Ref}, Path: p.path(change.Package), Tree: tree, Max: p.depot.options.MaxWalk,
+	})
 }
 
 // extend makes a commit on the branch, or on what is planned there already.

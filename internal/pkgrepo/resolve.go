@@ -177,7 +177,7 @@ func (w work) treeOf(ctx context.Context, snapshot *Snapshot, found Found, pkg s
 	if err != nil {
 		return "", err
 	}
-	d.tree, err = treeID(commit, at.path)
+	d.tree, err = commit.TreeID(at.path)
 	if err != nil {
 		d.err = missing
 	}

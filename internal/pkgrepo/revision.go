@@ -1,7 +1,7 @@
 package pkgrepo
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/git"
@@ -123,19 +123,6 @@ func (p *Package) Release(name string) *Revision {
 	return &p.Published[at]
 }
 
-// newer orders published revisions, the newest first.
-func newer(a, b Revision) int {
-	if order := cmp.Compare(b.Number, a.Number); order != 0 {
-		return order
-	}
-	_, first, _ := parseName(a.Name)
-	_, second, _ := parseName(b.Name)
-	if order := second.Compare(first); order != 0 {
-		return order
-	}
-	return compareTies(b.Name, a.Name)
-}
-
 // Snapshot is what a repository had when it was last looked at. Nobody may change it.
 type Snapshot struct {
 	// Head is the commit that the branch names; empty as long as there is no branch, or nothing at all.
@@ -164,6 +151,9 @@ func (s *Snapshot) Package(path string) *Package {
 	}
 	return s.Packages[path]
 }
+
+// paths are those of the packages in order: what is left out where something is too much is the same each time.
+func (s *Snapshot) paths() []string { return slices.Sorted(maps.Keys(s.Packages)) }
 
 // Find is the package's open change of the workspace; nil if there is none.
 func (s *Snapshot) Find(path, workspace string) *Revision { return s.Package(path).Find(workspace) }

@@ -1,11 +1,13 @@
 package pkgrepo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/revision"
 )
 
 // survey sorts refs into packages. What is in their commits is not known yet.
@@ -80,12 +82,29 @@ func (p *Package) sort(marked map[place]bool) {
 		}
 		return strings.Compare(a.Ref, b.Ref)
 	})
-	slices.SortFunc(p.Published, newer)
+	p.sortPublished()
 	for i := range p.Published {
 		if marked[place{DeletionProposed, p.Path, p.Published[i].Name}] {
 			p.Published[i].Lifecycle = DeletionProposed
 		}
 	}
+}
+
+// sortPublished puts the newest first.
+func (p *Package) sortPublished() {
+	versions := make(map[string]revision.Version, len(p.Published))
+	for i := range p.Published {
+		_, versions[p.Published[i].Name], _ = parseName(p.Published[i].Name)
+	}
+	slices.SortFunc(p.Published, func(a, b Revision) int {
+		if order := cmp.Compare(b.Number, a.Number); order != 0 {
+			return order
+		}
+		if order := versions[b.Name].Compare(versions[a.Name]); order != 0 {
+			return order
+		}
+		return compareTies(b.Name, a.Name)
+	})
 }
 
 // newest are the published revisions of which more is wanted than the commit.

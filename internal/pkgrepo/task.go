@@ -3,6 +3,7 @@ package pkgrepo
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"sluice.dev/sluice/internal/git"
 )
@@ -15,8 +16,8 @@ type task struct {
 	done   bool
 	// workspace is that of the change, also when it was chosen here.
 	workspace string
-	// tried are the commits that were pushed before, about which no answer came.
-	tried []string
+	// tried is what was pushed before without an answer, or without success.
+	tried []Result
 	// updates are what is pushed for it now. The branch's is not among them: publications share it.
 	updates []git.Update
 	// onBranch says that it also needs the branch's update.
@@ -95,7 +96,10 @@ func (t *task) settle(r Result) { t.done, t.result = true, r }
 func (t *task) push(r Result, updates ...git.Update) {
 	r.Changed = true
 	t.result, t.updates = r, updates
-	if r.Commit != "" {
-		t.tried = append(t.tried, r.Commit)
-	}
+	t.tried = append(t.tried, r)
+}
+
+// hasTried tells whether a commit was pushed before.
+func (t *task) hasTried(commit string) bool {
+	return slices.ContainsFunc(t.tried, func(r Result) bool { return r.Commit == commit })
 }
