@@ -97,11 +97,11 @@ func (e *explorer) isKnown(commit, path string) bool {
 // branchIsKnown tells whether the packages on the branch, and the facts of each, are known.
 func (e *explorer) branchIsKnown() bool {
 	found, ok := e.snapshot.known.folders(e.snapshot.Head)
-	for _, tree := range found.outermost {
+	for _, f := range found.outermost {
 		if !ok {
 			break
 		}
-		_, ok = e.snapshot.known.factsOf(tree)
+		_, ok = e.snapshot.known.factsOf(f.Tree)
 	}
 	return ok
 }
@@ -121,7 +121,7 @@ func (e *explorer) tell(r *Revision) {
 	if r.Tree == "" {
 		return
 	}
-	l, ok := known.factsOf(r.Tree)
+	l, ok := known.use(r.Tree)
 	if r.Facts, r.Err = l.facts, l.err; !ok {
 		r.Err = e.passing[r.Commit]
 	}
@@ -135,8 +135,8 @@ func (e *explorer) branch() error {
 	}
 	found, _ := s.known.folders(s.Head)
 	s.Ignored = append(s.Ignored, found.ignored...)
-	for path := range found.outermost {
-		if pkg, ok := e.below(path); ok {
+	for _, f := range found.outermost {
+		if pkg, ok := e.below(f.Dir); ok {
 			s.at(pkg)
 		}
 	}

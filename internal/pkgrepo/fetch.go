@@ -99,8 +99,8 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 			return err
 		}
 		e.snapshot.known.head, e.snapshot.known.found = commit.Hash, found
-		for path := range found.outermost {
-			g.paths = append(g.paths, path)
+		for _, f := range found.outermost {
+			g.paths = append(g.paths, f.Dir)
 		}
 	}
 	about := parseNote(commit.Message)

@@ -10,8 +10,8 @@ import (
 
 // folders are the packages on the branch.
 type folders struct {
-	// outermost are the trees of those that are in no other package, by the path with the directory.
-	outermost map[string]string
+	// outermost are those that are in no other package, in Git's order.
+	outermost []git.Found
 	// ignored are those whose names are not safe.
 	ignored []string
 }
@@ -19,7 +19,7 @@ type folders struct {
 // findFolders finds the packages on the branch. What is in a package is part of it, Kptfiles as well. A Kptfile in the
 // repository's directory itself makes no package: it would have no name.
 func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
-	found := folders{outermost: map[string]string{}}
+	var found folders
 	last := ""
 	err := commit.Find(kpt.KptfileName, func(f git.Found) error {
 		if _, ok := e.below(f.Dir); !ok || f.Dir == tree.Root || last != "" && strings.HasPrefix(f.Dir, last+"/") {
@@ -30,7 +30,7 @@ func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 			found.ignored = append(found.ignored, "folder "+shown(f.Dir))
 			return nil
 		}
-		if found.outermost[f.Dir] = f.Tree; len(found.outermost) > e.depot.options.MaxPackages {
+		if found.outermost = append(found.outermost, f); len(found.outermost) > e.depot.options.MaxPackages {
 			return e.tooMany()
 		}
 		return nil

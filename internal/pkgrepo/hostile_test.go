@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,15 +16,20 @@ import (
 	"sluice.dev/sluice/tests/upstream"
 )
 
-// refsFromFile makes many refs at once.
+// manyRefs adds many refs at once, as git pack-refs writes them.
 func (s *shop) manyRefs(lines func(yield func(ref, hash string))) {
 	s.t.Helper()
-	var text strings.Builder
-	lines(func(ref, hash string) { fmt.Fprintf(&text, "create %s %s\n", ref, hash) })
-	if _, err := s.RawInput([]byte(text.String()), "update-ref", "--stdin"); err != nil {
+	s.Raw("pack-refs", "--all")
+	refs := s.refs()
+	lines(func(ref, hash string) { refs[ref] = hash })
+	text := strings.Builder{}
+	text.WriteString("# pack-refs with: sorted\n")
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		text.WriteString(refs[ref] + " " + ref + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir(), "packed-refs"), []byte(text.String()), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Raw("pack-refs", "--all")
 }
 
 // TestAHostileRepositoryIsBounded: more of everything than anybody needs.

@@ -1,6 +1,9 @@
 package pkgrepo
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // known is what one snapshot is made of: details of commits, and facts of trees. What it does not have itself it takes over from
 // the snapshot before, or from the memory, so that a repository which stands still in most places costs what moves, however
@@ -15,15 +18,16 @@ type known struct {
 	head  string
 	found folders
 
-	// bytes is what the facts take, and most how much they may.
-	bytes, most int64
+	// read is what the facts take that were looked at, bytes what those take that the snapshot uses, and most how much these may.
+	read, bytes, most int64
+	used              map[string]bool
 }
 
 // begin begins with what is known from the snapshot before, which may be nil.
 func (w work) begin(before *Snapshot) *known {
 	k := &known{
 		remote: w.settings.Fetch.Key(), memory: w.depot.memory, most: w.depot.options.MaxFactsBytes,
-		details: map[spot]detail{}, facts: map[string]learned{},
+		details: map[spot]detail{}, facts: map[string]learned{}, used: map[string]bool{},
 	}
 	if before != nil && before.known.remote == k.remote {
 		k.before = before.known
@@ -61,7 +65,8 @@ func (k *known) folders(head string) (folders, bool) {
 	return k.found, k.head == head
 }
 
-// factsOf are those of a tree, if they are known.
+// factsOf are those of a tree, if they are known. More than a snapshot may have are not read: they count as known to be too
+// much.
 func (k *known) factsOf(tree string) (l learned, ok bool) {
 	if l, ok = k.facts[tree]; ok {
 		return l, true
@@ -73,23 +78,43 @@ func (k *known) factsOf(tree string) (l learned, ok bool) {
 		l, ok = recall[learned](k.memory, factsKey{k.remote, tree})
 	}
 	if !ok {
-		return learned{}, false
+		return k.tooMuch(), k.read > 2*k.most
 	}
-	return k.use(tree, l), true
+	k.take(tree, l)
+	return l, true
 }
 
 // learnFacts keeps the facts of a tree.
-func (k *known) learnFacts(tree string, l learned) learned {
+func (k *known) learnFacts(tree string, l learned) {
 	k.memory.put(factsKey{k.remote, tree}, l, l.weight)
-	return k.use(tree, l)
+	k.take(tree, l)
 }
 
-// use takes facts into the snapshot, unless all of its are too much together.
-func (k *known) use(tree string, l learned) learned {
-	if k.bytes+l.weight > k.most {
-		return learned{err: fmt.Errorf("%w: the Kptfiles of the repository have more than %d bytes together", ErrLimit, k.most)}
-	}
-	k.bytes += l.weight
+func (k *known) take(tree string, l learned) {
+	k.read += l.weight
 	k.facts[tree] = l
-	return l
+}
+
+// use is factsOf for a revision of the snapshot: it has the first ones that are not too much together.
+func (k *known) use(tree string) (learned, bool) {
+	l, ok := k.factsOf(tree)
+	if !ok || k.used[tree] {
+		return l, ok
+	}
+	if k.bytes+l.weight > k.most {
+		return k.tooMuch(), true
+	}
+	k.used[tree] = true
+	k.bytes += l.weight
+	return l, true
+}
+
+func (k *known) tooMuch() learned {
+	return learned{err: fmt.Errorf("%w: the Kptfiles of the repository have more than %d bytes together", ErrLimit, k.most)}
+}
+
+// end drops what no revision of the snapshot uses.
+func (k *known) end() {
+	maps.DeleteFunc(k.facts, func(tree string, _ learned) bool { return !k.used[tree] })
+	k.before, k.used = nil, nil
 }

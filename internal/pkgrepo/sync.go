@@ -78,7 +78,7 @@ func (w work) describe(ctx context.Context, refs map[string]git.Ref, last bool) 
 	if err := e.explore(ctx); err != nil {
 		return nil, err
 	}
-	s.known.before = nil
+	s.known.end()
 	s.cut()
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -117,10 +118,9 @@ func pushByHand(t *testing.T, s *shop, i int) {
 	for at := 0; at < len(edits); at += 2 {
 		branch, file := edits[at], edits[at+1]
 		for tries := 0; ; tries++ {
-			blob, err := s.RawInput([]byte("theirs"), "hash-object", "-w", "--stdin")
-			err = errors.Join(err, run("fetch", "-q", "origin"), run("checkout", "-q", "-B", "work", "origin/"+branch))
-			err = errors.Join(err, run("fetch", "-q", "origin"), run("update-index", "--add", "--cacheinfo", "100644,"+blob+","+file))
-			if err = errors.Join(err, run("commit", "-q", "-m", "by hand")); err != nil {
+			err := errors.Join(run("fetch", "-q", "origin"), run("checkout", "-q", "-B", "work", "origin/"+branch))
+			err = errors.Join(err, os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o700), os.WriteFile(filepath.Join(dir, file), []byte("theirs"), 0o600))
+			if err = errors.Join(err, run("add", file), run("commit", "-q", "-m", "by hand")); err != nil {
 				t.Error(err)
 				return
 			}
