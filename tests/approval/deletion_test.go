@@ -57,8 +57,8 @@ func TestWhatIsLeftInANamespaceThatEndsMayBeCleared(t *testing.T) {
 		t.Errorf("publishing in a namespace that ends: %s", wrong)
 	}
 	for _, left := range []client.Object{newest, proposed, kept} {
-		clear := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		if wrong := refusal(client.IgnoreNotFound(acting.Patch(t.Context(), left, clear)), false); wrong != "" {
+		cleared := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if wrong := refusal(client.IgnoreNotFound(acting.Patch(t.Context(), left, cleared)), false); wrong != "" {
 			t.Errorf("clearing the finalizers of %s in a namespace that ends: %s", left.GetName(), wrong)
 		}
 	}

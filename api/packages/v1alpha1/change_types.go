@@ -10,9 +10,11 @@ const (
 	// MaxConflicts is how many conflicts a change lists.
 	MaxConflicts = 32
 
-	// MaxRenderResults is how many results of functions a change lists, and MaxRenderNotes how many remarks each has.
+	// MaxRenderResults is how many results of functions a change lists.
 	MaxRenderResults = 32
-	MaxRenderNotes   = 8
+
+	// MaxRenderNotes is how many remarks each of them has.
+	MaxRenderNotes = 8
 
 	// MaxConflictValue is how much of a value a conflict shows, in characters.
 	MaxConflictValue = 256
