@@ -12,7 +12,7 @@ const (
 	maxWants = 1 << 16
 	// maxOthers is how many are remembered beside those that were fetched together last: others may fetch from the same
 	// repository, and a ref that is gone may come back.
-	maxOthers = 1 << 12
+	maxOthers = 1 << 14
 	maxCrowd  = maxWants + maxOthers
 	// fewHaves is how many commits a server is told of at least, if they are there, moreHaves how many more for each one that is
 	// wanted, and maxHaves how many at most: each takes about a hundred bytes to tell.
