@@ -72,6 +72,21 @@ func TestRenderingTwiceIsRenderingOnce(t *testing.T) {
 	}
 }
 
+// TestLineEndsStay is not in a golden directory, as tools that check files out may change line ends.
+func TestLineEndsStay(t *testing.T) {
+	t.Parallel()
+	const text = "apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a # why\r\ndata:\r\n  b: c\r\n"
+	p := packageOf("Kptfile", kptfileOf("{image: set-labels, configMap: {a: b}}"), "a.yaml", text)
+	got, _, err := New(Options{}).Render(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(text, "# why\r\n", "# why\r\n  labels:\r\n    a: b\r\n", 1)
+	if diff := cmp.Diff(want, string(got["a.yaml"].Content)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func goldens(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob("testdata/render/*")
