@@ -13,10 +13,11 @@ import (
 )
 
 // shared are fields whose own fields are those of every kind, which Kubernetes' and Flux's documentation explain, and
-// releases, whose fields are explained once: those of status.current.
+// releases, functions and changes, whose fields are explained once.
 var shared = []string{
 	"status.conditions[]", "status.artifact", "status.includedArtifacts[]", "status.observedInclude[]",
 	"spec.consumers.namespaceSelector",
+	"spec.injectors[].labelSelector", "spec.pipeline.mutators[]", "spec.pipeline.validators[]", "status.preview",
 	"status.desired", "status.attempted", "status.previous", "data.current", "data.previous", "data.attempt.release",
 }
 

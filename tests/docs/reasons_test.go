@@ -46,6 +46,16 @@ var planes = map[string]plane{
 		code:     []string{"controllers/modules", "internal/catalog", "internal/engine", "internal/kernel", "internal/status"},
 		deciders: []string{"controllers/modules", "internal/catalog", "internal/engine", "internal/kernel", "internal/status"},
 	},
+	"packages": {
+		conditions: "api/packages/v1alpha1/condition_types.go",
+		pages: map[string]string{
+			"config/crd/bases/packages.sluice.dev_repositories.yaml":     "docs/repository.md",
+			"config/crd/bases/packages.sluice.dev_packagevariants.yaml":  "docs/packagevariant.md",
+			"config/crd/bases/packages.sluice.dev_packagerevisions.yaml": "docs/packagerevision.md",
+		},
+		code:     []string{"controllers/packages", "internal/variant", "internal/kernel", "internal/status"},
+		deciders: []string{"controllers/packages", "internal/variant", "internal/kernel", "internal/status"},
+	},
 }
 
 // TestReasonsAreDocumented: every reason of the API has a row on some page of its plane, and no row is about one that

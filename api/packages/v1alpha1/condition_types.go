@@ -43,9 +43,6 @@ const (
 	// Mend the Secret.
 	SigningKeyInvalidReason = "SigningKeyInvalid"
 
-	// BranchNotFoundReason: the repository has no such branch. Push one; it is looked for again.
-	BranchNotFoundReason = "BranchNotFound"
-
 	// SyncFailedReason: the repository could not be read. What was last seen of it stays. Tried again with growing delays;
 	// check the GitRepository, and that the server is reachable from the cluster.
 	SyncFailedReason = "SyncFailed"
@@ -100,10 +97,6 @@ const (
 	// to do without. Stalled; set serviceAccountName.
 	ServiceAccountMissingReason = "ServiceAccountMissing"
 
-	// ServiceAccountNotFoundReason: the ServiceAccount does not exist, and nothing is read in its name. Create it, or
-	// correct serviceAccountName.
-	ServiceAccountNotFoundReason = "ServiceAccountNotFound"
-
 	// ConflictReason: upstream and people's edits changed the same; status.change lists where. Nothing is written while
 	// conflictPolicy is Fail. Mend the draft, or set another policy.
 	ConflictReason = "Conflict"
@@ -119,14 +112,6 @@ const (
 
 // Reasons why a change is not published, or is not changed.
 const (
-	// AwaitingProposalReason: the draft is whole, and somebody has to propose it. Set lifecycle of the PackageRevision to
-	// Proposed.
-	AwaitingProposalReason = "AwaitingProposal"
-
-	// AwaitingApprovalReason: the change or deletion is proposed, and somebody has to approve it. Set lifecycle of the
-	// PackageRevision to Published, and approvedCommit to its commit; or delete it, where its deletion is proposed.
-	AwaitingApprovalReason = "AwaitingApproval"
-
 	// GatesNotMetReason: readiness gates of the package are not open; the message names them. Whoever they wait for sets
 	// their conditions in the Kptfile.
 	GatesNotMetReason = "GatesNotMet"
@@ -171,17 +156,6 @@ const (
 	// PublishedReason: a change was published; the message names the revision.
 	PublishedReason = "Published"
 
-	// DroppedReason: a change that was not published was dropped.
-	DroppedReason = "Dropped"
-
-	// RemovedReason: a package was removed from the branch.
-	RemovedReason = "Removed"
-
-	// AdoptedReason: a package that was nobody's was taken over.
-	AdoptedReason = "Adopted"
-
-	// OrphanedReason: a package was let go of, and left in place.
-	OrphanedReason = "Orphaned"
 )
 
 // Reasons that every kind shares.
