@@ -75,6 +75,12 @@ func match[K comparable](a *alignment, have, want func(int) (K, bool)) {
 		high--
 		top--
 	}
+	if high == top {
+		// Where as many are wanted as there are, what stands at the same place is the counterpart of first choice.
+		for k := low; k < high; k++ {
+			same(k, k)
+		}
+	}
 	waiting := map[K][]int{}
 	for i := low; i < high; i++ {
 		if key, ok := have(i); ok && !a.kept[i] {
@@ -151,10 +157,17 @@ func rest(low, high int, taken func(int) bool) []int {
 const window = 8
 
 func (a *alignment) fillGap(have []item, want []twig, there, wanted []int) {
-	even := len(there) == len(wanted)
+	if len(there) == len(wanted) {
+		for k, j := range wanted {
+			if alike(&have[there[k]], &want[j], true) {
+				a.pair(there[k], j)
+			}
+		}
+		return
+	}
 	for _, j := range wanted {
 		for k, i := range there[:min(window, len(there))] {
-			if alike(&have[i], &want[j], even) {
+			if alike(&have[i], &want[j], false) {
 				a.pair(i, j)
 				there = there[k+1:]
 				break

@@ -24,9 +24,6 @@ func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
 	if s.node(have, want, depth+1) {
 		s.comment(e, have, comment)
 	} else {
-		if e.after == 0 {
-			return false
-		}
 		s.replace(it, e, have, want, comment)
 	}
 	s.foot(it, e, it.comment(i, footComment), footOf(t, j))
@@ -99,6 +96,10 @@ func measureBlock(src []byte, from, to int) (indent, width int) {
 
 // replace writes the value of an entry anew.
 func (s *splicer) replace(it *item, e *entry, have *item, want *twig, comment string) {
+	if e.after == 0 {
+		s.answer(it, e, want)
+		return
+	}
 	r := s.room(e, have)
 	at := place{column: it.column, sequence: it.node.Kind == yaml.SequenceNode, instead: have.node}
 	if have.node.Kind == yaml.ScalarNode && r.tail > r.below {
@@ -125,6 +126,14 @@ func (s *splicer) replace(it *item, e *entry, have *item, want *twig, comment st
 	} else if r.below < r.tail {
 		s.edit(r.below, r.tail, "")
 	}
+}
+
+// answer writes the value of a key that has a question mark and no colon.
+func (s *splicer) answer(it *item, e *entry, want *twig) {
+	prefix := strings.Repeat(" ", it.column)
+	written := s.write.value(want, place{column: it.column})
+	lines := append([]string{strings.TrimRight(prefix+": "+written.inline, " ")}, written.below...)
+	s.edit(e.own, e.own, s.write.newline+strings.Join(lines, s.write.newline))
 }
 
 // comment writes the comment behind a value, or leaves it if there is nothing to write.

@@ -36,7 +36,9 @@ func isPlainText(text string, flow bool) bool {
 		return false
 	}
 	switch text[0] {
-	case '-', '?', ':':
+	case '-':
+		return len(text) > 1 && text[1] != ' '
+	case '?', ':':
 		return !flow && len(text) > 1 && text[1] != ' '
 	}
 	return !strings.ContainsRune(",[]{}#&*!|>'\"%@`", rune(text[0]))

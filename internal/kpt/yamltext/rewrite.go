@@ -167,7 +167,24 @@ func (r *rewriter) replaceRoot(s *splicer) {
 		// The content is behind the marker, where no block may begin.
 		lead = r.write.newline
 	}
-	s.edit(from, r.root.tail(r.src), lead+strings.Join(r.lines(adopt(&r.root, &r.want)), r.write.newline))
+	s.edit(from, r.root.tail(r.src), lead+strings.Join(r.lines(r.adopted(from)), r.write.newline))
+}
+
+// adopted is what is wanted with the comments of what there is, but for a comment that stays above.
+func (r *rewriter) adopted(from int) *twig {
+	want := adopt(&r.root, &r.want)
+	if len(want.kids) == 0 {
+		return want
+	}
+	head := want.kids[0].node.HeadComment
+	if head == "" || !bytes.Contains(r.src[:from], []byte(head)) {
+		return want
+	}
+	first, adopted := *want.kids[0].node, *want
+	first.HeadComment = ""
+	adopted.kids = append([]twig(nil), want.kids...)
+	adopted.kids[0].node = &first
+	return &adopted
 }
 
 // fillEmpty writes the content below the comments of a document that has none.
@@ -239,7 +256,7 @@ func (r *rewriter) fill() ([]byte, error) {
 func (r *rewriter) anew() ([]byte, error) {
 	want := &r.want
 	if r.root.node != nil {
-		want = adopt(&r.root, want)
+		want = r.adopted(r.content)
 	}
 	before := string(r.src[:r.content])
 	if r.content > 0 && !endsWithBreak(r.src[:r.content]) && before != byteOrderMark {
