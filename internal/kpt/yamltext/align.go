@@ -81,6 +81,11 @@ func match[K comparable](a *alignment, have, want func(int) (K, bool)) {
 			same(k, k)
 		}
 	}
+	matchInOrder(a, low, high, top, have, want)
+}
+
+// matchInOrder pairs entries with the same key between low and high, and low and top.
+func matchInOrder[K comparable](a *alignment, low, high, top int, have, want func(int) (K, bool)) {
 	waiting := map[K][]int{}
 	for i := low; i < high; i++ {
 		if key, ok := have(i); ok && !a.kept[i] {

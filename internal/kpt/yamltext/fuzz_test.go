@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -28,7 +27,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil || !bytes.Equal(same, src) {
 			t.Fatalf("%q became %q: %v", src, same, err)
 		}
-		m := mutator{rand.New(rand.NewPCG(seed, 3))}
+		m := newMutator(seed, 3)
 		did := m.mutate(want)
 		got, err := yamltext.Rewrite(src, want)
 		if err != nil {

@@ -155,19 +155,30 @@ func (r *rewriter) splice(whole int) ([]byte, error) {
 
 // replaceRoot writes the whole content anew, in its place.
 func (r *rewriter) replaceRoot(s *splicer) {
-	if r.root.start == r.root.end {
+	from, to := r.root.start, r.root.tail(r.src)
+	block := r.root.node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	switch {
+	case r.root.start == r.root.end:
 		r.fillEmpty(s)
 		return
-	}
-	from, lead := r.root.start, ""
-	switch {
 	case r.root.entries != nil && r.root.properties == 0:
 		from = r.root.entries[0].head
-	case len(bytes.TrimLeft(r.src[lineStart(r.src, from):from], " \t")) > 0:
-		// The content is behind the marker, where no block may begin.
-		lead = r.write.newline
+	case r.root.entries == nil && !block:
+		// A comment behind the value stays.
+		to = r.root.end
 	}
-	s.edit(from, r.root.tail(r.src), lead+strings.Join(r.lines(r.adopted(from)), r.write.newline))
+	want := r.adopted(from)
+	text := strings.Join(r.lines(want), r.write.newline)
+	alone := len(bytes.TrimLeft(r.src[lineStart(r.src, from):from], " \t")) == 0
+	below := lineEnd(r.src, to)
+	switch {
+	case len(r.write.value(want, place{column: -1}).below) == 0, alone && to == below:
+		s.edit(from, to, text)
+	default:
+		// No block may begin behind the marker, and none before a comment.
+		s.edit(r.content, to, "")
+		s.edit(below, below, r.write.newline+text)
+	}
 }
 
 // adopted is what is wanted with the comments of what there is, but for a comment that stays above.

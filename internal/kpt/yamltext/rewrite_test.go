@@ -63,9 +63,9 @@ func TestRewriteSaysWhatIsWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			large := 0
-			for seed := range uint64(300) {
+			for seed := range uint64(150) {
 				want := read(t, text)
-				m := mutator{rand.New(rand.NewPCG(seed, 1))}
+				m := newMutator(seed, 1)
 				var did []string
 				for range 1 + m.IntN(4) {
 					did = append(did, m.mutate(want))
@@ -96,6 +96,8 @@ func TestRewriteSaysWhatIsWanted(t *testing.T) {
 
 // mutator changes documents.
 type mutator struct{ *rand.Rand }
+
+func newMutator(seed, stream uint64) mutator { return mutator{rand.New(rand.NewPCG(seed, stream))} }
 
 // mutate makes one change somewhere in the tree and says what it did.
 func (m mutator) mutate(document *yaml.Node) string {
@@ -263,8 +265,8 @@ func (m mutator) text() string {
 func TestRewriteOfRandomDocuments(t *testing.T) {
 	t.Parallel()
 	large, count := 0, 0
-	for seed := range uint64(300) {
-		m := mutator{rand.New(rand.NewPCG(seed, 4))}
+	for seed := range uint64(150) {
+		m := newMutator(seed, 4)
 		var text strings.Builder
 		encoder := yaml.NewEncoder(&text)
 		encoder.SetIndent(2 + m.IntN(3))
