@@ -25,7 +25,9 @@ func explain(err error) error {
 		return failure.Stall(packagesv1.ConflictReason, err)
 	case errors.Is(err, function.ErrUnknownFunction):
 		return failure.Stall(packagesv1.UnknownFunctionReason, err)
-	case errors.As(err, &render), errors.Is(err, function.ErrTimeout):
+	case errors.Is(err, function.ErrTimeout):
+		return failure.Retry(packagesv1.RenderFailedReason, err) // The machine may have been busy.
+	case errors.As(err, &render):
 		return failure.Stall(packagesv1.RenderFailedReason, err)
 	case errors.As(err, &syntax), errors.Is(err, kpt.ErrTooLarge), errors.Is(err, kpt.ErrSubmodule), errors.Is(err, kpt.ErrNoKptfile),
 		errors.Is(err, merge.ErrTooComplex):
