@@ -7,7 +7,7 @@ import (
 )
 
 // maxNodes bounds what one document becomes when its aliases are written out.
-const maxNodes = 1 << 20
+const maxNodes = 1 << 18
 
 // plain is a document without aliases: each is a copy of what it stands for, so that a change of one place changes no other.
 type plain struct {

@@ -39,6 +39,7 @@ func (c Conflict) String() string {
 const (
 	maxValue = 256
 	maxPath  = 512
+	maxKey   = 128
 	// hidden stands for values of Secrets.
 	hidden = "(hidden)"
 )
@@ -68,11 +69,11 @@ func (p *place) field(key *yaml.Node) *place {
 	if key.Kind != yaml.ScalarNode {
 		return p.below("[?]", nil)
 	}
-	known := p.known.field(key.Value)
-	if key.Value == "" || strings.ContainsAny(key.Value, ".[]=\"\\ \n\t") {
-		return p.below(fmt.Sprintf("[%q]", key.Value), known)
+	known, name := p.known.field(key.Value), printable.Cut(key.Value, maxKey)
+	if name == "" || strings.ContainsAny(name, ".[]=\"\\ \n\t") {
+		return p.below(fmt.Sprintf("[%q]", name), known)
 	}
-	return p.below("."+key.Value, known)
+	return p.below("."+name, known)
 }
 
 // String is the path, from the object on.

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/printable"
 )
 
@@ -41,6 +42,19 @@ func fieldKey(fields ...keyField) func(*yaml.Node) (string, string, bool) {
 		}
 		return strings.Join(keys, ","), stepTo(strings.Join(labels, ",")), ok
 	}
+}
+
+// objectKey is what tells objects apart, in a list of them.
+func objectKey(node *yaml.Node) (key, label string, ok bool) {
+	apiVersion, kind, metadata := textOf(node, "apiVersion"), textOf(node, "kind"), valueOf(node, "metadata")
+	namespace, name := textOf(metadata, "namespace"), textOf(metadata, "name")
+	group, _, _ := strings.Cut(apiVersion, "/")
+	if !strings.Contains(apiVersion, "/") {
+		group = ""
+	}
+	id := kpt.ID{Group: group, Kind: kind, Namespace: namespace, Name: name}
+	return strconv.Quote(group) + strconv.Quote(kind) + strconv.Quote(namespace) + strconv.Quote(name), stepTo(id.String()),
+		apiVersion != "" && kind != "" && name != ""
 }
 
 // stepTo is how a path writes the way to an element.
@@ -89,6 +103,9 @@ func (m *merger) keyedRounds(all *elements, known *shape) []round[*yaml.Node] {
 		if key := fieldKey(known.keys...); unique(all, key) {
 			rounds = append(rounds, round[*yaml.Node]{key: key})
 		}
+	}
+	if len(rounds) == 0 && unique(all, objectKey) {
+		return append(rounds, round[*yaml.Node]{key: objectKey})
 	}
 	for _, name := range inferred() {
 		if known != nil && slices.ContainsFunc(known.keys, func(key keyField) bool { return len(known.keys) == 1 && key.name == name }) {

@@ -64,7 +64,7 @@ func isOther(r *kpt.Resource) bool {
 func matchOthers(all *resources) ([]*row, error) {
 	files, names := map[string]*elements{}, []string{}
 	places := map[string]*lists[int]{}
-	m := merger{forms: newForms()}
+	m := newMerger(false, nil)
 	for of := range sides {
 		for i, item := range all[of] {
 			if !isOther(item) {

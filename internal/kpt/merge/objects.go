@@ -2,7 +2,9 @@ package merge
 
 import (
 	"bytes"
+	"maps"
 	"path"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -70,28 +72,19 @@ func (w *work) untouched(all *resources, rows []*row) map[string]bool {
 		taken[name] = was == is && bytes.Equal(base.Content, local.Content) && base.Mode == local.Mode &&
 			!w.kept.has(name) && !w.dropped.has(name)
 	}
-	// A row that reaches over several files, or that only some sides have where the file is untouched, is merged by itself.
-	for changed := true; changed; {
-		changed = false
-		for _, r := range rows {
-			names := map[string]bool{}
-			for of := range sides {
-				if item := all.of(r, of); item != nil {
-					names[item.File] = true
-				}
-			}
-			for name := range names {
-				if taken[name] && (len(names) > 1 || r.has(inBase) != r.has(inLocal)) {
-					taken[name], changed = false, true
-				}
+	// What reaches over several files is merged by itself.
+	for _, r := range rows {
+		names := map[string]bool{}
+		for of := range sides {
+			if item := all.of(r, of); item != nil {
+				names[item.File] = true
 			}
 		}
-	}
-	for name := range taken {
-		if !taken[name] {
-			delete(taken, name)
+		for name := range names {
+			taken[name] = taken[name] && len(names) == 1 && r.has(inBase) == r.has(inLocal)
 		}
 	}
+	maps.DeleteFunc(taken, func(_ string, is bool) bool { return !is })
 	return taken
 }
 
@@ -122,7 +115,7 @@ func (w *work) object(base, theirs, local *kpt.Resource) (stays bool, err error)
 	}
 	one := document{work: w, file: local.File}
 	if !isOther(local) {
-		one.resource, one.known = local.ID().String(), w.shapes.of(local)
+		one.resource, one.known = strings.TrimSpace(local.ID().String()), w.shapes.of(local)
 	}
 	merged, err := one.merge(nodeOf(base), nodeOf(theirs), nodeOf(local))
 	if err != nil {
@@ -140,8 +133,15 @@ func (w *work) object(base, theirs, local *kpt.Resource) (stays bool, err error)
 
 // isSameText tells whether upstream left the file alone that the object is in.
 func (w *work) isSameText(base, theirs *kpt.Resource) bool {
-	return base.File == theirs.File && base.Index == theirs.Index &&
-		bytes.Equal(w.packages[inBase][base.File].Content, w.packages[inTheirs][theirs.File].Content)
+	if base.File != theirs.File || base.Index != theirs.Index {
+		return false
+	}
+	same, known := w.sameTexts[base.File]
+	if !known {
+		same = bytes.Equal(w.packages[inBase][base.File].Content, w.packages[inTheirs][base.File].Content)
+		w.sameTexts[base.File] = same
+	}
+	return same
 }
 
 // add puts an object of upstream's into its file.
@@ -170,10 +170,10 @@ type document struct {
 
 // merge is the merged document, nil if it goes.
 func (d *document) merge(base, theirs, local *yaml.Node) (*yaml.Node, error) {
-	m := merger{forms: newForms(), takesUpstream: d.work.takesUpstream, report: func(conflict Conflict) {
+	m := newMerger(d.work.takesUpstream, func(conflict Conflict) {
 		conflict.File, conflict.Resource = d.file, d.resource
 		d.work.report(conflict)
-	}}
+	})
 	nodes := [sides]*yaml.Node{base, theirs, local}
 	var mine *plain
 	for of := range nodes {

@@ -120,16 +120,42 @@ func (o *round[T]) join(group []*row, gone map[*row]bool) {
 			return
 		}
 	}
-	for i, r := range group {
+	waiting := map[[sides]bool][]*row{}
+	for _, r := range group {
+		waiting[r.sides()] = append(waiting[r.sides()], r)
+	}
+	for _, r := range group {
 		if gone[r] || o.changed && !r.has(inBase) {
 			continue
 		}
-		for _, other := range group[i+1:] {
-			if !gone[other] && r.takes(other) {
-				gone[other] = true
+		for _, lacks := range r.lacking() {
+			rest := waiting[lacks]
+			for len(rest) > 0 && gone[rest[0]] {
+				rest = rest[1:]
 			}
+			if len(rest) > 0 && r.takes(rest[0]) {
+				gone[rest[0]] = true
+			}
+			waiting[lacks] = rest
 		}
 	}
+}
+
+// sides are those that have the element.
+func (r *row) sides() [sides]bool { return [sides]bool{r.has(inBase), r.has(inTheirs), r.has(inLocal)} }
+
+// lacking are the sides that another row must have to become one with this one: all those that lack, or one of them.
+func (r *row) lacking() [][sides]bool {
+	has := r.sides()
+	found := [][sides]bool{{!has[inBase], !has[inTheirs], !has[inLocal]}}
+	for of := range sides {
+		if !has[of] {
+			one := [sides]bool{}
+			one[of] = true
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
 // isWhole tells whether all sides have the element.

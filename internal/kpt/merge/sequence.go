@@ -29,10 +29,8 @@ func (m *merger) sequence(all *elements) []*row {
 			toLocal[i].at = -1
 		}
 		r := newRow(inBase, i)
-		for of, to := range map[side]partner{inTheirs: toTheirs[i], inLocal: toLocal[i]} {
-			r.at[of] = to.at
-			paired[of][to.at] = true
-		}
+		r.at[inTheirs], r.at[inLocal] = toTheirs[i].at, toLocal[i].at
+		paired[inTheirs][r.at[inTheirs]], paired[inLocal][r.at[inLocal]] = true, true
 		if r.has(inTheirs) && r.has(inLocal) {
 			stable[inTheirs], stable[inLocal] = append(stable[inTheirs], r.at[inTheirs]), append(stable[inLocal], r.at[inLocal])
 		}

@@ -96,7 +96,11 @@ func (s *shapes) of(r *kpt.Resource) *shape {
 			versions = map[string]*shape{}
 		}
 		for _, definition := range s.definitions[kind] {
-			for version, known := range definedShapes(definition) {
+			written, err := newPlain(definition)
+			if err != nil {
+				continue // It is merged as well, and that says what is wrong.
+			}
+			for version, known := range definedShapes(written.root) {
 				if _, found := versions[version]; !found {
 					versions[version] = known
 				}

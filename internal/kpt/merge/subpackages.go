@@ -48,10 +48,12 @@ func (w *work) hasKptfile(of side, folder string) bool {
 // below are the files in the folder.
 func (w *work) below(of side, folder string) kpt.Package {
 	found := kpt.Package{}
-	for name, file := range w.packages[of] {
-		if strings.HasPrefix(name, folder+"/") {
-			found[name] = file
+	first, _ := slices.BinarySearch(w.paths[of], folder+"/")
+	for _, name := range w.paths[of][first:] {
+		if !strings.HasPrefix(name, folder+"/") {
+			break
 		}
+		found[name] = w.packages[of][name]
 	}
 	return found
 }
@@ -101,11 +103,8 @@ func (w *work) isIndependent(folder string) bool {
 
 // upstream is where the subpackage says that it comes from.
 func (w *work) upstream(of side, folder string) *yaml.Node {
-	name := path.Join(folder, kpt.KptfileName)
-	for _, item := range w.opened[of].Items {
-		if item.File == name && item.IsKptfile() {
-			return valueOf(item.Node.YNode(), "upstream")
-		}
+	if item := w.kptfiles[of][path.Join(folder, kpt.KptfileName)]; item != nil {
+		return valueOf(item.Node.YNode(), "upstream")
 	}
 	return nil
 }

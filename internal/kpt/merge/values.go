@@ -13,6 +13,12 @@ type merger struct {
 	takesUpstream bool
 	// report is told of every conflict.
 	report func(Conflict)
+	// keyed are the places of keys in maps that were looked into.
+	keyed map[*yaml.Node]map[int]int
+}
+
+func newMerger(takesUpstream bool, report func(Conflict)) *merger {
+	return &merger{forms: newForms(), takesUpstream: takesUpstream, report: report, keyed: map[*yaml.Node]map[int]int{}}
 }
 
 // merge is the value that stands at the place in the end, nil for none. Local's node is changed and returned where it can be, so
@@ -158,13 +164,17 @@ func (m *merger) comments(base, theirs, local *yaml.Node, at *place) {
 	local.FootComment = pick(base.FootComment, theirs.FootComment, local.FootComment)
 }
 
-// keys are the places of the keys in a map.
+// keys are the places of the keys in a map, as it was read.
 func (m *merger) keys(node *yaml.Node) map[int]int {
+	if known, found := m.keyed[node]; found {
+		return known
+	}
 	content := contentOf(node)
 	places := make(map[int]int, len(content)/2)
 	for i := 0; i+1 < len(content); i += 2 {
 		places[m.of[content[i]].says] = i
 	}
+	m.keyed[node] = places
 	return places
 }
 
