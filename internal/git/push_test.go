@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,7 @@ func newWriter(t *testing.T, over string, change ...func(*git.Options)) *writer 
 	f := upstream.ForTest(t)
 	w := &writer{Edited: f.Repository("app"), t: t, client: newClient(t, change...)}
 	w.AcceptPushes()
+	w.Raw("config", "receive.fsckObjects", "true")
 	if over == "ssh" {
 		server, as := serveSSH(t, f, upstream.SSHOptions{})
 		w.remote = git.Remote{URL: server.URL("app")}
@@ -60,6 +62,16 @@ func newWriter(t *testing.T, over string, change ...func(*git.Options)) *writer 
 	w.server = f.HTTP(upstream.HTTPOptions{Access: upstream.Access{Username: "user", Password: canary}})
 	w.remote = signed(w.server.URL("app"))
 	return w
+}
+
+// address is the server's host and port.
+func (w *writer) address() string {
+	w.t.Helper()
+	parsed, err := url.Parse(w.remote.URL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return parsed.Host
 }
 
 // compose begins commits on top of those with the ids.

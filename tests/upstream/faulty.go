@@ -51,7 +51,7 @@ func endless(w *answer, kind Kind) error {
 	w.Header().Set("Content-Type", contentType(kind))
 	first := map[Kind]string{
 		InfoRefs: "001e# service=git-upload-pack\n0000", PushRefs: "001f# service=git-receive-pack\n0000",
-		Fetch: "000dpackfile\n", Push: "000eunpack ok\n",
+		Fetch: "000dpackfile\n",
 	}
 	if _, err := w.Write([]byte(first[kind])); err != nil {
 		return err
