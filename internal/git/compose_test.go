@@ -280,3 +280,75 @@ func TestLargeCommitsAreSpooled(t *testing.T) {
 	}
 	w.sound()
 }
+
+// TestEditsOfFolders are made one after the other, and each does what it says and no more.
+func TestEditsOfFolders(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, "http")
+	before := map[string]string{"a/x": "x", "a/y/z": "z", "b/c/d": "d", "b/e": "e", "f": "f"}
+	first := w.Commit("main", "first", upstream.Text(before))
+	objects := w.compose(first)
+	treeOf := func(path string) string { return w.Raw("rev-parse", first+":"+path) }
+	file := func(path, content string) git.Edit {
+		return folder(path, map[string]string{"n": content})
+	}
+	empty := w.commit(objects, commitOn(first, git.Edit{Path: ""}))
+	nothing, err := objects.TreeAt(t.Context(), empty, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		reason string
+		edits  []git.Edit
+		gone   []string
+		fresh  map[string]string
+	}{
+		{"Nothing is asked for.", nil, nil, nil},
+		{"A folder that is not there is gone already.", []git.Edit{{Path: "none/at/all"}}, nil, nil},
+		{"A file is no folder, and stays.", []git.Edit{{Path: "f"}, {Path: "f/below"}}, nil, nil},
+		{"Empty folders go with what was in them.", []git.Edit{{Path: "b/c"}, {Path: "a/y"}}, []string{"b/c/d", "a/y/z"}, nil},
+		{"All of it goes.", []git.Edit{{Path: "b/c"}, {Path: "b"}}, []string{"b/c/d", "b/e"}, nil},
+		{"The root is a folder like others.", []git.Edit{file("", "n")}, []string{"a/x", "a/y/z", "b/c/d", "b/e", "f"}, map[string]string{"n": "n"}},
+		{"The last edit counts.", []git.Edit{file("a", "1"), file("a", "2")}, []string{"a/x", "a/y/z"}, map[string]string{"a/n": "2"}},
+		{"A folder in one that was replaced.", []git.Edit{file("a", "1"), file("a/y", "2")}, []string{"a/x", "a/y/z"}, map[string]string{"a/n": "1", "a/y/n": "2"}},
+		{"The outer one takes the inner one away.", []git.Edit{file("a/y", "2"), file("a", "1")}, []string{"a/x", "a/y/z"}, map[string]string{"a/n": "1"}},
+		{"Gone and back.", []git.Edit{{Path: "a"}, folder("a", map[string]string{"x": "x", "y/z": "z"})}, nil, nil},
+		{"A folder by its id.", []git.Edit{{Path: "new/place", Tree: treeOf("a")}}, nil, map[string]string{"new/place/x": "x", "new/place/y/z": "z"}},
+		{"A folder by its id, in the place of a file and of a folder.", []git.Edit{{Path: "f", Tree: treeOf("b/c")}, {Path: "b", Tree: treeOf("a/y")}}, []string{"f", "b/c/d", "b/e"}, map[string]string{"f/d": "d", "b/z": "z"}},
+		{"Of a folder without entries there is none.", []git.Edit{{Path: "a", Tree: nothing}}, []string{"a/x", "a/y/z"}, nil},
+	} {
+		want := maps.Clone(before)
+		for _, path := range c.gone {
+			delete(want, path)
+		}
+		maps.Copy(want, c.fresh)
+		id := w.commit(objects, commitOn(first, c.edits...))
+		ref := fmt.Sprint("refs/heads/", i)
+		w.moves(git.PushRequest{Objects: objects, Updates: []git.Update{{Ref: ref, New: id}}})
+		if diff := cmp.Diff(upstream.Text(want), w.Tree(ref)); diff != "" {
+			t.Errorf("%d: %s (-want +git):\n%s", i, c.reason, diff)
+		}
+	}
+	w.sound()
+	for name, edit := range map[string]git.Edit{
+		"unknown": {Path: "a", Tree: strings.Repeat("ab", 20)}, "a file": {Path: "a", Tree: treeOf("f")}, "no id": {Path: "a", Tree: "HEAD:a"},
+		"the root": {Tree: treeOf("a")}, "files as well": {Path: "a", Tree: treeOf("a"), Files: file("a", "").Files},
+	} {
+		_, err := objects.Commit(t.Context(), commitOn(first, edit))
+		checkError(t, name, err, nil)
+	}
+}
+
+// TestOnlyBasesAreBuiltUpon: that a commit lies beside a base says nothing about the server.
+func TestOnlyBasesAreBuiltUpon(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, "http", keeping(t.TempDir(), &hows{}))
+	first := w.Commit("main", "first", upstream.Text(map[string]string{"a": "1"}))
+	fetch(t, w.client, w.remote, git.Want{Hash: first, Ref: "refs/heads/main"})
+	second := w.Commit("main", "second", upstream.Text(map[string]string{"a": "2"}))
+	objects := w.compose(second)
+	_, err := objects.Commit(t.Context(), commitOn(first))
+	checkError(t, "commit", err, git.ErrRefNotFound)
+	_, err = objects.TreeAt(t.Context(), first, "")
+	checkError(t, "tree", err, git.ErrRefNotFound)
+}

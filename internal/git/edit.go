@@ -1,13 +1,9 @@
 package git
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -101,20 +97,9 @@ func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
 	if e.Tree != "" {
 		return o.plantAt(ctx, root, steps, e)
 	}
-	at := root
-	for _, name := range steps {
-		next, err := o.inside(ctx, at, name)
-		if err != nil {
-			return err
-		}
-		if next == nil && len(e.Files) == 0 {
-			return nil // It is not there.
-		}
-		if next == nil {
-			next = &editedTree{entries: map[string]entry{}}
-			at.entries[name] = entry{octal: octalTree, open: next}
-		}
-		at = next
+	at, err := o.descend(ctx, root, steps, len(e.Files) > 0)
+	if at == nil || err != nil {
+		return err
 	}
 	at.before, at.entries = at.entries, map[string]entry{}
 	for _, file := range e.Files {
@@ -123,6 +108,22 @@ func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
 		}
 	}
 	return nil
+}
+
+// descend opens the folder at the end of the steps. Where there is none, one is made, or else nil is returned.
+func (o *Objects) descend(ctx context.Context, at *editedTree, steps []string, makes bool) (*editedTree, error) {
+	for _, name := range steps {
+		next, err := o.inside(ctx, at, name)
+		if err != nil || next == nil && !makes {
+			return nil, err
+		}
+		if next == nil {
+			next = &editedTree{entries: map[string]entry{}}
+			at.entries[name] = entry{octal: octalTree, open: next}
+		}
+		at = next
+	}
+	return at, nil
 }
 
 // plantAt puts a folder that is there already in the place of another, which may not be the root.
@@ -141,20 +142,16 @@ func (o *Objects) plantAt(ctx context.Context, root *editedTree, steps []string,
 	if !there {
 		return describe(e.Path, fmt.Errorf("tree %s: %w", hash, errIncomplete))
 	}
-	if _, err := o.openTree(ctx, hash); err != nil {
+	planted, err := o.openTree(ctx, hash)
+	if err != nil {
 		return describe(e.Path, err) // It is no folder.
 	}
-	at := root
-	for _, name := range steps[:len(steps)-1] {
-		next, err := o.inside(ctx, at, name)
-		if err != nil {
-			return err
-		}
-		if next == nil {
-			next = &editedTree{entries: map[string]entry{}}
-			at.entries[name] = entry{octal: octalTree, open: next}
-		}
-		at = next
+	if len(planted.entries) == 0 {
+		return o.edit(ctx, root, Edit{Path: e.Path}) // Git has no empty folders.
+	}
+	at, err := o.descend(ctx, root, steps[:len(steps)-1], true)
+	if err != nil {
+		return err
 	}
 	at.entries[steps[len(steps)-1]] = entry{octal: octalTree, hash: hash}
 	return nil
@@ -214,70 +211,4 @@ func (o *Objects) successor(ctx context.Context, replaced *editedTree, name stri
 	}
 	next.was, next.before = earlier.was, earlier.entries
 	return next, nil
-}
-
-// octalOf is the mode that a file has in a tree.
-func octalOf(file File) (string, error) {
-	switch {
-	case file.Mode.IsRegular() && file.Mode&0o100 != 0:
-		return octalExecutable, nil
-	case file.Mode.IsRegular():
-		return octalRegular, nil
-	case file.Mode.Type() != fs.ModeSymlink:
-		return "", fmt.Errorf("%w: mode %v", ErrUnsafeTree, file.Mode)
-	case len(file.Content) == 0 || len(file.Content) > maxLinkBytes || bytes.IndexByte(file.Content, 0) >= 0:
-		return "", fmt.Errorf("%w: link target is empty, holds a NUL or has more than %d bytes", ErrUnsafeTree, maxLinkBytes)
-	case isGitFile(file.Path):
-		return "", fmt.Errorf("%w: Git reads this file and follows no link", ErrUnsafeTree)
-	}
-	return octalLink, nil
-}
-
-// isGitFile knows the files that Git itself reads in a tree, which must not be links; see gitmodules(5) and gitattributes(5).
-func isGitFile(path string) bool {
-	switch strings.ToLower(path[strings.LastIndexByte(path, '/')+1:]) {
-	case ".gitmodules", ".gitattributes", ".gitignore", ".mailmap":
-		return true
-	}
-	return false
-}
-
-// writeTree stores a folder and what has changed beneath it. Folders in which nothing is are left out of it.
-func (o *Objects) writeTree(ctx context.Context, f *editedTree) (plumbing.Hash, error) {
-	for name, found := range f.entries {
-		if found.open == nil {
-			continue
-		}
-		hash, err := o.writeTree(ctx, found.open)
-		if err != nil {
-			return hash, err
-		}
-		if len(found.open.entries) == 0 {
-			delete(f.entries, name)
-			continue
-		}
-		f.entries[name] = entry{octal: octalTree, hash: hash}
-	}
-	return o.store(ctx, plumbing.TreeObject, encodeTree(f.entries), f.was)
-}
-
-// encodeTree writes the entries in Git's order, in which the name of a folder ends in a slash.
-func encodeTree(entries map[string]entry) []byte {
-	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
-		return cmp.Compare(sortKey(a, entries[a]), sortKey(b, entries[b]))
-	})
-	var content []byte
-	for _, name := range names {
-		e := entries[name]
-		content = append(append(append(content, e.octal...), ' '), name...)
-		content = append(append(content, 0), e.hash[:]...)
-	}
-	return content
-}
-
-func sortKey(name string, e entry) string {
-	if e.isDir() {
-		return name + "/"
-	}
-	return name
 }

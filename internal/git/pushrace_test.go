@@ -240,3 +240,28 @@ func TestSilentServersOfPushes(t *testing.T) {
 		t.Errorf("the answer stalls when all is done: %v, %v", results, err)
 	}
 }
+
+// TestHooksRunToTheirEnd: who pushes listens until all is said, but not for ever.
+func TestHooksRunToTheirEnd(t *testing.T) {
+	t.Parallel()
+	for _, over := range transports() {
+		t.Run(over, func(t *testing.T) {
+			t.Parallel()
+			w := newWriter(t, over)
+			w.Hook("post-receive", "sleep 1; echo slow >&2; git update-ref refs/notes/hook $(git rev-parse main)")
+			objects := w.compose()
+			first := w.commit(objects, commitOn(""))
+			w.moves(git.PushRequest{Objects: objects, Updates: []git.Update{{Ref: "refs/heads/main", New: first}}})
+			if got := w.Raw("for-each-ref", "--format=%(objectname)", "refs/notes/hook"); got != first {
+				t.Errorf("the hook was broken off: %q", got)
+			}
+			w.Hook("post-receive", "sleep 5")
+			next := w.commit(objects, commitOn(first))
+			client := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 500 * time.Millisecond})
+			results, err := client.Push(t.Context(), w.remote, git.PushRequest{Objects: objects, Updates: []git.Update{{Ref: "refs/heads/main", Old: first, New: next}}})
+			if err != nil || results[0].Err != nil {
+				t.Errorf("a hook that does not end: %v, %v", results, err)
+			}
+		})
+	}
+}
