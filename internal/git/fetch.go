@@ -387,7 +387,7 @@ func (c *Client) bareCommit(ctx context.Context, p *pack, hash plumbing.Hash, h 
 	// The files are read after this fetch, until the commit is closed.
 	reading, closed := context.WithCancelCause(context.WithoutCancel(ctx))
 	commit := &Commit{
-		Hash: hash.String(), Subject: header.subject, Message: strings.Clone(header.message), CommitterTime: header.committer,
+		Hash: hash.String(), Subject: strings.Clone(header.subject), Message: strings.Clone(header.message), CommitterTime: header.committer,
 		root: header.tree, pack: p, parts: h.parts(), closed: closed, release: p.Close,
 		planter: &planter{
 			blobs: blobs{reading, p}, limits: treeLimits{depth: c.options.MaxTreeDepth, files: c.options.MaxFiles},

@@ -156,7 +156,7 @@ func (b *batch) open(ctx context.Context, p *pack, earlier *kept) (commits []*Co
 		if err != nil {
 			return commits, err
 		}
-		if err := p.draw(ctx, commitCost+int64(len(commit.Subject)+parentCost*len(commit.Parents))); err != nil {
+		if err := p.draw(ctx, commitCost+int64(len(commit.Subject)+len(commit.Message)+parentCost*len(commit.Parents))); err != nil {
 			return commits, err
 		}
 		commit.seed()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -167,4 +168,42 @@ func TestManyReadManyCommits(t *testing.T) {
 		})
 	}
 	readers.Wait()
+}
+
+// TestWhatCommitsSayIsDrawn: some say much, or name thousands of parents that nobody needs.
+func TestWhatCommitsSayIsDrawn(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	tree := repository.RawTree()
+	var parents strings.Builder
+	for range 4000 {
+		fmt.Fprintf(&parents, "parent %s\n", strings.Repeat("12", 20))
+	}
+	commit := func(i int, parents, message string) git.Want {
+		text := fmt.Sprintf("tree %s\n%sauthor A <a@x> %d +0000\ncommitter A <a@x> %d +0000\n\n%s\n", tree, parents, i, i, message)
+		return git.Want{Hash: repository.Object("commit", []byte(text))}
+	}
+	remote := git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}
+	for name, c := range map[string]struct {
+		parents, message string
+		want             error
+	}{
+		"little":  {"", "m", nil},
+		"much":    {"", strings.Repeat("much ", 40_000), memory.ErrBudget},
+		"parents": {parents.String(), "m", memory.ErrBudget},
+	} {
+		var wants []git.Want
+		for i := range 40 {
+			wants = append(wants, commit(i, c.parents, c.message))
+		}
+		client := newClient(t)
+		err := memory.New(2<<20, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
+			commits, err := client.FetchAll(ctx, remote, wants)
+			return errors.Join(err, git.CloseAll(commits))
+		})
+		if !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
 }
