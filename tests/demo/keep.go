@@ -92,7 +92,7 @@ func serveUntilStopped(ctx context.Context, state string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop(), os.RemoveAll(state)) }()
-	for _, appear := range []func(context.Context) error{d.commitBecomesArtifact, d.releaseBecomesArtifact, d.moduleInstalled} {
+	for _, appear := range []func(context.Context) error{d.commitBecomesArtifact, d.releaseBecomesArtifact, d.moduleInstalled, d.packageDrafted} {
 		if err := appear(ctx); err != nil {
 			return err
 		}
@@ -125,6 +125,10 @@ It is running. To use it:
   kubectl -n %[3]s describe moduleinstallation redis
   kubectl -n %[3]s patch module redis --type=merge -p '{"spec":{"channels":[{"name":"regular","version":"2.0.0"}]}}'
   kubectl -n %[3]s delete configmap redis-settings
+
+  kubectl -n %[3]s get pkgrepo,pkgvar,pkgrev
+  kubectl -n %[3]s describe packagevariant web-north
+  kubectl -n %[3]s patch configmap north --type=merge -p '{"data":{"region":"far-north"}}'
 
 Repositories: %[7]s
 Registry: %[5]s (plain HTTP; anybody may push)

@@ -1,6 +1,6 @@
 // Command demo shows the main job from end to end: it starts a control plane, a real Git server, a real registry and the
-// built sluice binary, and walks through what a user of GitRepository, OCIRepository and modules sees. With -keep it leaves
-// all of that running instead.
+// built sluice binary, and walks through what a user of GitRepository, OCIRepository, modules and packages sees. With -keep
+// it leaves all of that running instead.
 package main
 
 import (

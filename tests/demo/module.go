@@ -152,9 +152,9 @@ func (d *demo) waitInstallation(
 }
 
 // said is what the conditions say, a line each.
-func said(obj *modulesv1.ModuleInstallation) string {
+func said(obj conditions.Getter) string {
 	var text strings.Builder
-	for _, condition := range obj.Status.Conditions {
+	for _, condition := range obj.GetConditions() {
 		fmt.Fprintf(&text, "\n  %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
 	}
 	return text.String()

@@ -19,6 +19,14 @@ func (d *demo) fillRepositories() error {
 	}); err != nil {
 		return err
 	}
+	for _, name := range clusters() {
+		if _, err := d.commit(name, "Begin", map[string]string{"README.md": "# What runs in " + name + "\n"}); err != nil {
+			return err
+		}
+		if err := d.repos[name].AcceptPushes(); err != nil {
+			return err
+		}
+	}
 	_, err := d.commit("library", "First chart", map[string]string{"charts/values.yaml": "replicas: 1\n", "notes.txt": "not included\n"})
 	return err
 }

@@ -31,6 +31,9 @@ func (d *demo) walk(ctx context.Context) error {
 		{"An edit and a deletion by somebody else are healed", d.driftHealed},
 		{"Users' data keeps the module from being deleted", d.deletionBlocked},
 		{"A user's volume in the module's Namespace survives the uninstall", d.userDataSurvives},
+		{"A package is made into variants for three clusters", d.packageDrafted},
+		{"The drafts are proposed, approved and published", d.packageApproved},
+		{"Upstream is revised, and a person's edit is kept", d.packageUpdated},
 	}
 	for i, step := range steps {
 		d.say("\n--- %d. %s", i+1, step.title)
