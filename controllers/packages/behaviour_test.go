@@ -18,7 +18,7 @@ import (
 // injectable is a package with a point of injection.
 func injectable(image string) upstream.Files {
 	return upstream.Text(map[string]string{
-		"app/Kptfile":         kptfile("app"),
+		"app/Kptfile":         kptfile,
 		"app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", image),
 		"app/settings.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  annotations:\n    kpt.dev/config-injection: required\ndata:\n  region: none\n",
 	})
@@ -45,7 +45,7 @@ func TestWhatIsInjectedIsFollowed(t *testing.T) {
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
-	v := p.variant("app", "cluster", func(s *packagesv1.PackageVariantSpec) {
+	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) {
 		s.ServiceAccountName = "reader"
 		s.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
 	})
@@ -76,11 +76,11 @@ func TestAConflictIsTold(t *testing.T) {
 	p := newPlane(t)
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
 	plain := func(image string) upstream.Files {
-		return upstream.Text(map[string]string{"app/Kptfile": kptfile("app"), "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", image)})
+		return upstream.Text(map[string]string{"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", image)})
 	}
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
-	v := p.variant("app", "cluster", func(s *packagesv1.PackageVariantSpec) { s.ConflictPolicy = packagesv1.ConflictFail })
+	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.ConflictPolicy = packagesv1.ConflictFail })
 	p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	branch := "drafts/app/" + v.Status.Change.Workspace
 	edited := cluster.Tree(branch)
@@ -94,7 +94,7 @@ func TestAConflictIsTold(t *testing.T) {
 		t.Errorf("the draft is at %s, not at the person's commit %s", got, ours)
 	}
 	p.ask(v, func() { v.Spec.ConflictPolicy = packagesv1.ConflictLocal })
-	files := p.drafted(v, cluster, func(f upstream.Files) bool { return v.Status.Change.Commit != ours })
+	files := p.drafted(v, cluster, func(upstream.Files) bool { return v.Status.Change.Commit != ours })
 	if got := files["app/deployment.yaml"].Content; !strings.Contains(got, "1.0.0-ours") {
 		t.Errorf("the person's value is gone:\n%s", got)
 	}
@@ -111,7 +111,7 @@ func TestDryRunPushesNothing(t *testing.T) {
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	refs := cluster.Raw("for-each-ref")
-	v := p.variant("app", "cluster", func(s *packagesv1.PackageVariantSpec) { s.DryRun, s.ServiceAccountName = true, "reader" })
+	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.DryRun, s.ServiceAccountName = true, "reader" })
 	p.mayRead()
 	until(p, v, "the preview is there", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsReady(v) && v.Status.Preview != nil && v.Status.Preview.Files != nil && v.Status.Preview.Files.Added == 3, said(v)
@@ -130,7 +130,7 @@ func TestAVariantThatGoesProposesTheDeletion(t *testing.T) {
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	p.mayRead()
 	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
-	v := p.variant("app", "cluster", func(s *packagesv1.PackageVariantSpec) {
+	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) {
 		s.ServiceAccountName, s.Approval = "reader", &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
 	})
 	until(p, v, "it is published", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.Published != nil, said(v) })
@@ -162,15 +162,15 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	blueprints.Tag("app/v1", blueprints.Commit("main", "app", upstream.Text(map[string]string{"app/Kptfile": kptfile("app"), "app/deployment.yaml": deployment})), false)
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", upstream.Text(map[string]string{"app/Kptfile": kptfile, "app/deployment.yaml": deployment})), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	always := func(s *packagesv1.PackageVariantSpec) {
 		s.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalInitial}
 	}
-	v := p.variant("app", "cluster", always)
+	v := p.variant("cluster", always)
 	until(p, v, "it is published", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.Published != nil, said(v) })
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", upstream.Text(map[string]string{
-		"app/Kptfile": kptfile("app"), "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0"),
+		"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0"),
 	})), false)
 	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
 	refs := cluster.Raw("for-each-ref")
@@ -184,7 +184,7 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 	}
 	pushes := p.server.Count(upstream.Push)
 	p.start()
-	again := p.variant("app", "cluster", always)
+	again := p.variant("cluster", always)
 	until(p, again, "the draft is known", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsReady(v) && v.Status.Change != nil && v.Status.Published != nil, said(v)
 	})

@@ -34,7 +34,7 @@ func (s Shared) locked(ctx context.Context, namespace string, lock *kpt.Lock) (k
 		}
 		m := s.mirrors.get(client.ObjectKeyFromObject(repository))
 		if m == nil {
-			return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("Repository %s was not read yet; see its conditions", repository.Name))
+			return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s was not read yet; see its conditions", repository.Name))
 		}
 		return m.Read(ctx, lock.Commit, pkg)
 	}

@@ -23,11 +23,10 @@ func (k *variants) next(obj *packagesv1.PackageVariant, b *brief, l *look) error
 	}
 	l.open = ownChange(l.state, b.owner)
 	l.last = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
-	change, err := k.step(obj, b, l)
-	if err != nil || change == nil {
-		return err
+	if change := k.step(obj, b, l); change != nil {
+		return k.order(obj, b, l, *change)
 	}
-	return k.order(obj, b, l, *change)
+	return nil
 }
 
 // ownChange is the variant's open change; nil without one. A copy that somebody made of it has another name.
@@ -74,12 +73,12 @@ func (b *brief) mayHave(p *pkgrepo.Package) error {
 }
 
 // step is the change that comes next; nil if there is nothing to do for now.
-func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) (*pkgrepo.Change, error) {
+func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgrepo.Change {
 	switch {
 	case l.open == nil && l.isPublished(b):
-		return nil, nil
+		return nil
 	case l.open != nil && l.open.Lifecycle == pkgrepo.Proposed:
-		return k.proposed(obj, b, l), nil
+		return k.proposed(obj, b, l)
 	case l.open == nil || !l.isMade(b):
 		write := &pkgrepo.Change{Kind: pkgrepo.Write, Package: b.downstream}
 		if l.open != nil {
@@ -88,11 +87,11 @@ func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) (*pkg
 		if obj.Spec.DryRun {
 			l.pending, l.pendingReason = "dryRun keeps the package as it is", packagesv1.DryRunReason
 		}
-		return write, nil
+		return write
 	case obj.Spec.DryRun || !isApproved(obj, l) || len(l.open.Facts.Waiting()) > 0:
-		return nil, nil
+		return nil
 	}
-	return &pkgrepo.Change{Kind: pkgrepo.Propose, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}, nil
+	return &pkgrepo.Change{Kind: pkgrepo.Propose, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
 }
 
 // isPublished tells whether the branch has what should be.

@@ -98,7 +98,7 @@ func (s Shared) repository(ctx context.Context, key types.NamespacedName) (*mirr
 	if m := s.mirrors.get(key); m != nil {
 		return m, nil
 	}
-	return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("Repository %s was not read yet; see its conditions", key.Name))
+	return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s was not read yet; see its conditions", key.Name))
 }
 
 // Setup adds the controllers of all kinds to the manager. Each kind has delays of its own.

@@ -3,7 +3,6 @@ package packages_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,10 +155,10 @@ func (p *plane) create(objects ...client.Object) {
 	}
 }
 
-// variant is one of the blueprint app in the repository of that name.
-func (p *plane) variant(name, downstream string, change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
+// variant makes the variant app of the blueprint app in the repository of that name.
+func (p *plane) variant(downstream string, change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
 	p.Helper()
-	made := &packagesv1.PackageVariant{ObjectMeta: p.meta(name), Spec: packagesv1.PackageVariantSpec{
+	made := &packagesv1.PackageVariant{ObjectMeta: p.meta("app"), Spec: packagesv1.PackageVariantSpec{
 		Upstream:   packagesv1.Upstream{Repo: "blueprints", Package: "app"},
 		Downstream: packagesv1.Downstream{Repo: downstream},
 	}}
@@ -212,9 +211,7 @@ func paths(files upstream.Files) []string {
 }
 
 // kptfile is that of a package without more in it.
-func kptfile(name string, more ...string) string {
-	return "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: " + name + "\n" + strings.Join(more, "")
-}
+const kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
 const deployment = `apiVersion: apps/v1
 kind: Deployment

@@ -170,7 +170,7 @@ func (*repositories) Report(obj *packagesv1.Repository, r round, err error) kern
 }
 
 // Events implements kernel.Kind.
-func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) []event.Event {
+func (k *repositories) Events(before, after *packagesv1.Repository, _ round, err error) []event.Event {
 	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
 	switch {
 	case err != nil && !status.SaysTheSame(before, after):

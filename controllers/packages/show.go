@@ -172,7 +172,9 @@ func count(s *pkgrepo.Snapshot) (packages, revisions, changes int32) {
 	return packages, revisions, changes
 }
 
-func add(n int32, more int) int32 { return int32(min(int64(n)+int64(more), math.MaxInt32)) }
+func add(n int32, more int) int32 {
+	return int32(min(int64(n)+int64(more), math.MaxInt32)) //nolint:gosec // It is bounded.
+}
 
 // isLabel tells whether the API server takes it.
 func isLabel(key, value string) bool {

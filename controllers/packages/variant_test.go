@@ -16,16 +16,16 @@ func TestAVariantIsDraftedProposedAndPublished(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	first := blueprints.Commit("main", "app", upstream.Text(map[string]string{"app/Kptfile": kptfile("app"), "app/deployment.yaml": deployment}))
+	first := blueprints.Commit("main", "app", upstream.Text(map[string]string{"app/Kptfile": kptfile, "app/deployment.yaml": deployment}))
 	blueprints.Tag("app/v1", first, false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 
-	v := p.variant("app", "cluster", func(s *packagesv1.PackageVariantSpec) { s.Labels = map[string]string{"team": "blue"} })
-	files := p.drafted(v, cluster, func(f upstream.Files) bool { return true })
+	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.Labels = map[string]string{"team": "blue"} })
+	files := p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	if got := files["app/deployment.yaml"].Content; got != deployment {
 		t.Errorf("the manifest is\n%s", got)
 	}
-	p.publish(v, cluster)
+	p.publish(v)
 	if files := cluster.Tree("main"); !strings.Contains(files["app/Kptfile"].Content, "team: blue") || files["README.md"].Content != "hello\n" {
 		t.Errorf("the branch has %v: %s", paths(files), files["app/Kptfile"].Content)
 	}
@@ -34,18 +34,18 @@ func TestAVariantIsDraftedProposedAndPublished(t *testing.T) {
 	edited["app/deployment.yaml"] = upstream.File{Content: strings.ReplaceAll(deployment, "replicas: 1", "replicas: 5")}
 	cluster.Commit("main", "more of it", edited)
 	second := blueprints.Commit("main", "newer", upstream.Text(map[string]string{
-		"app/Kptfile": kptfile("app"), "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0"),
+		"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0"),
 	}))
 	blueprints.Tag("app/v2", second, false)
 	files = p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
 	if got := files["app/deployment.yaml"].Content; !strings.Contains(got, "replicas: 5") {
 		t.Errorf("the edit is lost:\n%s", got)
 	}
-	p.publish(v, cluster)
+	p.publish(v)
 }
 
 // publish proposes and approves the variant's draft, as a person does.
-func (p *plane) publish(v *packagesv1.PackageVariant, in *upstream.Edited) {
+func (p *plane) publish(v *packagesv1.PackageVariant) {
 	p.Helper()
 	revision := &packagesv1.PackageRevision{ObjectMeta: p.meta(v.Status.Change.PackageRevision)}
 	until(p, revision, "the revision is drafted", func(r *packagesv1.PackageRevision) (bool, string) {

@@ -78,8 +78,8 @@ func TestAHistoryIsReadFromItsTip(t *testing.T) {
 func TestAFolderIsPlantedWhereItIsWanted(t *testing.T) {
 	t.Parallel()
 	w := newWriter(t, "http")
-	base := w.Edited.Commit("main", "first", upstream.Text(map[string]string{"a/x": "a", "b/c/y": "b", "b/z": "z", "file": "f"}))
-	aside := w.Edited.Commit("side", "aside", upstream.Text(map[string]string{"new/deep/n": "n"}))
+	base := w.Commit("main", "first", upstream.Text(map[string]string{"a/x": "a", "b/c/y": "b", "b/z": "z", "file": "f"}))
+	aside := w.Commit("side", "aside", upstream.Text(map[string]string{"new/deep/n": "n"}))
 	objects := w.compose(base, aside)
 	planted := w.Raw("rev-parse", aside+":new")
 	for path, want := range map[string][]string{

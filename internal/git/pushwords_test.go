@@ -105,7 +105,7 @@ func TestServersWordsOnAPush(t *testing.T) {
 		}
 		for i, want := range []error{c.main, c.draft} {
 			got := results[i].Err
-			if want == none {
+			if errors.Is(want, none) {
 				if got != nil {
 					t.Errorf("%s: %s: %v", name, results[i].Ref, got)
 				}

@@ -128,7 +128,7 @@ func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (er
 	}
 	e.snapshot.known.learn(spot{commit.Hash, path}, d)
 	if _, ok := e.snapshot.known.factsOf(d.tree); ok || d.err != nil {
-		return nil
+		return nil //nolint:nilerr // What is wrong with the package is learnt with it.
 	}
 	l, err := e.readFacts(commit, path)
 	if err == nil {

@@ -30,7 +30,7 @@ func (w work) finish(ctx context.Context, s *Snapshot) (*Snapshot, error) {
 	if err != nil {
 		// The snapshot is good for all that. The next look tries again.
 		s.Unfinished, s.partial = err, true
-		return s, nil
+		return s, nil //nolint:nilerr // The snapshot has it.
 	}
 	if len(tags)+len(removals) == 0 {
 		return s, nil

@@ -28,7 +28,7 @@ func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 		last = f.Dir
 		if CheckPath(f.Dir) != nil {
 			found.ignored = append(found.ignored, "folder "+shown(f.Dir))
-			return nil
+			return nil //nolint:nilerr // It is told with the snapshot.
 		}
 		if found.outermost = append(found.outermost, f); len(found.outermost) > e.depot.options.MaxPackages {
 			return e.tooMany()

@@ -80,7 +80,7 @@ func TestRandomChangesDoWhatAModelSays(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // A test that fails has to fail again.
+			random := rand.New(rand.NewPCG(seed, 11))
 			s := newShop(t, overHTTP)
 			if seed%2 == 1 {
 				withoutAtomic(s)

@@ -3,6 +3,7 @@ package pkgrepo
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/git"
@@ -157,9 +158,7 @@ type verdicts struct {
 
 func (v *verdicts) add(other verdicts) {
 	v.moved = append(v.moved, other.moved...)
-	for ref, err := range other.wrong {
-		v.wrong[ref] = err
-	}
+	maps.Copy(v.wrong, other.wrong)
 }
 
 func (p *publisher) send(ctx context.Context, made *plan, updates []git.Update, atomic bool) (verdicts, error) {

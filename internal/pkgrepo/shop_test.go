@@ -38,10 +38,10 @@ const (
 	overSSH  = "ssh"
 )
 
-func newShop(t testing.TB, over string, change ...func(*shop)) *shop {
-	t.Helper()
-	f := upstream.ForTest(t)
-	s := &shop{t: t, Edited: f.Repository("shop")}
+func newShop(tb testing.TB, over string, change ...func(*shop)) *shop {
+	tb.Helper()
+	f := upstream.ForTest(tb)
+	s := &shop{t: tb, Edited: f.Repository("shop")}
 	s.AcceptPushes()
 	var remote git.Remote
 	switch over {
@@ -49,7 +49,7 @@ func newShop(t testing.TB, over string, change ...func(*shop)) *shop {
 		server := f.SSH(upstream.SSHOptions{})
 		key, err := server.Key().PEM()
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		remote.URL = server.URL("shop")
 		remote.Credential.SSH = &credential.SSH{PrivateKey: credential.NewSecret(key), KnownHosts: server.KnownHosts()}

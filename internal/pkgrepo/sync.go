@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"sluice.dev/sluice/internal/git"
 )
@@ -87,9 +88,7 @@ func (w work) describe(ctx context.Context, refs map[string]git.Ref, last bool) 
 func (w work) absorb(ctx context.Context, updates []git.Update) error {
 	before := w.Snapshot()
 	refs := make(map[string]git.Ref, len(before.Refs)+len(updates))
-	for name, ref := range before.Refs {
-		refs[name] = ref
-	}
+	maps.Copy(refs, before.Refs)
 	for _, update := range updates {
 		delete(refs, update.Ref)
 		if update.New != "" {

@@ -155,7 +155,6 @@ const (
 
 	// PublishedReason: a change was published; the message names the revision.
 	PublishedReason = "Published"
-
 )
 
 // Reasons that every kind shares.

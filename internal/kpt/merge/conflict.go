@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -83,8 +84,8 @@ func (p *place) String() string {
 		steps = append(steps, at.step)
 	}
 	var path strings.Builder
-	for i := len(steps) - 1; i >= 0; i-- {
-		path.WriteString(steps[i])
+	for _, step := range slices.Backward(steps) {
+		path.WriteString(step)
 	}
 	return printable.Line(strings.TrimPrefix(path.String(), "."), maxPath)
 }
@@ -113,21 +114,7 @@ func (w *writer) write(node *yaml.Node) {
 	}
 	switch node.Kind {
 	case yaml.MappingNode:
-		secret := isSecret(node)
-		_ = w.WriteByte('{') // A builder takes everything, here and below.
-		for i := 0; i+1 < len(node.Content) && w.Len() <= maxValue; i += 2 {
-			if i > 0 {
-				_, _ = w.WriteString(", ")
-			}
-			w.write(node.Content[i])
-			_, _ = w.WriteString(": ")
-			if secret && !isShown(node.Content[i].Value) {
-				_, _ = w.WriteString(hidden)
-				continue
-			}
-			w.write(node.Content[i+1])
-		}
-		_ = w.WriteByte('}')
+		w.writeMap(node)
 	case yaml.SequenceNode:
 		_ = w.WriteByte('[')
 		for i, child := range node.Content {
@@ -143,6 +130,24 @@ func (w *writer) write(node *yaml.Node) {
 	default:
 		_, _ = w.WriteString(printable.Cut(node.Value, 2*maxValue))
 	}
+}
+
+func (w *writer) writeMap(node *yaml.Node) {
+	secret := isSecret(node)
+	_ = w.WriteByte('{') // A builder takes everything, here and above.
+	for i := 0; i+1 < len(node.Content) && w.Len() <= maxValue; i += 2 {
+		if i > 0 {
+			_, _ = w.WriteString(", ")
+		}
+		w.write(node.Content[i])
+		_, _ = w.WriteString(": ")
+		if secret && !isShown(node.Content[i].Value) {
+			_, _ = w.WriteString(hidden)
+			continue
+		}
+		w.write(node.Content[i+1])
+	}
+	_ = w.WriteByte('}')
 }
 
 // isSecret tells whether the map is a Secret, by itself or in a list of objects.

@@ -40,9 +40,9 @@ func common(a, b []int) []pair {
 func longest(a, b []int) []pair {
 	width := len(b) + 1
 	lengths := make([]int32, (len(a)+1)*width)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, left := range slices.Backward(a) {
+		for j, right := range slices.Backward(b) {
+			if left == right {
 				lengths[i*width+j] = lengths[(i+1)*width+j+1] + 1
 				continue
 			}

@@ -14,7 +14,7 @@ func (m *merger) mergeList(base, theirs, local *yaml.Node, at *place) {
 	rows := m.rows(&all, at.known)
 	results := map[*row]*yaml.Node{}
 	for _, r := range rows {
-		below := at.below(m.label(&all, r), at.known.element())
+		below := at.below(label(r), at.known.element())
 		if value := m.mergeElement(&all, r, below); value != nil {
 			results[r] = value
 		}
@@ -30,7 +30,7 @@ func (m *merger) mergeList(base, theirs, local *yaml.Node, at *place) {
 }
 
 // label is how a path names the element.
-func (m *merger) label(all *elements, r *row) string {
+func label(r *row) string {
 	if r.label != "" {
 		return r.label
 	}

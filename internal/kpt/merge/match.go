@@ -87,16 +87,21 @@ func matchOthers(all *resources) ([]*row, error) {
 	}
 	rows := []*row{}
 	for _, name := range names {
-		for _, r := range m.sequence(files[name]) {
-			for of := range sides {
-				if r.has(of) {
-					r.at[of] = places[name].of(r, of)
-				}
-			}
-			rows = append(rows, r)
-		}
+		rows = append(rows, numbered(m.sequence(files[name]), places[name])...)
 	}
 	return rows, nil
+}
+
+// numbered has the rows of a file say where in the package their documents are.
+func numbered(rows []*row, places *lists[int]) []*row {
+	for _, r := range rows {
+		for of := range sides {
+			if r.has(of) {
+				r.at[of] = places.of(r, of)
+			}
+		}
+	}
+	return rows
 }
 
 // inFile says which file an error is about.

@@ -107,18 +107,8 @@ func (o *round[T]) of(all *lists[T], r *row) (key, label string, ok bool) {
 
 // join makes one row of those of a group that can be one.
 func (o *round[T]) join(group []*row, gone map[*row]bool) {
-	if !o.inOrder {
-		var count [sides]int
-		for _, r := range group {
-			for of := range sides {
-				if r.has(of) {
-					count[of]++
-				}
-			}
-		}
-		if slices.Max(count[:]) > 1 {
-			return
-		}
+	if !o.inOrder && comesTwice(group) {
+		return
 	}
 	waiting := map[[sides]bool][]*row{}
 	for _, r := range group {
@@ -139,6 +129,19 @@ func (o *round[T]) join(group []*row, gone map[*row]bool) {
 			waiting[lacks] = rest
 		}
 	}
+}
+
+// comesTwice tells whether a side has more than one of the rows.
+func comesTwice(group []*row) bool {
+	var count [sides]int
+	for _, r := range group {
+		for of := range sides {
+			if r.has(of) {
+				count[of]++
+			}
+		}
+	}
+	return slices.Max(count[:]) > 1
 }
 
 // sides are those that have the element.
