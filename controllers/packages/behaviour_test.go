@@ -45,7 +45,7 @@ func TestWhatIsInjectedIsFollowed(t *testing.T) {
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
-	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) {
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) {
 		s.ServiceAccountName = "reader"
 		s.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
 	})
@@ -80,7 +80,7 @@ func TestAConflictIsTold(t *testing.T) {
 	}
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
-	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.ConflictPolicy = packagesv1.ConflictFail })
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.ConflictPolicy = packagesv1.ConflictFail })
 	p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	branch := "drafts/app/" + v.Status.Change.Workspace
 	edited := cluster.Tree(branch)
@@ -111,7 +111,7 @@ func TestDryRunPushesNothing(t *testing.T) {
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	refs := cluster.Raw("for-each-ref")
-	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.DryRun, s.ServiceAccountName = true, "reader" })
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.DryRun, s.ServiceAccountName = true, "reader" })
 	p.mayRead()
 	until(p, v, "the preview is there", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsReady(v) && v.Status.Preview != nil && v.Status.Preview.Files != nil && v.Status.Preview.Files.Added == 3, said(v)
@@ -130,7 +130,7 @@ func TestAVariantThatGoesProposesTheDeletion(t *testing.T) {
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	p.mayRead()
 	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
-	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) {
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) {
 		s.ServiceAccountName, s.Approval = "reader", &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
 	})
 	until(p, v, "it is published", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.Published != nil, said(v) })
@@ -167,7 +167,7 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 	always := func(s *packagesv1.PackageVariantSpec) {
 		s.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalInitial}
 	}
-	v := p.variant("cluster", always)
+	v := p.variant(always)
 	until(p, v, "it is published", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.Published != nil, said(v) })
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", upstream.Text(map[string]string{
 		"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0"),
@@ -184,7 +184,7 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 	}
 	pushes := p.server.Count(upstream.Push)
 	p.start()
-	again := p.variant("cluster", always)
+	again := p.variant(always)
 	until(p, again, "the draft is known", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsReady(v) && v.Status.Change != nil && v.Status.Published != nil, said(v)
 	})

@@ -155,12 +155,12 @@ func (p *plane) create(objects ...client.Object) {
 	}
 }
 
-// variant makes the variant app of the blueprint app in the repository of that name.
-func (p *plane) variant(downstream string, change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
+// variant makes the variant app of the blueprint app in the repository cluster.
+func (p *plane) variant(change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
 	p.Helper()
 	made := &packagesv1.PackageVariant{ObjectMeta: p.meta("app"), Spec: packagesv1.PackageVariantSpec{
 		Upstream:   packagesv1.Upstream{Repo: "blueprints", Package: "app"},
-		Downstream: packagesv1.Downstream{Repo: downstream},
+		Downstream: packagesv1.Downstream{Repo: "cluster"},
 	}}
 	for _, c := range change {
 		c(&made.Spec)

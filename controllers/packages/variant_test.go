@@ -20,7 +20,7 @@ func TestAVariantIsDraftedProposedAndPublished(t *testing.T) {
 	blueprints.Tag("app/v1", first, false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 
-	v := p.variant("cluster", func(s *packagesv1.PackageVariantSpec) { s.Labels = map[string]string{"team": "blue"} })
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.Labels = map[string]string{"team": "blue"} })
 	files := p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	if got := files["app/deployment.yaml"].Content; got != deployment {
 		t.Errorf("the manifest is\n%s", got)

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -141,11 +142,11 @@ func (m *merger) alignGap(base, other []*yaml.Node, start int, partners []partne
 	// What is similar counts as the same, and so the longest sequence of it is looked for.
 	width := len(other) + 1
 	lengths, similar := make([]int, (len(base)+1)*width), make([]bool, (len(base)+1)*width)
-	for i := len(base) - 1; i >= 0; i-- {
-		for j := len(other) - 1; j >= 0; j-- {
+	for i, left := range slices.Backward(base) {
+		for j, right := range slices.Backward(other) {
 			at := i*width + j
 			lengths[at] = max(lengths[at+width], lengths[at+1])
-			if similar[at] = m.similar(base[i], other[j]); similar[at] {
+			if similar[at] = m.similar(left, right); similar[at] {
 				lengths[at] = max(lengths[at], lengths[at+width+1]+1)
 			}
 		}
