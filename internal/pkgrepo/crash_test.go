@@ -1,6 +1,7 @@
 package pkgrepo_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -150,5 +152,52 @@ func TestALostAnswerIsNoSecondChange(t *testing.T) {
 			}
 			s.sound()
 		})
+	}
+}
+
+// TestALeftOverIsWhatATrailerNamesAlone: a revision that says it was published from an open change, and has something else in
+// it, takes nothing away.
+func TestALeftOverIsWhatATrailerNamesAlone(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	s.publish("a", "one")
+	draft := s.one(write("a", "mine", "two"))
+	forged := "by hand\n\nSluice-Package: a\nSluice-Revision: v2\nSluice-Change: " + draft.Commit + "\n"
+	s.Tag("a/v2", s.Commit("main", forged, upstream.Text(map[string]string{"a/a.yaml": "three"})), false)
+	same := s.one(write("b", "same", "one"))
+	s.SetRef("refs/heads/proposed/b/same", same.Commit)
+	s.SetRef("refs/heads/drafts/b/other", same.Commit)
+	s.SetRef("refs/heads/drafts/a/untouched", s.at("main"))
+	for range 2 {
+		got := s.sync()
+		if got.Find("a", "mine") == nil || got.Find("a", "untouched") == nil || len(got.Package("a").Published) != 2 || got.Unfinished != nil {
+			t.Errorf("%+v, %v", got.Package("a"), got.Unfinished)
+		}
+		want := []brief{
+			{"", "other", 0, pkgrepo.Draft, "refs/heads/drafts/b/other", true, false},
+			{"", "same", 0, pkgrepo.Proposed, "refs/heads/proposed/b/same", true, false},
+		}
+		if diff := cmp.Diff(want, brieflyAll(got.Package("b").Open)); diff != "" {
+			t.Error(diff)
+		}
+		s.restart()
+	}
+}
+
+// TestWhatCannotBeCompletedIsTold, and tried again at each look.
+func TestWhatCannotBeCompletedIsTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	draft := s.one(write("b", "same", "one"))
+	s.SetRef("refs/heads/proposed/b/same", draft.Commit)
+	s.Hook("pre-receive", "exit 1")
+	for range 2 {
+		if got := s.sync(); !errors.Is(got.Unfinished, git.ErrRejected) || got.Package("b") == nil {
+			t.Errorf("%v", got.Unfinished)
+		}
+	}
+	s.Hook("pre-receive", "exit 0")
+	if got := s.sync(); got.Unfinished != nil || len(got.Package("b").Open) != 1 {
+		t.Errorf("%v, %+v", got.Unfinished, got.Package("b").Open)
 	}
 }

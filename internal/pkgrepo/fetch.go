@@ -142,15 +142,15 @@ func (e *explorer) readFacts(commit *git.Commit, path string) (l learned, err er
 	text, err := commit.ReadFile(path+"/"+kpt.KptfileName, e.depot.options.MaxKptfileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return learned{err: fmt.Errorf("there is no %s in %s: %w", kpt.KptfileName, shown(path), fs.ErrNotExist)}, nil
+		l.err = fmt.Errorf("there is no %s in %s: %w", kpt.KptfileName, shown(path), fs.ErrNotExist)
+		return l, nil
 	case err != nil && isContent(err):
-		return learned{err: fmt.Errorf("%s of %s: %w", kpt.KptfileName, shown(path), err)}, nil
+		l.err = fmt.Errorf("%s of %s: %w", kpt.KptfileName, shown(path), err)
+		return l, nil
 	case err != nil:
 		return l, err
 	}
 	l.weight = int64(len(text))
-	if l.facts, l.err = kpt.ReadFacts(text); l.err != nil {
-		l = learned{err: l.err}
-	}
+	l.facts, l.err = kpt.ReadFacts(text)
 	return l, nil
 }

@@ -9,11 +9,12 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// finish completes publications that a crash has interrupted, which happens on servers without atomic pushes alone. The
-// snapshot is the one after that.
+// finish completes what a crash has interrupted, which happens on servers without atomic pushes alone. The snapshot is the one
+// after that.
 //
-// What is left of one is the open change, which goes last. Either a revision was published from its tip, and it has only to
-// go; or the branch has its tree, and a commit whose trailers name its tip: then the tag is missing as well.
+// What is left of a publication is the open change, which goes last. Either a revision of the same tree was published from its
+// tip, and it has only to go; or the branch has its tree, and a commit whose trailers name its tip: then the tag is missing as
+// well. What is left of a step from draft to proposed, or back, are both: it stays proposed, and who wants it back asks again.
 func (w work) finish(ctx context.Context, s *Snapshot) (*Snapshot, error) {
 	if w.settings.Push.URL == "" {
 		return s, nil
@@ -24,18 +25,15 @@ func (w work) finish(ctx context.Context, s *Snapshot) (*Snapshot, error) {
 			err = w.complete(ctx, updates)
 		}
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil, err
+	case err == nil && len(tags)+len(removals) > 0:
+		return w.look(ctx)
 	}
-	if err != nil {
-		// The snapshot is good for all that. The next look tries again.
-		s.Unfinished, s.partial = err, true
-		return s, nil //nolint:nilerr // The snapshot has it.
-	}
-	if len(tags)+len(removals) == 0 {
-		return s, nil
-	}
-	return w.look(ctx)
+	// The snapshot is good for all that. The next look tries again.
+	s.Unfinished, s.partial = err, s.partial || err != nil
+	return s, nil
 }
 
 // complete moves refs, each by itself.
@@ -53,8 +51,8 @@ func (w work) unfinished(ctx context.Context, s *Snapshot) (tags, removals []git
 	for _, pkg := range s.Packages {
 		for i := range pkg.Open {
 			r := &pkg.Open[i]
-			switch {
-			case pkg.publishedFrom(r.Commit) != nil:
+			switch done, proposed := pkg.publishedFrom(r.Commit), pkg.open(r.Workspace, Proposed); {
+			case done != nil && done.Tree == r.Tree, r.Lifecycle == Draft && proposed != nil && proposed.Commit == r.Commit:
 				removals = append(removals, git.Update{Ref: r.Ref, Old: r.Commit})
 			case r.Tree != "" && pkg.Branch != nil && pkg.Branch.Tree == r.Tree:
 				missing[r.Commit] = r

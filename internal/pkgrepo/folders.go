@@ -26,9 +26,9 @@ func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 			return nil
 		}
 		last = f.Dir
-		if CheckPath(f.Dir) != nil {
+		if isSafe := CheckPath(f.Dir) == nil; !isSafe {
 			found.ignored = append(found.ignored, "folder "+shown(f.Dir))
-			return nil //nolint:nilerr // It is told with the snapshot.
+			return nil
 		}
 		if found.outermost = append(found.outermost, f); len(found.outermost) > e.depot.options.MaxPackages {
 			return e.tooMany()

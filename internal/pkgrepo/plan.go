@@ -133,7 +133,7 @@ func (p *plan) treeAt(ctx context.Context, commit, pkg string) (string, error) {
 
 // commit makes a commit on another, or the first one.
 func (p *plan) commit(ctx context.Context, on string, edit git.Edit, message string) (string, error) {
-	now := p.depot.options.Clock.Now()
+	now := p.depot.options.Clock.Now().UTC()
 	author, committer := p.settings.Author, p.settings.Committer
 	if committer == (Person{}) {
 		committer = author

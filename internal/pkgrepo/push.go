@@ -9,9 +9,9 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// maxRefusals is how often in a row the branch may be refused to changes that are pushed one by one. After that it is the branch
-// that is refused, whoever asks.
-const maxRefusals = 3
+// maxRefusals is how often a server may refuse changes that are pushed one by one, because it refused them together. After that
+// the others have what it said before: mostly it is the branch that is refused, whoever asks.
+const maxRefusals = 50
 
 // publisher makes one attempt at what is left to do.
 type publisher struct {
@@ -38,6 +38,11 @@ func (p *publisher) attempt(ctx context.Context, tasks []*task, together bool) e
 	}
 	for _, tasks := range append([][]*task{batch}, alone...) {
 		if len(tasks) == 0 {
+			continue
+		}
+		if tasks[0].alone && p.refusals >= maxRefusals {
+			tasks[0].fail(tasks[0].lost)
+			p.settled++
 			continue
 		}
 		if err := p.batch(ctx, tasks, together); err != nil {
@@ -215,11 +220,10 @@ func (p *publisher) judge(tasks []*task, v verdicts) {
 		switch {
 		case wrong == nil:
 			t.done = true
-			p.refusals = 0
 		case !errors.Is(wrong, git.ErrRejected):
 			t.lost = wrong
 			continue
-		case len(tasks) == 1 || p.refusals >= maxRefusals:
+		case len(tasks) == 1:
 			t.fail(wrong)
 			p.refusals++
 		default:

@@ -20,7 +20,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 			change = r
 		}
 	}
-	if done := pkg.publishedFrom(t.Expect); done != nil {
+	if done := pkg.publishedFrom(t.Expect); done != nil && (change == nil || change.Tree == done.Tree) {
 		p.wasPublished(t, done, leave)
 		return nil
 	}

@@ -152,3 +152,20 @@ func TestOneBadPackageHarmsNoOther(t *testing.T) {
 		t.Errorf("%d packages, ignored %q", len(got.Packages), got.Ignored)
 	}
 }
+
+// TestRevisionsOfPorchAreUnderstood: they tell their workspace in another line.
+func TestRevisionsOfPorchAreUnderstood(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP, func(s *shop) { s.settings.Directory = "config" })
+	note := "Approve\n\nkpt:{\"package\":\"config/web\",\"workspaceName\":\"packagevariant-7\",\"revision\":1}\n"
+	head := s.Commit("main", note, packaged("config/web", "one"))
+	s.Tag("config/web/v1", head, false)
+	s.Tag("config/db/v1", s.Commit("main", note, packaged("config/db", "one")), false)
+	got := s.sync()
+	if web := got.Package("web"); web.Newest().Workspace != "packagevariant-7" || web.NextWorkspace() != "packagevariant-8" {
+		t.Errorf("%+v", web.Newest())
+	}
+	if db := got.Package("db"); db.Newest().Workspace != "" {
+		t.Errorf("the note is about another package: %+v", db.Newest())
+	}
+}
