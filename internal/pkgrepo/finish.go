@@ -26,7 +26,7 @@ func (w work) finish(ctx context.Context, s *Snapshot) (*Snapshot, error) {
 		}
 	}
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err == nil && len(tags)+len(removals) > 0:
 		return w.look(ctx)
