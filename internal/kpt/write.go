@@ -77,10 +77,10 @@ func (t *fileText) keep(d *document, item *Resource) error {
 
 // add appends a document that is new in the file.
 func (t *fileText) add(content []byte) {
+	if text := t.Bytes(); len(text) > 0 && text[len(text)-1] != '\n' {
+		_ = t.WriteByte('\n') // A buffer takes everything.
+	}
 	if t.says && !bytes.HasPrefix(content, []byte("---")) {
-		if text := t.Bytes(); text[len(text)-1] != '\n' {
-			_ = t.WriteByte('\n') // A buffer takes everything.
-		}
 		_, _ = t.WriteString("---\n")
 	}
 	t.says, t.changed = true, true

@@ -134,7 +134,7 @@ func (w *writer) write(node *yaml.Node) {
 
 func (w *writer) writeMap(node *yaml.Node) {
 	secret := isSecret(node)
-	_ = w.WriteByte('{') // A builder takes everything, here and above.
+	_ = w.WriteByte('{') // A builder takes everything, here and below.
 	for i := 0; i+1 < len(node.Content) && w.Len() <= maxValue; i += 2 {
 		if i > 0 {
 			_, _ = w.WriteString(", ")

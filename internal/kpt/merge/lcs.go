@@ -40,9 +40,9 @@ func common(a, b []int) []pair {
 func longest(a, b []int) []pair {
 	width := len(b) + 1
 	lengths := make([]int32, (len(a)+1)*width)
-	for i, left := range slices.Backward(a) {
-		for j, right := range slices.Backward(b) {
-			if left == right {
+	for i, inA := range slices.Backward(a) {
+		for j, inB := range slices.Backward(b) {
+			if inA == inB {
 				lengths[i*width+j] = lengths[(i+1)*width+j+1] + 1
 				continue
 			}

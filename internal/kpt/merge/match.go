@@ -60,10 +60,15 @@ func isOther(r *kpt.Resource) bool {
 	return r.Kind() == "" || textOf(r.Node.YNode(), "apiVersion") == ""
 }
 
+// otherDocuments are those of one file that are no objects: what they say, and their places among all.
+type otherDocuments struct {
+	nodes  elements
+	places lists[int]
+}
+
 // matchOthers says which documents that are no objects are the same one, file by file, as for the elements of a list.
 func matchOthers(all *resources) ([]*row, error) {
-	files, names := map[string]*elements{}, []string{}
-	places := map[string]*lists[int]{}
+	files, names := map[string]*otherDocuments{}, []string{}
 	m := newMerger(false, nil)
 	for of := range sides {
 		for i, item := range all[of] {
@@ -71,37 +76,49 @@ func matchOthers(all *resources) ([]*row, error) {
 				continue
 			}
 			if files[item.File] == nil {
-				files[item.File], places[item.File] = &elements{}, &lists[int]{}
+				files[item.File] = &otherDocuments{}
 				names = append(names, item.File)
 			}
-			written, err := newPlain(item.Node.YNode())
-			if err == nil {
-				_, err = m.add(written.root, 0)
-			}
+			root, err := m.read(item.Node.YNode())
 			if err != nil {
 				return nil, inFile(item.File, err)
 			}
-			files[item.File][of] = append(files[item.File][of], written.root)
-			places[item.File][of] = append(places[item.File][of], i)
+			in := files[item.File]
+			in.nodes[of], in.places[of] = append(in.nodes[of], root.root), append(in.places[of], i)
 		}
 	}
 	rows := []*row{}
 	for _, name := range names {
-		rows = append(rows, numbered(m.sequence(files[name]), places[name])...)
+		rows = append(rows, files[name].match(m)...)
 	}
 	return rows, nil
 }
 
-// numbered has the rows of a file say where in the package their documents are.
-func numbered(rows []*row, places *lists[int]) []*row {
+// match says which of the documents are the same one, by their places among all.
+func (o *otherDocuments) match(m *merger) []*row {
+	rows := m.documents(&o.nodes)
 	for _, r := range rows {
 		for of := range sides {
 			if r.has(of) {
-				r.at[of] = places.of(r, of)
+				r.at[of] = o.places.of(r, of)
 			}
 		}
 	}
 	return rows
+}
+
+// documents says which documents of a file are the same one. Where no side has more than one they are, whatever became of it.
+func (m *merger) documents(all *elements) []*row {
+	for _, list := range all {
+		if len(list) > 1 {
+			return m.sequence(all)
+		}
+	}
+	only := newRow(inBase, -1)
+	for of, list := range all {
+		only.at[of] = len(list) - 1
+	}
+	return []*row{only}
 }
 
 // inFile says which file an error is about.

@@ -180,10 +180,7 @@ func (d *document) merge(base, theirs, local *yaml.Node) (*yaml.Node, error) {
 		if nodes[of] == nil {
 			continue
 		}
-		written, err := newPlain(nodes[of])
-		if err == nil {
-			_, err = m.add(written.root, 0)
-		}
+		written, err := m.read(nodes[of])
 		if err != nil {
 			return nil, err
 		}

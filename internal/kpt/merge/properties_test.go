@@ -21,7 +21,7 @@ func rounds() uint64 {
 	if os.Getenv("SLUICE_TORTURE") != "" {
 		return 5000
 	}
-	return 150
+	return 100
 }
 
 // dice makes random objects and changes them. Every word it makes is there once.

@@ -107,10 +107,10 @@ func (o *round[T]) of(all *lists[T], r *row) (key, label string, ok bool) {
 
 // join makes one row of those of a group that can be one.
 func (o *round[T]) join(group []*row, gone map[*row]bool) {
-	if !o.inOrder && comesTwice(group) {
+	if !o.inOrder && isAmbiguous(group) {
 		return
 	}
-	waiting := map[[sides]bool][]*row{}
+	waiting := queues{}
 	for _, r := range group {
 		waiting[r.sides()] = append(waiting[r.sides()], r)
 	}
@@ -119,20 +119,15 @@ func (o *round[T]) join(group []*row, gone map[*row]bool) {
 			continue
 		}
 		for _, lacks := range r.lacking() {
-			rest := waiting[lacks]
-			for len(rest) > 0 && gone[rest[0]] {
-				rest = rest[1:]
+			if next := waiting.next(lacks, gone); next != nil && r.takes(next) {
+				gone[next] = true
 			}
-			if len(rest) > 0 && r.takes(rest[0]) {
-				gone[rest[0]] = true
-			}
-			waiting[lacks] = rest
 		}
 	}
 }
 
-// comesTwice tells whether a side has more than one of the rows.
-func comesTwice(group []*row) bool {
+// isAmbiguous tells whether a side is in the group more than once.
+func isAmbiguous(group []*row) bool {
 	var count [sides]int
 	for _, r := range group {
 		for of := range sides {
@@ -142,6 +137,20 @@ func comesTwice(group []*row) bool {
 		}
 	}
 	return slices.Max(count[:]) > 1
+}
+
+// queues are rows in order, by the sides that have them.
+type queues map[[sides]bool][]*row
+
+// next is the first row of these sides that is not gone, nil for none.
+func (q queues) next(of [sides]bool, gone map[*row]bool) *row {
+	for len(q[of]) > 0 && gone[q[of][0]] {
+		q[of] = q[of][1:]
+	}
+	if len(q[of]) == 0 {
+		return nil
+	}
+	return q[of][0]
 }
 
 // sides are those that have the element.

@@ -142,11 +142,11 @@ func (m *merger) alignGap(base, other []*yaml.Node, start int, partners []partne
 	// What is similar counts as the same, and so the longest sequence of it is looked for.
 	width := len(other) + 1
 	lengths, similar := make([]int, (len(base)+1)*width), make([]bool, (len(base)+1)*width)
-	for i, left := range slices.Backward(base) {
-		for j, right := range slices.Backward(other) {
+	for i, was := range slices.Backward(base) {
+		for j, is := range slices.Backward(other) {
 			at := i*width + j
 			lengths[at] = max(lengths[at+width], lengths[at+1])
-			if similar[at] = m.similar(left, right); similar[at] {
+			if similar[at] = m.similar(was, is); similar[at] {
 				lengths[at] = max(lengths[at], lengths[at+width+1]+1)
 			}
 		}

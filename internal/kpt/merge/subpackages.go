@@ -74,24 +74,21 @@ func (w *work) goes(folder string) bool {
 // isIndependent tells whether people took the subpackage from another place, or at another revision.
 func (w *work) isIndependent(folder string) bool {
 	var from [sides]*yaml.Node
-	f := newForms()
+	m := newMerger(false, nil)
 	for of := range sides {
 		if from[of] = w.upstream(of, folder); from[of] == nil {
 			continue
 		}
-		written, err := newPlain(from[of])
-		if err == nil {
-			_, err = f.add(written.root, 0)
-		}
+		written, err := m.read(from[of])
 		if err != nil {
 			return false // It is merged, and that says what is wrong.
 		}
 		from[of] = written.root
 	}
-	if f.same(from[inBase], from[inLocal]) || f.same(from[inTheirs], from[inLocal]) {
+	if m.same(from[inBase], from[inLocal]) || m.same(from[inTheirs], from[inLocal]) {
 		return false
 	}
-	if f.same(from[inBase], from[inTheirs]) {
+	if m.same(from[inBase], from[inTheirs]) {
 		return true
 	}
 	w.report(Conflict{

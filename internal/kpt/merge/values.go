@@ -21,6 +21,15 @@ func newMerger(takesUpstream bool, report func(Conflict)) *merger {
 	return &merger{forms: newForms(), takesUpstream: takesUpstream, report: report, keyed: map[*yaml.Node]map[int]int{}}
 }
 
+// read numbers what the document says, without aliases.
+func (m *merger) read(root *yaml.Node) (*plain, error) {
+	written, err := newPlain(root)
+	if err == nil {
+		_, err = m.add(written.root, 0)
+	}
+	return written, err
+}
+
 // merge is the value that stands at the place in the end, nil for none. Local's node is changed and returned where it can be, so
 // that its text is found again; what comes from upstream is copied.
 func (m *merger) merge(base, theirs, local *yaml.Node, at *place) *yaml.Node {

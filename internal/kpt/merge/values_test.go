@@ -169,6 +169,11 @@ func TestFieldsAndListsWithoutASchema(t *testing.T) {
 			base:   "l:\n- [1, 2]\n- [3, 4]", theirs: "l:\n- [1, 2]\n- [3, 4, 5]", local: "l:\n- [0, 1, 2]\n- [3, 4]",
 			wantUpstream: "l:\n- [0, 1, 2]\n- [3, 4, 5]",
 		},
+		"a list in a list that upstream removed": {
+			reason: "It goes where people left it alone; where they changed it, it is a conflict.",
+			base:   "l:\n- [1, 2]\n- [3, 4]\n- z", theirs: "l:\n- z", local: "l:\n- [1, 2]\n- [3, 4, 5]\n- z",
+			wantUpstream: "l:\n- z", wantLocal: "l:\n- [3, 4, 5]\n- z", conflicts: "l[1]: [3, 4] |  | [3, 4, 5]",
+		},
 		"a key that is there twice": {
 			reason: "Nobody can say which of them counts: the map is changed as a whole.",
 			base:   "m: {a: 1, a: 2}\nn: 1", theirs: "m: {a: 1, a: 3}\nn: 1", local: "m: {a: 1, a: 2}\nn: 2",
