@@ -8,6 +8,7 @@ func adopt(have *item, want *twig) *twig {
 		return want
 	}
 	adopted := *want
+	defer adopted.count()
 	adopted.kids = append([]twig(nil), want.kids...)
 	if want.node.Kind == yaml.MappingNode {
 		a := alignMapping(have.kids, want.kids)

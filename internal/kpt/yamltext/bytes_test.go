@@ -177,7 +177,7 @@ func TestRewriteRefuses(t *testing.T) {
 		"NotUTF8":       {reason: "YAML is Unicode", node: scalar("\xff"), want: yamltext.ErrMalformed},
 		"UnknownKind":   {reason: "no such node is known", node: &yaml.Node{Kind: 77}, want: yamltext.ErrMalformed},
 		"NamelessAlias": {reason: "an alias stands for something", node: &yaml.Node{Kind: yaml.AliasNode}, want: yamltext.ErrMalformed},
-		"Loop":          {reason: "a tree ends", node: loop, want: yamltext.ErrMalformed},
+		"Loop":          {reason: "a tree ends", node: loop, want: yamltext.ErrDeep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

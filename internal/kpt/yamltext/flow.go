@@ -85,7 +85,7 @@ func (f *flowSplicer) element(i, j int) bool {
 		if f.node(have, want, f.depth+1) {
 			continue
 		}
-		if k+1 < f.pair || hasComments(want) {
+		if k+1 < f.pair || want.commented {
 			return false
 		}
 		text := f.write.value(want, place{flow: true, instead: have.node, quotes: f.quotes}).inline
@@ -116,16 +116,18 @@ func (f *flowSplicer) text(i, j int) (string, bool) {
 		return string(text), err == nil
 	}
 	for k := range f.pair {
-		want := f.t.kids[j*f.pair+k]
-		if hasComments(&twig{kids: []twig{want}}) {
+		if want := &f.t.kids[j*f.pair+k]; want.commented || isCommented(want.node) {
 			return "", false
 		}
 	}
 	at := place{flow: true, quotes: f.quotes}
+	var out strings.Builder
 	if f.pair == 2 {
-		return f.write.flowPair(&f.t.kids[2*j], &f.t.kids[2*j+1], at), true
+		f.write.flowPair(&out, &f.t.kids[2*j], &f.t.kids[2*j+1], at)
+	} else {
+		f.write.flow(&out, &f.t.kids[j], at)
 	}
-	return f.write.value(&f.t.kids[j], at).inline, true
+	return out.String(), true
 }
 
 // separator is what stands between two elements.

@@ -13,14 +13,35 @@ import (
 // ErrMalformed is returned for a tree of nodes that is no YAML document.
 var ErrMalformed = errors.New("the nodes are no YAML document")
 
-// deepest is how deep nodes may be nested; the parser reads no more.
-const deepest = 10000
+// ErrDeep is returned for nodes that are nested deeper than anybody nests them. Written as blocks, such a document would be
+// indentation for the most part, and could be made to fill all memory.
+var ErrDeep = errors.New("the nodes are nested too deep")
+
+// deepest is how deep nodes may be nested.
+const deepest = 500
 
 // twig is a node of the document that is wanted.
 type twig struct {
 	node *yaml.Node
 	kids []twig
+	// commented says that nodes below have comments.
+	commented bool
 	prints
+}
+
+// count finds out whether the twig is commented, when all below are known.
+func (t *twig) count() {
+	t.commented = false
+	for i := range t.kids {
+		if t.kids[i].commented || isCommented(t.kids[i].node) {
+			t.commented = true
+			return
+		}
+	}
+}
+
+func isCommented(node *yaml.Node) bool {
+	return node.HeadComment != "" || node.LineComment != "" || node.FootComment != ""
 }
 
 // prints tell nodes apart.
@@ -58,6 +79,7 @@ func (g grower) grow(node *yaml.Node, depth int) (twig, error) {
 	for i := range t.kids {
 		t.add(t.kids[i].prints)
 	}
+	t.count()
 	return t, nil
 }
 
@@ -84,7 +106,7 @@ func (g grower) prints(node *yaml.Node) prints {
 	if isQuoted(node) && ambiguous(node.Value) {
 		p.full = mix(p.full, 1)
 	}
-	if node.Anchor != "" || node.HeadComment != "" || node.LineComment != "" || node.FootComment != "" {
+	if node.Anchor != "" || isCommented(node) {
 		p.full = mix(p.full, g.hash(node.Anchor, node.HeadComment, node.LineComment, node.FootComment))
 	}
 	return p
@@ -114,7 +136,7 @@ func mix(a, b uint64) uint64 {
 func check(node *yaml.Node, depth int) error {
 	switch {
 	case depth > deepest:
-		return fmt.Errorf("%w: they are nested more than %d deep", ErrMalformed, deepest)
+		return fmt.Errorf("%w: more than %d", ErrDeep, deepest)
 	case node.Kind == yaml.MappingNode && len(node.Content)%2 != 0:
 		return fmt.Errorf("%w: a mapping has a key without a value", ErrMalformed)
 	case node.Kind == yaml.AliasNode && node.Value == "":

@@ -8,36 +8,43 @@ import (
 
 // value writes a value, without the comments beside it.
 func (w writer) value(t *twig, at place) text {
-	written := w.bare(t, at)
-	if t.node.Anchor != "" {
-		written.inline = strings.TrimSuffix("&"+t.node.Anchor+" "+written.inline, " ")
+	if t.node.Kind == yaml.MappingNode || t.node.Kind == yaml.SequenceNode {
+		return w.collection(t, at)
+	}
+	written := text{inline: "*" + t.node.Value}
+	if t.node.Kind == yaml.ScalarNode {
+		written = w.scalar(t.node, at)
+	}
+	written.inline = properties(t.node) + written.inline
+	return written
+}
+
+// properties are the anchor of a node and, of a collection, the tag; with a blank behind each.
+func properties(node *yaml.Node) string {
+	written := ""
+	if node.Anchor != "" {
+		written = "&" + node.Anchor + " "
+	}
+	collection := node.Kind == yaml.MappingNode || node.Kind == yaml.SequenceNode
+	if tag := node.ShortTag(); collection && tag != "!!map" && tag != "!!seq" {
+		written += tagText(tag) + " "
 	}
 	return written
 }
 
-func (w writer) bare(t *twig, at place) text {
-	switch t.node.Kind {
-	case yaml.ScalarNode:
-		return w.scalar(t.node, at)
-	case yaml.AliasNode:
-		return text{inline: "*" + t.node.Value}
-	case yaml.MappingNode, yaml.SequenceNode:
-	default:
-		return text{inline: "null"}
-	}
-	tag := ""
-	if spoken := t.node.ShortTag(); spoken != "!!map" && spoken != "!!seq" {
-		tag = tagText(spoken)
-	}
+// collection writes a mapping or a sequence.
+func (w writer) collection(t *twig, at place) text {
 	if len(t.kids) == 0 || at.flow || at.key || w.staysFlow(t, at) {
-		return text{inline: strings.TrimPrefix(tag+" "+w.flow(t, at.quotes), " ")}
+		var out strings.Builder
+		w.flow(&out, t, place{flow: true, quotes: at.quotes})
+		return text{inline: out.String()}
 	}
-	column := w.inside(t, at)
-	lines := w.lines(t, column)
-	if at.sequence && tag == "" && t.node.Anchor == "" {
+	lines := w.lines(t, w.inside(t, at))
+	before := strings.TrimSuffix(properties(t.node), " ")
+	if at.sequence && before == "" {
 		return text{inline: strings.TrimLeft(lines[0], " "), below: lines[1:]}
 	}
-	return text{inline: tag, below: lines}
+	return text{inline: before, below: lines}
 }
 
 // inside is how far the entries of a block collection at the place are indented.
@@ -59,49 +66,51 @@ func (w writer) staysFlow(t *twig, at place) bool {
 	if at.instead != nil && at.instead.Kind == t.node.Kind && len(at.instead.Content) == 0 {
 		return false
 	}
-	return t.node.Style&yaml.FlowStyle != 0 && !hasComments(t)
+	return t.node.Style&yaml.FlowStyle != 0 && !t.commented
 }
 
-// hasComments says whether there are comments inside the collection.
-func hasComments(t *twig) bool {
-	for i := range t.kids {
-		node := t.kids[i].node
-		if node.HeadComment != "" || node.LineComment != "" || node.FootComment != "" || hasComments(&t.kids[i]) {
-			return true
-		}
+// flow writes a node in one line, and what is below it.
+func (w writer) flow(out *strings.Builder, t *twig, at place) {
+	if t.node.Kind != yaml.MappingNode && t.node.Kind != yaml.SequenceNode {
+		out.WriteString(w.value(t, at).inline)
+		return
 	}
-	return false
-}
-
-// flow writes a collection in one line.
-func (w writer) flow(t *twig, quotes yaml.Style) string {
-	var out strings.Builder
-	at := place{flow: true, quotes: quotes}
+	out.WriteString(properties(t.node))
 	if t.node.Kind == yaml.SequenceNode {
+		out.WriteByte('[')
 		for i := range t.kids {
 			if i > 0 {
 				out.WriteString(", ")
 			}
-			out.WriteString(w.value(&t.kids[i], at).inline)
+			w.flow(out, &t.kids[i], at)
 		}
-		return "[" + out.String() + "]"
+		out.WriteByte(']')
+		return
 	}
+	out.WriteByte('{')
 	for i := 0; i+1 < len(t.kids); i += 2 {
 		if i > 0 {
 			out.WriteString(", ")
 		}
-		out.WriteString(w.flowPair(&t.kids[i], &t.kids[i+1], at))
+		w.flowPair(out, &t.kids[i], &t.kids[i+1], at)
 	}
-	return "{" + out.String() + "}"
+	out.WriteByte('}')
 }
 
 // flowPair writes a pair of a flow mapping.
-func (w writer) flowPair(key, value *twig, at place) string {
-	written, long := w.key(key, at)
-	if long {
-		written = "? " + written
+func (w writer) flowPair(out *strings.Builder, key, value *twig, at place) {
+	if len(key.kids) > 0 {
+		out.WriteString("? ")
+		w.flow(out, key, at)
+	} else {
+		written, long := w.key(key, at)
+		if long {
+			out.WriteString("? ")
+		}
+		out.WriteString(written)
 	}
-	return written + ": " + w.value(value, at).inline
+	out.WriteString(": ")
+	w.flow(out, value, at)
 }
 
 // longest is how long a key may be that has no question mark before it; the specification allows 1024 characters.
