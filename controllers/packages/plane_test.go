@@ -32,6 +32,7 @@ import (
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/variant"
 	"sluice.dev/sluice/storage/local"
 	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/tests/testenv"
@@ -65,11 +66,17 @@ type plane struct {
 	server    *upstream.GitHTTP
 	events    *emitted
 	stop      func()
+	// renderer renders packages.
+	renderer variant.Renderer
 }
 
-func newPlane(t *testing.T) *plane {
+func newPlane(t *testing.T, change ...func(*plane)) *plane {
 	t.Helper()
 	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}}
+	p.renderer = function.New(function.Options{})
+	for _, c := range change {
+		c(p)
+	}
 	p.server = p.upstreams.HTTP(upstream.HTTPOptions{})
 	p.start()
 	return p
@@ -97,7 +104,7 @@ func (p *plane) start() {
 	}
 	shared := packages.Shared{
 		Plane: packages.NewPlane(), Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
-		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: function.New(function.Options{}),
+		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: p.renderer,
 		Shell: kernel.Shell{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",
 			RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },

@@ -3,6 +3,7 @@ package packages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,11 +35,21 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 	for _, o := range orders {
 		changes = append(changes, o.change)
 	}
-	results := m.Apply(ctx, changes)
-	for i, o := range orders {
-		k.shared.desk.settle(o, results[i])
+	results := make([]pkgrepo.Result, len(orders))
+	for i := range results {
+		results[i].Err = errBroken
 	}
+	// Whatever becomes of this round, nobody waits for it for ever.
+	defer func() {
+		for i, o := range orders {
+			k.shared.desk.settle(o, results[i])
+		}
+	}()
+	results = m.Apply(ctx, changes)
 }
+
+// errBroken says that a round ended before its orders were carried out.
+var errBroken = errors.New("the round of the repository broke off; see the controller's log")
 
 // tell wakes those who have to do with what has moved.
 func (k *repositories) tell(ctx context.Context, key types.NamespacedName, before, after *pkgrepo.Snapshot) {
