@@ -4,16 +4,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
 const (
-	// gatherDelay is how long a repository waits for more orders after the last one, so that they go in one push, and
-	// gatherMost how long the first of them waits at most.
+	// gatherDelay is how long a repository waits for more orders after the last one, so that they go in one push. It waits on
+	// while more are expected, and gatherMost is how long the first of them waits at most.
 	gatherDelay = 300 * time.Millisecond
-	gatherMost  = 5 * time.Second
+	gatherMost  = 15 * time.Second
 )
 
 // orderer is the object that gave an order. It has one at a time.
@@ -50,6 +54,9 @@ type desk struct {
 	waiting  map[types.NamespacedName]*tray
 	inHand   map[orderer]string
 	outcomes map[orderer]*outcome
+	// woken are the variants that are to be looked at and were not yet, and keptIn lists those of a repository.
+	woken  map[types.NamespacedName]struct{}
+	keptIn func(repository types.NamespacedName) []packagesv1.PackageVariant
 	// repositories are woken when there are orders for them, and givers when these are carried out.
 	repositories *waker
 	givers       map[string]*waker
@@ -58,13 +65,17 @@ type desk struct {
 // tray has the orders that wait for one repository.
 type tray struct {
 	orders map[orderer]order
-	// first is when the first of them came, due when the repository is told.
-	first, due time.Time
+	// first is when the first of them came, and last the last.
+	first, last time.Time
+	// isDue says that they are gathered, and the repository is told.
+	isDue bool
 }
 
 func newDesk(repositories *waker, givers map[string]*waker) *desk {
 	return &desk{
 		waiting: map[types.NamespacedName]*tray{}, inHand: map[orderer]string{}, outcomes: map[orderer]*outcome{},
+		woken:        map[types.NamespacedName]struct{}{},
+		keptIn:       func(types.NamespacedName) []packagesv1.PackageVariant { return nil },
 		repositories: repositories, givers: givers,
 	}
 }
@@ -107,10 +118,7 @@ func (d *desk) put(repository types.NamespacedName, o order) {
 		return
 	}
 	t.orders[o.from] = o
-	t.due = time.Now().Add(gatherDelay)
-	if latest := t.first.Add(gatherMost); t.due.After(latest) {
-		t.due = latest
-	}
+	t.last = time.Now()
 }
 
 // ring tells the repository that its orders are gathered, or waits on: more have come meanwhile.
@@ -120,11 +128,42 @@ func (d *desk) ring(repository types.NamespacedName, t *tray) {
 	if d.waiting[repository] != t {
 		return
 	}
-	if left := time.Until(t.due); left > 0 {
-		time.AfterFunc(left, func() { d.ring(repository, t) })
+	wait := time.Until(t.last.Add(gatherDelay))
+	if wait <= 0 && d.expects(repository) {
+		wait = gatherDelay
+	}
+	if wait = min(wait, time.Until(t.first.Add(gatherMost))); wait > 0 {
+		time.AfterFunc(wait, func() { d.ring(repository, t) })
 		return
 	}
+	t.isDue = true
 	d.repositories.wake(repository)
+}
+
+// expects tells whether more orders for a repository are about to come: a variant was woken, or was written by somebody, and
+// nobody has looked at it since. It is called with the lock held.
+func (d *desk) expects(repository types.NamespacedName) bool {
+	for _, v := range d.keptIn(repository) {
+		ready := conditions.Get(&v, meta.ReadyCondition)
+		_, isWoken := d.woken[client.ObjectKeyFromObject(&v)]
+		if !v.Spec.Suspend && (isWoken || ready == nil || ready.ObservedGeneration != v.Generation) {
+			return true
+		}
+	}
+	return false
+}
+
+// wakes says that a variant is woken, and looks that it is looked at.
+func (d *desk) wakes(variant types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.woken[variant] = struct{}{}
+}
+
+func (d *desk) looks(variant types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.woken, variant)
 }
 
 // take takes all orders for a repository, once they are gathered.
@@ -132,7 +171,7 @@ func (d *desk) take(repository types.NamespacedName) []order {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.waiting[repository]
-	if t == nil || time.Until(t.due) > 0 {
+	if t == nil || !t.isDue {
 		return nil
 	}
 	delete(d.waiting, repository)
@@ -175,4 +214,7 @@ func (d *desk) forget(from orderer) {
 		delete(t.orders, from)
 	}
 	delete(d.outcomes, from)
+	if from.kind == ofVariant {
+		delete(d.woken, from.NamespacedName)
+	}
 }

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,4 +56,13 @@ func (k *repositories) users(ctx context.Context, repository types.NamespacedNam
 	var list packagesv1.PackageVariantList
 	err := k.shared.Client.List(ctx, &list, client.InNamespace(repository.Namespace), client.MatchingFields{repositoryIndex: repository.Name}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
+}
+
+// keptIn are the variants whose packages are in a Repository.
+func (k *repositories) keptIn(repository types.NamespacedName) []packagesv1.PackageVariant {
+	users, err := k.users(context.Background(), repository)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(users, func(v packagesv1.PackageVariant) bool { return v.Spec.Downstream.Repo != repository.Name })
 }

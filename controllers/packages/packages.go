@@ -83,7 +83,10 @@ func NewPlane() *Plane {
 }
 
 // WakeVariant has a variant looked at.
-func (p *Plane) WakeVariant(key types.NamespacedName) { p.variants.wake(key) }
+func (p *Plane) WakeVariant(key types.NamespacedName) {
+	p.desk.wakes(key)
+	p.variants.wake(key)
+}
 
 // repository is what is known of a Repository. The error waits for one that does not exist, or is not known yet.
 func (s Shared) repository(ctx context.Context, key types.NamespacedName) (*mirror, error) {

@@ -20,6 +20,7 @@ import (
 // setupRepository adds the controller of Repository objects to the manager.
 func setupRepository(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	k := &repositories{shared: shared}
+	shared.desk.keptIn = k.keptIn
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("packagerepository").

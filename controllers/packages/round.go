@@ -62,7 +62,7 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 		moved := user.Spec.Upstream.Repo == key.Name || before == nil ||
 			before.Package(user.Spec.GetDownstreamPackage()) != after.Package(user.Spec.GetDownstreamPackage())
 		if moved {
-			k.shared.variants.wake(client.ObjectKeyFromObject(user))
+			k.shared.WakeVariant(client.ObjectKeyFromObject(user))
 		}
 	}
 	for name, r := range shown(key.Name, after) {

@@ -104,6 +104,7 @@ func in(obj client.Object, name string) types.NamespacedName {
 
 // Work implements kernel.Kind: it finds out what the package should be, and orders what is missing.
 func (k *variants) Work(ctx context.Context, obj *packagesv1.PackageVariant, _ kernel.Announce) (*look, error) {
+	k.shared.desk.looks(client.ObjectKeyFromObject(obj))
 	ctx, cancel := context.WithTimeoutCause(ctx, k.shared.Allowed(obj.Spec.GetTimeout()), fmt.Errorf("spec.timeout is over"))
 	defer cancel()
 	l := &look{}
