@@ -10,8 +10,6 @@ const (
 	manual  = variant + ", approval: {policy: Manual}}"
 	initial = variant + ", approval: {policy: Initial}}"
 	always  = variant + ", approval: {policy: Always}}"
-	owned   = "metadata: {name: web, ownerReferences: [{apiVersion: example.com/v1, kind: A, name: a, uid: a}]}\n"
-	owning  = `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"A","name":"a","uid":"a"}]}}`
 )
 
 func TestNobodyApprovesThroughTheController(t *testing.T) {
@@ -22,7 +20,6 @@ func TestNobodyApprovesThroughTheController(t *testing.T) {
 		"Empty":         {"people approve", "", nil, variant + ", approval: {}}", false},
 		"Initial":       {"the first revision is one too", "", nil, initial, true},
 		"Always":        {"every revision is one", "", nil, always, true},
-		"ManualOwned":   {"an owner of what people approve is free", "", nil, owned + manual, false},
 		"SetInitial":    {"a policy is not slipped in", manual, patch(`{"spec":{"approval":{"policy":"Initial"}}}`), "", true},
 		"SetAlways":     {"a policy is not slipped in", variant + "}", patch(`{"spec":{"approval":{"policy":"Always"}}}`), "", true},
 		"SetAlwaysSSA":  {"in no way", variant + "}", apply(always), "", true},
@@ -33,15 +30,10 @@ func TestNobodyApprovesThroughTheController(t *testing.T) {
 		"Back":          {"everyone may ask for people's approval", always, patch(`{"spec":{"approval":{"policy":"Manual"}}}`), "", false},
 		"BackUnset":     {"everyone may ask for people's approval", always, patch(`{"spec":{"approval":null}}`), "", false},
 		"BackAndEdit":   {"and edit in one go", always, patch(`{"spec":{"approval":null,"namespace":"b"}}`), "", false},
-		"Own":           {"who deletes the owner deletes the variant", always, patch(owning), "", true},
-		"OwnManual":     {"where people approve, no harm is done", manual, patch(owning), "", false},
 		"Status":        {"a report is no request", always, patchStatus(`{"status":{"config":"sha256:a"}}`), "", false},
 		"Label":         {"labels are free", always, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
-		"Delete":        {"a deletion would be approved by the controller", always, remove, "", true},
-		"DeleteAll":     {"in every way", always, removeAll, "", true},
-		"DeleteInitial": {"a deletion is no first revision", initial, remove, "", false},
-		"DeleteManual":  {"people approve", manual, remove, "", false},
-		"DeleteOrphan":  {"nothing is removed", variant + ", approval: {policy: Always}, deletionPolicy: orphan}", remove, "", false},
+		"Delete":        {"a deletion is only proposed", always, remove, "", false},
+		"DeleteAll":     {"in every way", always, removeAll, "", false},
 	})
 }
 
