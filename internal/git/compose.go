@@ -65,18 +65,20 @@ func (c *Client) Compose(ctx context.Context, bases ...*Commit) *Objects {
 // Close frees what the objects take. They cannot be pushed any more.
 func (o *Objects) Close() error { return o.fresh.Close() }
 
-// Commit makes a commit and returns its id. Nothing is kept of one that is not made, but for objects that no push will send.
+// Commit makes a commit and returns its id. Nothing is kept of one that is not made.
 // ErrUnsafeTree where a path or a mode is refused, ErrIdentity where author or committer cannot be written, ErrRefNotFound
 // where Base is unknown, ErrLimit where it is too large; what Signer returns otherwise.
 func (o *Objects) Commit(ctx context.Context, n NewCommit) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	before := o.now()
 	content, err := o.compose(ctx, n)
-	if err != nil {
-		return "", fmt.Errorf("make commit: %w", err)
+	var hash plumbing.Hash
+	if err == nil {
+		hash, err = o.store(ctx, plumbing.CommitObject, content)
 	}
-	hash, err := o.store(ctx, plumbing.CommitObject, content)
 	if err != nil {
+		o.undo(ctx, before)
 		return "", fmt.Errorf("make commit: %w", err)
 	}
 	return hash.String(), nil
@@ -159,6 +161,11 @@ func (o *Objects) split(path string) ([]string, error) {
 	if path == "" || path == "." {
 		return nil, nil
 	}
+	return o.steps(path)
+}
+
+// steps is split for what may not be the root.
+func (o *Objects) steps(path string) ([]string, error) {
 	steps := strings.Split(path, "/")
 	if len(steps) > o.options.MaxTreeDepth {
 		return nil, describe(path, limitErrorf("nested deeper than %d directories", o.options.MaxTreeDepth))

@@ -153,6 +153,7 @@ func TestPathsThatAreNotSafeAreRefused(t *testing.T) {
 		"stream": {file(".git::$INDEX_ALLOCATION/x"), git.ErrUnsafeTree}, "hfs": {file(".g\u200cit/x"), git.ErrUnsafeTree},
 		"backslash": {file(`..\a`), git.ErrUnsafeTree}, "nul": {file("a\x00b"), git.ErrUnsafeTree},
 		"long": {file(strings.Repeat("n", 256)), git.ErrLimit}, "deep": {file(strings.Repeat("d/", 10) + "f"), git.ErrLimit},
+		"root": {folder("", map[string]string{"": ""}), git.ErrUnsafeTree}, "root dot": {folder("", map[string]string{".": ""}), git.ErrUnsafeTree},
 		"folder": {git.Edit{Path: "a/../b"}, git.ErrUnsafeTree}, "folder git": {git.Edit{Path: ".git"}, git.ErrUnsafeTree},
 		"twice": {both("a", "a"), git.ErrUnsafeTree}, "file and folder": {both("a", "a/b"), git.ErrUnsafeTree}, "folder and file": {both("a/b", "a"), git.ErrUnsafeTree},
 		"device": {mode(fs.ModeDevice), git.ErrUnsafeTree}, "directory": {mode(fs.ModeDir), git.ErrUnsafeTree}, "submodule": {mode(fs.ModeIrregular), git.ErrUnsafeTree},

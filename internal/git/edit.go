@@ -164,7 +164,7 @@ func (o *Objects) put(ctx context.Context, at *editedTree, below string, file Fi
 	if err != nil {
 		return describe(whole, err)
 	}
-	if _, err := o.split(whole); err != nil {
+	if _, err := o.steps(whole); err != nil {
 		return err
 	}
 	folders := strings.Split(file.Path, "/")

@@ -94,6 +94,14 @@ func (p *pack) draw(ctx context.Context, bytes int64) error {
 	return err
 }
 
+// giveBack is for what was drawn and is not needed any more.
+func (p *pack) giveBack(ctx context.Context, bytes int64) {
+	p.drawing.Lock()
+	defer p.drawing.Unlock()
+	memory.Return(ctx, bytes)
+	p.drawn -= bytes
+}
+
 // find returns the object with the hash if it is of the kind.
 func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error) {
 	index, ok := p.lookUp(hash)

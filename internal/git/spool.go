@@ -60,11 +60,13 @@ func (s *spool) fill(ctx context.Context, in io.Reader, dir string, limit int64)
 // end is where everything ends.
 func (s *spool) end() int64 { return s.start + s.size }
 
+// write adds to what is there, all or nothing.
 func (s *spool) write(ctx context.Context, p []byte, dir string) error {
-	s.size += int64(len(p))
-	if bytes := growing * int64(len(p)); s.file == nil && s.size <= memoryPack && memory.Draw(ctx, bytes) == nil {
+	size := s.size + int64(len(p))
+	if bytes := growing * int64(len(p)); s.file == nil && size <= memoryPack && memory.Draw(ctx, bytes) == nil {
 		s.drawn += bytes
 		s.memory = append(s.memory, p...)
+		s.size = size
 		return nil
 	}
 	if s.file == nil {
@@ -80,8 +82,25 @@ func (s *spool) write(ctx context.Context, p []byte, dir string) error {
 	if err := s.drawFile(ctx, int64(len(p))); err != nil {
 		return err
 	}
-	_, err := s.file.Write(p)
+	_, err := s.file.WriteAt(p, s.size)
+	if err == nil {
+		s.size = size
+	}
 	return err
+}
+
+// cut takes away what came last, so that so many bytes are left.
+func (s *spool) cut(ctx context.Context, size int64) {
+	drawn, filed := growing*size, int64(0)
+	if s.file == nil {
+		s.memory = s.memory[:size]
+	} else {
+		drawn, filed = 0, size
+		_ = s.file.Truncate(size) // What stays behind the end is written over.
+	}
+	memory.Return(ctx, s.drawn-drawn)
+	memory.ReturnFile(ctx, s.filed-filed)
+	s.size, s.drawn, s.filed = size, drawn, filed
 }
 
 // drawFile draws what is about to be written to the file.
@@ -99,16 +118,17 @@ func (s *spool) spill(dir string) error {
 	if err != nil {
 		return err
 	}
-	s.file = file
 	if !s.named {
-		if err := os.Remove(file.Name()); err != nil {
-			return err
-		}
+		err = os.Remove(file.Name())
 	}
-	if _, err := file.Write(s.memory); err != nil {
-		return err
+	if err == nil {
+		_, err = file.Write(s.memory)
 	}
-	s.memory = nil
+	if err != nil {
+		_ = os.Remove(file.Name()) // It may be gone already.
+		return errors.Join(err, file.Close())
+	}
+	s.file, s.memory = file, nil
 	return nil
 }
 

@@ -97,6 +97,26 @@ func (o *Objects) store(ctx context.Context, kind plumbing.ObjectType, content [
 	return hash, nil
 }
 
+// moment is how far the new objects had come.
+type moment struct {
+	objects               int
+	unpacked, size, drawn int64
+}
+
+func (o *Objects) now() moment {
+	return moment{len(o.fresh.objects), o.unpacked, o.fresh.spool.size, o.fresh.drawn}
+}
+
+// undo forgets what was stored since then: what one commit is refused for must not be in the way of the next.
+func (o *Objects) undo(ctx context.Context, to moment) {
+	for _, object := range o.fresh.objects[to.objects:] {
+		delete(o.places, object.hash)
+	}
+	o.fresh.objects, o.unpacked = o.fresh.objects[:to.objects], to.unpacked
+	o.fresh.giveBack(ctx, o.fresh.drawn-to.drawn)
+	o.fresh.spool.cut(ctx, to.size)
+}
+
 // admit refuses what would not be fetched again.
 func (o *Objects) admit(size int64) error {
 	o.unpacked += size
