@@ -71,13 +71,14 @@ type Plane struct {
 	mirrors    *mirrors
 	blueprints *blueprints
 	desk       *desk
+	signers    *signers
 	// repositories, variants and revisions wake their objects.
 	repositories, variants, revisions *waker
 }
 
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
-	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), repositories: newWaker(), variants: newWaker(), revisions: newWaker()}
+	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), repositories: newWaker(), variants: newWaker(), revisions: newWaker()}
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions})
 	return p
 }

@@ -186,4 +186,7 @@ func (k *repositories) Events(before, after *packagesv1.Repository, _ round, err
 func (*repositories) Settle(context.Context, *packagesv1.Repository, round) error { return nil }
 
 // Forget implements kernel.Forgetter.
-func (k *repositories) Forget(key client.ObjectKey) { k.shared.mirrors.forget(key) }
+func (k *repositories) Forget(key client.ObjectKey) {
+	k.shared.mirrors.forget(key)
+	k.shared.signers.forget(key)
+}

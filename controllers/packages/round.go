@@ -11,9 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
-	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
-	"sluice.dev/sluice/internal/git/sign"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
@@ -87,6 +85,7 @@ func (k *repositories) identify(ctx context.Context, obj *packagesv1.Repository,
 	committer := cmp.Or(deref(commit.Committer), author)
 	settings.Author, settings.Committer = pkgrepo.Person(author), pkgrepo.Person(committer)
 	if commit.SigningKeySecretRef == nil {
+		k.shared.signers.forget(client.ObjectKeyFromObject(obj))
 		return nil
 	}
 	const field = "spec.commit.signingKeySecretRef"
@@ -98,7 +97,7 @@ func (k *repositories) identify(ctx context.Context, obj *packagesv1.Repository,
 	if key == "" {
 		return failure.Retry(packagesv1.SecretNotFoundReason, fmt.Errorf("%s: Secret %s has neither %s nor %s", field, commit.SigningKeySecretRef.Name, pgpKey, sshKey))
 	}
-	signer, err := sign.New(credential.NewSecret(key), credential.NewSecret(string(data[passphraseKey])))
+	signer, err := k.shared.signers.open(client.ObjectKeyFromObject(obj), key, string(data[passphraseKey]))
 	if err != nil {
 		return failure.Retry(packagesv1.SigningKeyInvalidReason, fmt.Errorf("%s: Secret %s: %w", field, commit.SigningKeySecretRef.Name, err))
 	}
