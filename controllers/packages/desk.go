@@ -33,6 +33,9 @@ type order struct {
 	// that is a failure of the moment.
 	key    string
 	change pkgrepo.Change
+	// uid and generation are those of the object when it gave the order. Of another one, the order does not stand any more.
+	uid        types.UID
+	generation int64
 	// made is filled in while the order is carried out.
 	made *made
 }
@@ -114,10 +117,11 @@ func (d *desk) put(repository types.NamespacedName, o order) {
 		d.waiting[repository] = t
 		time.AfterFunc(gatherDelay, func() { d.ring(repository, t) })
 	}
-	if before, ok := t.orders[o.from]; ok && before.key == o.key {
+	before := t.orders[o.from]
+	t.orders[o.from] = o
+	if before.key == o.key {
 		return
 	}
-	t.orders[o.from] = o
 	t.last = time.Now()
 }
 
@@ -183,38 +187,62 @@ func (d *desk) take(repository types.NamespacedName) []order {
 	return taken
 }
 
-// settle says what became of an order, and wakes its object.
+// settle says what became of an order, and wakes its object. If that has gone meanwhile, or has ordered something else, nobody
+// wants to know.
 func (d *desk) settle(o order, result pkgrepo.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.inHand, o.from)
+	if d.inHand[o.from] == o.key {
+		delete(d.inHand, o.from)
+		d.tell(o, result)
+	}
+}
+
+// drop leaves an order that does not stand any more, and has its object looked at: it may order something else.
+func (d *desk) drop(o order) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inHand[o.from] == o.key {
+		delete(d.inHand, o.from)
+		d.givers[o.from.kind].wake(o.from.NamespacedName)
+	}
+}
+
+// refuse tells all whose orders wait for a repository that it cannot be worked with. Their orders wait on: the repository is
+// tried again at its own pace, and not because somebody orders the same again.
+func (d *desk) refuse(repository types.NamespacedName, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.waiting[repository]; t != nil {
+		for _, o := range t.orders {
+			d.tell(o, pkgrepo.Result{Err: err})
+		}
+	}
+}
+
+// tell is called with the lock held.
+func (d *desk) tell(o order, result pkgrepo.Result) {
 	d.outcomes[o.from] = &outcome{key: o.key, result: result, made: o.made}
 	d.givers[o.from.kind].wake(o.from.NamespacedName)
 }
 
-// refuse settles all orders that wait for a repository which cannot be worked with.
-func (d *desk) refuse(repository types.NamespacedName, err error) {
-	d.mu.Lock()
-	t := d.waiting[repository]
-	delete(d.waiting, repository)
-	d.mu.Unlock()
-	if t == nil {
-		return
-	}
-	for _, o := range t.orders {
-		d.settle(o, pkgrepo.Result{Err: err})
-	}
-}
-
-// forget takes back what an object ordered, and what became of it.
+// forget takes back what an object ordered, and what became of it or will.
 func (d *desk) forget(from orderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.waiting {
 		delete(t.orders, from)
 	}
+	delete(d.inHand, from)
 	delete(d.outcomes, from)
 	if from.kind == ofVariant {
 		delete(d.woken, from.NamespacedName)
 	}
+}
+
+// close drops all orders for a repository that is gone.
+func (d *desk) close(repository types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.waiting, repository)
 }

@@ -138,7 +138,9 @@ func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
 
 // order has the change made, and tells what became of it. A failure is told once more while it is tried again.
 func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) error {
-	o := order{from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, made: &made{isPreview: obj.Spec.DryRun}}
+	o := order{
+		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: obj.Spec.DryRun},
+	}
 	o.key = strings.Join([]string{string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
 	if change.Kind == pkgrepo.Write {
 		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), kept: o.made}).make

@@ -189,4 +189,5 @@ func (*repositories) Settle(context.Context, *packagesv1.Repository, round) erro
 func (k *repositories) Forget(key client.ObjectKey) {
 	k.shared.mirrors.forget(key)
 	k.shared.signers.forget(key)
+	k.shared.desk.close(key)
 }

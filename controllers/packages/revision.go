@@ -177,7 +177,7 @@ func orNothing(text string) string {
 // order has the change made, and tells what became of it.
 func (k *revisions) order(obj *packagesv1.PackageRevision, s *sight, change *pkgrepo.Change) error {
 	o := order{
-		from:   orderer{ofRevision, client.ObjectKeyFromObject(obj)},
+		from: orderer{ofRevision, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation,
 		key:    strings.Join([]string{string(change.Kind), s.seen.Ref, change.Expect}, " "),
 		change: *change,
 	}

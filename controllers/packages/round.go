@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +27,7 @@ const (
 // carryOut carries out all that is ordered, in one fetch and one push.
 func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) {
 	key := client.ObjectKeyFromObject(obj)
-	orders := k.shared.desk.take(key)
+	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, o) })
 	if len(orders) == 0 {
 		return
 	}
@@ -44,6 +46,20 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 		}
 	}()
 	results = m.Apply(ctx, changes)
+}
+
+// isWithdrawn drops an order whose object has been edited, suspended or deleted since it was given: it may have waited for long.
+func (k *repositories) isWithdrawn(ctx context.Context, o order) bool {
+	giver := client.Object(&packagesv1.PackageVariant{})
+	if o.from.kind == ofRevision {
+		giver = &packagesv1.PackageRevision{}
+	}
+	err := k.shared.Client.Get(ctx, o.from.NamespacedName, giver)
+	if err != nil && !apierrors.IsNotFound(err) || err == nil && giver.GetUID() == o.uid && giver.GetGeneration() == o.generation {
+		return false
+	}
+	k.shared.desk.drop(o)
+	return true
 }
 
 // errBroken says that a round ended before its orders were carried out.
