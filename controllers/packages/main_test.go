@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -9,4 +10,8 @@ import (
 
 var env *testenv.Env
 
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
+func TestMain(m *testing.M) {
+	// The tests wait for Git and the API server most of the time.
+	_ = flag.Set("test.parallel", "8")
+	os.Exit(testenv.Main(m, &env))
+}
