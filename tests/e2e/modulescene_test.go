@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
@@ -47,12 +43,7 @@ func newModuleScene(t *testing.T, flags ...string) moduleScene {
 	s := moduleScene{
 		scene: newScene(t, append([]string{"--controllers=modules", "--system-namespace=" + system, "--system-namespace-exclusive"}, flags...)...), system: system, registry: r,
 	}
-	s.user = "sluice-" + s.namespace
-	var err error
-	if s.kubeconfig, err = env.KubeconfigAs(s.user); err != nil {
-		t.Fatal(err)
-	}
-	s.roles()
+	s.user = s.restrict("modules_role.yaml")
 	s.account(deployer)
 	s.bind(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: deployer}, "cluster-admin")
 	return s
@@ -66,71 +57,10 @@ func newRunningModules(t *testing.T, flags ...string) moduleScene {
 	return s
 }
 
-// roles gives the program's user the roles that the project ships.
-func (s moduleScene) roles() {
-	s.t.Helper()
-	for _, file := range []string{"role.yaml", "modules_role.yaml"} {
-		role := &rbacv1.ClusterRole{}
-		manifest, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "rbac", file))
-		if err == nil {
-			err = utilyaml.Unmarshal(manifest, role)
-		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if err := env.Client.Create(s.t.Context(), role); err != nil && !apierrors.IsAlreadyExists(err) {
-			s.t.Fatal(err)
-		}
-		s.bind(rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.user}, role.Name)
-	}
-}
-
-// bind grants a cluster role everywhere, until the test is over.
-func (s moduleScene) bind(subject rbacv1.Subject, role string) {
-	s.t.Helper()
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: s.namespace + "-"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{subject},
-	}
-	s.make(binding)
-	s.t.Cleanup(func() {
-		if err := env.Client.Delete(context.WithoutCancel(s.t.Context()), binding); err != nil {
-			s.t.Error(err)
-		}
-	})
-}
-
-// account makes a ServiceAccount without rights.
-func (s moduleScene) account(name string) {
-	s.t.Helper()
-	s.make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
-}
-
-// make creates objects as an administrator.
-func (s moduleScene) make(objects ...client.Object) {
-	s.t.Helper()
-	for _, obj := range objects {
-		if err := env.Client.Create(s.t.Context(), obj); err != nil {
-			s.t.Fatalf("make %T %s: %v", obj, obj.GetName(), err)
-		}
-	}
-}
-
 // patch edits an object as an administrator, whatever version it has by now.
 func patch[O client.Object](s moduleScene, obj O, edit func()) {
 	s.t.Helper()
-	if err := env.Client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		s.t.Fatal(err)
-	}
-	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		s.t.Fatalf("%T cannot be copied", obj)
-	}
-	edit()
-	if err := env.Client.Patch(s.t.Context(), obj, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
+	s.amend(obj, edit)
 }
 
 // publish pushes a release of the module foo under its version as a tag.

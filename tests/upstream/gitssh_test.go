@@ -15,19 +15,11 @@ import (
 // sshEnv makes git use the key and the known hosts and nothing of this machine's.
 func sshEnv(t *testing.T, key *upstream.SSHKey, knownHosts []byte) []string {
 	t.Helper()
-	private, err := key.PEM()
+	env, err := key.Environ(t.TempDir(), knownHosts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for name, content := range map[string][]byte{"id": private, "known_hosts": knownHosts} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return []string{"GIT_SSH_COMMAND=ssh -F /dev/null -i " + dir + "/id -o UserKnownHostsFile=" + dir + "/known_hosts" +
-		" -o GlobalKnownHostsFile=/dev/null -o IdentityAgent=none -o IdentitiesOnly=yes -o BatchMode=yes" +
-		" -o StrictHostKeyChecking=yes -o SendEnv=GIT_PROTOCOL"}
+	return env
 }
 
 // run runs a program and gives all it said.

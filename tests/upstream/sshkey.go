@@ -8,7 +8,10 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -77,3 +80,19 @@ func (k *SSHKey) EncryptedPEM(passphrase string) ([]byte, error) {
 
 // Authorized is the public key as a line of authorized_keys, with its newline.
 func (k *SSHKey) Authorized() []byte { return ssh.MarshalAuthorizedKey(k.Signer.PublicKey()) }
+
+// Environ makes git log in over SSH with the key, trust the known hosts, and use nothing of this machine's. Both are written
+// to files in dir.
+func (k *SSHKey) Environ(dir string, knownHosts []byte) ([]string, error) {
+	private, err := k.PEM()
+	if err != nil {
+		return nil, err
+	}
+	identity, hosts := filepath.Join(dir, "id"), filepath.Join(dir, "known_hosts")
+	if err := errors.Join(os.WriteFile(identity, private, 0o600), os.WriteFile(hosts, knownHosts, 0o600)); err != nil {
+		return nil, fmt.Errorf("write the key for ssh: %w", err)
+	}
+	return []string{"GIT_SSH_COMMAND=ssh -F /dev/null -i " + identity + " -o UserKnownHostsFile=" + hosts +
+		" -o GlobalKnownHostsFile=/dev/null -o IdentityAgent=none -o IdentitiesOnly=yes -o BatchMode=yes" +
+		" -o StrictHostKeyChecking=yes -o SendEnv=GIT_PROTOCOL"}, nil
+}
