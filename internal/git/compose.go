@@ -26,6 +26,8 @@ type Objects struct {
 	places   map[plumbing.Hash]int32
 	unpacked int64
 	deflater *zlib.Writer
+	// held is drawn for what one call has read.
+	held int64
 }
 
 // basis is a pack with commits that the server has.
@@ -71,6 +73,7 @@ func (o *Objects) Close() error { return o.fresh.Close() }
 func (o *Objects) Commit(ctx context.Context, n NewCommit) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.forget(ctx)
 	before := o.now()
 	content, err := o.compose(ctx, n)
 	var hash plumbing.Hash
@@ -113,6 +116,7 @@ func (o *Objects) compose(ctx context.Context, n NewCommit) ([]byte, error) {
 func (o *Objects) TreeAt(ctx context.Context, commit, path string) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.forget(ctx)
 	at, err := o.rootOf(ctx, commit)
 	if err != nil {
 		return "", err

@@ -187,6 +187,9 @@ func (o *Objects) put(ctx context.Context, at *editedTree, below string, file Fi
 		return describe(whole, fmt.Errorf("%w: two entries of this name", ErrUnsafeTree))
 	}
 	hash, err := o.store(ctx, plumbing.BlobObject, file.Content, at.before[name].hash)
+	if err == nil {
+		err = o.hold(ctx, editCost*int64(len(octal)+len(name)+len(hash)))
+	}
 	if err != nil {
 		return describe(whole, err)
 	}

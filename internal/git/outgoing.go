@@ -79,6 +79,7 @@ func (o *Objects) eachOf(ctx context.Context, object packed, visit func(plumbing
 	if object.kind == plumbing.BlobObject {
 		return nil
 	}
+	defer o.forget(ctx)
 	content, err := o.read(ctx, object.hash, object.kind)
 	if err != nil {
 		return err

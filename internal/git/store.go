@@ -7,9 +7,15 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/klauspost/compress/zlib"
+
+	"sluice.dev/sluice/internal/memory"
 )
 
-// read returns a commit or a tree, wherever it is.
+// editCost is what each byte of a tree comes to that is edited: itself, its entries by their names, and what is written in its
+// place.
+const editCost = 8
+
+// read returns a commit or a tree, wherever it is. The memory is drawn for both to be taken apart, until all is forgotten.
 func (o *Objects) read(ctx context.Context, hash plumbing.Hash, kind plumbing.ObjectType) (content []byte, err error) {
 	from, index := o.fresh, int32(noBase)
 	if place, ok := o.places[hash]; ok {
@@ -29,7 +35,25 @@ func (o *Objects) read(ctx context.Context, hash plumbing.Hash, kind plumbing.Ob
 	case object.size > maxMetaBytes:
 		return nil, limitErrorf("%s %s is larger than %d bytes", kind, hash, maxMetaBytes)
 	}
+	if err := o.hold(ctx, editCost*from.objects[index].size); err != nil {
+		return nil, err
+	}
 	return from.load(ctx, index)
+}
+
+// hold draws memory until all is forgotten.
+func (o *Objects) hold(ctx context.Context, bytes int64) error {
+	err := memory.Draw(ctx, bytes)
+	if err == nil {
+		o.held += bytes
+	}
+	return err
+}
+
+// forget gives back what was drawn for trees and commits that were read.
+func (o *Objects) forget(ctx context.Context) {
+	memory.Return(ctx, o.held)
+	o.held = 0
 }
 
 // isThere tells whether the server has the object, or gets it from here.
