@@ -190,6 +190,9 @@ func (p *sshPeer) readAdvert(options Options, m *meter) error {
 	if p.advertise, err = readAdvert(p.packets, p.service, options.MaxRefs); err == nil {
 		return nil
 	}
+	if refusal, ok := errors.AsType[*remoteError](err); ok {
+		return explainRefusal(refusal.message, err)
+	}
 	if !errors.Is(err, errEmptyAnswer) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err // The server goes on talking, and nobody listens.
 	}
@@ -209,7 +212,7 @@ func (p *sshPeer) end() bool {
 }
 
 // explainRefusal reads in the words of a server why there was no advertisement. There is no code to go by: these
-// are the words of Git, GitHub, GitLab, Gitea, Bitbucket and Azure DevOps.
+// are the words of Git, GitHub, GitLab, Gitea, Bitbucket, Azure DevOps and Gitolite, also for who may read and not write.
 func explainRefusal(said string, err error) error {
 	lower := strings.ToLower(said)
 	contains := func(words ...string) bool {
@@ -220,11 +223,13 @@ func explainRefusal(said string, err error) error {
 	case contains("not found", "not appear to be a git repository", "could not be found", "does not exist",
 		"cannot find repository", "not a git repository"):
 		return fmt.Errorf("%w: server says %s", ErrNotFound, said)
-	case contains("permission denied", "access denied", "unauthorized", "not authorized", "forbidden",
-		"could not read from remote"):
+	case contains("denied", "unauthorized", "not authorized", "forbidden", "could not read from remote",
+		"you are not allowed", "you are not permitted", "read only", "read-only", "write access", "permission to perform"):
 		return fmt.Errorf("%w: server says %s", ErrAuthentication, said)
-	default:
+	case errors.Is(err, errEmptyAnswer), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w; server says %s", err, said)
+	default:
+		return err // It has the words already.
 	}
 }
 

@@ -103,3 +103,37 @@ func TestSSHRefusalsAreNotWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoMayOnlyReadIsToldSo in the words of servers that take no push over SSH.
+func TestWhoMayOnlyReadIsToldSo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stderr, packet string
+		want           error
+	}{
+		"GitHub":              {stderr: "ERROR: Permission to o/r.git denied to ada.\n", want: git.ErrAuthentication},
+		"GitHub's deploy key": {stderr: "ERROR: The key you are authenticating with has been marked as read only.\n", want: git.ErrAuthentication},
+		"GitHub's archive":    {stderr: "ERROR: This repository was archived so it is read-only.\n", want: git.ErrAuthentication},
+		"GitLab":              {stderr: "remote: ERROR: You are not allowed to push code to this project.\n", want: git.ErrAuthentication},
+		"GitLab's deploy key": {stderr: "remote: ERROR: This deploy key does not have write access to this project.\n", want: git.ErrAuthentication},
+		"Forgejo":             {stderr: "Forgejo: Deploy Key: 1:app is not authorized to write to o/r.\n", want: git.ErrAuthentication},
+		"Azure DevOps":        {stderr: "remote: TF401027: You need the Git 'GenericContribute' permission to perform this action.\n", want: git.ErrAuthentication},
+		"Gitolite":            {stderr: "FATAL: W any app ada DENIED by fallthru\n", want: git.ErrAuthentication},
+		"Bitbucket":           {packet: "ERR You are not permitted to write to this repository\n", want: git.ErrAuthentication},
+		"no repository":       {packet: "ERR Repository not found\nThe requested repository does not exist, or you do not have permission to access it.\n", want: git.ErrNotFound},
+		"something else":      {packet: "ERR out of coffee\n", want: git.ErrProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remote := answerSSH(t, func(channel ssh.Channel) {
+				_, _ = io.WriteString(channel.Stderr(), c.stderr)
+				if c.packet != "" {
+					_, _ = fmt.Fprintf(channel, "%04x%s", len(c.packet)+4, c.packet)
+				}
+				_ = channel.Close()
+			})
+			_, err := newClient(t).Push(t.Context(), remote, git.PushRequest{Updates: []git.Update{{Ref: "refs/heads/main", New: newID}}})
+			checkError(t, name, err, c.want)
+		})
+	}
+}
