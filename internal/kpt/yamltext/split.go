@@ -12,12 +12,8 @@ var ErrEncoding = errors.New("the text is UTF-16, and only UTF-8 is read")
 type Document struct {
 	// Text is the document's part of the file. The texts of all documents, one after the other, are the file.
 	Text []byte
-	// Offset is where the text begins in the file, in bytes.
-	Offset int
 	// Line is the line of the file that the text begins with, counted from 1.
 	Line int
-	// Empty is a document of nothing but comments, blank lines and markers.
-	Empty bool
 }
 
 // Split cuts the file into its documents. The texts share the file's memory. A file without a byte has no document; any other
@@ -33,15 +29,6 @@ func Split(src []byte) ([]Document, error) {
 	}
 	s.cut(len(src), s.line)
 	return s.documents, nil
-}
-
-// Join is the file that the documents' texts make.
-func Join(documents []Document) []byte {
-	texts := make([][]byte, len(documents))
-	for i, document := range documents {
-		texts[i] = document.Text
-	}
-	return bytes.Join(texts, nil)
 }
 
 // splitter goes through a file line by line. Markers count wherever a line begins with one: no scalar of any style may
@@ -95,9 +82,7 @@ func (s *splitter) next() {
 // cut ends the document at the offset, where a line begins.
 func (s *splitter) cut(end, line int) {
 	if end > s.start {
-		s.documents = append(s.documents, Document{
-			Text: s.src[s.start:end:end], Offset: s.start, Line: s.startLine, Empty: !s.filled,
-		})
+		s.documents = append(s.documents, Document{Text: s.src[s.start:end:end], Line: s.startLine})
 	}
 	s.start, s.startLine = end, line
 	s.opened, s.filled, s.ended = false, false, false
