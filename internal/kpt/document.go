@@ -126,5 +126,14 @@ type SyntaxError struct {
 	Problem string
 }
 
+// problem is one with a node of the resource.
+func (r *Resource) problem(node *yaml.Node, text string) error {
+	line := node.Line
+	if r.origin != nil {
+		line = r.origin.line + max(line-1, 0)
+	}
+	return &SyntaxError{File: r.File, Line: line, Problem: text}
+}
+
 // Error says where, and then what.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem) }

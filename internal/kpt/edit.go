@@ -54,27 +54,26 @@ func (k *Kptfile) removeMetadata(field, key string) {
 
 // SetUpstream says what the package is made from; an empty strategy leaves the one that is there.
 func (k *Kptfile) SetUpstream(u Upstream) {
-	part := k.part(partUpstream)
-	setScalar(part, "type", "git")
-	git := sure(part, "git")
-	setScalar(git, "repo", u.Repo)
-	setScalar(git, "directory", u.Directory)
-	setScalar(git, "ref", u.Ref)
+	k.setGit(partUpstream, u.Repo, u.Directory, u.Ref)
 	if u.Strategy != "" {
-		setScalar(part, "updateStrategy", u.Strategy)
+		setScalar(k.part(partUpstream), "updateStrategy", u.Strategy)
 	}
 }
 
 // SetLock says which state of the upstream the package is made from.
 func (k *Kptfile) SetLock(l Lock) {
-	part := k.part(partLock)
-	remove(part, "generic")
-	setScalar(part, "type", "git")
-	git := sure(part, "git")
-	setScalar(git, "repo", l.Repo)
-	setScalar(git, "directory", l.Directory)
-	setScalar(git, "ref", l.Ref)
-	setScalar(git, "commit", l.Commit)
+	remove(k.part(partLock), "generic")
+	setScalar(k.setGit(partLock, l.Repo, l.Directory, l.Ref), "commit", l.Commit)
+}
+
+// setGit makes a part speak of a place in git, and returns what it says of that.
+func (k *Kptfile) setGit(part, repo, directory, ref string) *yaml.Node {
+	setScalar(k.part(part), "type", "git")
+	git := sure(k.part(part), "git")
+	setScalar(git, "repo", repo)
+	setScalar(git, "directory", directory)
+	setScalar(git, "ref", ref)
+	return git
 }
 
 // SetOwnFunctions makes the entries of the pipeline that are the owner's exactly these, in front of all others. They get the
@@ -94,7 +93,7 @@ func (k *Kptfile) setOwn(field string, owner Owner, own []Function) error {
 	there := elements(lookupPath(k.root(), partPipeline, field))
 	ours, others := []*yaml.Node{}, []*yaml.Node{}
 	for _, entry := range there {
-		if owner.Owns(scalarAt(entry, "name")) {
+		if owner.owns(scalarAt(entry, "name")) {
 			ours = append(ours, entry)
 		} else {
 			others = append(others, entry)

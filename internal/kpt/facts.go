@@ -50,7 +50,7 @@ func ReadFacts(text []byte) (Facts, error) {
 		if group, _ := splitAPIVersion(scalarAt(root, "apiVersion")); group != kptfileGroup || scalarAt(root, "kind") != KptfileName {
 			break
 		}
-		k := &Kptfile{file: KptfileName, resource: &Resource{File: KptfileName, Node: yaml.NewRNode(root), origin: d}}
+		k := Kptfile{resource: &Resource{File: KptfileName, Node: yaml.NewRNode(root), origin: d}}
 		return k.Facts(), nil
 	}
 	return Facts{}, &SyntaxError{File: KptfileName, Line: 1, Problem: "it is not a Kptfile of kpt.dev"}

@@ -60,8 +60,8 @@ func (o Owner) FunctionName(index int, name string) string {
 	return called + "/" + name
 }
 
-// Owns tells whether the name is one that FunctionName makes for this owner.
-func (o Owner) Owns(name string) bool {
+// owns tells whether the name is one that FunctionName makes for this owner.
+func (o Owner) owns(name string) bool {
 	found, ok := FunctionOwner(name)
 	return ok && found == o
 }

@@ -51,7 +51,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-func FuzzReadKptfile(f *testing.F) {
+func FuzzKptfile(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(kptfile + "pipeline:\n  mutators: &m\n  - image: x\n  validators: *m\n"))
 	f.Add([]byte(kptfile + "upstream: {git: {repo: r}}\nstatus: null\ninfo:\n"))
@@ -61,7 +61,7 @@ func FuzzReadKptfile(f *testing.F) {
 		if _, err := kpt.ReadFacts(text); err != nil {
 			return
 		}
-		k, err := kpt.ReadKptfile(text)
+		k, err := parseKptfile(text)
 		if err != nil {
 			return
 		}
@@ -77,11 +77,8 @@ func FuzzReadKptfile(f *testing.F) {
 		if err := k.SetOwnFunctions(owner, kpt.Pipeline{Mutators: []kpt.Function{{Image: "x"}}}); err != nil {
 			t.Fatal(err)
 		}
-		written, err := k.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := kpt.ReadKptfile(written)
+		written := bytesOf(t, k)
+		again, err := parseKptfile([]byte(written))
 		if err != nil {
 			t.Fatalf("%q became %q: %v", text, written, err)
 		}

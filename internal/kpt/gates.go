@@ -27,10 +27,7 @@ func ConditionTypes(points []Point) ([]string, error) {
 			types[i] = strings.Join([]string{types[i], point.ID.Group, point.ID.Namespace, point.File()}, "/")
 		}
 		if seen[types[i]] {
-			return nil, &SyntaxError{
-				File: point.File(), Line: lineIn(point.resource, point.resource.Node.YNode()),
-				Problem: fmt.Sprintf("there are two points of injection %s", point.ID),
-			}
+			return nil, point.resource.problem(point.resource.Node.YNode(), fmt.Sprintf("there are two points of injection %s", point.ID))
 		}
 		seen[types[i]] = true
 	}
@@ -40,69 +37,44 @@ func ConditionTypes(points []Point) ([]string, error) {
 // SetInjectionStatus makes the conditions of points of injection, and the gates that wait for them, exactly these. Those that
 // are there are changed in their places, new ones stand at the end, and what others report stays.
 func (k *Kptfile) SetInjectionStatus(gates []string, conditions []Condition) {
-	k.setGates(gates)
-	k.setConditions(conditions)
-}
-
-func (k *Kptfile) setGates(gates []string) {
-	left := slices.Clone(gates)
-	stay := func(gate *yaml.Node) bool {
-		called := scalarAt(gate, "conditionType")
-		if !strings.HasPrefix(called, injectionCondition) {
-			return true
-		}
-		i := slices.Index(left, called)
-		if i >= 0 {
-			left = slices.Delete(left, i, i+1)
-		}
-		return i >= 0
+	wait, tell := make([]reported, len(gates)), make([]reported, len(conditions))
+	for i, gate := range gates {
+		wait[i] = reported{gate, func(node *yaml.Node) { setScalar(node, "conditionType", gate) }}
 	}
-	k.setList(partInfo, "readinessGates", stay, func() []*yaml.Node {
-		added := []*yaml.Node{}
-		for _, gate := range left {
-			node := newMap()
-			setScalar(node, "conditionType", gate)
-			added = append(added, node)
-		}
-		return added
-	})
-}
-
-func (k *Kptfile) setConditions(conditions []Condition) {
-	left := slices.Clone(conditions)
-	stay := func(node *yaml.Node) bool {
-		called := scalarAt(node, "type")
-		if !strings.HasPrefix(called, injectionCondition) {
-			return true
-		}
-		i := slices.IndexFunc(left, func(c Condition) bool { return c.Type == called })
-		if i >= 0 {
-			left[i].write(node)
-			left = slices.Delete(left, i, i+1)
-		}
-		return i >= 0
+	for i, condition := range conditions {
+		tell[i] = reported{condition.Type, condition.write}
 	}
-	k.setList(partStatus, "conditions", stay, func() []*yaml.Node {
-		added := []*yaml.Node{}
-		for _, condition := range left {
-			node := newMap()
-			condition.write(node)
-			added = append(added, node)
-		}
-		return added
-	})
+	k.setReported(partInfo, "readinessGates", "conditionType", wait)
+	k.setReported(partStatus, "conditions", "type", tell)
 }
 
-// setList keeps the elements that stay, and adds others behind them. A list that becomes empty goes, and its part as well.
-func (k *Kptfile) setList(part, field string, stay func(*yaml.Node) bool, more func() []*yaml.Node) {
+// reported is an element of a list of the Kptfile that speaks of a point: the type that it has, and what else it says.
+type reported struct {
+	called string
+	write  func(*yaml.Node)
+}
+
+// setReported makes the elements that speak of points exactly these. A list that becomes empty goes, and its part as well.
+func (k *Kptfile) setReported(part, field, key string, left []reported) {
 	there := elements(lookupPath(k.root(), part, field))
 	wanted := []*yaml.Node{}
-	for _, element := range there {
-		if stay(element) {
-			wanted = append(wanted, element)
+	for _, node := range there {
+		called := scalarAt(node, key)
+		i := slices.IndexFunc(left, func(r reported) bool { return r.called == called })
+		switch {
+		case i >= 0:
+			left[i].write(node)
+			left = slices.Delete(left, i, i+1)
+		case strings.HasPrefix(called, injectionCondition):
+			continue
 		}
+		wanted = append(wanted, node)
 	}
-	wanted = append(wanted, more()...)
+	for _, r := range left {
+		node := newMap()
+		r.write(node)
+		wanted = append(wanted, node)
+	}
 	if slices.Equal(there, wanted) {
 		return
 	}
@@ -114,15 +86,11 @@ func (k *Kptfile) setList(part, field string, stay func(*yaml.Node) bool, more f
 func (c Condition) write(node *yaml.Node) {
 	setScalar(node, "type", c.Type)
 	setScalar(node, "status", c.Status)
-	for key, text := range map[string]string{"reason": c.Reason, "message": c.Message} {
-		if text == "" {
+	for _, field := range [][2]string{{"reason", c.Reason}, {"message", c.Message}} {
+		if key, text := field[0], field[1]; text != "" {
+			setScalar(node, key, text)
+		} else {
 			remove(node, key)
 		}
-	}
-	if c.Reason != "" {
-		setScalar(node, "reason", c.Reason)
-	}
-	if c.Message != "" {
-		setScalar(node, "message", c.Message)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 const (
@@ -50,11 +48,6 @@ func (r *Resources) Points() ([]Point, error) {
 		})
 	}
 	return points, nil
-}
-
-// problem is one with a node of the resource.
-func (r *Resource) problem(node *yaml.Node, text string) error {
-	return &SyntaxError{File: r.File, Line: lineIn(r, node), Problem: text}
 }
 
 // File is where the point is, below the package's root.

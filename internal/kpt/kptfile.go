@@ -11,58 +11,41 @@ const kptfileGroup = "kpt.dev"
 
 // Upstream says what a package was made from.
 type Upstream struct {
-	Repo      string `json:"repo"`
-	Directory string `json:"directory"`
-	Ref       string `json:"ref"`
+	Repo      string
+	Directory string
+	Ref       string
 	// Strategy is how kpt itself would update the package.
-	Strategy string `json:"strategy,omitempty"`
+	Strategy string
 }
 
 // Lock says which state of the upstream a package was made from.
 type Lock struct {
-	Repo      string `json:"repo"`
-	Directory string `json:"directory"`
-	Ref       string `json:"ref"`
-	Commit    string `json:"commit"`
+	Repo      string
+	Directory string
+	Ref       string
+	Commit    string
 }
 
 // Condition is what somebody found out about a package.
 type Condition struct {
-	Type    string `yaml:"type"`
-	Status  string `yaml:"status"`
-	Reason  string `yaml:"reason,omitempty"`
-	Message string `yaml:"message,omitempty"`
+	Type    string
+	Status  string
+	Reason  string
+	Message string
 }
 
 // Kptfile is the file that makes a folder a package. What is read is what it says now, and what is set changes no more than
 // it must: comments, order and style of all else stay.
 type Kptfile struct {
-	file     string
 	resource *Resource
-	// alone are the resources of a Kptfile that was read by itself.
-	alone *Resources
-}
-
-// ReadKptfile reads the text of a Kptfile as strictly as kpt does: fields that it does not know are refused, and so are those
-// of another kind, and everything that comes twice. The error is a *SyntaxError.
-func ReadKptfile(text []byte) (*Kptfile, error) {
-	alone, err := Open(Package{KptfileName: {Content: text, Mode: 0o644}})
-	if err != nil {
-		return nil, err
-	}
-	kptfile, err := alone.Kptfile("")
-	if err != nil {
-		return nil, err
-	}
-	kptfile.alone = alone
-	return kptfile, nil
 }
 
 // ErrNoKptfile says that a folder has no Kptfile.
 var ErrNoKptfile = errors.New("there is no Kptfile")
 
-// Kptfile is that of the folder, "" for the root, as strictly as ReadKptfile reads it. Changes to it are changes to the
-// resources. The error is ErrNoKptfile where there is none.
+// Kptfile is that of the folder, "" for the root, read as strictly as kpt does: fields that it does not know are refused, and so
+// are those of another kind, and everything that comes twice. Changes to it are changes to the resources. The error is a
+// *SyntaxError, or ErrNoKptfile where there is none.
 func (r *Resources) Kptfile(folder string) (*Kptfile, error) {
 	name := KptfileName
 	if folder != "" {
@@ -73,9 +56,9 @@ func (r *Resources) Kptfile(folder string) (*Kptfile, error) {
 		switch {
 		case item.File != name:
 		case !item.IsKptfile():
-			return nil, &SyntaxError{File: name, Line: lineIn(item, item.Node.YNode()), Problem: "it has an object that is no Kptfile"}
+			return nil, item.problem(item.Node.YNode(), "it has an object that is no Kptfile")
 		case found != nil:
-			return nil, &SyntaxError{File: name, Line: lineIn(item, item.Node.YNode()), Problem: "it has a second Kptfile"}
+			return nil, item.problem(item.Node.YNode(), "it has a second Kptfile")
 		default:
 			found = item
 		}
@@ -89,24 +72,7 @@ func (r *Resources) Kptfile(folder string) (*Kptfile, error) {
 	if err := checkKptfile(found); err != nil {
 		return nil, err
 	}
-	return &Kptfile{file: name, resource: found}, nil
-}
-
-// lineIn is where in its file a node of the resource was read.
-func lineIn(r *Resource, node *yaml.Node) int {
-	if r.origin == nil {
-		return node.Line
-	}
-	return r.origin.line + max(node.Line-1, 0)
-}
-
-// Bytes is the text of a Kptfile that was read by itself, as it is now.
-func (k *Kptfile) Bytes() ([]byte, error) {
-	if k.alone == nil {
-		return nil, errors.New("the Kptfile is part of a package")
-	}
-	written, err := k.alone.Package()
-	return written[KptfileName].Content, err
+	return &Kptfile{resource: found}, nil
 }
 
 func (k *Kptfile) root() *yaml.Node { return k.resource.Node.YNode() }
@@ -153,28 +119,24 @@ func (k *Kptfile) Pipeline() (Pipeline, error) {
 		return pipeline, nil
 	}
 	if err := node.Decode(&pipeline); err != nil {
-		return Pipeline{}, &SyntaxError{File: k.file, Line: lineIn(k.resource, node), Problem: err.Error()}
+		return Pipeline{}, k.resource.problem(node, err.Error())
 	}
 	return pipeline, nil
 }
 
 // Gates are the types of the conditions that must be true before the package is ready.
-func (k *Kptfile) Gates() []string { return gatesOf(k.root()) }
-
-// Conditions are those that the Kptfile reports.
-func (k *Kptfile) Conditions() []Condition { return conditionsOf(k.root()) }
-
-func gatesOf(root *yaml.Node) []string {
+func (k *Kptfile) Gates() []string {
 	gates := []string{}
-	for _, gate := range elements(lookupPath(root, "info", "readinessGates")) {
+	for _, gate := range elements(lookupPath(k.root(), "info", "readinessGates")) {
 		gates = append(gates, scalarAt(gate, "conditionType"))
 	}
 	return gates
 }
 
-func conditionsOf(root *yaml.Node) []Condition {
+// Conditions are those that the Kptfile reports.
+func (k *Kptfile) Conditions() []Condition {
 	conditions := []Condition{}
-	for _, found := range elements(lookupPath(root, "status", "conditions")) {
+	for _, found := range elements(lookupPath(k.root(), "status", "conditions")) {
 		conditions = append(conditions, Condition{
 			Type: scalarAt(found, "type"), Status: scalarAt(found, "status"),
 			Reason: scalarAt(found, "reason"), Message: scalarAt(found, "message"),

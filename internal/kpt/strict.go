@@ -70,7 +70,7 @@ func checkKptfile(r *Resource) error {
 	if problem == "" {
 		return nil
 	}
-	return &SyntaxError{File: r.File, Line: lineIn(r, node), Problem: problem}
+	return r.problem(node, problem)
 }
 
 // checker goes through a Kptfile.
