@@ -116,7 +116,7 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 }
 
 func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (err error) {
-	d := detail{note: about}
+	d := detail{note: about.of(path)}
 	d.tree, err = commit.TreeID(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -54,7 +54,7 @@ func (k *known) detail(at spot) (d detail, ok bool) {
 // learn keeps a detail, for as long as the commit is used.
 func (k *known) learn(at spot, d detail) {
 	k.details[at] = d
-	k.memory.put(detailKey{k.remote, at}, d, int64(len(at.commit)+len(at.path)))
+	k.memory.put(detailKey{k.remote, at}, d, d.weight(at))
 }
 
 // folders are those of a commit of the branch, if they are known.

@@ -22,6 +22,11 @@ type detail struct {
 	err error
 }
 
+// weight is about how many bytes the words of a detail take.
+func (d detail) weight(at spot) int64 {
+	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change))
+}
+
 // learned are the facts of a tree, or why there are none.
 type learned struct {
 	facts kpt.Facts

@@ -103,6 +103,16 @@ type note struct {
 	removed   bool
 }
 
+// of is what the note tells of the package at the path. It holds nothing of the message, which may be long.
+func (n note) of(path string) note {
+	if n.pkg != path {
+		return note{}
+	}
+	return note{
+		pkg: path, workspace: strings.Clone(n.workspace), revision: strings.Clone(n.revision), change: strings.Clone(n.change), removed: n.removed,
+	}
+}
+
 // parseNote reads the last paragraph of a message. Of a trailer that is there twice the first counts.
 func parseNote(message string) (n note) {
 	message = strings.TrimRight(message, "\n")

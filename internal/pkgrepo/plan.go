@@ -152,7 +152,7 @@ func (p *plan) commit(ctx context.Context, on string, edit git.Edit, message str
 // remember keeps what is known of a commit that was made here, so that nobody has to look.
 func (p *plan) remember(commit, pkg string, d detail) {
 	at := spot{commit, p.path(pkg)}
-	p.depot.memory.put(detailKey{p.snapshot.known.remote, at}, d, int64(len(at.commit)+len(at.path)))
+	p.depot.memory.put(detailKey{p.snapshot.known.remote, at}, d, d.weight(at))
 }
 
 // rememberFacts reads the Kptfile of what was made.

@@ -181,6 +181,6 @@ func (w work) treeOf(ctx context.Context, snapshot *Snapshot, found Found, pkg s
 	if err != nil {
 		d.err = missing
 	}
-	w.depot.memory.put(detailKey{snapshot.known.remote, at}, d, int64(len(at.commit)+len(at.path)))
+	w.depot.memory.put(detailKey{snapshot.known.remote, at}, d, d.weight(at))
 	return d.tree, errors.Join(d.err, commit.Close())
 }
