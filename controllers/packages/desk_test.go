@@ -47,7 +47,9 @@ func TestOrdersAreGatheredWhileMoreAreExpected(t *testing.T) {
 				repository := types.NamespacedName{Namespace: "default", Name: "cluster"}
 				d := newDesk(newWaker(), nil)
 				if test.other != nil {
-					d.keptIn = func(types.NamespacedName) []packagesv1.PackageVariant { return []packagesv1.PackageVariant{test.other()} }
+					d.keptIn = func(types.NamespacedName) []packagesv1.PackageVariant {
+						return []packagesv1.PackageVariant{test.other()}
+					}
 				}
 				if test.woken {
 					d.wakes(second)

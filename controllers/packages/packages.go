@@ -59,6 +59,8 @@ type Shared struct {
 	Pipeline *source.Pipeline
 	Artifact func(path string) string
 	Rebuild  <-chan ctrlevent.GenericEvent
+	// Changed is told of each change that a repository has carried out, or could not.
+	Changed func(pkgrepo.Kind, error)
 
 	// Plane is what the controllers share in memory.
 	*Plane

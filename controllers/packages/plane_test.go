@@ -114,6 +114,7 @@ func (p *plane) start() {
 	shared.Pipeline = &source.Pipeline{Store: localtest.Open(p.T, local.Options{}), Clock: clock.RealClock{}, Observer: sourcetest.Silent{}}
 	shared.Artifact = func(path string) string { return "http://artifacts.example/" + path }
 	shared.Rebuild = make(chan ctrlevent.GenericEvent)
+	shared.Changed = func(pkgrepo.Kind, error) {}
 	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
 	shared.Lookups = found
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))

@@ -42,6 +42,7 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 	// Whatever becomes of this round, nobody waits for it for ever.
 	defer func() {
 		for i, o := range orders {
+			k.shared.Changed(o.change.Kind, results[i].Err)
 			k.shared.desk.settle(o, results[i])
 		}
 	}()

@@ -42,6 +42,9 @@ type metrics struct {
 	fetched   prometheus.Counter
 	cached    prometheus.Gauge
 	calls     *prometheus.CounterVec
+
+	changes  *prometheus.CounterVec
+	packages *prometheus.CounterVec
 }
 
 func newMetrics(scheme *runtime.Scheme) *metrics {
@@ -89,6 +92,9 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 		fetched:   counter("sluice_artifact_fetched_bytes_total", "Bytes of artifacts downloaded for installations."),
 		cached:    gauge("sluice_artifact_cache_bytes", "Bytes of unpacked artifacts kept for installations."),
 		calls:     counters("sluice_member_calls_total", "Requests to the API server for the objects of installations.", "verb"),
+
+		changes:  counters("sluice_package_changes_total", "Changes of packages that repositories were asked for, by kind and result.", "change", "result"),
+		packages: counters("sluice_package_renders_total", "Packages that were rendered, or known from before.", "result"),
 	}
 }
 

@@ -38,13 +38,14 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Plane:       plane,
 		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}}),
 		Credentials: p.credentials,
-		Renderer:    function.New(function.Options{}),
+		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered}),
 		Lookups:     found,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
 
 		Pipeline: p.pipeline(options, limits),
 		Artifact: p.address.URL,
+		Changed:  p.metrics.packageChanged,
 		Rebuild:  p.rebuild.wake[controllers.RevisionDir],
 
 		DefaultServiceAccount: options.DefaultServiceAccount,
@@ -53,4 +54,18 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		return nil, err
 	}
 	return func() error { found.Close(); return nil }, nil
+}
+
+// packageRendered implements function.Options.Observe.
+func (m *metrics) packageRendered(isKnown bool, err error) {
+	if isKnown {
+		m.packages.WithLabelValues("cached").Inc()
+		return
+	}
+	m.packages.WithLabelValues(result(err)).Inc()
+}
+
+// packageChanged implements packages.Shared.Changed.
+func (m *metrics) packageChanged(kind pkgrepo.Kind, err error) {
+	m.changes.WithLabelValues(string(kind), result(err)).Inc()
 }

@@ -9,7 +9,8 @@ import (
 
 // sharing renders each package once for all who ask for it, at the same time or later.
 type sharing struct {
-	render func(context.Context, kpt.Package) (*rendered, error)
+	render  func(context.Context, kpt.Package) (*rendered, error)
+	observe func(isKnown bool, err error)
 
 	mu      sync.Mutex
 	kept    *cache
@@ -67,6 +68,7 @@ func (s *sharing) fly(ctx context.Context, key string, f *flight, p kpt.Package)
 		f.result, err = s.render(ctx, p)
 		return err
 	})
+	s.observe(false, f.err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.err == nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/memory"
@@ -208,5 +210,19 @@ func TestMemoryIsDrawnFromTheBudget(t *testing.T) {
 	many["values.yaml"] = kpt.File{Content: []byte(configMap + "data: {x: [" + strings.Repeat(",", 20_000) + "]}\n"), Mode: 0o644}
 	if err := render(many); !errors.Is(err, memory.ErrBudget) {
 		t.Error(err)
+	}
+}
+
+func TestEachRenderingIsTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	r := New(Options{Observe: func(isKnown bool, err error) { told = append(told, fmt.Sprint(isKnown, err == nil)) }})
+	bad := packageOf("Kptfile", kptfileOf("{image: no-such-function}"))
+	for _, p := range []kpt.Package{labelled("b"), labelled("b"), labelled("c"), bad} {
+		_, _, _ = r.Render(t.Context(), p)
+	}
+	want := []string{"false true", "true true", "false true", "false false"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("renderings that were told (-want +got):\n%s", diff)
 	}
 }

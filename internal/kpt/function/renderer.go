@@ -26,6 +26,8 @@ type Options struct {
 	MaxNodes int64
 	// CacheBytes bounds the contents of the rendered packages that are kept, 32 MiB by default.
 	CacheBytes int64
+	// Observe is told of each rendering, and where isKnown of each time that a package was kept. Nil means nobody.
+	Observe func(isKnown bool, err error)
 }
 
 func (o Options) withDefaults() Options {
@@ -43,6 +45,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
+	}
+	if o.Observe == nil {
+		o.Observe = func(bool, error) {}
 	}
 	return o
 }
@@ -70,7 +75,7 @@ type Renderer struct {
 func New(options Options) *Renderer {
 	options = options.withDefaults()
 	r := &Renderer{options: options}
-	r.shared = &sharing{render: r.render, kept: newCache(options.CacheBytes), flights: map[string]*flight{}}
+	r.shared = &sharing{render: r.render, observe: options.Observe, kept: newCache(options.CacheBytes), flights: map[string]*flight{}}
 	return r
 }
 
@@ -89,6 +94,8 @@ func (r *Renderer) Render(ctx context.Context, p kpt.Package) (kpt.Package, []Re
 		if done, err = r.anew(ctx, key, p); err != nil {
 			return nil, nil, err
 		}
+	} else {
+		r.options.Observe(true, nil)
 	}
 	return done.pkg, cloneResults(done.results), nil
 }
