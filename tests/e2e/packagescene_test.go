@@ -98,6 +98,7 @@ func (s *packageScene) repositories(names ...string) {
 		s.make(
 			&sourcev1.GitRepository{ObjectMeta: s.meta(name), Spec: sourcev1.GitRepositorySpec{
 				URL: s.url(name), Interval: metav1.Duration{Duration: time.Hour}, SecretRef: &meta.LocalObjectReference{Name: reach},
+				Suspend: true, // Nobody wants its artifact.
 			}},
 			s.repository(name),
 		)

@@ -1,0 +1,226 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// foreignWriters is how many people push at the same time.
+const foreignWriters = 20
+
+// TestForeignWritersAndPackages: while packages follow upstream, people push to the same branches, edit the packages there and
+// in the drafts, and make tags, all with the git program. No commit of theirs that was accepted is lost, no edit is there twice,
+// and each package has the one change open.
+func TestForeignWritersAndPackages(t *testing.T) {
+	t.Parallel()
+	s := newPackageScene(t)
+	s.overHTTP()
+	clusters := []string{"north", "south"}
+	s.repositories(append(clusters, blueprints)...)
+	s.injects(clusters...)
+	f := &foreign{packageScene: s, times: fewestPoints(3, 12)}
+	s.start()
+	for _, pkg := range []string{"web", "db"} {
+		s.revise(pkg, 1)
+		for _, cluster := range clusters {
+			v := s.variant(pkg, cluster)
+			s.make(v)
+			f.variants = append(f.variants, v)
+		}
+	}
+	for _, v := range f.variants {
+		s.drafted(v, 1)
+		s.publish(v)
+	}
+	for _, pkg := range []string{"web", "db"} {
+		s.revise(pkg, 2)
+	}
+	for _, v := range f.variants {
+		s.drafted(v, 2)
+	}
+
+	var writers sync.WaitGroup
+	for i := range foreignWriters {
+		clone := s.person(clusters[i%len(clusters)])
+		writers.Go(func() { f.write(i, clone) })
+	}
+	newest := 2
+	for range f.times {
+		newest++
+		for _, pkg := range []string{"web", "db"} {
+			s.revise(pkg, newest)
+		}
+		for _, v := range f.variants {
+			s.drafted(v, newest)
+		}
+	}
+	writers.Wait()
+	if t.Failed() {
+		return
+	}
+	t.Logf("%d commits and tags of people were accepted, %d pushes were refused", len(f.made), f.refused)
+	f.endsWith(newest)
+}
+
+// foreign is what people do to repositories of packages.
+type foreign struct {
+	*packageScene
+
+	variants []*packagesv1.PackageVariant
+	times    int // how often each of them writes
+
+	mu      sync.Mutex
+	made    []foreignEdit
+	refused int
+}
+
+// foreignEdit is one that the server has accepted.
+type foreignEdit struct {
+	repository string
+	// ref leads to the commit: a branch, or a tag.
+	ref, commit string
+	// word stands once in the package's file, if the edit is of one.
+	pkg, word string
+}
+
+// write is what one person does, again and again. What is refused is made again on what is there by then.
+func (f *foreign) write(who int, clone *upstream.Clone) {
+	repository := f.variants[who%2].Spec.Downstream.Repo
+	pkg := f.variants[2*(who/2%2)].Spec.Upstream.Package
+	for time := range f.times {
+		edit := foreignEdit{repository: repository, word: fmt.Sprintf("word-%d-%d", who, time)}
+		var err error
+		switch who / 4 {
+		case 0: // What is of no package.
+			edit.ref = "refs/heads/main"
+			edit.commit, err = f.push(clone, edit.word, func() (string, error) { return "main", nil }, func(root *os.Root) error {
+				return root.WriteFile(edit.word+".txt", []byte(edit.word+"\n"), 0o600)
+			})
+		case 1: // A package that is published.
+			edit.ref, edit.pkg = "refs/heads/main", pkg
+			edit.commit, err = f.push(clone, edit.word, func() (string, error) { return "main", nil }, addWord(pkg, edit.word))
+		case 2, 3: // A draft.
+			edit.pkg = pkg
+			edit.commit, err = f.push(clone, edit.word, func() (string, error) {
+				drafts, err := clone.Branches("drafts/" + pkg + "/")
+				if err == nil && len(drafts) != 1 {
+					err = fmt.Errorf("there are %d drafts of %s in %s: %q", len(drafts), pkg, repository, drafts)
+				}
+				edit.ref = "refs/heads/" + strings.Join(drafts, "")
+				return strings.Join(drafts, ""), err
+			}, addWord(pkg, edit.word))
+		default:
+			edit.ref = "refs/tags/" + edit.word
+			edit.commit, err = f.tag(clone, edit.word)
+		}
+		f.mu.Lock()
+		if f.made = append(f.made, edit); err != nil {
+			f.t.Errorf("writer %d: %v", who, err)
+		}
+		f.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// push edits a branch until the server takes it.
+func (f *foreign) push(clone *upstream.Clone, word string, branch func() (string, error), edit func(*os.Root) error) (string, error) {
+	for {
+		to, err := branch()
+		if err != nil {
+			return "", err
+		}
+		commit, err := clone.Edit(to, "Say "+word, edit)
+		if !errors.Is(err, upstream.ErrTaken) {
+			return commit, err
+		}
+		f.mu.Lock()
+		f.refused++
+		f.mu.Unlock()
+	}
+}
+
+// tag tags what is on the branch by now.
+func (f *foreign) tag(clone *upstream.Clone, name string) (string, error) {
+	if _, err := clone.Branches(""); err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{{"tag", "--annotate", "--message=" + name, name, "origin/main"}, {"push", "--quiet", "origin", "refs/tags/" + name}} {
+		if _, err := clone.Run(args...); err != nil {
+			return "", err
+		}
+	}
+	return clone.Run("rev-parse", name+"^{commit}")
+}
+
+// addWord says the word in a setting of its own.
+func addWord(pkg, word string) func(*os.Root) error {
+	return func(root *os.Root) error {
+		file := filepath.Join(pkg, "limits.yaml")
+		text, err := root.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return root.WriteFile(file, fmt.Appendf(text, "  %s: said\n", word), 0o600)
+	}
+}
+
+// endsWith waits until all that was written has come into the drafts of the revision, and checks that nothing was lost.
+func (f *foreign) endsWith(revision int) {
+	f.t.Helper()
+	for _, v := range f.variants {
+		var want []string
+		for _, edit := range f.made {
+			if edit.repository == v.Spec.Downstream.Repo && edit.pkg == v.Spec.Upstream.Package {
+				want = append(want, edit.word)
+			}
+		}
+		slices.Sort(want)
+		f.eventually(v.Name+" has everything that people wrote", func(context.Context) (bool, string) {
+			files := f.drafted(v, revision)
+			got := regexp.MustCompile(`word-\d+-\d+`).FindAllString(strings.Join([]string{files["limits.yaml"], files["settings.yaml"], files["deployment.yaml"]}, "\n"), -1)
+			slices.Sort(got)
+			return slices.Equal(got, want), fmt.Sprintf("has %q, want %q", got, want)
+		})
+		f.isAdaptedTo(v, revision)
+	}
+	for _, edit := range f.made {
+		if _, err := f.repos[edit.repository].Repository.Raw("merge-base", "--is-ancestor", edit.commit, edit.ref); err != nil {
+			f.t.Errorf("%s: commit %s of %s was accepted and is not there any more: %v", edit.repository, edit.commit, edit.ref, err)
+		}
+		if edit.pkg == "" && edit.ref == "refs/heads/main" && f.repos[edit.repository].Tree("main")[edit.word+".txt"].Content != edit.word+"\n" {
+			f.t.Errorf("%s: what was written as %s.txt is not there any more", edit.repository, edit.word)
+		}
+	}
+	f.sound()
+}
+
+// isAdaptedTo checks the draft and that it is the only one.
+func (f *foreign) isAdaptedTo(v *packagesv1.PackageVariant, revision int) {
+	f.t.Helper()
+	open := f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname)", "refs/heads/drafts/"+v.Spec.Upstream.Package, "refs/heads/proposed")
+	if open != "refs/heads/"+branch(v) {
+		f.t.Errorf("%s: these changes are open: %q", v.Name, open)
+	}
+	files := f.files(v, branch(v))
+	for file, want := range map[string]string{
+		"deployment.yaml": image(v.Spec.Upstream.Package, revision), "limits.yaml": fmt.Sprintf("revision: %q", fmt.Sprint(revision)),
+		"settings.yaml": "region: " + v.Spec.Downstream.Repo,
+	} {
+		if strings.Count(files[file], want) != 1 {
+			f.t.Errorf("%s: %s has not %q once:\n%s", v.Name, file, want, files[file])
+		}
+	}
+}
