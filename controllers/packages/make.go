@@ -94,14 +94,10 @@ func (m *maker) branch(ctx context.Context, cur pkgrepo.Current) (kpt.Package, e
 // was, everything on the branch counts as changed.
 func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Package) (kpt.Package, []merge.Conflict, error) {
 	begun := kpt.Package{}
-	p := m.down.Snapshot().Package(m.downstream)
-	for i := range p.Published {
-		if p.Published[i].Tree != "" && p.Published[i].Tree == cur.Open.Facts.Base {
-			var err error
-			if begun, err = m.down.Read(ctx, p.Published[i].Commit, m.downstream); err != nil {
-				return nil, nil, err
-			}
-			break
+	if base := cur.Open.Facts.Base; base != "" && base != kpt.BaseNone {
+		var err error
+		if begun, err = m.down.ReadTree(ctx, m.downstream, base); err != nil && !errors.Is(err, pkgrepo.ErrNotFound) {
+			return nil, nil, fmt.Errorf("read what the draft was begun on: %w", err)
 		}
 	}
 	merged, conflicts, err := merge.Merge(begun, now, cur.Local, merge.Policy(m.policy))

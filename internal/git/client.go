@@ -140,7 +140,7 @@ type Client struct {
 	ssh     *sshConnections
 	memo    *memo
 	sights  *sights
-	// sightings are answers of SeenIn.
+	// sightings are answers of LastSeen.
 	sightings *sightings
 }
 
@@ -153,7 +153,7 @@ func New(options Options) (*Client, error) {
 	adverts, _ := lru.New[string, *advert](maxAdverts) // It fails for a size below one alone.
 	known, _ := lru.New[place, facts](maxFacts)
 	seen, _ := lru.New[sightKey, sight](maxSights)
-	answers, _ := lru.New[sighting, bool](maxSightings)
+	answers, _ := lru.New[sighting, string](maxSightings)
 	return &Client{
 		options: options, adverts: adverts, cache: newCache(options), ssh: newSSHConnections(), memo: known, sights: seen,
 		sightings: answers,

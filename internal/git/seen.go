@@ -14,11 +14,11 @@ import (
 	"sluice.dev/sluice/internal/tree"
 )
 
-// maxSightings is how many answers of SeenIn are remembered. Each takes about three hundred bytes.
+// maxSightings is how many answers of LastSeen are remembered. Each takes about three hundred bytes.
 const maxSightings = 1 << 12
 
 const (
-	// maxHistory is how many commits SeenIn goes back at most.
+	// maxHistory is how many commits LastSeen goes back at most.
 	maxHistory = 1 << 12
 	// firstLook is how many it asks for at first, and furtherLook how many times as many after that.
 	firstLook   = 16
@@ -45,37 +45,45 @@ type sighting struct {
 	most       int
 }
 
-// sightings remember answers.
-type sightings = lru.Cache[sighting, bool]
+// sightings remember answers: the commit, or nothing.
+type sightings = lru.Cache[sighting, string]
 
-// SeenIn tells whether one of the newest commits of a history has a folder as it is told: whoever made the tip on top of such a
-// commit has seen the folder. It follows first parents alone, and ends where the history does. It asks the server for nothing
-// where the cache can tell, and else for commits and trees without files, where the server can leave these out.
-// ErrRefNotFound when the tip is not there.
+// SeenIn tells whether one of the newest commits of a history has a folder as it is told, see LastSeen: whoever made the tip on
+// top of such a commit has seen the folder.
 func (c *Client) SeenIn(ctx context.Context, remote Remote, what Seen) (bool, error) {
+	commit, err := c.LastSeen(ctx, remote, what)
+	return commit != "", err
+}
+
+// LastSeen is the newest commit of a history that has a folder as it is told; empty where none of those has that are looked at.
+// It follows first parents alone, and ends where the history does. It asks the server for nothing where the cache can tell, and
+// else for commits and trees without files, where the server can leave these out. ErrRefNotFound when the tip is not there.
+func (c *Client) LastSeen(ctx context.Context, remote Remote, what Seen) (string, error) {
 	verb := "look for " + transport.PrintableQuoted(what.Path) + " in the history of " + transport.PrintableQuoted(what.Tip.Hash) + " of"
 	hash, err := parseHash(strings.ToLower(what.Tip.Hash))
 	if err != nil {
-		return false, conclude(ctx, verb, remote, fmt.Errorf("%w: %w", ErrRefNotFound, err))
+		return "", conclude(ctx, verb, remote, fmt.Errorf("%w: %w", ErrRefNotFound, err))
 	}
 	if _, err := parseEndpoint(remote.URL); err != nil {
-		return false, conclude(ctx, verb, remote, err)
+		return "", conclude(ctx, verb, remote, err)
 	}
 	what.Max = min(what.Max, maxHistory)
 	h, err := c.cache.hold(ctx, remote.Key())
 	if err != nil {
-		return false, conclude(ctx, "wait for another fetch from", remote, err)
+		return "", conclude(ctx, "wait for another fetch from", remote, err)
 	}
 	defer h.release(ctx)
 	key := sighting{h.repository(), hash, what.Path, what.Tree, what.Max}
 	if known, ok := c.sightings.Get(key); ok && key.repository != "" && what.Tip.Ref != "" {
 		return known, nil
 	}
+	commit := ""
 	l := &lookBack{
 		client: c, most: what.Max, depth: min(what.Max, firstLook),
 		request: request{Want: what.Tip, hash: hash, filter: allFiles, held: h},
 		match: func(ctx context.Context, p *pack, step historical) (bool, error) {
 			id, err := p.treeAt(ctx, step.tree, what.Path)
+			commit = step.hash.String()
 			return id == strings.ToLower(what.Tree), err
 		},
 	}
@@ -83,10 +91,13 @@ func (c *Client) SeenIn(ctx context.Context, remote Remote, what Seen) (bool, er
 	if err == nil && l.end == unknown {
 		err = l.ask(ctx, remote)
 	}
-	if err == nil && l.end != unknown && key.repository != "" {
-		c.sightings.Add(key, l.end == found)
+	if l.end != found || err != nil {
+		commit = ""
 	}
-	return l.end == found, conclude(ctx, verb, remote, err)
+	if err == nil && l.end != unknown && key.repository != "" {
+		c.sightings.Add(key, commit)
+	}
+	return commit, conclude(ctx, verb, remote, err)
 }
 
 // ending is what a look through a history comes to.

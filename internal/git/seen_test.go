@@ -123,6 +123,9 @@ func TestLookingBackCostsLittle(t *testing.T) {
 	client := newClient(t, keeping(t.TempDir(), &hows{}), func(o *git.Options) { o.Observe = func(bytes int64) { received += bytes } })
 	main, draft := git.Want{Hash: d.old, Ref: "refs/heads/main"}, git.Want{Hash: d.draft, Ref: "refs/heads/draft"}
 	fetchAll(t, client, remote, []git.Want{main, draft})
+	if got, err := client.LastSeen(t.Context(), remote, git.Seen{Tip: draft, Path: "pkgs/a", Tree: d.oneTree, Max: 100}); err != nil || d.repository.Raw("rev-parse", got+":pkgs/a") != d.oneTree {
+		t.Errorf("the first commit of the draft: %q, %v", got, err)
+	}
 	look := func(what string, tip git.Want, tree string, want bool, asked int, most int64) {
 		t.Helper()
 		received = 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
@@ -26,6 +27,38 @@ func (r *Repository) Read(ctx context.Context, commit, pkg string) (kpt.Package,
 	}
 	found, err := w.readFrom(fetched, pkg)
 	return found, errors.Join(err, fetched.Close())
+}
+
+// ReadTree reads a package as the branch once had it, by Git's name of its folder. It is looked for among what was published, and in
+// the newest commits of the branch. The error is ErrNotFound where it is in none, and as Read's.
+func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Package, error) {
+	w, err := r.work()
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckPath(w.path(pkg)); err != nil {
+		return nil, err
+	}
+	s := r.Snapshot()
+	if p := s.Package(pkg); p != nil {
+		at := slices.IndexFunc(p.Published, func(r Revision) bool { return r.Tree != "" && r.Tree == tree })
+		if at >= 0 {
+			return r.Read(ctx, p.Published[at].Commit, pkg)
+		}
+	}
+	commit := ""
+	if s != nil && s.Head != "" {
+		commit, err = w.depot.client.LastSeen(ctx, w.settings.Fetch, git.Seen{
+			Tip: git.Want{Hash: s.Head, Ref: w.branch}, Path: w.path(pkg), Tree: tree, Max: w.depot.options.MaxWalk,
+		})
+	}
+	if err == nil && commit == "" {
+		err = fmt.Errorf("package %s with tree %s: %w", shown(pkg), shown(tree), ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Read(ctx, commit, pkg)
 }
 
 // readFrom reads a package in a commit that is open.
