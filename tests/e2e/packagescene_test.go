@@ -179,7 +179,9 @@ data:
 `
 
 // image is how a package's manifest names the image of a revision.
-func image(pkg string, revision int) string { return fmt.Sprintf("example.com/%s:%d.0.0", pkg, revision) }
+func image(pkg string, revision int) string {
+	return fmt.Sprintf("example.com/%s:%d.0.0", pkg, revision)
+}
 
 // untilVariant waits until the variant is as it should be.
 func (s *packageScene) untilVariant(v *packagesv1.PackageVariant, what string, is func() bool) {
