@@ -163,7 +163,10 @@ func (s *spool) Close() (err error) {
 		return err
 	}
 	if s.named {
-		err = errors.Join(err, os.Remove(s.file.Name()))
+		// The cache may have made room, or may be gone.
+		if gone := os.Remove(s.file.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return errors.Join(err, s.file.Close())
 }
