@@ -62,6 +62,8 @@ type run struct {
 	selected Selection
 	// name is under which the selected content is shared.
 	name string
+	// changing is told what is coming; nil once it was.
+	changing func(context.Context, Change) error
 }
 
 // Run takes one object from spec to a durable record. It calls changing before it fetches, and only then: a run
@@ -69,7 +71,7 @@ type run struct {
 func (p *Pipeline) Run(
 	ctx context.Context, subject Subject, open func(context.Context) (Session, error), changing func(context.Context, Change) error,
 ) (Outcome, error) {
-	r := &run{Pipeline: p, subject: subject, left: subject.Timeout}
+	r := &run{Pipeline: p, subject: subject, left: subject.Timeout, changing: changing}
 	if err := r.record(ctx); err != nil {
 		return Outcome{}, failure.At(StageStore, err)
 	}
@@ -83,8 +85,8 @@ func (p *Pipeline) Run(
 	}
 	r.name, _ = ask(ctx, r, func(ctx context.Context) (string, error) { return share(ctx, r.session, r.selected), nil })
 	if !r.shared.has(r.name) { // What is there is the object's artifact before anybody could read that it is coming.
-		if err := changing(ctx, Change{Revision: r.selected.Revision, Previous: r.before.Current.Revision}); err != nil {
-			return outcome, fmt.Errorf("announce revision %q: %w", r.selected.Revision, err)
+		if err := r.announce(ctx); err != nil {
+			return outcome, err
 		}
 	}
 
@@ -103,6 +105,18 @@ func (p *Pipeline) Run(
 	p.Observer.Stored(subject.Object, made.Record.Current.Size)
 	p.Observer.Run(subject.Object.Kind, true)
 	return made, nil
+}
+
+// announce says what is coming, unless it was said before.
+func (r *run) announce(ctx context.Context) error {
+	changing := r.changing
+	if r.changing = nil; changing == nil {
+		return nil
+	}
+	if err := changing(ctx, Change{Revision: r.selected.Revision, Previous: r.before.Current.Revision}); err != nil {
+		return fmt.Errorf("announce revision %q: %w", r.selected.Revision, err)
+	}
+	return nil
 }
 
 // spend takes from the time that is left what passes until the function is called that it returns.
@@ -176,6 +190,9 @@ func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
 
 // bring fetches the selected content and stages it.
 func (r *run) bring(ctx, upstream context.Context) (content Content, staged storage.Staged, err error) {
+	if err := r.announce(ctx); err != nil { // What was there for others may have gone from the store.
+		return content, staged, err
+	}
 	// What is stored is taken hold of first: a session is told of it only if it is really there.
 	staged, have, err := r.keep(ctx)
 	if err != nil {

@@ -174,4 +174,18 @@ func TestWhatIsThereIsNotAnnounced(t *testing.T) {
 	if announced != 1 {
 		t.Errorf("announced %d times, want once, before the fetch", announced)
 	}
+	for _, name := range []string{"first", "second", "third"} {
+		if err := p.Store.Delete(t.Context(), storage.Object{Kind: "thing", Namespace: "tenant", Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := runAnnounced(t, p, "late", shared, func(context.Context, source.Change) error {
+		if announced++; shared.fetches != 1 {
+			t.Errorf("announced after %d fetches", shared.fetches)
+		}
+		return nil
+	})
+	if err != nil || announced != 2 || shared.fetches != 2 {
+		t.Errorf("what is not stored any more: %v, announced %d times for %d fetches", err, announced, shared.fetches)
+	}
 }
