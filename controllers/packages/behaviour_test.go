@@ -70,6 +70,27 @@ func TestWhatIsInjectedIsFollowed(t *testing.T) {
 	}
 }
 
+// TestAPointThatPeopleAddIsFilled, also where upstream has none that the same object fills.
+func TestAPointThatPeopleAddIsFilled(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.mayRead()
+	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
+	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
+	all := injectable("1.0.0")
+	point := all["app/settings.yaml"]
+	delete(all, "app/settings.yaml")
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", all), false)
+	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.ServiceAccountName = "reader" })
+	p.drafted(v, cluster, func(upstream.Files) bool { return true })
+	cluster.Commit("drafts/app/"+v.Status.Change.Workspace, "a point", upstream.Files{"app/mine.yaml": point})
+	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/mine.yaml"].Content, "region: north") })
+	until(p, v, "it is told", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.IsTrue(v, packagesv1.InjectedCondition) && len(v.Status.Injected) == 1, said(v)
+	})
+}
+
 // TestAConflictIsTold: with Fail nothing is written, with another policy it decides.
 func TestAConflictIsTold(t *testing.T) {
 	t.Parallel()

@@ -2,17 +2,19 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/variant"
 )
 
 const (
-	// maxPoints is of how many blueprints the points of injection are remembered.
-	maxPoints = 256
+	// maxPoints is of how many packages the points of injection are remembered: of blueprints, and of what is made of them.
+	maxPoints = 2048
 	// maxBlueprints and maxBlueprintBytes bound the blueprints that are remembered, and how large one of them is: many
 	// variants are made of the same one.
 	maxBlueprints     = 16
@@ -51,20 +53,57 @@ func (c *blueprints) read(ctx context.Context, b *brief) (kpt.Package, error) {
 	return read, nil
 }
 
-// points are the points of injection of the package that the brief is about.
+// points are the points of injection of the package that the brief is about, and those that people added to what is made of it.
 func (c *blueprints) points(ctx context.Context, b *brief) ([]kpt.Point, error) {
-	key := b.up.key.String() + " " + b.blueprint.Tree
-	if known, ok := c.marks.Get(key); ok {
-		return known, nil
+	upstream, err := c.marked(b.up, b.blueprint.Tree, func() (kpt.Package, error) { return c.read(ctx, b) })
+	if isUnreadable(err) {
+		return nil, explain(fmt.Errorf("upstream package %s: %w", b.upstream, err))
 	}
-	read, err := c.read(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	found, err := variant.Points(read)
-	if err != nil {
-		return nil, explain(fmt.Errorf("upstream package %s: %w", b.upstream, err))
+	local := b.local()
+	if local == nil || local.Tree == "" {
+		return variant.Distinct(upstream), nil
 	}
-	c.marks.Add(key, found)
-	return found, nil
+	added, err := c.marked(b.down, local.Tree, func() (kpt.Package, error) { return b.down.Read(ctx, local.Commit, b.downstream) })
+	if err != nil && !isUnreadable(err) { // What cannot be read has no points, and whoever merges it says what is wrong.
+		return nil, fmt.Errorf("read the package %s: %w", b.downstream, err)
+	}
+	return variant.Distinct(upstream, added), nil
+}
+
+// marked are the points of injection in a tree of the repository.
+func (c *blueprints) marked(in *mirror, tree string, read func() (kpt.Package, error)) ([]kpt.Point, error) {
+	key := in.key.String() + " " + tree
+	if known, ok := c.marks.Get(key); ok {
+		return known, nil
+	}
+	p, err := read()
+	if err != nil {
+		return nil, err
+	}
+	found, err := variant.Points(p)
+	if err == nil {
+		c.marks.Add(key, found)
+	}
+	return found, err
+}
+
+// isUnreadable tells whether it is the package that is wrong, and not the way to it.
+func isUnreadable(err error) bool {
+	_, syntax := errors.AsType[*kpt.SyntaxError](err)
+	return syntax || errors.Is(err, kpt.ErrTooLarge) || errors.Is(err, kpt.ErrSubmodule)
+}
+
+// local is what there is of the variant's package: its open change, or what is on the branch; nil for nothing.
+func (b *brief) local() *pkgrepo.Revision {
+	p := b.down.Snapshot().Package(b.downstream)
+	if b.mayHave(p) != nil {
+		return nil
+	}
+	if open := ownChange(p, b.owner); open != nil {
+		return open
+	}
+	return branchOf(p)
 }

@@ -77,22 +77,20 @@ type Source struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Points are the points of injection of the packages, each once, in order.
-func Points(packages ...kpt.Package) ([]kpt.Point, error) {
-	all := []kpt.Point{}
-	for _, p := range packages {
-		resources, err := kpt.Open(p)
-		if err != nil {
-			return nil, err
-		}
-		points, err := resources.Points()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, points...)
+// Points are the points of injection of the package.
+func Points(p kpt.Package) ([]kpt.Point, error) {
+	resources, err := kpt.Open(p)
+	if err != nil {
+		return nil, err
 	}
+	return resources.Points()
+}
+
+// Distinct are the points of several packages, each once, in order: those that people added are filled like upstream's.
+func Distinct(packages ...[]kpt.Point) []kpt.Point {
+	all := slices.Concat(packages...)
 	slices.SortStableFunc(all, comparePoints)
-	return slices.CompactFunc(all, func(a, b kpt.Point) bool { return comparePoints(a, b) == 0 }), nil
+	return slices.CompactFunc(all, func(a, b kpt.Point) bool { return comparePoints(a, b) == 0 })
 }
 
 // comparePoints goes by what decides about sources.
