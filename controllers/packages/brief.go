@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/variant"
 )
 
@@ -165,12 +166,16 @@ func shortRef(name string) string {
 	return name
 }
 
+// fewPoints is how many points a message names.
+const fewPoints = 8
+
 // injectedStatus shows what fills the points, and says which required ones are left empty.
 func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packagesv1.InjectedStatus, missing string) {
-	var lacking []string
+	lacking := []string{}
 	for _, point := range points {
 		s := packagesv1.InjectedStatus{
-			Point: point.ID.Name, File: point.File(), Group: point.ID.Group, Version: point.Version, Kind: point.ID.Kind, Required: point.Required,
+			Point: fit(point.ID.Name, maxName), File: fit(point.File(), maxRef), Group: fit(point.ID.Group, maxName), Version: fit(point.Version, maxLabel),
+			Kind: fit(point.ID.Kind, maxLabel), Required: point.Required,
 		}
 		if source := variant.SourceOf(point, sources); source != nil && source.Reason == "" {
 			s.Namespace, s.Name = source.Namespace, source.Name
@@ -180,13 +185,15 @@ func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packa
 				s.Reason, s.Message = source.Reason, source.Message
 			}
 			if point.Required {
-				lacking = append(lacking, fmt.Sprintf("%s (%s)", point.ID, s.Message))
+				lacking = append(lacking, fit(fmt.Sprintf("%s (%s)", point.ID, s.Message), maxText))
 			}
 		}
-		shown = append(shown, s)
+		if len(shown) < packagesv1.MaxInjected {
+			shown = append(shown, s)
+		}
 	}
 	if len(lacking) > 0 {
-		missing = "These required injection points are not filled: " + strings.Join(lacking, ", ")
+		missing = "These required injection points are not filled: " + printable.List(lacking, fewPoints)
 	}
 	return shown, missing
 }

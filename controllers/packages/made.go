@@ -11,8 +11,15 @@ import (
 	"sluice.dev/sluice/internal/variant"
 )
 
-// maxText bounds what one field of a report takes over from a package, in bytes.
-const maxText = 256
+// maxText bounds what one field of a report takes over from a package; the others bound what a status has less room for.
+const (
+	maxText  = 256
+	maxName  = 253
+	maxLabel = 63
+)
+
+// fit makes text from outside fit a field that has room for so many characters: one more, and the status could not be written.
+func fit(text string, room int) string { return printable.Line(text, room-1) } // An ellipsis may follow.
 
 // made is what an order made of a package, as far as it is told.
 type made struct {
@@ -29,29 +36,29 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 	d := m.difference
 	s.Files = &packagesv1.FileChanges{Added: capped(d.Files.Added), Changed: capped(d.Files.Changed), Removed: capped(d.Files.Removed)}
 	for _, f := range d.FileNames {
-		s.Files.Names = append(s.Files.Names, packagesv1.FileChange{Change: packagesv1.Difference(f.Change), Path: printable.Line(f.Path, maxText)})
+		s.Files.Names = append(s.Files.Names, packagesv1.FileChange{Change: packagesv1.Difference(f.Change), Path: fit(f.Path, maxText)})
 	}
 	s.Objects = &packagesv1.ObjectChanges{Added: capped(d.Objects.Added), Changed: capped(d.Objects.Changed), Removed: capped(d.Objects.Removed)}
 	for _, o := range d.ObjectNames {
 		s.Objects.Names = append(s.Objects.Names, packagesv1.ObjectChange{
-			Change: packagesv1.Difference(o.Change), Group: printable.Line(o.ID.Group, maxText), Kind: printable.Line(o.ID.Kind, maxText),
-			Namespace: printable.Line(o.ID.Namespace, maxText), Name: printable.Line(o.ID.Name, maxText),
+			Change: packagesv1.Difference(o.Change), Group: fit(o.ID.Group, maxName), Kind: fit(o.ID.Kind, maxLabel),
+			Namespace: fit(o.ID.Namespace, maxLabel), Name: fit(o.ID.Name, maxName),
 		})
 	}
 	s.Conflicts, s.ConflictCount, s.RenderResults = nil, capped(len(m.conflicts)), nil
 	for _, c := range m.conflicts[:min(len(m.conflicts), packagesv1.MaxConflicts)] {
 		s.Conflicts = append(s.Conflicts, packagesv1.Conflict{
-			File: printable.Line(c.File, maxText), Resource: printable.Line(c.Resource, maxText), Path: printable.Line(c.Path, maxText),
-			Base: c.Base, Upstream: c.Upstream, Local: c.Local,
+			File: fit(c.File, maxText), Resource: fit(c.Resource, maxText), Path: fit(c.Path, maxText),
+			Base: fit(c.Base, packagesv1.MaxConflictValue), Upstream: fit(c.Upstream, packagesv1.MaxConflictValue), Local: fit(c.Local, packagesv1.MaxConflictValue),
 		})
 	}
 	for _, r := range m.results[:min(len(m.results), packagesv1.MaxRenderResults)] {
 		result := packagesv1.RenderResult{
-			Package: printable.Line(r.Package, maxText), Function: printable.Line(r.Function, maxText), Entry: printable.Line(r.Entry, maxText),
+			Package: fit(r.Package, maxText), Function: fit(r.Function, maxText), Entry: fit(r.Entry, maxText),
 			Validator: r.Validator, Changed: capped(r.Changed),
 		}
 		for _, note := range r.Notes[:min(len(r.Notes), packagesv1.MaxRenderNotes)] {
-			result.Notes = append(result.Notes, printable.Line(note, maxText))
+			result.Notes = append(result.Notes, fit(note, maxText))
 		}
 		s.RenderResults = append(s.RenderResults, result)
 	}

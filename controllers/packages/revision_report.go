@@ -18,7 +18,12 @@ import (
 const (
 	maxGates          = 64
 	maxConditions     = 64
+	maxConditionType  = 316
 	maxConditionWords = 1024
+	maxURL            = 2048
+	maxRef            = 1024
+	maxDigest         = 64
+	maxOwner          = 317
 )
 
 // Report implements kernel.Kind.
@@ -28,10 +33,12 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 	}
 	seen, to := s.seen, &obj.Status
 	to.Lifecycle, to.Revision, to.Workspace = packagesv1.Lifecycle(seen.Lifecycle), capped(seen.Number), seen.Workspace
-	to.Ref, to.Commit, to.Tree, to.PackageVariant = seen.Ref, seen.Commit, seen.Tree, seen.Facts.Variant
+	to.Ref, to.Commit, to.Tree, to.PackageVariant = seen.Ref, seen.Commit, seen.Tree, fit(seen.Facts.Variant, maxOwner)
 	to.UpstreamLock = nil
 	if lock := seen.Facts.Lock; lock != nil {
-		to.UpstreamLock = &packagesv1.UpstreamLock{Repo: lock.Repo, Directory: lock.Directory, Ref: lock.Ref, Commit: lock.Commit}
+		to.UpstreamLock = &packagesv1.UpstreamLock{
+			Repo: fit(lock.Repo, maxURL), Directory: fit(lock.Directory, maxRef), Ref: fit(lock.Ref, maxRef), Commit: fit(lock.Commit, maxDigest),
+		}
 	}
 	to.Artifact = s.artifact
 	to.ReadinessGates, to.PackageConditions = gatesOf(seen), conditionsOf(seen)
@@ -45,16 +52,19 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 
 func gatesOf(r *pkgrepo.Revision) (gates []packagesv1.ReadinessGate) {
 	for _, gate := range r.Facts.Gates[:min(len(r.Facts.Gates), maxGates)] {
-		gates = append(gates, packagesv1.ReadinessGate{ConditionType: printable.Line(gate, maxText)})
+		gates = append(gates, packagesv1.ReadinessGate{ConditionType: fit(gate, maxConditionType)})
 	}
 	return gates
 }
 
 func conditionsOf(r *pkgrepo.Revision) (conditions []packagesv1.PackageCondition) {
 	for _, c := range r.Facts.Conditions[:min(len(r.Facts.Conditions), maxConditions)] {
+		is := metav1.ConditionUnknown
+		if c.Status == string(metav1.ConditionTrue) || c.Status == string(metav1.ConditionFalse) {
+			is = metav1.ConditionStatus(c.Status)
+		}
 		conditions = append(conditions, packagesv1.PackageCondition{
-			Type: printable.Line(c.Type, maxText), Status: metav1.ConditionStatus(c.Status), Reason: printable.Line(c.Reason, maxText),
-			Message: printable.Line(c.Message, maxConditionWords),
+			Type: fit(c.Type, maxConditionType), Status: is, Reason: fit(c.Reason, maxText), Message: fit(c.Message, maxConditionWords),
 		})
 	}
 	return conditions

@@ -116,7 +116,10 @@ func (e *explorer) tell(r *Revision) {
 	}
 	r.Tree, r.Err = d.tree, d.err
 	if r.Name != "" && d.note.pkg == e.path(r.Package) {
-		r.Workspace, r.Source = d.note.workspace, d.note.change
+		// Anybody may have written the message.
+		if r.Source = d.note.change; CheckWorkspace(d.note.workspace) == nil {
+			r.Workspace = d.note.workspace
+		}
 	}
 	if r.Tree == "" {
 		return

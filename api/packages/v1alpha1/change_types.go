@@ -10,6 +10,9 @@ const (
 	// MaxConflicts is how many conflicts a change lists.
 	MaxConflicts = 32
 
+	// MaxInjected is how many points of injection a status lists.
+	MaxInjected = 64
+
 	// MaxRenderResults is how many results of functions a change lists.
 	MaxRenderResults = 32
 
