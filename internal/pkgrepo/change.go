@@ -51,7 +51,8 @@ type Change struct {
 // Current is what a Write finds.
 type Current struct {
 	// Open is the draft that is written to, and Branch what is on the branch; nil if there is none. The change that Make
-	// makes is begun on Branch: its tree is what the package's annotation names as its base.
+	// makes is begun on Branch: its tree is what the package's annotation names as its base. In a workspace that a controller
+	// named, it is taken at its word; the Kptfiles of people's have the annotation from wherever they were copied.
 	Open, Branch *Revision
 	// Workspace is that of the draft, also of one that is begun.
 	Workspace string

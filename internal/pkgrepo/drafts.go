@@ -199,7 +199,7 @@ func (p *plan) isOurs(ctx context.Context, t *task, draft *Revision) (bool, erro
 		if tried.Workspace != t.workspace {
 			continue
 		}
-		if seen, err := p.hasSeen(ctx, draft, tried.Tree); seen || err != nil {
+		if seen, err := p.hasSeen(ctx, draft, tried.Tree, p.depot.options.MaxWalk); seen || err != nil {
 			return seen, err
 		}
 	}

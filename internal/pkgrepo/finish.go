@@ -47,15 +47,15 @@ func (w work) complete(ctx context.Context, updates []git.Update) error {
 
 // unfinished are the tags that are missing, and the open changes that are left behind.
 func (w work) unfinished(ctx context.Context, s *Snapshot) (tags, removals []git.Update, err error) {
-	missing := map[string]*Revision{}
+	missing := map[origin]*Revision{}
 	for _, pkg := range s.Packages {
 		for i := range pkg.Open {
 			r := &pkg.Open[i]
 			switch done, proposed := pkg.publishedFrom(r.Commit), pkg.open(r.Workspace, Proposed); {
-			case done != nil && done.Tree == r.Tree, r.Lifecycle == Draft && proposed != nil && proposed.Commit == r.Commit:
+			case done != nil && done.Tree == r.Tree && done.Workspace == r.Workspace, r.Lifecycle == Draft && proposed != nil && proposed.Commit == r.Commit:
 				removals = append(removals, git.Update{Ref: r.Ref, Old: r.Commit})
 			case r.Tree != "" && pkg.Branch != nil && pkg.Branch.Tree == r.Tree:
-				missing[r.Commit] = r
+				missing[origin{r.Commit, r.Workspace}] = r
 			}
 		}
 	}
@@ -77,6 +77,10 @@ func (w work) unfinished(ctx context.Context, s *Snapshot) (tags, removals []git
 	return tags, removals, nil
 }
 
+// origin is what a publication names: the tip of the open change, and its workspace. People may have branches of other names at
+// the same commit.
+type origin struct{ tip, workspace string }
+
 // publication is a commit on the branch that published an open change.
 type publication struct {
 	commit string
@@ -85,19 +89,20 @@ type publication struct {
 
 // publications finds the commits on the branch that published open changes, the first ones first. How far it has looked in vain is
 // remembered, so that a change that is merely the same as the branch costs nothing more.
-func (w work) publications(ctx context.Context, s *Snapshot, missing map[string]*Revision) ([]publication, error) {
+func (w work) publications(ctx context.Context, s *Snapshot, missing map[origin]*Revision) ([]publication, error) {
 	var found []publication
 	looked := map[string]string{}
-	for tip := range missing {
-		looked[tip], _ = recall[string](w.depot.memory, lookedKey{s.known.remote, tip})
+	for of := range missing {
+		looked[of.tip], _ = recall[string](w.depot.memory, lookedKey{s.known.remote, of.tip})
 	}
 	sought := maps.Clone(missing)
 	visit := func(c git.Logged) bool {
-		maps.DeleteFunc(sought, func(tip string, _ *Revision) bool { return looked[tip] == c.Hash })
+		maps.DeleteFunc(sought, func(of origin, _ *Revision) bool { return looked[of.tip] == c.Hash })
 		n := parseNote(c.Message)
-		if change := sought[n.change]; change != nil && n.revision != "" && n.pkg == w.path(change.Package) {
+		of := origin{n.change, n.workspace}
+		if change := sought[of]; change != nil && n.revision != "" && n.pkg == w.path(change.Package) {
 			found = append(found, publication{c.Hash, change})
-			delete(sought, n.change)
+			delete(sought, of)
 		}
 		return len(sought) > 0
 	}
@@ -106,10 +111,10 @@ func (w work) publications(ctx context.Context, s *Snapshot, missing map[string]
 		return nil, err
 	}
 	for _, p := range found {
-		delete(missing, p.change.Commit)
+		delete(missing, origin{p.change.Commit, p.change.Workspace})
 	}
-	for tip := range missing {
-		w.depot.memory.put(lookedKey{s.known.remote, tip}, s.Head, int64(len(tip)+len(s.Head)))
+	for of := range missing {
+		w.depot.memory.put(lookedKey{s.known.remote, of.tip}, s.Head, int64(len(of.tip)+len(s.Head)))
 	}
 	slices.Reverse(found)
 	return found, nil

@@ -31,7 +31,7 @@ const nothing = ""
 
 // do changes the model, and tells what the error has to be.
 func (m *model) do(kind pkgrepo.Kind, pkg, text string) error {
-	at := [2]string{pkg, "mine"}
+	at := [2]string{pkg, "packagevariant-1"}
 	change, isOpen := m.open[at]
 	switch kind {
 	case pkgrepo.Write:
@@ -121,12 +121,12 @@ func TestRandomChangesDoWhatAModelSays(t *testing.T) {
 
 // bound is a change that is bound to what the snapshot has.
 func (s *shop) bound(kind pkgrepo.Kind, pkg, text string) pkgrepo.Change {
-	change := write(pkg, "mine", text)
+	change := write(pkg, "packagevariant-1", text)
 	if change.Kind = kind; kind == pkgrepo.Write {
 		return change
 	}
 	now := s.Snapshot()
-	switch open, newest := now.Find(pkg, "mine"), now.Package(pkg).Newest(); kind {
+	switch open, newest := now.Find(pkg, "packagevariant-1"), now.Package(pkg).Newest(); kind {
 	case pkgrepo.Remove, pkgrepo.ProposeDeletion, pkgrepo.RejectDeletion:
 		change.Expect = "none"
 		if newest != nil {
@@ -147,7 +147,7 @@ func (m *model) compare(t *testing.T, s *shop, step int) {
 	for _, path := range []string{"a", "b/c", "d"} {
 		pkg := now.Package(path)
 		if pkg == nil {
-			if m.branch[path] != nothing || m.last[path] > 0 || len(m.open) > 0 && m.open[[2]string{path, "mine"}].content != "" {
+			if m.branch[path] != nothing || m.last[path] > 0 || len(m.open) > 0 && m.open[[2]string{path, "packagevariant-1"}].content != "" {
 				t.Fatalf("step %d: %s is missing", step, path)
 			}
 			continue
@@ -156,8 +156,8 @@ func (m *model) compare(t *testing.T, s *shop, step int) {
 		if pkg.Branch != nil {
 			got = s.Tree("main")[path+"/a.yaml"].Content
 		}
-		change, isOpen := m.open[[2]string{path, "mine"}]
-		open := pkg.Find("mine")
+		change, isOpen := m.open[[2]string{path, "packagevariant-1"}]
+		open := pkg.Find("packagevariant-1")
 		if got != m.branch[path] || pkg.Next() != m.last[path]+1 || isOpen != (open != nil) {
 			t.Fatalf("step %d: %s: %q, %+v", step, path, got, pkg)
 		}

@@ -21,11 +21,13 @@ type plan struct {
 	head string
 	// workspaces are those that were chosen for new drafts.
 	workspaces map[place]bool
+	// numbers are the highest that packages get.
+	numbers map[string]int
 }
 
 // open opens what tasks build upon. The caller closes it.
 func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, error) {
-	p := &plan{work: w, snapshot: s, commits: map[string]*git.Commit{}, head: s.Head, workspaces: map[place]bool{}}
+	p := &plan{work: w, snapshot: s, commits: map[string]*git.Commit{}, head: s.Head, workspaces: map[place]bool{}, numbers: map[string]int{}}
 	var wants []git.Want
 	seen := map[string]bool{"": true}
 	want := func(commit, ref string) {

@@ -35,7 +35,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	if _, err := p.base(change.Commit); err != nil {
 		return err
 	}
-	number := pkg.Next()
+	number := max(pkg.Next(), p.numbers[pkg.Path]+1)
 	if number > maxNumber {
 		return fmt.Errorf("%w: there is no number above %d", ErrLimit, maxNumber)
 	}
@@ -50,7 +50,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 		return err
 	}
 	p.remember(commit, t.Package, detail{tree: change.Tree, note: note{pkg: path, workspace: t.workspace, revision: name, change: change.Commit}})
-	t.onBranch = true
+	t.onBranch, p.numbers[pkg.Path] = true, number
 	t.push(Result{Commit: commit, Tree: change.Tree, Workspace: t.workspace, Number: number},
 		slices.Insert(leave, 0, git.Update{Ref: p.ref(place{Published, t.Package, name}), New: commit})...)
 	return nil
@@ -79,31 +79,65 @@ func (p *Package) publishedFrom(tip string) *Revision {
 	return &p.Published[at]
 }
 
-// upToDate compares what is on the branch with what the change was begun on: the Kptfile names it, or it is in the history of the
-// change, so that its author had it before them.
+// upToDate compares what is on the branch with what the change was begun on: a variant's names it, and of people's the history
+// tells what their authors had before them.
 func (p *plan) upToDate(ctx context.Context, change *Revision) error {
 	now, err := p.treeAt(ctx, p.head, change.Package)
-	if err != nil {
+	if err != nil || now == change.Tree {
 		return err
 	}
 	begun := change.Facts.Base
-	if now == change.Tree || now == begun || now == "" && (begun == "" || begun == kpt.BaseNone) {
+	isBegun := now == begun || now == "" && (begun == "" || begun == kpt.BaseNone)
+	if workspaceNumber(change.Workspace) == 0 || begun == "" {
+		if isBegun, err = p.isBegunOn(ctx, change, now); err != nil {
+			return err
+		}
+	}
+	switch {
+	case isBegun:
 		return nil
-	}
-	if now == "" {
+	case now == "":
 		return fmt.Errorf("%w: it is not on the branch any more", ErrOutOfDate)
-	}
-	seen, err := p.hasSeen(ctx, change, now)
-	if err != nil || seen {
-		return err
 	}
 	return fmt.Errorf("%w: the branch has tree %s", ErrOutOfDate, now)
 }
 
-// hasSeen tells whether the package had the tree in the history of an open change.
-func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string) (bool, error) {
+// isBegunOn tells whether the package had the tree since the history of an open change left that of the branch. What it had
+// earlier does not count: who took something back on the branch did not do so for a change to bring it again. Where nobody can
+// tell when it left, all of its history counts.
+func (p *plan) isBegunOn(ctx context.Context, change *Revision, tree string) (bool, error) {
+	if p.snapshot.Head == "" {
+		return tree == "", nil
+	}
+	onBranch, most := map[string]bool{}, p.depot.options.MaxWalk
+	collect := func(c git.Logged) bool {
+		onBranch[c.Hash] = true
+		return true
+	}
+	tip := git.Want{Hash: p.snapshot.Head, Ref: p.branch}
+	if err := p.depot.client.Log(ctx, p.settings.Fetch, tip, most, collect); err != nil {
+		return false, err
+	}
+	steps, isMet := 0, false
+	find := func(c git.Logged) bool {
+		steps++
+		isMet = onBranch[c.Hash]
+		return !isMet
+	}
+	tip = git.Want{Hash: change.Commit, Ref: change.Ref}
+	if err := p.depot.client.Log(ctx, p.settings.Fetch, tip, most, find); err != nil {
+		return false, err
+	}
+	if tree == "" && !isMet {
+		return true, nil // It was begun before the branch was.
+	}
+	return p.hasSeen(ctx, change, tree, steps)
+}
+
+// hasSeen tells whether the package had the tree in the newest commits of an open change.
+func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string, most int) (bool, error) {
 	return p.depot.client.SeenIn(ctx, p.settings.Fetch, git.Seen{
-		Tip: git.Want{Hash: change.Commit, Ref: change.Ref}, Path: p.path(change.Package), Tree: tree, Max: p.depot.options.MaxWalk,
+		Tip: git.Want{Hash: change.Commit, Ref: change.Ref}, Path: p.path(change.Package), Tree: tree, Max: most,
 	})
 }
 

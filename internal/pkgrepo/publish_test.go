@@ -1,0 +1,64 @@
+package pkgrepo_test
+
+import (
+	"errors"
+	"testing"
+
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// TestTwoChangesOfAPackageArePublishedOneAfterTheOther: they are approved at the same moment.
+func TestTwoChangesOfAPackageArePublishedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	s.publish("web", "one")
+	first := s.one(write("web", "first", "two"))
+	s.Raw("update-ref", "refs/heads/drafts/web/second", first.Commit)
+	s.sync()
+	second := s.one(write("web", "second", "three"))
+	for _, r := range s.Apply(t.Context(), []pkgrepo.Change{
+		{Kind: pkgrepo.Publish, Package: "web", Workspace: "first", Expect: first.Commit},
+		{Kind: pkgrepo.Publish, Package: "web", Workspace: "second", Expect: second.Commit},
+	}) {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	if got := s.Tree("refs/tags/web/v2")["web/a.yaml"].Content; got != "two" {
+		t.Error(got)
+	}
+	if got := s.Tree("refs/tags/web/v3")["web/a.yaml"].Content; got != "three" {
+		t.Error(got)
+	}
+	s.sound()
+}
+
+// TestARevertOnTheBranchIsNotUndone: the draft was begun on what was taken back since.
+func TestARevertOnTheBranchIsNotUndone(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	old := s.publish("web", "one")
+	s.publish("web", "two, and bad")
+	ours := s.one(write("web", "", "two, and bad, and more"))
+	s.Raw("update-ref", "refs/heads/drafts/web/theirs", ours.Commit)
+	s.Commit("main", "revert", s.Tree(old.Commit))
+	s.sync()
+	for _, workspace := range []string{ours.Workspace, "theirs"} {
+		r := s.Apply(t.Context(), []pkgrepo.Change{{Kind: pkgrepo.Publish, Package: "web", Workspace: workspace, Expect: ours.Commit}})[0]
+		if !errors.Is(r.Err, pkgrepo.ErrOutOfDate) {
+			t.Errorf("%s: %+v", workspace, r)
+		}
+	}
+}
+
+// TestABranchOfAPersonAtAPublishedTipStays: somebody goes on where a publication left off.
+func TestABranchOfAPersonAtAPublishedTipStays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	draft := s.one(write("web", "first", "one"))
+	s.one(pkgrepo.Change{Kind: pkgrepo.Publish, Package: "web", Workspace: "first", Expect: draft.Commit})
+	s.Raw("update-ref", "refs/heads/drafts/web/second", draft.Commit)
+	if open := s.sync().Package("web").Open; len(open) != 1 {
+		t.Errorf("%+v", open)
+	}
+}
