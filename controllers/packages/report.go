@@ -136,7 +136,8 @@ func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err
 		events = append(events, event.Happened(about, packagesv1.PublishedReason,
 			fmt.Sprintf("Package %s was published as %s", l.downstream.Package, is.Revision), is.Commit))
 	}
-	if len(events) == 0 && k.Table().HasFailed(before) && l.progress == "" {
+	// Of what goes away nobody wants to hear that it is well again.
+	if len(events) == 0 && after.DeletionTimestamp.IsZero() && k.Table().HasFailed(before) && l.progress == "" {
 		events = append(events, event.Recovered(about, event.Artifact{}, said(after, l)))
 	}
 	return events

@@ -1,13 +1,16 @@
 package packages_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -78,4 +81,23 @@ func (p *plane) ask(obj client.Object, change func()) {
 	if err := env.Client.Patch(p.Context(), obj, client.MergeFrom(before)); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// TestAVariantThatFailedCanBeDeleted: nobody is told that it is well again, and it goes.
+func TestAVariantThatFailedCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.repository("blueprints")
+	p.repository("cluster").Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
+	v := p.variant()
+	until(p, v, "there is nothing upstream", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.GetReason(v, "Ready") == packagesv1.UpstreamNotFoundReason, said(v)
+	})
+	if err := env.Client.Delete(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the variant is gone", func(ctx context.Context) (bool, string) {
+		err := env.Client.Get(ctx, client.ObjectKeyFromObject(v), v)
+		return apierrors.IsNotFound(err), said(v)
+	})
 }
