@@ -109,6 +109,28 @@ func (k *killing) diesOrFinishes(token, commit string) bool {
 	}
 }
 
+// diesBefore tells whether the process died before all was done.
+func (s *scene) diesBefore(what string, done func(context.Context) (bool, string)) bool {
+	s.t.Helper()
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		select {
+		case <-s.manager.Done():
+			return true
+		case <-limit.C:
+			_, seen := done(s.t.Context())
+			s.t.Fatalf("%s: neither died nor came to its end: %s", what, seen)
+		case <-poll.C:
+			if ok, _ := done(s.t.Context()); ok {
+				return false
+			}
+		}
+	}
+}
+
 // intact checks the storage as the kill left it: whatever is served is whole and named by the digest it has, whatever
 // status names is there, and no path ever has other bytes than before.
 func (k *killing) intact(point string) {

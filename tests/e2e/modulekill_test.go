@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
@@ -107,7 +106,14 @@ func (k *moduleKilling) operate(what string, begin func(name string), done func(
 		begin(name)
 	}
 	for range mostKills {
-		if !k.diesBefore(what, done) {
+		if !k.diesBefore(what, func(ctx context.Context) (bool, string) {
+			for _, name := range k.names {
+				if ok, seen := done(ctx, name); !ok {
+					return false, name + ": " + seen
+				}
+			}
+			return true, ""
+		}) {
 			break
 		}
 		k.manager = nil
@@ -136,35 +142,6 @@ func (k *moduleKilling) arm() {
 	pid := k.manager.Pid()
 	moments := []moment{beforeAnswering, afterAnswering, beforeForwarding}
 	k.api.onWrite(1+(k.tried*5)%13, moments[k.tried%len(moments)], func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-}
-
-// diesBefore tells whether the process died before all was done.
-func (k *moduleKilling) diesBefore(what string, done func(context.Context, string) (bool, string)) bool {
-	k.t.Helper()
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for {
-		select {
-		case <-k.manager.Done():
-			return true
-		case <-limit.C:
-			for _, name := range k.names {
-				if ok, seen := done(k.t.Context(), name); !ok {
-					k.t.Errorf("%s of %s: neither died nor came to its end: %s", what, name, seen)
-				}
-			}
-			k.t.FailNow()
-		case <-poll.C:
-			if !slices.ContainsFunc(k.names, func(name string) bool {
-				ok, _ := done(k.t.Context(), name)
-				return !ok
-			}) {
-				return false
-			}
-		}
-	}
 }
 
 // nothingIsOrphaned checks what the process left when it was killed: every object with the label of an installation is

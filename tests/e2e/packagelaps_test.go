@@ -1,0 +1,328 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// packageLaps is a scene in which variants are drafted, edited, updated, proposed, published and, one of them, removed, again and
+// again. All that is done to a repository's branches and tags is recorded.
+type packageLaps struct {
+	*packageScene
+
+	server   *upstream.GitHTTP
+	variants []*packagesv1.PackageVariant
+}
+
+// lapStep is something that people do, and how to see that the program has done its part.
+type lapStep struct {
+	name  string
+	begin func()
+	done  func(context.Context) (bool, string)
+}
+
+func newPackageLaps(t *testing.T) *packageLaps {
+	t.Helper()
+	l := &packageLaps{packageScene: newPackageScene(t)}
+	l.server = l.overHTTP()
+	l.injects("north", "south")
+	return l
+}
+
+// begin makes the repositories and starts the program.
+func (l *packageLaps) begin() {
+	l.t.Helper()
+	l.repositories(blueprints, "north", "south")
+	for _, name := range []string{"north", "south"} {
+		for _, hook := range []string{"pre-receive", "reference-transaction", "post-receive"} {
+			l.repos[name].Hook(hook, recordHook)
+		}
+	}
+	l.variants = nil
+	for _, of := range [][2]string{{"web", "north"}, {"db", "north"}, {"web", "south"}} {
+		l.variants = append(l.variants, l.variant(of[0], of[1]))
+	}
+	l.start()
+}
+
+// recordHook writes down which ref has come to which commit, and kills the process whose number is in the file strike-STAGE, once,
+// when a push has come to that stage.
+const recordHook = `stage=$(basename "$0")
+[ "$stage" != reference-transaction ] || stage=$1
+if [ "$stage" = committed ]; then
+	while read -r _ new ref; do
+		case $ref in refs/*) echo "$ref $new" >>record ;; esac
+	done
+fi
+[ -z "$GATEWAY_INTERFACE" ] || ! mv "strike-$stage" struck 2>/dev/null || kill -9 "$(cat struck)"
+exit 0
+`
+
+// last is the variant that is given up at the end of each lap.
+func (l *packageLaps) last() *packagesv1.PackageVariant { return l.variants[len(l.variants)-1] }
+
+// steps are those of a lap.
+func (l *packageLaps) steps(lap int) []lapStep {
+	first, second := 2*lap-1, 2*lap
+	return []lapStep{
+		{"drafts", func() { l.beginDrafts(lap, first) }, l.forAll(packagesv1.LifecycleDraft, first)},
+		{"updates", func() { l.beginUpdates(lap, second) }, l.forAll(packagesv1.LifecycleDraft, second)},
+		{"proposals", func() { l.ask(packagesv1.LifecycleProposed) }, l.forAll(packagesv1.LifecycleProposed, second)},
+		{"publications", func() { l.ask(packagesv1.LifecyclePublished) }, l.forAll(packagesv1.LifecyclePublished, second)},
+		{"proposal of a deletion", func() { l.delete(l.last()) }, l.isLeaving},
+		{"deletion", func() {
+			l.delete(&packagesv1.PackageRevision{ObjectMeta: l.meta(l.last().Status.Published.PackageRevision)})
+		}, l.isGone},
+	}
+}
+
+// beginDrafts edits what is on the branches, publishes a revision upstream, and makes the variants that are not there.
+func (l *packageLaps) beginDrafts(lap, revision int) {
+	l.t.Helper()
+	if lap > 1 {
+		for _, v := range l.variants[:len(l.variants)-1] {
+			l.edit(v, "main", fmt.Sprintf("branch-%d", lap))
+		}
+	}
+	for _, pkg := range []string{"web", "db"} {
+		l.revise(pkg, revision)
+	}
+	for _, v := range l.variants {
+		if lap == 1 || v == l.last() {
+			*v = *l.variant(v.Spec.Upstream.Package, v.Spec.Downstream.Repo)
+			l.make(v)
+		}
+	}
+}
+
+// beginUpdates edits the drafts, and publishes another revision upstream.
+func (l *packageLaps) beginUpdates(lap, revision int) {
+	l.t.Helper()
+	for _, v := range l.variants {
+		l.edit(v, branch(v), fmt.Sprintf("draft-%d", lap))
+	}
+	for _, pkg := range []string{"web", "db"} {
+		l.revise(pkg, revision)
+	}
+}
+
+// edit adds a setting and a file to a package.
+func (l *packageLaps) edit(v *packagesv1.PackageVariant, branch, word string) {
+	l.t.Helper()
+	pkg := v.Spec.Upstream.Package
+	text := l.files(v, branch)["limits.yaml"]
+	l.repos[v.Spec.Downstream.Repo].Commit(branch, "Say "+word, upstream.Text(map[string]string{
+		pkg + "/limits.yaml": text + "  " + word + ": said\n",
+		pkg + "/" + word:     word + "\n",
+	}))
+}
+
+// ask asks for all open changes to go on to the lifecycle, each as it is now.
+func (l *packageLaps) ask(lifecycle packagesv1.Lifecycle) {
+	l.t.Helper()
+	for _, v := range l.variants {
+		obj := &packagesv1.PackageRevision{ObjectMeta: l.meta(v.Status.Change.PackageRevision)}
+		l.amend(obj, func() {
+			if obj.Spec.Lifecycle = lifecycle; lifecycle == packagesv1.LifecyclePublished {
+				obj.Spec.ApprovedCommit = obj.Status.Commit
+			}
+		})
+	}
+}
+
+func (l *packageLaps) delete(obj client.Object) {
+	l.t.Helper()
+	if err := env.Client.Delete(l.t.Context(), obj); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// forAll says that all variants have come to the lifecycle with the revision, and that their objects say so.
+func (l *packageLaps) forAll(lifecycle packagesv1.Lifecycle, revision int) func(context.Context) (bool, string) {
+	return func(ctx context.Context) (bool, string) {
+		for _, v := range l.variants {
+			if ok, seen := l.isAt(ctx, v, lifecycle, revision); !ok {
+				return false, v.Name + ": " + seen
+			}
+		}
+		return true, ""
+	}
+}
+
+func (l *packageLaps) isAt(ctx context.Context, v *packagesv1.PackageVariant, lifecycle packagesv1.Lifecycle, revision int) (bool, string) {
+	if err := env.Client.Get(ctx, l.key(v.Name), v); err != nil {
+		return false, err.Error()
+	}
+	name, commit := "", ""
+	switch change, published := v.Status.Change, v.Status.Published; {
+	case change != nil && change.Lifecycle == lifecycle:
+		name, commit = change.PackageRevision, change.Commit
+	case change == nil && published != nil && lifecycle == packagesv1.LifecyclePublished:
+		name, commit = published.PackageRevision, published.Commit
+	}
+	if !isDone(v) || commit == "" || !strings.Contains(l.files(v, commit)["deployment.yaml"], image(v.Spec.Upstream.Package, revision)) {
+		return false, asJSON(v.Status)
+	}
+	obj := &packagesv1.PackageRevision{}
+	if err := env.Client.Get(ctx, l.key(name), obj); err != nil {
+		return false, err.Error()
+	}
+	return obj.Status.Lifecycle == lifecycle && obj.Status.Commit == commit && conditions.IsReady(obj), name + ": " + asJSON(obj.Status)
+}
+
+// isLeaving says that the last variant is gone and the deletion of its package proposed.
+func (l *packageLaps) isLeaving(ctx context.Context) (bool, string) {
+	if err := env.Client.Get(ctx, l.key(l.last().Name), &packagesv1.PackageVariant{}); !apierrors.IsNotFound(err) {
+		return false, fmt.Sprintf("%s is there: %v", l.last().Name, err)
+	}
+	obj := &packagesv1.PackageRevision{}
+	err := env.Client.Get(ctx, l.key(l.last().Status.Published.PackageRevision), obj)
+	return err == nil && obj.Status.Lifecycle == packagesv1.LifecycleDeletionProposed && conditions.IsReady(obj), fmt.Sprint(asJSON(obj.Status), err)
+}
+
+// isGone says that nothing of the last variant's package is left but its tags.
+func (l *packageLaps) isGone(ctx context.Context) (bool, string) {
+	var left packagesv1.PackageRevisionList
+	if err := env.Client.List(ctx, &left, client.InNamespace(l.namespace)); err != nil {
+		return false, err.Error()
+	}
+	into := l.last().Spec.Downstream.Repo
+	if at := slices.IndexFunc(left.Items, func(r packagesv1.PackageRevision) bool { return r.Spec.Repository == into }); at >= 0 {
+		return false, asJSON(left.Items[at])
+	}
+	files := l.files(l.last(), "main")
+	return len(files) == 0, fmt.Sprintf("on the branch there are %d files", len(files))
+}
+
+// rests waits until each repository has been looked at twice more.
+func (l *packageLaps) rests() {
+	l.t.Helper()
+	before := l.looks()
+	l.eventually("all repositories are looked at", func(context.Context) (bool, string) {
+		now := l.looks()
+		for name := range l.repos {
+			if now[name] < before[name]+2 {
+				return false, fmt.Sprintf("%s: %d looks after %d", name, now[name], before[name])
+			}
+		}
+		return true, ""
+	})
+}
+
+// looks is how often each repository's refs were listed.
+func (l *packageLaps) looks() map[string]int {
+	counts := map[string]int{}
+	for _, request := range l.server.Requests() {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(request.URI, "/"), ".git/"); ok && request.Kind == upstream.LsRefs {
+			counts[name]++
+		}
+	}
+	return counts
+}
+
+// chronicle is what each ref has come through, as the trees of packages and the messages of commits, and what objects say in
+// the end.
+func (l *packageLaps) chronicle() map[string][]string {
+	l.t.Helper()
+	told := map[string][]string{}
+	for _, name := range []string{"north", "south"} {
+		repo := l.repos[name]
+		record, err := os.ReadFile(filepath.Join(repo.Dir(), "record"))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(record)) {
+			ref, commit, _ := strings.Cut(strings.TrimSpace(line), " ")
+			for _, pkg := range []string{"web", "db"} {
+				key, state := name+" "+ref+" "+pkg, l.state(repo, ref, commit, pkg)
+				if all := told[key]; state != "" && (len(all) == 0 || all[len(all)-1] != state) {
+					told[key] = append(all, state)
+				}
+			}
+		}
+		told[name] = strings.Fields(repo.Raw("for-each-ref", "--format=%(refname)"))
+		told[name+" commits"] = []string{repo.Raw("rev-list", "--count", "main")}
+	}
+	var revisions packagesv1.PackageRevisionList
+	if err := env.Client.List(l.t.Context(), &revisions, client.InNamespace(l.namespace)); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, r := range revisions.Items {
+		told["objects"] = append(told["objects"], fmt.Sprint(r.Name, r.Status.Lifecycle, r.Status.Revision, r.Status.Tree))
+	}
+	slices.Sort(told["objects"])
+	return told
+}
+
+// state is what a package is at a commit of a ref, and what the commit says where the ref is the package's own. Commits
+// have other ids each time.
+func (l *packageLaps) state(repo *upstream.Edited, ref, commit, pkg string) string {
+	l.t.Helper()
+	isBranch := ref == "refs/heads/main"
+	switch {
+	case !isBranch && !strings.Contains(ref, "/"+pkg+"/"):
+		return ""
+	case strings.Trim(commit, "0") == "":
+		return "gone"
+	}
+	tree, err := repo.Repository.Raw("rev-parse", "--verify", "--quiet", commit+":"+pkg)
+	if err != nil {
+		tree = "none"
+	}
+	if isBranch {
+		return tree
+	}
+	return cmp.Or(tree, "none") + " " + aCommit.ReplaceAllString(repo.Raw("log", "-1", "--format=%B", commit), "COMMIT")
+}
+
+var aCommit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+
+// loseCluster removes all objects of packages and their sources at once, as if the cluster had gone with them.
+func (s *packageScene) loseCluster() {
+	s.t.Helper()
+	s.each(func(obj client.Object) {
+		free := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
+		free.SetFinalizers(nil)
+		if err := env.Client.Patch(s.t.Context(), free, client.MergeFrom(obj)); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := env.Client.Delete(s.t.Context(), free); client.IgnoreNotFound(err) != nil {
+			s.t.Fatal(err)
+		}
+	})
+}
+
+// each visits all objects of packages and their sources.
+func (s *packageScene) each(visit func(client.Object)) {
+	s.t.Helper()
+	for _, list := range []client.ObjectList{
+		&packagesv1.PackageVariantList{}, &packagesv1.PackageRevisionList{}, &packagesv1.RepositoryList{}, &sourcev1.GitRepositoryList{},
+	} {
+		if err := env.Client.List(s.t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := apimeta.EachListItem(list, func(obj runtime.Object) error {
+			visit(obj.(client.Object)) //nolint:forcetypeassert // Lists of objects hold nothing else.
+			return nil
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
