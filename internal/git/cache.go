@@ -327,17 +327,12 @@ func (h *held) add(ctx context.Context, p *pack, before *kept, all, alone rememb
 		name, err = h.adopt(p.spool)
 	default:
 		name, next.compact = before.data.Name(), before.compact
-		if tooLong {
-			next.remembered = alone
-		}
-		if tooLong || next.wasteful() {
-			if next, name, err = next.compacted(ctx, p, h.dir); err == nil && next.length > h.cache.max/share {
-				h.forget()
-				h.tidy("")
-				return nil
-			}
-		} else {
+		if !tooLong && !next.wasteful() {
 			err = appendTo(name, p.spool)
+		} else if next, name, err = h.compact(ctx, p, tooLong, all, alone); err == nil && next == nil {
+			h.forget()
+			h.tidy("")
+			return nil
 		}
 	}
 	if err != nil {
@@ -347,6 +342,21 @@ func (h *held) add(ctx context.Context, p *pack, before *kept, all, alone rememb
 		_ = os.Remove(name) // What is left takes room until the next start.
 	}
 	return err
+}
+
+// compact writes anew what all the commits need or, where that is too much, those alone that a fetch brought. It returns nil
+// where that is too much as well.
+func (h *held) compact(ctx context.Context, p *pack, tooLong bool, all, alone remembered) (*kept, string, error) {
+	room := h.cache.max / share
+	most := room
+	if tooLong {
+		most -= room / 4 // Or the next fetches would have to do it again.
+	}
+	next, name, err := (&kept{remembered: all}).compacted(ctx, p, h.dir, most)
+	if errors.Is(err, errIncomplete) || err == nil && next == nil {
+		return (&kept{remembered: alone}).compacted(ctx, p, h.dir, room)
+	}
+	return next, name, err
 }
 
 // adopt makes a pack the data of the folder.

@@ -15,15 +15,15 @@ const slack = 4 << 20
 // wasteful tells whether the data is more than twice what it was after the last compaction.
 func (k *kept) wasteful() bool { return k.length > 2*k.compact+slack }
 
-// compacted writes anew what is live. It returns the file's name.
-func (k *kept) compacted(ctx context.Context, p *pack, dir string) (_ *kept, name string, err error) {
+// compacted writes anew what is live. It returns the file's name; nil where that is more than the most bytes.
+func (k *kept) compacted(ctx context.Context, p *pack, dir string, most int64) (_ *kept, name string, err error) {
 	needed := int64(len(p.objects)) * keptCost
 	if err := memory.Draw(ctx, needed); err != nil {
 		return nil, "", err
 	}
 	defer memory.Return(ctx, needed)
 	live, err := p.live(ctx, k.whole())
-	if err != nil {
+	if err != nil || p.lengthOf(live) > most {
 		return nil, "", err
 	}
 	file, err := os.CreateTemp(dir, dataPattern)
@@ -60,6 +60,16 @@ func (k *kept) compacted(ctx context.Context, p *pack, dir string) (_ *kept, nam
 	}
 	next.compact = next.length
 	return next, file.Name(), nil
+}
+
+// lengthOf is how many bytes the marked objects take.
+func (p *pack) lengthOf(marked []bool) (length int64) {
+	for i := range p.objects {
+		if marked[i] {
+			length += p.objects[i].length
+		}
+	}
+	return length
 }
 
 // live marks what the tips lead to, and what that is put together from.
