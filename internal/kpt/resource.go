@@ -17,6 +17,8 @@ type Resource struct {
 	Index int
 	// Node is what it says, a map; it may be changed and replaced.
 	Node *yaml.RNode
+	// Document has the comments above and below the object that blank lines part from it; nil where it was added.
+	Document *yaml.Node
 
 	// origin is the document that it was read from, nil for one that was added.
 	origin *document

@@ -62,8 +62,9 @@ func (r *Resources) open(name string, all bool) error {
 			continue
 		}
 		d.item = true
+		around := *d.root
 		r.Items = append(r.Items, &Resource{
-			File: name, Index: i, Node: yaml.NewRNode(d.root.Content[0]), origin: d, folder: Subpackage(r.folders, name),
+			File: name, Index: i, Node: yaml.NewRNode(d.root.Content[0]), Document: &around, origin: d, folder: Subpackage(r.folders, name),
 		})
 	}
 	return nil

@@ -102,7 +102,7 @@ func (r *Resource) text() ([]byte, error) {
 	if r.origin == nil {
 		return encode(r.Node.YNode())
 	}
-	root := *r.origin.root
+	root := *r.Document
 	root.Content = []*yaml.Node{r.Node.YNode()}
 	if stateOf(&root) == r.origin.state {
 		return r.origin.text, nil

@@ -117,7 +117,7 @@ func (w *work) object(base, theirs, local *kpt.Resource) (stays bool, err error)
 	if !isOther(local) {
 		one.resource, one.known = strings.TrimSpace(local.ID().String()), w.shapes.of(local)
 	}
-	merged, err := one.merge(nodeOf(base), nodeOf(theirs), nodeOf(local))
+	merged, err := one.merge(base, theirs, local)
 	if err != nil {
 		return false, inFile(local.File, err)
 	}
@@ -154,13 +154,6 @@ func (w *work) add(theirs *kpt.Resource) error {
 	return nil
 }
 
-func nodeOf(r *kpt.Resource) *yaml.Node {
-	if r == nil {
-		return nil
-	}
-	return r.Node.YNode()
-}
-
 // document is one whose three sides are merged.
 type document struct {
 	work           *work
@@ -169,26 +162,30 @@ type document struct {
 }
 
 // merge is the merged document, nil if it goes.
-func (d *document) merge(base, theirs, local *yaml.Node) (*yaml.Node, error) {
+func (d *document) merge(base, theirs, local *kpt.Resource) (*yaml.Node, error) {
 	m := newMerger(d.work.takesUpstream, func(conflict Conflict) {
 		conflict.File, conflict.Resource = d.file, d.resource
 		d.work.report(conflict)
 	})
-	nodes := [sides]*yaml.Node{base, theirs, local}
+	var nodes, around [sides]*yaml.Node
 	var mine *plain
-	for of := range nodes {
-		if nodes[of] == nil {
+	for of, side := range [sides]*kpt.Resource{base, theirs, local} {
+		if side == nil {
 			continue
 		}
-		written, err := m.read(nodes[of])
+		written, err := m.read(side.Node.YNode())
 		if err != nil {
 			return nil, err
 		}
-		nodes[of], mine = written.root, written
+		nodes[of], around[of], mine = written.root, side.Document, written
 	}
-	merged := m.merge(nodes[inBase], nodes[inTheirs], nodes[inLocal], &place{known: d.known})
-	if merged == nil || nodes[inLocal] == nil {
-		return merged, nil
+	at := &place{known: d.known}
+	merged := m.merge(nodes[inBase], nodes[inTheirs], nodes[inLocal], at)
+	if merged == nil {
+		return nil, nil
+	}
+	if theirs != nil {
+		m.comments(around[inBase], around[inTheirs], around[inLocal], at)
 	}
 	return mine.fold(merged)
 }

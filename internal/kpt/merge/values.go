@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt/yamltext"
 )
 
 // merger merges the documents of one object, or of one file.
@@ -163,10 +165,13 @@ func (m *merger) comments(base, theirs, local *yaml.Node, at *place) {
 		base = &yaml.Node{}
 	}
 	pick := func(base, theirs, local string) string {
-		if theirs != base && local == base {
-			return theirs
+		switch {
+		case theirs == base || local != base:
+			return local
+		case theirs == "":
+			return yamltext.NoComment
 		}
-		return local
+		return theirs
 	}
 	local.HeadComment = pick(base.HeadComment, theirs.HeadComment, local.HeadComment)
 	local.LineComment = pick(base.LineComment, theirs.LineComment, local.LineComment)

@@ -1,6 +1,10 @@
 package yamltext
 
-import "go.yaml.in/yaml/v3"
+import (
+	"cmp"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // adopt is what is wanted, with the comments of what there is where nothing else is wanted.
 func adopt(have *item, want *twig) *twig {
@@ -33,15 +37,9 @@ func adopt(have *item, want *twig) *twig {
 func comments(have *item, want *twig) twig {
 	adopted := *adopt(have, want)
 	node := *want.node
-	if node.HeadComment == "" {
-		node.HeadComment = have.node.HeadComment
-	}
-	if node.LineComment == "" {
-		node.LineComment = have.node.LineComment
-	}
-	if node.FootComment == "" {
-		node.FootComment = have.node.FootComment
-	}
+	node.HeadComment = commentText(cmp.Or(node.HeadComment, have.node.HeadComment))
+	node.LineComment = commentText(cmp.Or(node.LineComment, have.node.LineComment))
+	node.FootComment = commentText(cmp.Or(node.FootComment, have.node.FootComment))
 	adopted.node = &node
 	return adopted
 }

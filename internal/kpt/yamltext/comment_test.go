@@ -96,6 +96,65 @@ func TestNewCommentsAreWritten(t *testing.T) {
 	}
 }
 
+// TestCommentsAreTakenOut takes out one comment after the other, and nothing else goes. One stays where the parser says that it is
+// of another entry than the one it stands below.
+func TestCommentsAreTakenOut(t *testing.T) {
+	t.Parallel()
+	for name, text := range corpus(t) {
+		if strings.Contains(text, "{\n") || name == "windows.yaml" || name == "directive.yaml" {
+			continue // As above; and there are no nodes before the marker.
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stayed := 0
+			for at := range commentsIn(read(t, text)) {
+				want := read(t, text)
+				gone := commentsIn(want)[at]
+				lines := strings.Split(strings.Trim(*gone, "\n"), "\n")
+				*gone = yamltext.NoComment
+				got, err := yamltext.Rewrite([]byte(text), want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left := commentsOf(text)
+				for _, line := range lines {
+					if i := slices.Index(left, strings.TrimPrefix(line, "#")); i >= 0 {
+						left = slices.Delete(left, i, i+1)
+					}
+				}
+				found := commentsOf(string(got))
+				slices.Sort(left)
+				slices.Sort(found)
+				all := commentsOf(text)
+				slices.Sort(all)
+				switch {
+				case slices.Equal(all, found):
+					stayed++
+				case !slices.Equal(left, found):
+					t.Errorf("without %q there are %q and not %q in\n%s", lines, found, left, got)
+				}
+			}
+			if stayed > 1 {
+				t.Errorf("%d comments stay", stayed)
+			}
+		})
+	}
+}
+
+// commentsIn are the comments of the nodes, the document's own among them.
+func commentsIn(node *yaml.Node) []*string {
+	var found []*string
+	for _, comment := range []*string{&node.HeadComment, &node.LineComment, &node.FootComment} {
+		if *comment != "" {
+			found = append(found, comment)
+		}
+	}
+	for _, child := range node.Content {
+		found = append(found, commentsIn(child)...)
+	}
+	return found
+}
+
 type commented struct{ head, line *yaml.Node }
 
 // commentable lists the entries of block collections whose value is a scalar.

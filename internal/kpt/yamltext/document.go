@@ -17,7 +17,9 @@ func (r *rewriter) documentComments(s *splicer) {
 	if changed(have.HeadComment, want.HeadComment) {
 		from, to := r.top()
 		lines := commentLines(want.HeadComment, "")
-		if from == to {
+		if len(lines) == 0 {
+			to = r.behindEmpty(from, to)
+		} else if from == to {
 			lines = append(lines, "", "")
 		}
 		s.edit(from, to, strings.Join(lines, s.write.newline))
@@ -25,12 +27,27 @@ func (r *rewriter) documentComments(s *splicer) {
 	if changed(have.FootComment, want.FootComment) {
 		from, to := r.bottom()
 		lines := commentLines(want.FootComment, "")
-		lead := s.write.newline
-		if from == to {
-			lead += s.write.newline
+		switch {
+		case len(lines) > 0 && from == to:
+			lines = append([]string{"", ""}, lines...)
+		case len(lines) > 0:
+			lines = append([]string{""}, lines...)
+		case from < to:
+			from = r.root.tail(r.src)
 		}
-		s.edit(from, to, lead+strings.Join(lines, s.write.newline))
+		s.edit(from, to, strings.Join(lines, s.write.newline))
 	}
+}
+
+// behindEmpty is where the empty lines end that follow a comment, which go with it.
+func (r *rewriter) behindEmpty(from, to int) int {
+	if from == to {
+		return to
+	}
+	for to = nextLine(r.src, to); to < len(r.src) && isEmpty(r.src, to); {
+		to = nextLine(r.src, to)
+	}
+	return to
 }
 
 // top is where the comment above the content stands, or shall stand.

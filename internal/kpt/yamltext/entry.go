@@ -1,7 +1,6 @@
 package yamltext
 
 import (
-	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +15,8 @@ func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
 			return false
 		}
 	}
-	s.head(it, e, it.comment(i, headComment), headOf(t, j))
-	comment := lineOf(t, j)
+	s.head(it, e, it.comment(i, headComment), t.comment(j, headComment))
+	comment := t.comment(j, lineComment)
 	if !changed(it.comment(i, lineComment), comment) {
 		comment = ""
 	}
@@ -26,20 +25,8 @@ func (s *splicer) entry(it *item, i int, t *twig, j, depth int) bool {
 	} else {
 		s.replace(it, e, have, want, comment)
 	}
-	s.foot(it, e, it.comment(i, footComment), footOf(t, j))
+	s.foot(it, e, it.comment(i, footComment), t.comment(j, footComment))
 	return true
-}
-
-func headComment(node *yaml.Node) string { return node.HeadComment }
-func lineComment(node *yaml.Node) string { return node.LineComment }
-func footComment(node *yaml.Node) string { return node.FootComment }
-
-// comment is a comment of the entry, which may hang on its key or on its value.
-func (it *item) comment(i int, of func(*yaml.Node) string) string {
-	if it.node.Kind == yaml.MappingNode {
-		return cmp.Or(of(it.kids[2*i].node), of(it.kids[2*i+1].node))
-	}
-	return of(it.kids[i].node)
 }
 
 // room is where a value stands: what of it is on the line of the key or dash, and the lines below that. A comment may be
@@ -138,7 +125,7 @@ func (s *splicer) answer(it *item, e *entry, want *twig) {
 
 // comment writes the comment behind a value, or leaves it if there is nothing to write.
 func (s *splicer) comment(e *entry, have *item, comment string) {
-	if comment = oneLine(comment); comment == "" || len(have.entries) > 0 && have.entries[0].inner {
+	if comment == "" || len(have.entries) > 0 && have.entries[0].inner {
 		return
 	}
 	r := s.room(e, have)
@@ -146,10 +133,13 @@ func (s *splicer) comment(e *entry, have *item, comment string) {
 	for sign < r.below && s.src[sign] != '#' {
 		sign++
 	}
-	if sign == r.below {
-		s.edit(r.to, r.below, " "+comment)
-	} else {
-		s.edit(sign, r.below, comment)
+	switch line := oneLine(comment); {
+	case line == "":
+		s.edit(r.to, r.below, "")
+	case sign == r.below:
+		s.edit(r.to, r.below, " "+line)
+	default:
+		s.edit(sign, r.below, line)
 	}
 }
 
@@ -159,26 +149,51 @@ func (s *splicer) head(it *item, e *entry, have, want string) {
 		return
 	}
 	prefix := strings.Repeat(" ", it.column)
+	if e.inner && commentText(want) == "" {
+		return // What stands above the dash belongs to the element.
+	}
 	if e.inner {
 		lines := commentLines(want, prefix)
 		s.edit(e.start, e.start, strings.TrimPrefix(strings.Join(lines, s.write.newline)+s.write.newline+prefix, prefix))
 		return
 	}
 	line := lineStart(s.src, e.start)
-	// What blank lines separate from the comment right above stays as it is.
-	if apart, ok := strings.CutSuffix(strings.Trim(have, "\n"), s.comments(e.head, line)); ok {
-		want = strings.TrimPrefix(want, apart)
+	from := s.above(e, have)
+	lines := commentLines(want, prefix)
+	if len(lines) > 0 && from < line && isEmpty(s.src, lineStart(s.src, previousLine(s.src, line))) {
+		lines = append(lines, "") // What parts the comment from the entry stays.
 	}
 	var text strings.Builder
-	for _, comment := range commentLines(want, prefix) {
+	for _, comment := range lines {
 		text.WriteString(comment + s.write.newline)
 	}
-	s.edit(e.head, line, text.String())
+	s.edit(from, line, text.String())
+}
+
+// above is where the comment begins that the parser says is the entry's: with what blank lines part from the entry, if that is
+// in it as well.
+func (s *splicer) above(e *entry, have string) int {
+	line := lineStart(s.src, e.start)
+	for from := e.head; from > 0; {
+		if strings.Trim(s.comments(from, line), "\n") == strings.Trim(have, "\n") {
+			return from
+		}
+		before := lineStart(s.src, previousLine(s.src, from))
+		if _, ok := isComment(s.src, before); before == from || !ok && !isEmpty(s.src, before) {
+			break
+		}
+		from = before
+	}
+	return e.head
 }
 
 // foot writes the comments below an entry.
 func (s *splicer) foot(it *item, e *entry, have, want string) {
 	if !changed(have, want) {
+		return
+	}
+	if commentText(want) == "" {
+		s.edit(e.own, e.tail, "")
 		return
 	}
 	text := strings.Join(commentLines(want, strings.Repeat(" ", it.column)), s.write.newline)

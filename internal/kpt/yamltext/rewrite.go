@@ -21,7 +21,8 @@ var errUnsaid = errors.New("the text says something else")
 // changed; if nothing has to be, src itself is returned.
 //
 // What want says is what the result says: values, types, order, anchors and aliases. A string stays one for readers of YAML 1.1
-// too. Comments of want that are not in src are written; where want has none, those of src stay, unless what they belong to goes.
+// too. Comments of want that are not in src are written; where want has none, those of src stay, unless what they belong to goes,
+// or want has NoComment there.
 // Styles are those of src, and for what is new those of want.
 func Rewrite(src []byte, want *yaml.Node) ([]byte, error) {
 	document, err := parse(src)

@@ -74,7 +74,7 @@ func (s *splicer) block(it *item, t *twig, depth int) bool {
 	for j, i := range a.from {
 		switch {
 		case i == unmatched:
-			s.insert(it, last, s.write.entry(t, j, it.column), footOf(t, j) != "")
+			s.insert(it, last, s.write.entry(t, j, it.column), commentText(t.comment(j, footComment)) != "")
 		case a.stays[j]:
 			if !s.entry(it, i, t, j, depth) {
 				return false
@@ -98,7 +98,7 @@ func (s *splicer) headInside(it *item, t *twig, a *alignment, stays []bool) bool
 		return false
 	}
 	j := slices.Index(a.stays, true)
-	return changed(it.comment(a.from[j], headComment), headOf(t, j))
+	return changed(it.comment(a.from[j], headComment), t.comment(j, headComment))
 }
 
 // insert puts an entry below the one that stays, or above the first if there is none.
@@ -194,14 +194,4 @@ func (s *splicer) removeBefore(it *item, first, last int) {
 		}
 	}
 	s.edit(e.head, to, "")
-}
-
-// changed says whether a comment is to be another. What is wanted without a comment keeps the one there is: nodes made anew
-// have none, and the comments that people wrote are not theirs to delete.
-func changed(have, want string) bool { return want != "" && want != have }
-
-// otherComments says whether any of a node's comments is to be another.
-func otherComments(have, want *yaml.Node) bool {
-	return changed(have.HeadComment, want.HeadComment) || changed(have.LineComment, want.LineComment) ||
-		changed(have.FootComment, want.FootComment)
 }

@@ -135,7 +135,7 @@ func (w writer) lines(t *twig, column int) []string {
 	}
 	for i := range count {
 		written := w.entry(t, i, column)
-		if i+1 < count && footOf(t, i) != "" {
+		if i+1 < count && commentText(t.comment(i, footComment)) != "" {
 			// Without an empty line the comment would be above the next entry rather than below this one.
 			written = append(written, "")
 		}
@@ -147,7 +147,7 @@ func (w writer) lines(t *twig, column int) []string {
 // entry writes an entry of a block collection, with its comments.
 func (w writer) entry(t *twig, i, column int) []string {
 	prefix := strings.Repeat(" ", column)
-	lines := commentLines(headOf(t, i), prefix)
+	lines := commentLines(t.comment(i, headComment), prefix)
 	at := place{column: column, sequence: t.node.Kind == yaml.SequenceNode}
 	value, sign := valueOf(t, i), prefix+"-"
 	if !at.sequence {
@@ -162,11 +162,11 @@ func (w writer) entry(t *twig, i, column int) []string {
 	if written.inline != "" {
 		sign += " " + written.inline
 	}
-	if comment := oneLine(lineOf(t, i)); comment != "" {
+	if comment := oneLine(t.comment(i, lineComment)); comment != "" {
 		sign += " " + comment
 	}
 	lines = append(append(lines, sign), written.below...)
-	return append(lines, commentLines(footOf(t, i), prefix)...)
+	return append(lines, commentLines(t.comment(i, footComment), prefix)...)
 }
 
 // valueOf is the value of the entry.
