@@ -20,6 +20,8 @@ type maker struct {
 
 	shared Shared
 	policy packagesv1.ConflictPolicy
+	// workspace is that of the draft that is written to; empty for a new one.
+	workspace string
 	// kept is filled in with what was made last.
 	kept *made
 }
@@ -34,7 +36,23 @@ func (m *maker) make(ctx context.Context, cur pkgrepo.Current) (done pkgrepo.Mad
 	return done, err
 }
 
+// stands tells why the order does not stand any more. It may have waited, and the repository have moved on since: a draft that was
+// begun meanwhile is not begun twice, and one that has gone is not begun again.
+func (m *maker) stands(cur pkgrepo.Current) error {
+	now := m.down.Snapshot().Package(m.downstream)
+	switch {
+	case cur.Open == nil && m.workspace != "":
+		return pkgrepo.ErrGone
+	case cur.Open == nil && ownChange(now, m.owner) != nil:
+		return pkgrepo.ErrExists
+	}
+	return m.mayHave(now)
+}
+
 func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, error) {
+	if err := m.stands(cur); err != nil {
+		return pkgrepo.Made{}, err
+	}
 	request := variant.Request{Next: variant.Version{Blueprint: m.blueprint, Config: m.config}, Local: cur.Local, Policy: merge.Policy(m.policy)}
 	var err error
 	if request.Next.Blueprint.Package, err = m.shared.blueprints.read(ctx, m.brief); err != nil {

@@ -55,12 +55,13 @@ func (b *brief) mayHave(p *pkgrepo.Package) error {
 	}
 	for i := range all {
 		isBranch := all[i].Lifecycle == ""
+		isKept := isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)
 		switch other := all[i].Facts.Variant; {
 		case other == b.owner:
 			return nil
-		case all[i].Err != nil && isBranch:
-			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf("package %s of Repository %s cannot be read: %w", b.downstream, b.downRepo.Name, all[i].Err))
-		case other != "" && (isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)):
+		case all[i].Err != nil && isKept: // It may be the variant's own, and there is one open change.
+			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf("package %s of Repository %s cannot be read in %s: %w", b.downstream, b.downRepo.Name, shortRef(all[i].Ref), all[i].Err))
+		case other != "" && isKept:
 			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
 				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
 		case other == "" && isBranch && b.adoption != packagesv1.AdoptExisting:
@@ -143,7 +144,7 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 	}
 	o.key = strings.Join([]string{string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
 	if change.Kind == pkgrepo.Write {
-		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), kept: o.made}).make
+		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, kept: o.made}).make
 	}
 	o.change = change
 	found := k.shared.desk.ask(b.downRepo, o)
