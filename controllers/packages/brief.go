@@ -51,11 +51,14 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
 		return nil, fmt.Errorf("downstream: %w", err)
 	}
-	if err := b.choose(ctx, obj, l); err != nil {
-		return nil, err
-	}
-	points, err := k.shared.blueprints.points(ctx, b)
-	if err != nil {
+	var points []kpt.Point
+	if err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
+		if err := b.choose(ctx, obj, l); err != nil {
+			return err
+		}
+		points, err = k.shared.blueprints.points(ctx, b)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	b.config = configOf(obj, b)

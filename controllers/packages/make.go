@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/kpt/merge"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -26,10 +27,15 @@ type maker struct {
 	kept *made
 }
 
-// make makes the package, in a slot and with memory of its own, as often as the repository has moved meanwhile.
+// make makes the package, in a slot, as often as the repository has moved meanwhile. Memory is that of the repository's round:
+// who has some waits for no more.
 func (m *maker) make(ctx context.Context, cur pkgrepo.Current) (done pkgrepo.Made, err error) {
-	wish := fair.Wish{Namespace: m.downRepo.Namespace}
-	err = m.shared.Memory.Do(ctx, wish, m.shared.Slots, func(ctx context.Context) error {
+	slot, err := m.shared.Slots.Take(ctx, fair.Wish{Namespace: m.downRepo.Namespace})
+	if err != nil {
+		return done, fmt.Errorf("wait for a slot to make the package: %w", err)
+	}
+	defer slot.Release()
+	err = memory.Part(ctx, func(ctx context.Context) error {
 		done, err = m.update(ctx, cur)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,9 +52,10 @@ type Shared struct {
 	Credentials Credentials
 	Renderer    variant.Renderer
 	Lookups     Lookups
-	// Slots bound how many packages are made at once, and Memory what that takes. Nil means no bound.
+	// Slots bound how many packages are made at once. Memory and Files are what all work with Git draws from. Nil means no bound.
 	Slots  *fair.Pool
 	Memory *memory.Budget
+	Files  *memory.Budget
 
 	// Pipeline makes artifacts of open changes, and Artifact gives the address of a path. Objects named on Rebuild have lost theirs.
 	Pipeline *source.Pipeline
@@ -66,6 +68,12 @@ type Shared struct {
 	*Plane
 	// DefaultServiceAccount reads what is injected for variants that name none; empty means that they have to.
 	DefaultServiceAccount string
+}
+
+// inBudget works with memory and temporary files of the object's share. Work is run again where others have what it needs.
+func (s Shared) inBudget(ctx context.Context, of conditions.Getter, work func(context.Context) error) error {
+	wish := fair.Wish{Namespace: of.GetNamespace(), Unready: !conditions.IsReady(of)}
+	return s.Files.Do(ctx, wish, nil, func(ctx context.Context) error { return s.Memory.Do(ctx, wish, nil, work) })
 }
 
 // Plane is what the controllers know of each other's objects.

@@ -28,6 +28,7 @@ import (
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/sourcetest"
@@ -68,12 +69,15 @@ type plane struct {
 	stop      func()
 	// renderer renders packages.
 	renderer variant.Renderer
+	// memory and files are the budgets.
+	memory, files *memory.Budget
 }
 
 func newPlane(t *testing.T, change ...func(*plane)) *plane {
 	t.Helper()
 	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}}
 	p.renderer = function.New(function.Options{})
+	p.memory, p.files = memory.New(64<<20, "--memory"), memory.NewFiles(64<<20, "--files")
 	for _, c := range change {
 		c(p)
 	}
@@ -104,7 +108,7 @@ func (p *plane) start() {
 	}
 	shared := packages.Shared{
 		Plane: packages.NewPlane(), Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
-		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: p.renderer,
+		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: p.renderer, Memory: p.memory, Files: p.files,
 		Shell: kernel.Shell{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",
 			RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },

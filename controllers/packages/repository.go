@@ -81,7 +81,10 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 	}
 	r.url = m.url
 	before := m.Snapshot()
-	if _, _, err = m.Sync(ctx); err != nil {
+	if err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
+		_, _, err := m.Sync(ctx)
+		return err
+	}); err != nil {
 		return r, failure.Retry(packagesv1.SyncFailedReason, err)
 	}
 	k.shared.mirrors.put(m)

@@ -14,6 +14,7 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
@@ -46,7 +47,32 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 			k.shared.desk.settle(o, results[i])
 		}
 	}()
-	results = m.Apply(ctx, changes)
+	k.apply(ctx, obj, m, changes, results)
+}
+
+// apply carries out changes in the budget. Those that come upon too little are begun anew when there is what they asked for.
+func (k *repositories) apply(ctx context.Context, obj *packagesv1.Repository, m *mirror, changes []pkgrepo.Change, results []pkgrepo.Result) {
+	left := make([]int, len(changes))
+	for i := range changes {
+		left[i] = i
+	}
+	waited := k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
+		again := make([]pkgrepo.Change, len(left))
+		for i, at := range left {
+			again[i] = changes[at]
+		}
+		for i, result := range m.Apply(ctx, again) {
+			results[left[i]] = result
+		}
+		left = slices.DeleteFunc(left, func(at int) bool { return !errors.Is(results[at].Err, memory.ErrShortage) })
+		if len(left) == 0 {
+			return nil
+		}
+		return results[left[0]].Err
+	})
+	for _, at := range left {
+		results[at].Err = waited
+	}
 }
 
 // isWithdrawn drops an order whose object has been edited, suspended or deleted since it was given: it may have waited for long.

@@ -42,6 +42,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Lookups:     found,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
+		Files:       p.memory.files,
 
 		Pipeline: p.pipeline(options, limits),
 		Artifact: p.address.URL,

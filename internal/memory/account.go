@@ -25,6 +25,9 @@ const (
 // ErrBudget says that work needs more than one namespace may have.
 var ErrBudget = errors.New("not enough")
 
+// ErrShortage says that others have what work needs. It is answered by Do, which runs work again.
+var ErrShortage = errors.New("others have it")
+
 // shortage says that others have what work needs.
 type shortage struct {
 	of   *Budget
@@ -35,6 +38,9 @@ type shortage struct {
 func (s *shortage) Error() string {
 	return fmt.Sprintf("%d bytes of %s are needed, and others have them", s.need, s.of.kind)
 }
+
+// Is tells a shortage from errors of the work itself.
+func (s *shortage) Is(target error) bool { return target == ErrShortage }
 
 // kind is what a budget is of. A context has one account of each.
 type kind string
@@ -139,6 +145,25 @@ func Draw(ctx context.Context, bytes int64) error { return draw(ctx, inMemory, b
 
 // Return gives back bytes that were drawn and are not allocated any more.
 func Return(ctx context.Context, bytes int64) { giveBack(ctx, inMemory, bytes) }
+
+// Part runs a part of the work at whose end all memory is given back that it has drawn. What it opens it has to close, and
+// nothing else draws from the account meanwhile.
+func Part(ctx context.Context, work func(context.Context) error) error {
+	a, ok := ctx.Value(inMemory).(*account)
+	if !ok {
+		return work(ctx)
+	}
+	before := a.now()
+	defer func() { giveBack(ctx, inMemory, a.now()-before) }()
+	return work(ctx)
+}
+
+// now is how much is drawn.
+func (a *account) now() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.drawn
+}
 
 // DrawFile is Draw for bytes that are going to be written to a temporary file.
 func DrawFile(ctx context.Context, bytes int64) error { return draw(ctx, inFiles, bytes) }

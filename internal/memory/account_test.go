@@ -322,3 +322,28 @@ func TestWhatIsGrantedIsEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartGivesBackWhatItDrew, and nothing of what was drawn before it.
+func TestAPartGivesBackWhatItDrew(t *testing.T) {
+	t.Parallel()
+	err := memory.New(total, "--memory=16").Do(t.Context(), fair.Wish{Namespace: "a"}, nil, func(ctx context.Context) error {
+		if err := memory.Draw(ctx, mib); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := memory.Part(ctx, drawing(part-mib)); err != nil {
+				return err
+			}
+		}
+		if err := memory.Part(ctx, drawing(part)); !errors.Is(err, memory.ErrBudget) {
+			t.Errorf("beside what was drawn before: %v, want ErrBudget", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := memory.Part(t.Context(), drawing(1<<50)); err != nil {
+		t.Errorf("without an account: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // Apply carries out changes, all together in one fetch and one push for publications and one for drafts. Changes that are of
@@ -94,7 +95,7 @@ func failAll(tasks []*task, err error) {
 func isPassing(err error) bool {
 	for _, lasting := range []error{
 		context.Canceled, context.DeadlineExceeded, git.ErrURL, git.ErrCredential, git.ErrAuthentication, git.ErrHostKey,
-		git.ErrNotFound, git.ErrLimit, git.ErrRejected, git.ErrIdentity,
+		git.ErrNotFound, git.ErrLimit, git.ErrRejected, git.ErrIdentity, memory.ErrBudget, memory.ErrShortage,
 	} {
 		if errors.Is(err, lasting) {
 			return false

@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // write plans a commit on a draft.
@@ -34,9 +35,12 @@ func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
 	if now.Branch, err = p.onBranch(ctx, t.Package); err != nil {
 		return err
 	}
-	if now.Local, err = p.local(on, now, t.Package); err != nil {
+	local, drawn, err := p.local(ctx, on, now, t.Package)
+	defer memory.Return(ctx, drawn)
+	if err != nil {
 		return err
 	}
+	now.Local = local
 	made, err := t.Make(ctx, now)
 	if err != nil {
 		return err
@@ -128,19 +132,19 @@ func (p *plan) clear(path string) error {
 }
 
 // local is what a write finds in the draft, or on the branch.
-func (p *plan) local(on string, now Current, pkg string) (kpt.Package, error) {
+func (p *plan) local(ctx context.Context, on string, now Current, pkg string) (found kpt.Package, drawn int64, err error) {
 	from := now.Open
 	if from == nil {
 		from = now.Branch
 	}
 	if from == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	commit, err := p.base(on)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return p.readFrom(commit, pkg)
+	return p.readFrom(ctx, commit, pkg)
 }
 
 // put makes the commit of a write.

@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // maxFetches bounds how many fetches a look may take to find out which commits are bad.
@@ -46,9 +47,14 @@ func (e *explorer) fetch(ctx context.Context, gaps []*gap) error {
 	return e.fetch(ctx, gaps[half:])
 }
 
-// isContent tells whether an error is about what is in a commit. Everything else is about the repository as a whole.
+// isContent tells whether an error is about what is in a commit, or in too many of them. Everything else is about the repository as a whole.
 func isContent(err error) bool {
-	return errors.Is(err, git.ErrRefNotFound) || errors.Is(err, git.ErrProtocol) || errors.Is(err, git.ErrUnsafeTree) || errors.Is(err, git.ErrLimit)
+	for _, inside := range []error{git.ErrRefNotFound, git.ErrProtocol, git.ErrUnsafeTree, git.ErrLimit, memory.ErrBudget} {
+		if errors.Is(err, inside) {
+			return true
+		}
+	}
+	return false
 }
 
 // fail remembers why a commit cannot be read for as long as it is wanted: one bad commit is not fetched at each look.

@@ -10,7 +10,7 @@ import (
 // much others have put into the memory.
 type known struct {
 	remote  string
-	memory  *memory
+	memory  *recollection
 	before  *known // nil once the snapshot is made
 	details map[spot]detail
 	facts   map[string]learned

@@ -35,9 +35,9 @@ type learned struct {
 	weight int64
 }
 
-// memory remembers what was read from commits and trees, apart for each repository and identity: nobody is told what is in a
+// recollection remembers what was read from commits and trees, apart for each repository and identity: nobody is told what is in a
 // commit that he only knows the name of. It forgets what was not asked for longest.
-type memory struct {
+type recollection struct {
 	mu     sync.Mutex
 	max    int64
 	weight int64
@@ -58,13 +58,13 @@ type (
 	factsKey struct{ remote, tree string }
 )
 
-func newMemory(most int64) *memory {
-	m := &memory{max: most}
+func newMemory(most int64) *recollection {
+	m := &recollection{max: most}
 	m.items, _ = simplelru.NewLRU(1<<30, func(_ any, gone weighed) { m.weight -= gone.weight }) // It fails for a size below one alone.
 	return m
 }
 
-func (m *memory) put(key, value any, weight int64) {
+func (m *recollection) put(key, value any, weight int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.items.Remove(key)
@@ -77,7 +77,7 @@ func (m *memory) put(key, value any, weight int64) {
 	}
 }
 
-func recall[T any](m *memory, key any) (found T, ok bool) {
+func recall[T any](m *recollection, key any) (found T, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	item, ok := m.items.Get(key)

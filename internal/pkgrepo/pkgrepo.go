@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 type Depot struct {
 	client  *git.Client
 	options Options
-	memory  *memory
+	memory  *recollection
 }
 
 // New returns a Depot that has nothing to do with any repository yet.

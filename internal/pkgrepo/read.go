@@ -9,10 +9,12 @@ import (
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // Read reads a package in a commit of the repository: of a revision, or of what Resolve chose. It is fetched unless it is in the
-// cache. The error is ErrNotFound where the package is not in the commit, kpt.ErrTooLarge, or one of package git.
+// cache. What it takes is drawn from the context's account. The error is ErrNotFound where the package is not in the commit,
+// kpt.ErrTooLarge, or one of package git.
 func (r *Repository) Read(ctx context.Context, commit, pkg string) (kpt.Package, error) {
 	w, err := r.work()
 	if err != nil {
@@ -25,7 +27,7 @@ func (r *Repository) Read(ctx context.Context, commit, pkg string) (kpt.Package,
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.readFrom(fetched, pkg)
+	found, _, err := w.readFrom(ctx, fetched, pkg)
 	return found, errors.Join(err, fetched.Close())
 }
 
@@ -61,20 +63,27 @@ func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Packag
 	return r.Read(ctx, commit, pkg)
 }
 
-// readFrom reads a package in a commit that is open.
-func (w work) readFrom(commit *git.Commit, pkg string) (kpt.Package, error) {
+// readCost is what each byte of a package comes to while it is read.
+const readCost = 2
+
+// readFrom reads a package in a commit that is open. It has drawn so much memory.
+func (w work) readFrom(ctx context.Context, commit *git.Commit, pkg string) (found kpt.Package, drawn int64, err error) {
 	folder, err := commit.Folder(w.path(pkg))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, ErrNotFound)
+		return nil, 0, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, ErrNotFound)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	found, err := kpt.Read(folder, ".", w.depot.options.Limits)
+	cost := readCost * folder.Root.Known.Weight
+	if err = memory.Draw(ctx, cost); err == nil {
+		drawn = cost
+		found, err = kpt.Read(folder, ".", w.depot.options.Limits)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, err)
+		return nil, drawn, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, err)
 	}
-	return found, nil
+	return found, drawn, nil
 }
 
 // refOf is the ref of the last snapshot that leads to the commit; empty if none is known, which costs a question whether the
