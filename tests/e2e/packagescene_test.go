@@ -87,28 +87,29 @@ func (s *packageScene) overSSH() *upstream.GitSSH {
 	return server
 }
 
-// repositories makes repositories of packages whose branch has a file that is of no package, and the objects for them. They
-// are looked at each second, as there is no other way to hear of what others push.
+// repositories makes repositories of packages whose branch has a file that is of no package, and the objects for them.
 func (s *packageScene) repositories(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
 		s.repos[name] = s.upstream.Repository(name)
 		s.repos[name].AcceptPushes()
 		s.repos[name].Commit("main", "Begin", upstream.Text(map[string]string{"README.md": "The packages of " + name + ".\n"}))
-		s.make(
-			&sourcev1.GitRepository{ObjectMeta: s.meta(name), Spec: sourcev1.GitRepositorySpec{
-				URL: s.url(name), Interval: metav1.Duration{Duration: time.Hour}, SecretRef: &meta.LocalObjectReference{Name: reach},
-				Suspend: true, // Nobody wants its artifact.
-			}},
-			s.repository(name),
-		)
+		s.objects(name)
 	}
 }
 
-func (s *packageScene) repository(name string) *packagesv1.Repository {
-	return &packagesv1.Repository{ObjectMeta: s.meta(name), Spec: packagesv1.RepositorySpec{
-		GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
-	}}
+// objects makes those of a repository. It is looked at each second, as there is no other way to hear of what others push.
+func (s *packageScene) objects(name string) {
+	s.t.Helper()
+	s.make(
+		&sourcev1.GitRepository{ObjectMeta: s.meta(name), Spec: sourcev1.GitRepositorySpec{
+			URL: s.url(name), Interval: metav1.Duration{Duration: time.Hour}, SecretRef: &meta.LocalObjectReference{Name: reach},
+			Suspend: true, // Nobody wants its artifact.
+		}},
+		&packagesv1.Repository{ObjectMeta: s.meta(name), Spec: packagesv1.RepositorySpec{
+			GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
+		}},
+	)
 }
 
 // variantChange is how a variant differs from the usual one.
