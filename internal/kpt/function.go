@@ -22,6 +22,15 @@ type Function struct {
 	Exclude   []Selector `json:"exclude,omitempty" yaml:"exclude,omitempty"`
 }
 
+// ImageName is what a function's image is called, whatever the registry, the repository, the tag and the digest:
+// set-labels for ghcr.io/x/krm-functions-catalog/set-labels:v0.2.
+func ImageName(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	image = image[strings.LastIndexByte(image, '/')+1:]
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
+
 // Selector selects the objects that have all that it says.
 type Selector struct {
 	APIVersion  string            `json:"apiVersion,omitempty" yaml:"apiVersion,omitempty"`

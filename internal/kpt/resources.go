@@ -32,7 +32,7 @@ func open(p Package, all bool) (*Resources, error) {
 	r := &Resources{from: p, folders: p.Folders(), files: map[string][]*document{}}
 	ignored := ignores(p)
 	for _, name := range p.Paths() {
-		if p[name].Mode.Type() != 0 || !holdsYAML(name) || ignored(name) {
+		if p[name].Mode.Type() != 0 || !HoldsYAML(name) || ignored(name) {
 			continue
 		}
 		if err := r.open(name, all); err != nil {
@@ -42,8 +42,8 @@ func open(p Package, all bool) (*Resources, error) {
 	return r, nil
 }
 
-// holdsYAML goes by the name of the file.
-func holdsYAML(name string) bool {
+// HoldsYAML tells by the name of a file whether there are objects in it.
+func HoldsYAML(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml" || path.Base(name) == KptfileName
 }

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (r *replacement) check() (err error) {
 		if err := r.Source.Options.check(); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
-		if r.Source.path, err = parsePath(firstOf(r.Source.FieldPath, defaultPath)); err != nil {
+		if r.Source.path, err = parsePath(cmp.Or(r.Source.FieldPath, defaultPath)); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
@@ -219,7 +220,7 @@ func (r *run) value(replacement *replacement) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := firstOf(s.FieldPath, defaultPath)
+	written := cmp.Or(s.FieldPath, defaultPath)
 	switch {
 	case len(found) == 0 || isNull(found[0].node):
 		return nil, from.failAt(written, errors.New("there is no such field"))

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // apiVersion is that of the functions' own kinds of configuration.
@@ -34,21 +36,12 @@ func functions() map[string]function {
 // Names are the functions that there are, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(functions())) }
 
-// Name is what a function's image is called, whatever the registry, the repository, the tag and the digest:
-// set-labels for ghcr.io/x/krm-functions-catalog/set-labels:v0.2.
-func Name(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	image = image[strings.LastIndexByte(image, '/')+1:]
-	image, _, _ = strings.Cut(image, ":")
-	return image
-}
-
 // lookup finds the function of an entry in a pipeline. Programs are never run.
 func lookup(image, exec string) (string, function, error) {
 	if exec != "" {
 		return exec, nil, unknown(fmt.Sprintf("the program %q is not run", exec))
 	}
-	name := Name(image)
+	name := kpt.ImageName(image)
 	if found, ok := functions()[name]; ok {
 		return name, found, nil
 	}

@@ -7,24 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAFunctionIsKnownByItsImagesName(t *testing.T) {
-	t.Parallel()
-	for image, want := range map[string]string{
-		"set-labels": "set-labels",
-		"ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2": "set-labels",
-		"localhost:5000/set-labels":                            "set-labels",
-		"localhost:5000/x/set-labels@sha256:0123":              "set-labels",
-		"localhost:5000/x/set-labels:v1@sha256:0123":           "set-labels",
-		"gcr.io/kpt-fn/set-labels:unstable":                    "set-labels",
-		"set-labels/other":                                     "other",
-		"":                                                     "",
-	} {
-		if diff := cmp.Diff(want, Name(image)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", image, diff)
-		}
-	}
-}
-
 func TestNothingElseRuns(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []struct{ image, exec string }{

@@ -155,16 +155,6 @@ func size(n *yaml.Node) int64 {
 	return total
 }
 
-// firstOf is the first that says something.
-func firstOf(texts ...string) string {
-	for _, one := range texts {
-		if one != "" {
-			return one
-		}
-	}
-	return ""
-}
-
 // place is the path of a field, for errors: spec.containers[0].image.
 func place(path []string) string {
 	var out strings.Builder

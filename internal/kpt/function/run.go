@@ -74,14 +74,12 @@ func (r *run) add(o *object, parent *yaml.Node, path []string, value *yaml.Node)
 	return nil
 }
 
-// mapping follows the path down to a map. What is missing on the way is made if create says so; else the answer is nil.
-func (r *run) mapping(o *object, path []string, create bool) (*yaml.Node, error) {
+// mapping follows the path down to a map, and makes what is missing on the way.
+func (r *run) mapping(o *object, path []string) (*yaml.Node, error) {
 	n := o.root
 	for i, key := range path {
 		next := field(n, key)
 		switch {
-		case isNull(next) && !create:
-			return nil, nil
 		case next == nil:
 			next = &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap}
 			if err := r.add(o, n, path[:i+1], next); err != nil {

@@ -50,7 +50,7 @@ func (a *annotator) annotate(o *object) error {
 		return nil
 	}
 	for _, path := range annotated(o) {
-		parent, err := a.mapping(o, path, true)
+		parent, err := a.mapping(o, path)
 		if err != nil {
 			return err
 		}

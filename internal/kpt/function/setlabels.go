@@ -115,7 +115,7 @@ func (l *labeller) all(path []string) {
 	if l.err != nil {
 		return
 	}
-	parent, err := l.mapping(l.object, path, true)
+	parent, err := l.mapping(l.object, path)
 	if err == nil {
 		err = l.write(parent, path, false)
 	}

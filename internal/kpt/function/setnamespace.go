@@ -196,7 +196,7 @@ func (m *mover) move() error {
 			continue
 		}
 		path := []string{"metadata", "namespace"}
-		parent, err := m.mapping(o, path[:1], true)
+		parent, err := m.mapping(o, path[:1])
 		if err == nil {
 			err = m.setText(o, parent, path, m.target)
 		}

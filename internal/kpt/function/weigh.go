@@ -1,16 +1,12 @@
 package function
 
-import (
-	"path"
-
-	"sluice.dev/sluice/internal/kpt"
-)
+import "sluice.dev/sluice/internal/kpt"
 
 // weigh counts all bytes of the package, and how many values its YAML can have at most.
 func weigh(p kpt.Package) (total, nodes int64) {
 	for name, file := range p {
 		total += int64(len(name) + len(file.Content))
-		if ext := path.Ext(name); file.Mode.Type() == 0 && (ext == ".yaml" || ext == ".yml" || path.Base(name) == kpt.KptfileName) {
+		if file.Mode.Type() == 0 && kpt.HoldsYAML(name) {
 			nodes += values(file.Content)
 		}
 	}

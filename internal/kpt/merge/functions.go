@@ -60,13 +60,13 @@ func ownKey(node *yaml.Node) (key, label string, ok bool) {
 	}
 	_, rest, _ := strings.Cut(name, owner.String()+"/")
 	_, called, _ := strings.Cut(rest, "/")
-	return owner.String() + "\x00" + called + "\x00" + imageName(textOf(node, "image")), stepTo("name=" + name), true
+	return owner.String() + "\x00" + called + "\x00" + kpt.ImageName(textOf(node, "image")), stepTo("name=" + name), true
 }
 
 // functionKey is what a function runs, in whatever version, with these fields, which it must have.
 func functionKey(fields ...string) func(*yaml.Node) (string, string, bool) {
 	return func(node *yaml.Node) (key, label string, ok bool) {
-		field, runs := "image", imageName(textOf(node, "image"))
+		field, runs := "image", kpt.ImageName(textOf(node, "image"))
 		if runs == "" {
 			field, runs = "exec", textOf(node, "exec")
 		}
@@ -83,12 +83,4 @@ func functionKey(fields ...string) func(*yaml.Node) (string, string, bool) {
 		}
 		return key, stepTo(field + "=" + runs), true
 	}
-}
-
-// imageName is the name of an image without its registry, its tag and its digest.
-func imageName(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	image = image[strings.LastIndex(image, "/")+1:]
-	image, _, _ = strings.Cut(image, ":")
-	return image
 }

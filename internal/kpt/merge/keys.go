@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,15 +47,9 @@ func fieldKey(fields ...keyField) func(*yaml.Node) (string, string, bool) {
 
 // objectKey is what tells objects apart, in a list of them.
 func objectKey(node *yaml.Node) (key, label string, ok bool) {
-	apiVersion, kind, metadata := textOf(node, "apiVersion"), textOf(node, "kind"), valueOf(node, "metadata")
-	namespace, name := textOf(metadata, "namespace"), textOf(metadata, "name")
-	group, _, _ := strings.Cut(apiVersion, "/")
-	if !strings.Contains(apiVersion, "/") {
-		group = ""
-	}
-	id := kpt.ID{Group: group, Kind: kind, Namespace: namespace, Name: name}
-	return strconv.Quote(group) + strconv.Quote(kind) + strconv.Quote(namespace) + strconv.Quote(name), stepTo(id.String()),
-		apiVersion != "" && kind != "" && name != ""
+	object := &kpt.Resource{Node: yaml.NewRNode(node)}
+	id := object.ID()
+	return fmt.Sprintf("%q", [...]string{id.Group, id.Kind, id.Namespace, id.Name}), stepTo(id.String()), !isOther(object) && id.Name != ""
 }
 
 // stepTo is how a path writes the way to an element.

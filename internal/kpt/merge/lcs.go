@@ -22,11 +22,14 @@ func common(a, b []int) []pair {
 		endA--
 		endB--
 	}
-	middle := longest
-	if (endA-start)*(endB-start) > maxTable {
-		middle = anchored
+	middleA, middleB := a[start:endA], b[start:endB]
+	var middle []pair
+	if len(middleA)*len(middleB) > maxTable {
+		middle = anchored(middleA, middleB)
+	} else {
+		middle = longest(len(middleA), len(middleB), func(i, j int) bool { return middleA[i] == middleB[j] })
 	}
-	for _, found := range middle(a[start:endA], b[start:endB]) {
+	for _, found := range middle {
 		pairs = append(pairs, pair{found.a + start, found.b + start})
 	}
 	for ; endA < len(a); endA++ {
@@ -36,27 +39,28 @@ func common(a, b []int) []pair {
 	return pairs
 }
 
-// longest fills a table of the lengths that remain from each pair of places.
-func longest(a, b []int) []pair {
-	width := len(b) + 1
-	lengths := make([]int32, (len(a)+1)*width)
-	for i, inA := range slices.Backward(a) {
-		for j, inB := range slices.Backward(b) {
-			if inA == inB {
-				lengths[i*width+j] = lengths[(i+1)*width+j+1] + 1
-				continue
+// longest fills a table of the lengths that remain from each pair of places, in sequences of so many places.
+func longest(countA, countB int, same func(a, b int) bool) []pair {
+	width := countB + 1
+	lengths := make([]int32, (countA+1)*width)
+	for i := countA - 1; i >= 0; i-- {
+		for j := countB - 1; j >= 0; j-- {
+			at := i*width + j
+			lengths[at] = max(lengths[at+width], lengths[at+1])
+			if next := lengths[at+width+1] + 1; next > lengths[at] && same(i, j) {
+				lengths[at] = next
 			}
-			lengths[i*width+j] = max(lengths[(i+1)*width+j], lengths[i*width+j+1])
 		}
 	}
 	pairs := []pair{}
-	for i, j := 0, 0; i < len(a) && j < len(b); {
+	for i, j := 0, 0; i < countA && j < countB; {
+		at := i*width + j
 		switch {
-		case a[i] == b[j]:
+		case lengths[at] == lengths[at+width+1]+1 && same(i, j):
 			pairs = append(pairs, pair{i, j})
 			i++
 			j++
-		case lengths[(i+1)*width+j] >= lengths[i*width+j+1]:
+		case lengths[at+width] >= lengths[at+1]:
 			i++
 		default:
 			j++

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -140,29 +139,8 @@ func (m *merger) alignGap(base, other []*yaml.Node, start int, partners []partne
 		return
 	}
 	// What is similar counts as the same, and so the longest sequence of it is looked for.
-	width := len(other) + 1
-	lengths, similar := make([]int, (len(base)+1)*width), make([]bool, (len(base)+1)*width)
-	for i, was := range slices.Backward(base) {
-		for j, is := range slices.Backward(other) {
-			at := i*width + j
-			lengths[at] = max(lengths[at+width], lengths[at+1])
-			if similar[at] = m.similar(was, is); similar[at] {
-				lengths[at] = max(lengths[at], lengths[at+width+1]+1)
-			}
-		}
-	}
-	for i, j := 0, 0; i < len(base) && j < len(other); {
-		at := i*width + j
-		switch {
-		case similar[at] && lengths[at] == lengths[at+width+1]+1:
-			partners[i].at = start + j
-			i++
-			j++
-		case lengths[at+width] >= lengths[at+1]:
-			i++
-		default:
-			j++
-		}
+	for _, found := range longest(len(base), len(other), func(i, j int) bool { return m.similar(base[i], other[j]) }) {
+		partners[found.a].at = start + found.b
 	}
 }
 
