@@ -3,6 +3,8 @@ package git_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,5 +57,20 @@ func TestACommitThatIsNotMadeHarmsNoOther(t *testing.T) {
 			}
 			w.sound()
 		})
+	}
+}
+
+// TestAFolderThatCouldNotBeReadAgainIsNotMade: its names alone are more than is read of a folder.
+func TestAFolderThatCouldNotBeReadAgainIsNotMade(t *testing.T) {
+	t.Parallel()
+	objects := newClient(t).Compose(t.Context())
+	contents := map[string]string{}
+	for i := range 65_000 {
+		contents[fmt.Sprintf("%s%05d", strings.Repeat("n", 240), i)] = "same"
+	}
+	_, err := objects.Commit(t.Context(), commitOn("", folder("pkg", contents)))
+	checkError(t, "folder", err, git.ErrLimit)
+	if err := objects.Close(); err != nil {
+		t.Error(err)
 	}
 }

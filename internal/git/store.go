@@ -104,7 +104,7 @@ func (o *Objects) store(ctx context.Context, kind plumbing.ObjectType, content [
 	if there, err := o.isThere(ctx, hash); there || err != nil {
 		return hash, err
 	}
-	if err := o.admit(size); err != nil {
+	if err := o.admit(kind, size); err != nil {
 		return hash, err
 	}
 	if err := o.fresh.draw(ctx, entryCost); err != nil {
@@ -142,9 +142,11 @@ func (o *Objects) undo(ctx context.Context, to moment) {
 }
 
 // admit refuses what would not be fetched again.
-func (o *Objects) admit(size int64) error {
+func (o *Objects) admit(kind plumbing.ObjectType, size int64) error {
 	o.unpacked += size
 	switch {
+	case kind != plumbing.BlobObject && size > maxMetaBytes:
+		return limitErrorf("a %s is larger than %d bytes", kind, maxMetaBytes)
 	case size > o.limits.object:
 		return limitErrorf("an object is larger than the %d bytes of --git-max-object-bytes", o.limits.object)
 	case o.unpacked > o.limits.unpacked:
