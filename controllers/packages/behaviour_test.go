@@ -111,6 +111,9 @@ func TestAConflictIsTold(t *testing.T) {
 	until(p, v, "the conflict stalls it", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsStalled(v) && conditions.GetReason(v, "Ready") == packagesv1.ConflictReason, said(v)
 	})
+	if c := v.Status.Change; c.ConflictCount != 1 || !strings.Contains(c.Conflicts[0].Upstream, "2.0.0") {
+		t.Errorf("what stalls it is not told: %+v", c)
+	}
 	if got := strings.TrimSpace(cluster.Raw("rev-parse", branch)); got != ours {
 		t.Errorf("the draft is at %s, not at the person's commit %s", got, ours)
 	}

@@ -45,13 +45,8 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 			Namespace: fit(o.ID.Namespace, maxLabel), Name: fit(o.ID.Name, maxName),
 		})
 	}
-	s.Conflicts, s.ConflictCount, s.RenderResults = nil, capped(len(m.conflicts)), nil
-	for _, c := range m.conflicts[:min(len(m.conflicts), packagesv1.MaxConflicts)] {
-		s.Conflicts = append(s.Conflicts, packagesv1.Conflict{
-			File: fit(c.File, maxText), Resource: fit(c.Resource, maxText), Path: fit(c.Path, maxText),
-			Base: fit(c.Base, packagesv1.MaxConflictValue), Upstream: fit(c.Upstream, packagesv1.MaxConflictValue), Local: fit(c.Local, packagesv1.MaxConflictValue),
-		})
-	}
+	m.showConflicts(s)
+	s.RenderResults = nil
 	for _, r := range m.results[:min(len(m.results), packagesv1.MaxRenderResults)] {
 		result := packagesv1.RenderResult{
 			Package: fit(r.Package, maxText), Function: fit(r.Function, maxText), Entry: fit(r.Entry, maxText),
@@ -64,9 +59,20 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 	}
 }
 
+// showConflicts tells of nothing else.
+func (m *made) showConflicts(s *packagesv1.ChangeStatus) {
+	s.Conflicts, s.ConflictCount = nil, capped(len(m.conflicts))
+	for _, c := range m.conflicts[:min(len(m.conflicts), packagesv1.MaxConflicts)] {
+		s.Conflicts = append(s.Conflicts, packagesv1.Conflict{
+			File: fit(c.File, maxText), Resource: fit(c.Resource, maxText), Path: fit(c.Path, maxText),
+			Base: fit(c.Base, packagesv1.MaxConflictValue), Upstream: fit(c.Upstream, packagesv1.MaxConflictValue), Local: fit(c.Local, packagesv1.MaxConflictValue),
+		})
+	}
+}
+
 func capped(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.
 
 // conflictsSaid says how many there are.
-func conflictsSaid(n int32) string {
-	return fmt.Sprintf("Upstream and people changed the same in %d places; status.change lists them", n)
+func conflictsSaid(n int32, where string) string {
+	return fmt.Sprintf("Upstream and people changed the same in %d places; status.%s lists them", n, where)
 }

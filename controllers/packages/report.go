@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"errors"
 	"fmt"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -8,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/status"
+	"sluice.dev/sluice/internal/variant"
 )
 
 // Report implements kernel.Kind.
@@ -27,7 +29,7 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	s.Published = published(l.downstream.Repo, l.state)
-	k.reportChange(obj, l)
+	k.reportChange(obj, l, err)
 	return kernel.Report{Message: said(obj, l), Progress: l.progress, Facts: facts(obj, l, err)}
 }
 
@@ -43,7 +45,7 @@ func published(repository string, p *pkgrepo.Package) *packagesv1.PublishedStatu
 }
 
 // reportChange shows the open change, and what would be changed.
-func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look) {
+func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err error) {
 	s := &obj.Status
 	before := s.Change
 	s.Change = nil
@@ -67,6 +69,16 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look) {
 		s.Preview = &packagesv1.ChangeStatus{}
 		l.last.made.show(s.Preview)
 	}
+	if l.last == nil || !errors.Is(err, variant.ErrConflict) {
+		return
+	}
+	// Nothing was written, and what is in conflict has to be known all the same.
+	if s.Change != nil {
+		l.last.made.showConflicts(s.Change)
+		return
+	}
+	s.Preview = &packagesv1.ChangeStatus{}
+	l.last.made.showConflicts(s.Preview)
 }
 
 // said is the message of Ready where nothing is wrong.
@@ -91,8 +103,12 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 	if l.pending != "" {
 		stated = append(stated, status.True(packagesv1.UpdatePendingCondition, l.pendingReason, l.pending))
 	}
-	if change := obj.Status.Change; change != nil && change.ConflictCount > 0 {
-		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change.ConflictCount)))
+	change, where := obj.Status.Change, "change"
+	if change == nil {
+		change, where = obj.Status.Preview, "preview"
+	}
+	if change != nil && change.ConflictCount > 0 {
+		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change.ConflictCount, where)))
 	}
 	switch {
 	case len(l.injected) == 0:
