@@ -34,6 +34,7 @@ import (
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/variant"
+	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
 	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/tests/testenv"
@@ -71,6 +72,8 @@ type plane struct {
 	renderer variant.Renderer
 	// memory and files are the budgets.
 	memory, files *memory.Budget
+	// store changes where artifacts are kept; nil leaves it as it is.
+	store func(storage.Store) storage.Store
 }
 
 func newPlane(t *testing.T, change ...func(*plane)) *plane {
@@ -116,6 +119,9 @@ func (p *plane) start() {
 		},
 	}
 	shared.Pipeline = &source.Pipeline{Store: localtest.Open(p.T, local.Options{}), Clock: clock.RealClock{}, Observer: sourcetest.Silent{}}
+	if p.store != nil {
+		shared.Pipeline.Store = p.store(shared.Pipeline.Store)
+	}
 	shared.Artifact = func(path string) string { return "http://artifacts.example/" + path }
 	shared.Rebuild = make(chan ctrlevent.GenericEvent)
 	shared.Changed = func(pkgrepo.Kind, error) {}

@@ -43,6 +43,9 @@ type sight struct {
 	artifact *meta.Artifact
 	progress string
 	done     *outcome
+	// lags says that the spec still asks for what was reported last, and could not be made to follow Git: as long as it cannot,
+	// that stays reported.
+	lags bool
 }
 
 // setupRevision adds the controller of PackageRevision objects to the manager.
@@ -89,15 +92,17 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	if s.seen = k.find(obj, m); s.seen == nil {
 		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
 	}
-	if err := k.publish(ctx, obj, m, s); err != nil {
-		return s, err
-	}
 	asked, seen := obj.Spec.GetLifecycle(), packagesv1.Lifecycle(s.seen.Lifecycle)
-	if asked == seen {
-		return s, nil
+	follows := asked != seen && isStale(obj, seen)
+	if follows {
+		// Whatever fails later, nobody is to take the old wish for one that is against what Git has now.
+		if err := k.follow(ctx, obj, seen); err != nil {
+			s.lags = true
+			return s, err
+		}
 	}
-	if isStale(obj, seen) {
-		return s, k.follow(ctx, obj, seen)
+	if err := k.publish(ctx, obj, m, s); err != nil || follows || asked == seen {
+		return s, err
 	}
 	change, err := transition(obj, s.seen)
 	if err != nil {
@@ -112,19 +117,33 @@ func (k *revisions) find(obj *packagesv1.PackageRevision, m *mirror) *pkgrepo.Re
 }
 
 // isStale tells whether it is Git that has moved on since the object was last reported, and nobody who asks for a change: then
-// the spec follows. What was never reported asks for nothing but an approval, which names its commit.
+// the spec follows. What was never reported asks for nothing but an approval, which names its commit. Of what is published
+// nobody can ask for a draft, nor of what is not that its deletion is proposed.
 func isStale(obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) bool {
-	if obj.Status.Lifecycle == "" {
-		return obj.Spec.GetLifecycle() != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == ""
+	asked := obj.Spec.GetLifecycle()
+	switch {
+	case obj.Status.Lifecycle == "":
+		return asked != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == ""
+	case seen.IsPublished() && !asked.IsPublished(), !seen.IsPublished() && asked == packagesv1.LifecycleDeletionProposed:
+		return true
 	}
-	return obj.Status.Lifecycle != seen && obj.Spec.GetLifecycle() == obj.Status.Lifecycle
+	return obj.Status.Lifecycle != seen && asked == obj.Status.Lifecycle
 }
 
 // follow has the spec say what Git has.
 func (k *revisions) follow(ctx context.Context, obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) error {
-	followed := obj.DeepCopy()
+	observed := obj.DeepCopy()
+	if observed.Status.Lifecycle.IsPublished() != seen.IsPublished() {
+		// The API server takes no spec that is against what was observed.
+		observed.Status.Lifecycle = seen
+		patch := client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})
+		if err := k.shared.Client.Status().Patch(ctx, observed, patch, client.FieldOwner(k.shared.FieldOwner)); err != nil {
+			return fmt.Errorf("report the lifecycle %s: %w", seen, err)
+		}
+	}
+	followed := observed.DeepCopy()
 	followed.Spec.Lifecycle, followed.Spec.ApprovedCommit = seen, ""
-	patch := client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})
 	if err := k.shared.Client.Patch(ctx, followed, patch, client.FieldOwner(k.shared.FieldOwner)); err != nil {
 		return fmt.Errorf("follow the lifecycle %s: %w", seen, err)
 	}

@@ -32,7 +32,10 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	seen, to := s.seen, &obj.Status
-	to.Lifecycle, to.Revision, to.Workspace = packagesv1.Lifecycle(seen.Lifecycle), capped(seen.Number), seen.Workspace
+	if !s.lags {
+		to.Lifecycle = packagesv1.Lifecycle(seen.Lifecycle)
+	}
+	to.Revision, to.Workspace = capped(seen.Number), seen.Workspace
 	to.Ref, to.Commit, to.Tree, to.PackageVariant = seen.Ref, seen.Commit, seen.Tree, fit(seen.Facts.Variant, maxOwner)
 	to.UpstreamLock = nil
 	if lock := seen.Facts.Lock; lock != nil {
