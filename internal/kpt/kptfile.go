@@ -11,27 +11,19 @@ const kptfileGroup = "kpt.dev"
 
 // Upstream says what a package was made from.
 type Upstream struct {
-	Repo      string
-	Directory string
-	Ref       string
+	Repo, Directory, Ref string
 	// Strategy is how kpt itself would update the package.
 	Strategy string
 }
 
 // Lock says which state of the upstream a package was made from.
 type Lock struct {
-	Repo      string
-	Directory string
-	Ref       string
-	Commit    string
+	Repo, Directory, Ref, Commit string
 }
 
 // Condition is what somebody found out about a package.
 type Condition struct {
-	Type    string
-	Status  string
-	Reason  string
-	Message string
+	Type, Status, Reason, Message string
 }
 
 // Kptfile is the file that makes a folder a package. What is read is what it says now, and what is set changes no more than

@@ -22,20 +22,10 @@ type Version struct {
 	Config    Config
 }
 
-// State is what became of a point of injection.
-type State struct {
-	Point kpt.Point
-	// Condition is the one that the Kptfile has for it.
-	Condition kpt.Condition
-	// Namespace and Name are those of the object that fills it, empty for none.
-	Namespace, Name string
-}
-
 // built is a package that was made, with what is to be said of it.
 type built struct {
 	resources *kpt.Resources
 	results   []function.Result
-	states    []State
 }
 
 // namespaceFunction sets the namespace; its name is known to kpt as well.
@@ -132,6 +122,5 @@ func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.R
 		return nil, fmt.Errorf("read what was rendered: %w", err)
 	}
 	made.resources.KeepOrigins(resources)
-	made.states, err = v.Config.report(made.resources)
-	return made, err
+	return made, v.Config.report(made.resources)
 }

@@ -56,16 +56,16 @@ func (c Config) inject(resources *kpt.Resources, fill filler) error {
 		return err
 	}
 	for _, point := range points {
-		i := choose(point, c.Sources)
-		if i < 0 || c.Sources[i].Reason != "" {
+		source := SourceOf(point, c.Sources)
+		if source == nil || source.Reason != "" {
 			point.Release()
 			continue
 		}
-		content, ok := fill(point, c.Sources[i])
+		content, ok := fill(point, *source)
 		if !ok {
 			continue
 		}
-		if err := point.Inject(c.Sources[i].Name, content); err != nil {
+		if err := point.Inject(source.Name, content); err != nil {
 			return err
 		}
 	}
@@ -73,51 +73,47 @@ func (c Config) inject(resources *kpt.Resources, fill filler) error {
 }
 
 // report makes the Kptfile say which points are filled, and wait for those that have to be.
-func (c Config) report(resources *kpt.Resources) ([]State, error) {
+func (c Config) report(resources *kpt.Resources) error {
 	points, err := resources.Points()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	types, err := kpt.ConditionTypes(points)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	states := make([]State, len(points))
+	conditions := make([]kpt.Condition, len(points))
 	gates := []string{}
 	for i, point := range points {
-		states[i] = c.state(point, types[i])
+		conditions[i] = c.condition(point, types[i])
 		if point.Required {
 			gates = append(gates, types[i])
 		}
 	}
 	slices.Sort(gates)
-	conditions := make([]kpt.Condition, len(states))
-	for i, state := range states {
-		conditions[i] = state.Condition
-	}
 	slices.SortFunc(conditions, func(a, b kpt.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	kptfile, err := resources.Kptfile("")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	kptfile.SetInjectionStatus(gates, conditions)
-	return states, nil
+	return nil
 }
 
-func (c Config) state(point kpt.Point, condition string) State {
-	state := State{Point: point, Condition: kpt.Condition{Type: condition, Status: "False", Reason: ReasonNoResource}}
-	i := choose(point, c.Sources)
+// condition says what became of a point.
+func (c Config) condition(point kpt.Point, called string) kpt.Condition {
+	condition := kpt.Condition{Type: called, Status: "False", Reason: ReasonNoResource}
+	source := SourceOf(point, c.Sources)
 	switch {
-	case i < 0:
-		state.Condition.Message = fmt.Sprintf("no resource %s was found for it", kindOf(point))
-	case c.Sources[i].Reason != "":
-		state.Condition.Reason, state.Condition.Message = c.Sources[i].Reason, c.Sources[i].Message
+	case source == nil:
+		condition.Message = fmt.Sprintf("no resource %s was found for it", kindOf(point))
+	case source.Reason != "":
+		condition.Reason, condition.Message = source.Reason, source.Message
 	default:
-		state.Namespace, state.Name = c.Sources[i].Namespace, c.Sources[i].Name
-		state.Condition.Status, state.Condition.Reason = "True", reasonInjected
-		state.Condition.Message = fmt.Sprintf("injected resource %q from cluster", state.Name)
+		condition.Status, condition.Reason = "True", reasonInjected
+		condition.Message = fmt.Sprintf("injected resource %q from cluster", source.Name)
 	}
-	return state
+	return condition
 }
 
 func kindOf(point kpt.Point) string {

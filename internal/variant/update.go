@@ -54,9 +54,8 @@ type Outcome struct {
 	Unchanged bool
 	// Conflicts are places that upstream and people changed in different ways, in the order of the files.
 	Conflicts []merge.Conflict
-	// Results are what the functions did, and States what became of the points of injection.
+	// Results are what the functions did.
 	Results []function.Result
-	States  []State
 	// Basis is what people's edits were told by.
 	Basis Basis
 }
@@ -145,7 +144,7 @@ func (v Version) outcome(made *built, base string, outcome Outcome) (Outcome, er
 	if err := note(made.resources, notes); err != nil {
 		return Outcome{}, err
 	}
-	outcome.Results, outcome.States = made.results, made.states
+	outcome.Results = made.results
 	outcome.Package, err = made.resources.Package()
 	return outcome, err
 }

@@ -265,10 +265,6 @@ func summary(before kpt.Package, outcome variant.Outcome) string {
 	for _, conflict := range outcome.Conflicts {
 		fmt.Fprintf(&out, "conflict %s: %s | %s | %s\n", conflict, conflict.Base, conflict.Upstream, conflict.Local)
 	}
-	for _, state := range outcome.States {
-		fmt.Fprintf(&out, "point %s in %s: %s %s %s (%s/%s)\n", state.Point.ID, state.Point.File(),
-			state.Condition.Status, state.Condition.Reason, state.Condition.Message, state.Namespace, state.Name)
-	}
 	difference := variant.Diff(before, outcome.Package, 50)
 	fmt.Fprintf(&out, "files %+v\n", difference.Files)
 	for _, change := range difference.FileNames {

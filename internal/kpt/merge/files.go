@@ -43,9 +43,9 @@ func (w *work) mode(name string) {
 	if !found {
 		return
 	}
-	base, _ := w.file(inBase, name)
-	theirs, isTheirs := w.file(inTheirs, name)
-	local, isLocal := w.file(inLocal, name)
+	base, _ := w.packages[inBase][name]
+	theirs, isTheirs := w.packages[inTheirs][name]
+	local, isLocal := w.packages[inLocal][name]
 	if isTheirs && (!isLocal || local.Mode == base.Mode) {
 		file.Mode = theirs.Mode
 		w.result[name] = file
@@ -56,7 +56,7 @@ func (w *work) mode(name string) {
 func (w *work) plainFile(name string) {
 	var files [sides]*kpt.File
 	for of := range sides {
-		if file, found := w.file(of, name); found {
+		if file, found := w.packages[of][name]; found {
 			files[of] = &file
 		}
 	}
@@ -215,7 +215,7 @@ func (w *work) collisions() {
 			if !found || !stays {
 				continue
 			}
-			_, mine := w.file(inLocal, above)
+			_, mine := w.packages[inLocal][above]
 			conflict := Conflict{File: above, Upstream: showFile(file, true), Local: showFolder(name, below)}
 			if mine {
 				conflict.Upstream, conflict.Local = conflict.Local, conflict.Upstream

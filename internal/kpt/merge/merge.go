@@ -93,12 +93,6 @@ func newWork(base, theirs, local kpt.Package, policy Policy) (*work, error) {
 	return w, nil
 }
 
-// file is what a side has at the path.
-func (w *work) file(of side, name string) (kpt.File, bool) {
-	file, found := w.packages[of][name]
-	return file, found
-}
-
 // maxConflicts bounds how many conflicts are listed.
 const maxConflicts = 10_000
 

@@ -48,7 +48,7 @@ func (w *work) objects() error {
 		return err
 	}
 	for name := range taken {
-		if file, found := w.file(inTheirs, name); found {
+		if file, found := w.packages[inTheirs][name]; found {
 			w.result[name] = file
 		} else {
 			delete(w.result, name)
@@ -67,8 +67,8 @@ func (w *work) untouched(all *resources, rows []*row) map[string]bool {
 		}
 	}
 	for name := range hasObjects {
-		base, was := w.file(inBase, name)
-		local, is := w.file(inLocal, name)
+		base, was := w.packages[inBase][name]
+		local, is := w.packages[inLocal][name]
 		taken[name] = was == is && bytes.Equal(base.Content, local.Content) && base.Mode == local.Mode &&
 			!w.kept.has(name) && !w.dropped.has(name)
 	}
@@ -91,7 +91,7 @@ func (w *work) untouched(all *resources, rows []*row) map[string]bool {
 // isLink tells whether the path is a link on any side. There are no objects in those.
 func (w *work) isLink(name string) bool {
 	for of := range sides {
-		if file, found := w.file(of, name); found && file.Mode.Type() != 0 {
+		if file, found := w.packages[of][name]; found && file.Mode.Type() != 0 {
 			return true
 		}
 	}

@@ -41,7 +41,7 @@ func (w *work) subpackages() {
 }
 
 func (w *work) hasKptfile(of side, folder string) bool {
-	_, found := w.file(of, path.Join(folder, kpt.KptfileName))
+	_, found := w.packages[of][path.Join(folder, kpt.KptfileName)]
 	return found
 }
 

@@ -15,11 +15,9 @@ type edit struct {
 	text     string
 }
 
-// apply makes the edits in the text. Of those at the same place, what only inserts comes first, in the order it was asked for.
-func apply(src []byte, edits []edit) ([]byte, error) { return applyWithin(src, 0, len(src), edits) }
-
-// applyWithin makes the edits in a part of the text, where all of them have to be.
-func applyWithin(src []byte, from, to int, edits []edit) ([]byte, error) {
+// apply makes the edits in a part of the text, where all of them have to be. Of those at the same place, what only inserts comes
+// first, in the order it was asked for.
+func apply(src []byte, from, to int, edits []edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int {
 		if a.from != b.from {

@@ -105,15 +105,7 @@ func (f *flowSplicer) element(i, j int) bool {
 // text is a new element, or one that moves.
 func (f *flowSplicer) text(i, j int) (string, bool) {
 	if i != unmatched {
-		mark := len(f.edits)
-		ok := f.element(i, j)
-		edits := append([]edit(nil), f.edits[mark:]...)
-		f.edits = f.edits[:mark]
-		if !ok {
-			return "", false
-		}
-		text, err := applyWithin(f.src, f.start(i), f.end(i), edits)
-		return string(text), err == nil
+		return f.within(f.start(i), f.end(i), func() bool { return f.element(i, j) })
 	}
 	for k := range f.pair {
 		if want := &f.t.kids[j*f.pair+k]; want.commented || isCommented(want.node) {

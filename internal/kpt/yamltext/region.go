@@ -51,7 +51,7 @@ func (r *rewriter) checkRegion(edits []edit) bool {
 		// Empty lines may become part of what is above.
 		to = nextLine(r.src, to)
 	}
-	text, err := applyWithin(r.src, from, to, edits)
+	text, err := apply(r.src, from, to, edits)
 	if err != nil {
 		return false
 	}

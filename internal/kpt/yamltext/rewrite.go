@@ -117,7 +117,7 @@ func (r *rewriter) unchanged() bool {
 }
 
 func unchanged(have *yaml.Node, want *twig) bool {
-	if !saysItself(have, want) || otherComments(have, want.node) {
+	if len(have.Content) != len(want.kids) || !saysItself(have, want.node) || otherComments(have, want.node) {
 		return false
 	}
 	for i := range have.Content {
@@ -138,7 +138,7 @@ func (r *rewriter) splice(whole int) ([]byte, error) {
 	if len(s.edits) == 0 {
 		return r.src, nil
 	}
-	out, err := apply(r.src, s.edits)
+	out, err := apply(r.src, 0, len(r.src), s.edits)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (r *rewriter) check(text []byte) error {
 
 // says compares a node with what is wanted.
 func says(have *yaml.Node, want *twig) bool {
-	if !saysItself(have, want) {
+	if len(have.Content) != len(want.kids) || !saysItself(have, want.node) {
 		return false
 	}
 	for i := range have.Content {
@@ -235,18 +235,17 @@ func says(have *yaml.Node, want *twig) bool {
 }
 
 // saysItself is says without the nodes below.
-func saysItself(have *yaml.Node, want *twig) bool {
-	if have.Kind != want.node.Kind || len(have.Content) != len(want.kids) ||
-		want.node.Anchor != "" && have.Anchor != want.node.Anchor {
+func saysItself(have, want *yaml.Node) bool {
+	if have.Kind != want.Kind || want.Anchor != "" && have.Anchor != want.Anchor {
 		return false
 	}
 	switch have.Kind {
 	case yaml.ScalarNode:
-		return sameScalar(have, want.node)
+		return sameScalar(have, want)
 	case yaml.AliasNode:
-		return have.Value == want.node.Value
+		return have.Value == want.Value
 	default:
-		return have.ShortTag() == want.node.ShortTag()
+		return have.ShortTag() == want.ShortTag()
 	}
 }
 

@@ -25,18 +25,11 @@ func (s *splicer) node(it *item, t *twig, depth int) bool {
 	if it.full == t.full {
 		return true
 	}
-	if it.node.Kind != t.node.Kind || depth >= s.whole || t.node.Anchor != "" && t.node.Anchor != it.node.Anchor {
+	if depth >= s.whole || !saysItself(it.node, t.node) {
 		return false
 	}
-	switch t.node.Kind {
-	case yaml.ScalarNode:
-		return sameScalar(it.node, t.node)
-	case yaml.AliasNode:
-		return it.node.Value == t.node.Value
-	default:
-		if it.node.ShortTag() != t.node.ShortTag() {
-			return false
-		}
+	if t.node.Kind == yaml.ScalarNode || t.node.Kind == yaml.AliasNode {
+		return true
 	}
 	mark := len(s.edits)
 	ok := false
@@ -135,17 +128,22 @@ func trimIndent(lines []string, column int) []string {
 
 // moved is the text of an entry that moves, with the edits inside it.
 func (s *splicer) moved(it *item, i int, t *twig, j, depth int) ([]string, bool) {
+	e := &it.entries[i]
+	text, ok := s.within(e.head, e.tail, func() bool { return s.entry(it, i, t, j, depth) })
+	return strings.Split(text, s.write.newline), ok
+}
+
+// within is the text between two offsets with the edits that do makes in it; they are made nowhere else.
+func (s *splicer) within(from, to int, do func() bool) (text string, ok bool) {
 	mark := len(s.edits)
-	if !s.entry(it, i, t, j, depth) {
-		return nil, false
-	}
-	edits := append([]edit(nil), s.edits[mark:]...)
+	ok = do()
+	edits := s.edits[mark:]
 	s.edits = s.edits[:mark]
-	text, err := applyWithin(s.src, it.entries[i].head, it.entries[i].tail, edits)
-	if err != nil {
-		return nil, false
+	if !ok {
+		return "", false
 	}
-	return strings.Split(string(text), s.write.newline), true
+	edited, err := apply(s.src, from, to, edits)
+	return string(edited), err == nil
 }
 
 // remove deletes the entries that do not stay, with their comments.
