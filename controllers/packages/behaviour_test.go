@@ -16,10 +16,10 @@ import (
 )
 
 // injectable is a package with a point of injection.
-func injectable(image string) upstream.Files {
+func injectable() upstream.Files {
 	return upstream.Text(map[string]string{
 		"app/Kptfile":         kptfile,
-		"app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", image),
+		"app/deployment.yaml": deployment,
 		"app/settings.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  annotations:\n    kpt.dev/config-injection: required\ndata:\n  region: none\n",
 	})
 }
@@ -43,7 +43,7 @@ func TestWhatIsInjectedIsFollowed(t *testing.T) {
 	p := newPlane(t)
 	p.mayRead()
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable()), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	v := p.variant(func(s *packagesv1.PackageVariantSpec) {
 		s.ServiceAccountName = "reader"
@@ -77,7 +77,7 @@ func TestAPointThatPeopleAddIsFilled(t *testing.T) {
 	p.mayRead()
 	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	all := injectable("1.0.0")
+	all := injectable()
 	point := all["app/settings.yaml"]
 	delete(all, "app/settings.yaml")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", all), false)
@@ -132,7 +132,7 @@ func TestDryRunPushesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable()), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	refs := cluster.Raw("for-each-ref")
 	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.DryRun, s.ServiceAccountName = true, "reader" })
@@ -150,7 +150,7 @@ func TestAVariantThatGoesProposesTheDeletion(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
-	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable("1.0.0")), false)
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable()), false)
 	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
 	p.mayRead()
 	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
