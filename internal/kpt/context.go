@@ -49,7 +49,7 @@ func (r *Resources) SetContext(data map[string]string, gone []string) {
 	}
 	root := found.Node.YNode()
 	for _, key := range gone {
-		if lookupPath(root, "data", key) != nil {
+		if Lookup(root, "data", key) != nil {
 			remove(sure(root, "data"), key)
 		}
 	}

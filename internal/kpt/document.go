@@ -101,7 +101,7 @@ func (d *document) mapping() *yaml.Node {
 // isObject tells whether the document is an object of Kubernetes' kind.
 func (d *document) isObject() bool {
 	mapping := d.mapping()
-	return scalarAt(mapping, "apiVersion") != "" && scalarAt(mapping, "kind") != ""
+	return Text(mapping, "apiVersion") != "" && Text(mapping, "kind") != ""
 }
 
 // lineOf is how the library that reads YAML says where something is.

@@ -45,7 +45,7 @@ func (k *Kptfile) SetAnnotation(key, value string) {
 func (k *Kptfile) RemoveAnnotation(key string) { k.removeMetadata("annotations", key) }
 
 func (k *Kptfile) removeMetadata(field, key string) {
-	if lookupPath(k.root(), "metadata", field, key) == nil {
+	if Lookup(k.root(), "metadata", field, key) == nil {
 		return
 	}
 	remove(sure(k.root(), "metadata", field), key)
@@ -90,10 +90,10 @@ func (k *Kptfile) SetOwnFunctions(owner Owner, own Pipeline) error {
 }
 
 func (k *Kptfile) setOwn(field string, owner Owner, own []Function) error {
-	there := elements(lookupPath(k.root(), partPipeline, field))
+	there := Elements(Lookup(k.root(), partPipeline, field))
 	ours, others := []*yaml.Node{}, []*yaml.Node{}
 	for _, entry := range there {
-		if owner.owns(scalarAt(entry, "name")) {
+		if owner.owns(Text(entry, "name")) {
 			ours = append(ours, entry)
 		} else {
 			others = append(others, entry)
@@ -137,7 +137,7 @@ func entryOf(function Function, there []*yaml.Node) (*yaml.Node, error) {
 // TakeMutators makes the pipeline have the mutators of the other Kptfile, and no validators.
 func (k *Kptfile) TakeMutators(from *Kptfile) {
 	remove(k.root(), partPipeline)
-	if mutators := lookupPath(from.root(), partPipeline, "mutators"); mutators != nil {
+	if mutators := Lookup(from.root(), partPipeline, "mutators"); mutators != nil {
 		setNode(k.part(partPipeline), "mutators", withoutAliases(mutators, new(maxNodes)))
 	}
 }

@@ -47,7 +47,7 @@ func ReadFacts(text []byte) (Facts, error) {
 		if root == nil {
 			continue
 		}
-		if group, _ := splitAPIVersion(scalarAt(root, "apiVersion")); group != kptfileGroup || scalarAt(root, "kind") != KptfileName {
+		if group, _ := splitAPIVersion(Text(root, "apiVersion")); group != kptfileGroup || Text(root, "kind") != KptfileName {
 			break
 		}
 		k := Kptfile{resource: &Resource{File: KptfileName, Node: yaml.NewRNode(root), origin: d}}

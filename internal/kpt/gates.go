@@ -56,10 +56,10 @@ type reported struct {
 
 // setReported makes the elements that speak of points exactly these. A list that becomes empty goes, and its part as well.
 func (k *Kptfile) setReported(part, field, key string, left []reported) {
-	there := elements(lookupPath(k.root(), part, field))
+	there := Elements(Lookup(k.root(), part, field))
 	wanted := []*yaml.Node{}
 	for _, node := range there {
-		called := scalarAt(node, key)
+		called := Text(node, key)
 		i := slices.IndexFunc(left, func(r reported) bool { return r.called == called })
 		switch {
 		case i >= 0:

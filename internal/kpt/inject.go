@@ -31,7 +31,7 @@ type Point struct {
 func (r *Resources) Points() ([]Point, error) {
 	points := []Point{}
 	for _, item := range r.Items {
-		mark := lookupPath(item.Node.YNode(), "metadata", "annotations", annotationPoint)
+		mark := Lookup(item.Node.YNode(), "metadata", "annotations", annotationPoint)
 		if mark == nil {
 			continue
 		}

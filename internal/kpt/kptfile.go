@@ -70,7 +70,7 @@ func (r *Resources) Kptfile(folder string) (*Kptfile, error) {
 func (k *Kptfile) root() *yaml.Node { return k.resource.Node.YNode() }
 
 // Name is that of the package.
-func (k *Kptfile) Name() string { return scalarAt(k.root(), "metadata", "name") }
+func (k *Kptfile) Name() string { return Text(k.root(), "metadata", "name") }
 
 // Labels are those of the package.
 func (k *Kptfile) Labels() map[string]string { return stringsAt(k.root(), "metadata", "labels") }
@@ -82,24 +82,24 @@ func (k *Kptfile) Annotations() map[string]string {
 
 // Upstream is nil where the package has none that is in git.
 func (k *Kptfile) Upstream() *Upstream {
-	git := lookupPath(k.root(), "upstream", "git")
+	git := Lookup(k.root(), "upstream", "git")
 	if git == nil {
 		return nil
 	}
 	return &Upstream{
-		Repo: scalarAt(git, "repo"), Directory: scalarAt(git, "directory"), Ref: scalarAt(git, "ref"),
-		Strategy: scalarAt(k.root(), "upstream", "updateStrategy"),
+		Repo: Text(git, "repo"), Directory: Text(git, "directory"), Ref: Text(git, "ref"),
+		Strategy: Text(k.root(), "upstream", "updateStrategy"),
 	}
 }
 
 // Lock is nil where the package has none that is in git.
 func (k *Kptfile) Lock() *Lock {
-	git := lookupPath(k.root(), "upstreamLock", "git")
+	git := Lookup(k.root(), "upstreamLock", "git")
 	if git == nil {
 		return nil
 	}
 	return &Lock{
-		Repo: scalarAt(git, "repo"), Directory: scalarAt(git, "directory"), Ref: scalarAt(git, "ref"), Commit: scalarAt(git, "commit"),
+		Repo: Text(git, "repo"), Directory: Text(git, "directory"), Ref: Text(git, "ref"), Commit: Text(git, "commit"),
 	}
 }
 
@@ -119,8 +119,8 @@ func (k *Kptfile) Pipeline() (Pipeline, error) {
 // Gates are the types of the conditions that must be true before the package is ready.
 func (k *Kptfile) Gates() []string {
 	gates := []string{}
-	for _, gate := range elements(lookupPath(k.root(), "info", "readinessGates")) {
-		gates = append(gates, scalarAt(gate, "conditionType"))
+	for _, gate := range Elements(Lookup(k.root(), "info", "readinessGates")) {
+		gates = append(gates, Text(gate, "conditionType"))
 	}
 	return gates
 }
@@ -128,19 +128,11 @@ func (k *Kptfile) Gates() []string {
 // Conditions are those that the Kptfile reports.
 func (k *Kptfile) Conditions() []Condition {
 	conditions := []Condition{}
-	for _, found := range elements(lookupPath(k.root(), "status", "conditions")) {
+	for _, found := range Elements(Lookup(k.root(), "status", "conditions")) {
 		conditions = append(conditions, Condition{
-			Type: scalarAt(found, "type"), Status: scalarAt(found, "status"),
-			Reason: scalarAt(found, "reason"), Message: scalarAt(found, "message"),
+			Type: Text(found, "type"), Status: Text(found, "status"),
+			Reason: Text(found, "reason"), Message: Text(found, "message"),
 		})
 	}
 	return conditions
-}
-
-// elements are those of a list.
-func elements(list *yaml.Node) []*yaml.Node {
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return list.Content
 }

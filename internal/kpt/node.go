@@ -36,32 +36,40 @@ func keyIndex(node *yaml.Node, key string) int {
 	return -1
 }
 
-// lookupPath finds what the keys lead to, nil where they lead nowhere.
-func lookupPath(node *yaml.Node, keys ...string) *yaml.Node {
+// Lookup finds what the keys lead to in maps, nil where they lead nowhere. Of an alias it is what that stands for.
+func Lookup(node *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		node = lookup(node, key)
 	}
 	return resolve(node)
 }
 
-// scalarAt is the text that the keys lead to, "" where they lead to none.
-func scalarAt(node *yaml.Node, keys ...string) string {
-	found := lookupPath(node, keys...)
-	if found == nil || found.Kind != yaml.ScalarNode || found.Tag == yaml.NodeTagNull {
+// Text is the single value that the keys lead to, "" where they lead to none.
+func Text(node *yaml.Node, keys ...string) string {
+	found := Lookup(node, keys...)
+	if found == nil || found.Kind != yaml.ScalarNode || found.ShortTag() == yaml.NodeTagNull {
 		return ""
 	}
 	return found.Value
 }
 
+// Elements are those of a list, and none of what is no list.
+func Elements(list *yaml.Node) []*yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return list.Content
+}
+
 // stringsAt are the keys and texts of a map.
 func stringsAt(node *yaml.Node, keys ...string) map[string]string {
-	found := lookupPath(node, keys...)
+	found := Lookup(node, keys...)
 	if found == nil || found.Kind != yaml.MappingNode || len(found.Content) == 0 {
 		return nil
 	}
 	values := make(map[string]string, len(found.Content)/2)
 	for i := 0; i+1 < len(found.Content); i += 2 {
-		values[found.Content[i].Value] = scalarAt(found.Content[i+1])
+		values[found.Content[i].Value] = Text(found.Content[i+1])
 	}
 	return values
 }
@@ -154,10 +162,10 @@ func remove(node *yaml.Node, key string) {
 // prune takes out the maps and lists that the keys lead to, from the innermost, as far as they are empty.
 func prune(node *yaml.Node, keys ...string) {
 	for n := len(keys); n > 0; n-- {
-		if found := lookupPath(node, keys[:n]...); found == nil || len(found.Content) > 0 || found.Kind == yaml.ScalarNode {
+		if found := Lookup(node, keys[:n]...); found == nil || len(found.Content) > 0 || found.Kind == yaml.ScalarNode {
 			return
 		}
-		remove(lookupPath(node, keys[:n-1]...), keys[n-1])
+		remove(Lookup(node, keys[:n-1]...), keys[n-1])
 	}
 }
 

@@ -48,21 +48,21 @@ func (r *Resource) ID() ID {
 	group, _ := r.GroupVersion()
 	return ID{
 		Group: group, Kind: r.Kind(),
-		Namespace: scalarAt(r.Node.YNode(), "metadata", "namespace"), Name: scalarAt(r.Node.YNode(), "metadata", "name"),
+		Namespace: Text(r.Node.YNode(), "metadata", "namespace"), Name: Text(r.Node.YNode(), "metadata", "name"),
 	}
 }
 
 // Kind is the kind alone.
-func (r *Resource) Kind() string { return scalarAt(r.Node.YNode(), "kind") }
+func (r *Resource) Kind() string { return Text(r.Node.YNode(), "kind") }
 
 // GroupVersion are the two parts of the apiVersion; the group is empty for the core's.
 func (r *Resource) GroupVersion() (group, version string) {
-	return splitAPIVersion(scalarAt(r.Node.YNode(), "apiVersion"))
+	return splitAPIVersion(Text(r.Node.YNode(), "apiVersion"))
 }
 
 // Annotation is empty where there is none.
 func (r *Resource) Annotation(key string) string {
-	return scalarAt(r.Node.YNode(), "metadata", "annotations", key)
+	return Text(r.Node.YNode(), "metadata", "annotations", key)
 }
 
 // IsLocalConfig tells whether the object is for tools and not for the cluster. Kptfiles are.

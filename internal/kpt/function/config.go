@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // config is what a function is told: values by their keys, or an object of the function's own kind.
@@ -27,14 +29,14 @@ var errNoConfig = errors.New("there is no configuration: the entry needs a confi
 
 // readConfig tells ConfigMaps and functions' own kinds apart.
 func readConfig(root *yaml.Node) (*config, error) {
-	kind, version := text(root, "kind"), text(root, "apiVersion")
+	kind, version := kpt.Text(root, "kind"), kpt.Text(root, "apiVersion")
 	switch {
 	case kind == "ConfigMap" && version == "v1":
-		data, err := readData(field(root, "data"))
+		data, err := readData(kpt.Lookup(root, "data"))
 		if err != nil {
 			return nil, err
 		}
-		return &config{data: data, name: text(root, "metadata", "name")}, nil
+		return &config{data: data, name: kpt.Text(root, "metadata", "name")}, nil
 	case version == apiVersion:
 		return &config{own: root}, nil
 	default:
@@ -70,7 +72,7 @@ func readData(data *yaml.Node) (map[string]string, error) {
 
 // decode reads the function's own kind into a struct, whose fields are all there may be.
 func (c *config) decode(into any, kinds ...string) error {
-	if kind := text(c.own, "kind"); !slices.Contains(kinds, kind) {
+	if kind := kpt.Text(c.own, "kind"); !slices.Contains(kinds, kind) {
 		return fmt.Errorf("the configuration is of kind %s; this function's is %s", kind, strings.Join(kinds, " or "))
 	}
 	content, err := yaml.Marshal(c.own)

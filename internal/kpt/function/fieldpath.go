@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // fieldPath leads to fields of objects: spec.template.spec.containers.[name=app].image.
@@ -134,7 +136,7 @@ func (p fieldPath) replaced(o *object, value *yaml.Node) bool {
 	case p[last].where:
 		for _, list := range p[:last].there(o) {
 			// A scalar became one of the kind that was there.
-			if slices.ContainsFunc(elements(list.node), func(n *yaml.Node) bool {
+			if slices.ContainsFunc(kpt.Elements(list.node), func(n *yaml.Node) bool {
 				return sameNode(n, value) || n.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && n.Value == value.Value
 			}) {
 				return len(p.there(o)) == 0
@@ -200,7 +202,7 @@ func (s step) matches(i int, element *yaml.Node) bool {
 	case s.key == "":
 		return element.Kind == yaml.ScalarNode && element.Value == s.value
 	}
-	value := field(element, s.key)
+	value := kpt.Lookup(element, s.key)
 	return value != nil && value.Kind == yaml.ScalarNode && value.Value == s.value
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // fieldSpec says where else, in objects of some kinds, a function writes. What is empty is true of all.
@@ -97,7 +99,7 @@ func (r *run) below(
 		return o.fail(path, errors.New("is no list"))
 	}
 	path = join(path, steps[0])
-	next := field(n, steps[0])
+	next := kpt.Lookup(n, steps[0])
 	toList := len(steps) > 1 && steps[1] == "[]"
 	switch {
 	case isNull(next) && (!create || toList):

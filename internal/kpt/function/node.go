@@ -23,54 +23,9 @@ func isQuoted(n *yaml.Node) bool {
 	return n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
-// field is the value of a key, nil where there is none or where n is no map.
-func field(n *yaml.Node, key string) *yaml.Node {
-	if at := indexOf(n, key); at >= 0 {
-		return n.Content[at+1]
-	}
-	return nil
-}
-
-// indexOf is where in a map's content the key stands, or -1.
-func indexOf(n *yaml.Node, key string) int {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return -1
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Kind == yaml.ScalarNode && n.Content[i].Value == key {
-			return i
-		}
-	}
-	return -1
-}
-
-// at follows keys down.
-func at(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		n = field(n, key)
-	}
-	return n
-}
-
-// text is the scalar at the path, and empty where there is none.
-func text(n *yaml.Node, path ...string) string {
-	if found := at(n, path...); found != nil && found.Kind == yaml.ScalarNode && !isNull(found) {
-		return found.Value
-	}
-	return ""
-}
-
 // isNull tells whether nothing is there, or null.
 func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull
-}
-
-// elements are those of a list, and none of what is no list.
-func elements(n *yaml.Node) []*yaml.Node {
-	if n == nil || n.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return n.Content
 }
 
 // isString tells whether the scalar is read as a string by everybody: also by readers of YAML 1.1, to whom yes is true.

@@ -29,15 +29,15 @@ func (o *object) group() string {
 	return group
 }
 
-func (o *object) kind() string { return text(o.root, "kind") }
+func (o *object) kind() string { return kpt.Text(o.root, "kind") }
 
-func (o *object) name() string { return text(o.root, "metadata", "name") }
+func (o *object) name() string { return kpt.Text(o.root, "metadata", "name") }
 
 // is tells whether the object is of the kind, in any version.
 func (o *object) is(group, kind string) bool { return o.group() == group && o.kind() == kind }
 
 // current is the namespace that the object has now.
-func (o *object) current() string { return text(o.root, "metadata", "namespace") }
+func (o *object) current() string { return kpt.Text(o.root, "metadata", "namespace") }
 
 // upstream is the namespace, or for a Namespace the name, that the object had upstream.
 func (o *object) upstream() (namespace, name string) {
@@ -59,7 +59,7 @@ func (o *object) failAt(field string, err error) error {
 // texts are the strings in the map at the path.
 func texts(n *yaml.Node, path ...string) map[string]string {
 	found := map[string]string{}
-	if n = at(n, path...); n == nil || n.Kind != yaml.MappingNode {
+	if n = kpt.Lookup(n, path...); n == nil || n.Kind != yaml.MappingNode {
 		return found
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {

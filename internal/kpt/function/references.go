@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // What refers to objects of a namespace, and follows when they move.
@@ -58,7 +60,7 @@ func (m *mover) references(o *object) error {
 		return m.service(o, "spec", "service")
 	case group == "admissionregistration.k8s.io" &&
 		(kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration"):
-		for i := range elements(field(o.root, "webhooks")) {
+		for i := range kpt.Elements(kpt.Lookup(o.root, "webhooks")) {
 			if err := m.service(o, "webhooks", strconv.Itoa(i), "clientConfig", "service"); err != nil {
 				return err
 			}
@@ -69,11 +71,11 @@ func (m *mover) references(o *object) error {
 
 // subjects are those to whom a role is given.
 func (m *mover) subjects(o *object) error {
-	for i, subject := range elements(field(o.root, "subjects")) {
-		if text(subject, "kind") != "ServiceAccount" {
+	for i, subject := range kpt.Elements(kpt.Lookup(o.root, "subjects")) {
+		if kpt.Text(subject, "kind") != "ServiceAccount" {
 			continue
 		}
-		account := name{groupKind{"", "ServiceAccount"}, text(subject, "name")}
+		account := name{groupKind{"", "ServiceAccount"}, kpt.Text(subject, "name")}
 		if err := m.reference(o, subject, account, []string{"subjects", strconv.Itoa(i), "namespace"}); err != nil {
 			return err
 		}
@@ -85,19 +87,19 @@ func (m *mover) subjects(o *object) error {
 func (m *mover) service(o *object, path ...string) error {
 	n := o.root
 	for _, key := range path {
-		if i, err := strconv.Atoi(key); err == nil && i < len(elements(n)) {
+		if i, err := strconv.Atoi(key); err == nil && i < len(kpt.Elements(n)) {
 			n = n.Content[i]
 			continue
 		}
-		n = field(n, key)
+		n = kpt.Lookup(n, key)
 	}
-	return m.reference(o, n, name{groupKind{"", "Service"}, text(n, "name")}, append(path, "namespace"))
+	return m.reference(o, n, name{groupKind{"", "Service"}, kpt.Text(n, "name")}, append(path, "namespace"))
 }
 
 // reference sets the namespace in a reference that has one.
 func (m *mover) reference(o *object, n *yaml.Node, to name, path []string) error {
-	namespace := field(n, "namespace")
-	if isNull(namespace) || !m.follows(to, text(n, "namespace")) {
+	namespace := kpt.Lookup(n, "namespace")
+	if isNull(namespace) || !m.follows(to, kpt.Text(n, "namespace")) {
 		return nil
 	}
 	return m.replaceText(o, namespace, path, m.target)
@@ -107,7 +109,7 @@ func (m *mover) reference(o *object, n *yaml.Node, to name, path []string) error
 // group/kind/name for those of the cluster, with commas between.
 func (m *mover) dependencies(o *object) error {
 	path := []string{"metadata", "annotations", dependsOn}
-	n := at(o.root, path...)
+	n := kpt.Lookup(o.root, path...)
 	if isNull(n) || n.Kind != yaml.ScalarNode {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // run is one function at work in one package.
@@ -32,7 +34,7 @@ func (r *run) note(format string, args ...any) {
 // setText makes the key's value the string. The key is added where it is not there.
 func (r *run) setText(o *object, parent *yaml.Node, path []string, value string) error {
 	key := path[len(path)-1]
-	found := field(parent, key)
+	found := kpt.Lookup(parent, key)
 	if found == nil {
 		return r.add(o, parent, path, newText(value))
 	}
@@ -78,7 +80,7 @@ func (r *run) add(o *object, parent *yaml.Node, path []string, value *yaml.Node)
 func (r *run) mapping(o *object, path []string) (*yaml.Node, error) {
 	n := o.root
 	for i, key := range path {
-		next := field(n, key)
+		next := kpt.Lookup(n, key)
 		switch {
 		case next == nil:
 			next = &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap}

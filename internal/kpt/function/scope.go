@@ -3,6 +3,8 @@ package function
 import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // scope says whether objects of a kind are in namespaces.
@@ -26,8 +28,8 @@ func readScopes(objects []*object) scopes {
 		if !o.is("apiextensions.k8s.io", "CustomResourceDefinition") {
 			continue
 		}
-		defined := groupKind{text(o.root, "spec", "group"), text(o.root, "spec", "names", "kind")}
-		switch text(o.root, "spec", "scope") {
+		defined := groupKind{kpt.Text(o.root, "spec", "group"), kpt.Text(o.root, "spec", "names", "kind")}
+		switch kpt.Text(o.root, "spec", "scope") {
 		case "Cluster":
 			read[defined] = scopeCluster
 		case "Namespaced":
@@ -43,7 +45,7 @@ func (s scopes) of(o *object) scope {
 	if known, found := s[kind]; found {
 		return known
 	}
-	return builtIn(kind, text(o.root, "apiVersion"))
+	return builtIn(kind, kpt.Text(o.root, "apiVersion"))
 }
 
 // builtIn is what is known of Kubernetes' own kinds. Of versions that it has no more it had the same scope.

@@ -24,7 +24,7 @@ func selected(objects []*object, entry *kpt.Function) []*object {
 
 // selects tells whether the object has all that the selector says.
 func selects(s *kpt.Selector, o *object) bool {
-	return (s.APIVersion == "" || s.APIVersion == text(o.root, "apiVersion")) &&
+	return (s.APIVersion == "" || s.APIVersion == kpt.Text(o.root, "apiVersion")) &&
 		(s.Kind == "" || s.Kind == o.kind()) &&
 		(s.Name == "" || s.Name == o.name()) &&
 		(s.Namespace == "" || s.Namespace == o.current()) &&

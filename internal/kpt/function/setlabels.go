@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // setLabels puts labels on objects, on the Pods that they make, and into the selectors that are to find those.
@@ -100,7 +102,7 @@ func (l *labeller) try(err error) {
 // write puts the labels into the map: all of them, or only those that are in it.
 func (l *labeller) write(parent *yaml.Node, path []string, onlyThere bool) error {
 	for _, key := range l.keys {
-		if onlyThere && field(parent, key) == nil {
+		if onlyThere && kpt.Lookup(parent, key) == nil {
 			continue
 		}
 		if err := l.setText(l.object, parent, join(path, key), l.labels[key]); err != nil {
@@ -125,7 +127,7 @@ func (l *labeller) all(path []string) {
 // under writes the labels into the map that the path leads to from n, where it is there.
 func (l *labeller) under(n *yaml.Node, path []string, onlyThere bool, keys ...string) {
 	for _, key := range keys {
-		n, path = field(n, key), join(path, key)
+		n, path = kpt.Lookup(n, key), join(path, key)
 	}
 	if l.err != nil || isNull(n) {
 		return

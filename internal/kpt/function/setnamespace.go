@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // setNamespace moves the package's objects into a namespace, and with them what refers to them: see references.go.
@@ -207,5 +209,5 @@ func (m *mover) move() error {
 	if m.renamed == nil {
 		return nil
 	}
-	return m.replaceText(m.renamed, at(m.renamed.root, "metadata", "name"), []string{"metadata", "name"}, m.target)
+	return m.replaceText(m.renamed, kpt.Lookup(m.renamed.root, "metadata", "name"), []string{"metadata", "name"}, m.target)
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // templates are what a workload makes others from, those that are there: Jobs, and at last Pods. A document that says nothing of
@@ -17,10 +19,10 @@ func templates(o *object) (job, pod []string) {
 	case group == "batch" && kind == "CronJob":
 		job, pod = []string{"spec", "jobTemplate"}, []string{"spec", "jobTemplate", "spec", "template"}
 	}
-	if isNull(at(o.root, job...)) {
+	if isNull(kpt.Lookup(o.root, job...)) {
 		job = nil
 	}
-	if isNull(at(o.root, pod...)) {
+	if isNull(kpt.Lookup(o.root, pod...)) {
 		pod = nil
 	}
 	return job, pod
@@ -36,11 +38,11 @@ func isApp(o *object) bool {
 // kind writes what is particular to the object's kind.
 func (l *labeller) kind() {
 	o := l.object
-	spec := field(o.root, "spec")
+	spec := kpt.Lookup(o.root, "spec")
 	group, kind := o.group(), o.kind()
 	switch {
 	case group == "" && kind == "Service":
-		if text(spec, "type") != "ExternalName" {
+		if kpt.Text(spec, "type") != "ExternalName" {
 			l.own(spec, []string{"spec"}, "selector")
 		}
 	case group == "" && kind == "ReplicationController":
@@ -63,7 +65,7 @@ func (l *labeller) kind() {
 	if pod != nil {
 		l.all(join(pod, "metadata", "labels"))
 		path := join(pod, "spec")
-		l.pod(at(o.root, path...), path)
+		l.pod(kpt.Lookup(o.root, path...), path)
 	}
 	if kind == "StatefulSet" && isApp(o) {
 		l.claims(spec)
@@ -73,7 +75,7 @@ func (l *labeller) kind() {
 // own writes every label into a selector that is a plain map and selects something. An empty one is left as it is: it says
 // that somebody else finds the Pods, or all of them are meant.
 func (l *labeller) own(spec *yaml.Node, path []string, key string) {
-	if selector := field(spec, key); selector != nil && len(selector.Content) > 0 {
+	if selector := kpt.Lookup(spec, key); selector != nil && len(selector.Content) > 0 {
 		l.under(spec, path, false, key)
 	}
 }
@@ -81,13 +83,13 @@ func (l *labeller) own(spec *yaml.Node, path []string, key string) {
 // selector writes every label into the selector of a workload that has one.
 func (l *labeller) selector() {
 	path := []string{"spec", "selector"}
-	selector := at(l.object.root, path...)
+	selector := kpt.Lookup(l.object.root, path...)
 	if isNull(selector) {
 		return
 	}
 	l.all(join(path, "matchLabels"))
-	for i, expression := range elements(field(selector, "matchExpressions")) {
-		key := text(expression, "key")
+	for i, expression := range kpt.Elements(kpt.Lookup(selector, "matchExpressions")) {
+		key := kpt.Text(expression, "key")
 		value, set := l.labels[key]
 		if set && !allows(expression, value) {
 			l.try(l.object.fail(join(path, "matchExpressions", strconv.Itoa(i)),
@@ -98,8 +100,8 @@ func (l *labeller) selector() {
 
 // allows tells whether an expression of a selector selects a label of the value.
 func allows(expression *yaml.Node, value string) bool {
-	named := slices.ContainsFunc(elements(field(expression, "values")), func(n *yaml.Node) bool { return n.Value == value })
-	switch text(expression, "operator") {
+	named := slices.ContainsFunc(kpt.Elements(kpt.Lookup(expression, "values")), func(n *yaml.Node) bool { return n.Value == value })
+	switch kpt.Text(expression, "operator") {
 	case "In":
 		return named
 	case "NotIn":
@@ -113,16 +115,16 @@ func allows(expression *yaml.Node, value string) bool {
 
 // pod keeps the selectors in the spec of a Pod in step.
 func (l *labeller) pod(spec *yaml.Node, path []string) {
-	for i, constraint := range elements(field(spec, "topologySpreadConstraints")) {
+	for i, constraint := range kpt.Elements(kpt.Lookup(spec, "topologySpreadConstraints")) {
 		l.under(constraint, join(path, "topologySpreadConstraints", strconv.Itoa(i)), true, "labelSelector", "matchLabels")
 	}
 	for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
-		terms := at(spec, "affinity", kind)
+		terms := kpt.Lookup(spec, "affinity", kind)
 		const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
-		for i, term := range elements(field(terms, required)) {
+		for i, term := range kpt.Elements(kpt.Lookup(terms, required)) {
 			l.under(term, join(path, "affinity", kind, required, strconv.Itoa(i)), true, "labelSelector", "matchLabels")
 		}
-		for i, term := range elements(field(terms, preferred)) {
+		for i, term := range kpt.Elements(kpt.Lookup(terms, preferred)) {
 			l.under(term, join(path, "affinity", kind, preferred, strconv.Itoa(i)), true,
 				"podAffinityTerm", "labelSelector", "matchLabels")
 		}
@@ -137,8 +139,8 @@ func (l *labeller) networkPolicy(spec *yaml.Node) {
 }
 
 func (l *labeller) peers(spec *yaml.Node, direction, peers string) {
-	for i, rule := range elements(field(spec, direction)) {
-		for j, peer := range elements(field(rule, peers)) {
+	for i, rule := range kpt.Elements(kpt.Lookup(spec, direction)) {
+		for j, peer := range kpt.Elements(kpt.Lookup(rule, peers)) {
 			l.under(peer, []string{"spec", direction, strconv.Itoa(i), peers, strconv.Itoa(j)}, true, "podSelector", "matchLabels")
 		}
 	}
@@ -146,7 +148,7 @@ func (l *labeller) peers(spec *yaml.Node, direction, peers string) {
 
 // claims labels the volumes that a StatefulSet asks for.
 func (l *labeller) claims(spec *yaml.Node) {
-	for i, claim := range elements(field(spec, "volumeClaimTemplates")) {
+	for i, claim := range kpt.Elements(kpt.Lookup(spec, "volumeClaimTemplates")) {
 		path := []string{"spec", "volumeClaimTemplates", strconv.Itoa(i)}
 		if l.err == nil {
 			l.err = l.below(l.object, claim, path, []string{"metadata", "labels"}, true,

@@ -151,7 +151,7 @@ func (w *writer) writeMap(node *yaml.Node) {
 }
 
 // isSecret tells whether the map is a Secret, by itself or in a list of objects.
-func isSecret(node *yaml.Node) bool { return textOf(node, "kind") == "Secret" }
+func isSecret(node *yaml.Node) bool { return kpt.Text(node, "kind") == "Secret" }
 
 // isShown tells whether the field of a Secret may be shown. Annotations may not: tools keep copies of the object in them.
 func isShown(field string) bool {

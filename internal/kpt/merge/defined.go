@@ -13,29 +13,25 @@ func defines(r *kpt.Resource) (of groupKind, ok bool) {
 	if group, _ := r.GroupVersion(); group != "apiextensions.k8s.io" || r.Kind() != "CustomResourceDefinition" {
 		return groupKind{}, false
 	}
-	spec := valueOf(r.Node.YNode(), "spec")
-	of = groupKind{group: textOf(spec, "group"), kind: textOf(valueOf(spec, "names"), "kind")}
+	spec := kpt.Lookup(r.Node.YNode(), "spec")
+	of = groupKind{group: kpt.Text(spec, "group"), kind: kpt.Text(spec, "names", "kind")}
 	return of, of.kind != ""
 }
 
 // definedShapes are those of the versions that a CustomResourceDefinition has a schema for.
 func definedShapes(definition *yaml.Node) map[string]*shape {
-	spec := valueOf(definition, "spec")
+	spec := kpt.Lookup(definition, "spec")
 	found := map[string]*shape{}
-	shared := valueOf(valueOf(spec, "validation"), "openAPIV3Schema")
-	if version := textOf(spec, "version"); version != "" && shared != nil {
+	shared := kpt.Lookup(spec, "validation", "openAPIV3Schema")
+	if version := kpt.Text(spec, "version"); version != "" && shared != nil {
 		found[version] = definedObject(shared)
 	}
-	versions := valueOf(spec, "versions")
-	if versions == nil || versions.Kind != yaml.SequenceNode {
-		return found
-	}
-	for _, version := range versions.Content {
-		schema := valueOf(valueOf(version, "schema"), "openAPIV3Schema")
+	for _, version := range kpt.Elements(kpt.Lookup(spec, "versions")) {
+		schema := kpt.Lookup(version, "schema", "openAPIV3Schema")
 		if schema == nil {
 			schema = shared
 		}
-		if name := textOf(version, "name"); name != "" && schema != nil {
+		if name := kpt.Text(version, "name"); name != "" && schema != nil {
 			found[name] = definedObject(schema)
 		}
 	}
@@ -61,23 +57,23 @@ func definedShape(schema *yaml.Node, depth int) *shape {
 		return nil
 	}
 	read := &shape{fields: map[string]*shape{}}
-	if properties := valueOf(schema, "properties"); properties != nil && properties.Kind == yaml.MappingNode {
+	if properties := kpt.Lookup(schema, "properties"); properties != nil && properties.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(properties.Content); i += 2 {
 			if field := definedShape(properties.Content[i+1], depth-1); field != nil {
 				read.fields[properties.Content[i].Value] = field
 			}
 		}
 	}
-	if textOf(schema, "x-kubernetes-embedded-resource") == "true" {
+	if kpt.Text(schema, "x-kubernetes-embedded-resource") == "true" {
 		read.fields["metadata"] = builtin().metadata()
 	}
-	if more := valueOf(schema, "additionalProperties"); more != nil {
+	if more := kpt.Lookup(schema, "additionalProperties"); more != nil {
 		read.every = definedShape(more, depth-1)
-		read.open = isScalarType(textOf(more, "type"))
+		read.open = isScalarType(kpt.Text(more, "type"))
 	}
-	if items := valueOf(schema, "items"); items != nil {
+	if items := kpt.Lookup(schema, "items"); items != nil {
 		read.every = definedShape(items, depth-1)
-		read.set = textOf(schema, "x-kubernetes-list-type") == "set" && isScalarType(textOf(items, "type"))
+		read.set = kpt.Text(schema, "x-kubernetes-list-type") == "set" && isScalarType(kpt.Text(items, "type"))
 		read.keys = definedKeys(schema, items)
 	}
 	if len(read.fields) == 0 && read.every == nil && !read.open && !read.set && len(read.keys) == 0 {
@@ -93,17 +89,15 @@ func isScalarType(name string) bool {
 // definedKeys are those by which the API server tells elements apart, or if it does not those by which kubectl does.
 func definedKeys(schema, items *yaml.Node) []keyField {
 	names := []string{}
-	if keys := valueOf(schema, "x-kubernetes-list-map-keys"); keys != nil && keys.Kind == yaml.SequenceNode {
-		for _, key := range keys.Content {
-			names = append(names, key.Value)
-		}
+	for _, key := range kpt.Elements(kpt.Lookup(schema, "x-kubernetes-list-map-keys")) {
+		names = append(names, key.Value)
 	}
-	if name := textOf(schema, "x-kubernetes-patch-merge-key"); len(names) == 0 && name != "" {
+	if name := kpt.Text(schema, "x-kubernetes-patch-merge-key"); len(names) == 0 && name != "" {
 		names = append(names, name)
 	}
 	keys := make([]keyField, 0, len(names))
 	for _, name := range names {
-		keys = append(keys, keyField{name: name, fallback: textOf(valueOf(valueOf(items, "properties"), name), "default")})
+		keys = append(keys, keyField{name: name, fallback: kpt.Text(items, "properties", name, "default")})
 	}
 	return keys
 }

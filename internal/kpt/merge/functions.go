@@ -34,7 +34,7 @@ func kptfileShape() *shape {
 // matchFunctions knows functions of a pipeline again: by all they say, by their names (the controller's own have one that says
 // whose they are), and those that had no name by what they run.
 func (m *merger) matchFunctions(all *elements) []*row {
-	nameless := func(node *yaml.Node) bool { return textOf(node, "name") == "" }
+	nameless := func(node *yaml.Node) bool { return kpt.Text(node, "name") == "" }
 	rows := match(all, []round[*yaml.Node]{
 		{key: m.wholeKey, inOrder: true},
 		{key: fieldKey(keyField{name: "name"})},
@@ -53,29 +53,29 @@ func (m *merger) matchFunctions(all *elements) []*row {
 
 // ownKey is the name of a controller's function without the index in it, which changes with the functions before it.
 func ownKey(node *yaml.Node) (key, label string, ok bool) {
-	name := textOf(node, "name")
+	name := kpt.Text(node, "name")
 	owner, ok := kpt.FunctionOwner(name)
 	if !ok {
 		return "", "", false
 	}
 	_, rest, _ := strings.Cut(name, owner.String()+"/")
 	_, called, _ := strings.Cut(rest, "/")
-	return owner.String() + "\x00" + called + "\x00" + kpt.ImageName(textOf(node, "image")), stepTo("name=" + name), true
+	return owner.String() + "\x00" + called + "\x00" + kpt.ImageName(kpt.Text(node, "image")), stepTo("name=" + name), true
 }
 
 // functionKey is what a function runs, in whatever version, with these fields, which it must have.
 func functionKey(fields ...string) func(*yaml.Node) (string, string, bool) {
 	return func(node *yaml.Node) (key, label string, ok bool) {
-		field, runs := "image", kpt.ImageName(textOf(node, "image"))
+		field, runs := "image", kpt.ImageName(kpt.Text(node, "image"))
 		if runs == "" {
-			field, runs = "exec", textOf(node, "exec")
+			field, runs = "exec", kpt.Text(node, "exec")
 		}
 		if runs == "" {
 			return "", "", false
 		}
 		key = field + "\x00" + runs
 		for _, field := range fields {
-			text := textOf(node, field)
+			text := kpt.Text(node, field)
 			if text == "" {
 				return "", "", false
 			}

@@ -28,7 +28,7 @@ func fieldKey(fields ...keyField) func(*yaml.Node) (string, string, bool) {
 		}
 		keys, labels := []string{}, []string{}
 		for _, field := range fields {
-			value, text := valueOf(node, field.name), field.fallback
+			value, text := kpt.Lookup(node, field.name), field.fallback
 			switch {
 			case value == nil && text == "" && len(fields) == 1:
 				return "", "", false

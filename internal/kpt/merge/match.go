@@ -57,7 +57,7 @@ func identity(of func(*kpt.Resource) kpt.ID) func(*kpt.Resource) []string {
 
 // isOther tells whether the document is no object.
 func isOther(r *kpt.Resource) bool {
-	return r.Kind() == "" || textOf(r.Node.YNode(), "apiVersion") == ""
+	return r.Kind() == "" || kpt.Text(r.Node.YNode(), "apiVersion") == ""
 }
 
 // otherDocuments are those of one file that are no objects: what they say, and their places among all.

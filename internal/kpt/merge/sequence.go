@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/kpt"
 )
 
 // partner is the element of another side that became of one of base.
@@ -159,7 +161,7 @@ func (m *merger) similar(a, b *yaml.Node) bool {
 		return false
 	}
 	for _, name := range inferred() {
-		if value := textOf(a, name); value != "" && value == textOf(b, name) {
+		if value := kpt.Text(a, name); value != "" && value == kpt.Text(b, name) {
 			return true
 		}
 	}

@@ -101,7 +101,7 @@ func (w *work) isIndependent(folder string) bool {
 // upstream is where the subpackage says that it comes from.
 func (w *work) upstream(of side, folder string) *yaml.Node {
 	if item := w.kptfiles[of][path.Join(folder, kpt.KptfileName)]; item != nil {
-		return valueOf(item.Node.YNode(), "upstream")
+		return kpt.Lookup(item.Node.YNode(), "upstream")
 	}
 	return nil
 }
