@@ -54,7 +54,8 @@ func (c *blueprints) read(ctx context.Context, b *brief) (kpt.Package, error) {
 }
 
 // points are the points of injection of the package that the brief is about, and those that people added to what is made of it.
-func (c *blueprints) points(ctx context.Context, b *brief) ([]kpt.Point, error) {
+func (s Shared) points(ctx context.Context, b *brief) ([]kpt.Point, error) {
+	c := s.blueprints
 	upstream, err := c.marked(b.up, b.blueprint.Tree, func() (kpt.Package, error) { return c.read(ctx, b) })
 	if isUnreadable(err) {
 		return nil, explain(fmt.Errorf("upstream package %s: %w", b.upstream, err))
@@ -62,7 +63,7 @@ func (c *blueprints) points(ctx context.Context, b *brief) ([]kpt.Point, error) 
 	if err != nil {
 		return nil, err
 	}
-	local := b.local()
+	local := s.local(ctx, b)
 	if local == nil || local.Tree == "" {
 		return variant.Distinct(upstream), nil
 	}
@@ -97,12 +98,13 @@ func isUnreadable(err error) bool {
 }
 
 // local is what there is of the variant's package: its open change, or what is on the branch; nil for nothing.
-func (b *brief) local() *pkgrepo.Revision {
+func (s Shared) local(ctx context.Context, b *brief) *pkgrepo.Revision {
 	p := b.down.Snapshot().Package(b.downstream)
-	if b.mayHave(p) != nil {
+	open, err := s.claim(ctx, b, p)
+	switch {
+	case err != nil:
 		return nil
-	}
-	if open := ownChange(p, b.owner); open != nil {
+	case open != nil:
 		return open
 	}
 	return branchOf(p)

@@ -43,7 +43,7 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 		owner: ownerOf(obj), adoption: spec.GetAdoptionPolicy(), upstream: spec.Upstream.Package,
 		downRepo: in(obj, spec.Downstream.Repo), downstream: spec.GetDownstreamPackage(),
 	}
-	l.downstream = &packagesv1.DownstreamStatus{Repo: spec.Downstream.Repo, Package: b.downstream}
+	l.downstream = new(target(obj))
 	var err error
 	if b.up, err = k.shared.repository(ctx, in(obj, spec.Upstream.Repo)); err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
@@ -56,7 +56,7 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 		if err := b.choose(ctx, obj, l); err != nil {
 			return err
 		}
-		points, err = k.shared.blueprints.points(ctx, b)
+		points, err = k.shared.points(ctx, b)
 		return err
 	}); err != nil {
 		return nil, err

@@ -150,7 +150,10 @@ func (d *desk) expects(repository types.NamespacedName) bool {
 	for _, v := range d.keptIn(repository) {
 		ready := conditions.Get(&v, meta.ReadyCondition)
 		_, isWoken := d.woken[client.ObjectKeyFromObject(&v)]
-		if !v.Spec.Suspend && (isWoken || ready == nil || ready.ObservedGeneration != v.Generation) {
+		if v.Spec.Suspend || !v.DeletionTimestamp.IsZero() {
+			continue // Who goes orders by itself, and does not hold up others.
+		}
+		if isWoken || ready == nil || ready.ObservedGeneration != v.Generation {
 			return true
 		}
 	}

@@ -38,6 +38,11 @@ func TestOrdersAreGatheredWhileMoreAreExpected(t *testing.T) {
 			v.Spec.Suspend = true
 			return v
 		}, want: gatherDelay},
+		{reason: "another that is deleted", other: func() packagesv1.PackageVariant {
+			v := observed(1)
+			v.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			return v
+		}, woken: true, want: gatherDelay},
 		{reason: "another that is woken", other: func() packagesv1.PackageVariant { return observed(2) }, woken: true, want: gatherMost},
 		{reason: "another that is looked at after a while", other: func() packagesv1.PackageVariant { return observed(2) }, woken: true, looked: time.Second, want: 4 * gatherDelay},
 	} {

@@ -44,19 +44,21 @@ func (m *maker) make(ctx context.Context, cur pkgrepo.Current) (done pkgrepo.Mad
 
 // stands tells why the order does not stand any more. It may have waited, and the repository have moved on since: a draft that was
 // begun meanwhile is not begun twice, and one that has gone is not begun again.
-func (m *maker) stands(cur pkgrepo.Current) error {
-	now := m.down.Snapshot().Package(m.downstream)
+func (m *maker) stands(ctx context.Context, cur pkgrepo.Current) error {
+	open, err := m.shared.claim(ctx, m.brief, m.down.Snapshot().Package(m.downstream))
 	switch {
+	case err != nil:
+		return err
 	case cur.Open == nil && m.workspace != "":
 		return pkgrepo.ErrGone
-	case cur.Open == nil && ownChange(now, m.owner) != nil:
+	case open != nil && (cur.Open == nil || cur.Open.Workspace != open.Workspace):
 		return pkgrepo.ErrExists
 	}
-	return m.mayHave(now)
+	return nil
 }
 
 func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, error) {
-	if err := m.stands(cur); err != nil {
+	if err := m.stands(ctx, cur); err != nil {
 		return pkgrepo.Made{}, err
 	}
 	request := variant.Request{Next: variant.Version{Blueprint: m.blueprint, Config: m.config}, Local: cur.Local, Policy: merge.Policy(m.policy)}

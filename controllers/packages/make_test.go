@@ -1,13 +1,16 @@
 package packages
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/pkgrepo"
@@ -22,6 +25,13 @@ type bench struct {
 
 	shared Shared
 	there  *upstream.Edited
+}
+
+// silent is a client that cannot tell what there is.
+type silent struct{ client.Client }
+
+func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nobody knows")
 }
 
 func newBench(t *testing.T) *bench {
@@ -52,7 +62,7 @@ func newBench(t *testing.T) *bench {
 		}
 		return m
 	}
-	b := &bench{there: there, shared: Shared{Plane: NewPlane(), Renderer: function.New(function.Options{})}, brief: &brief{
+	b := &bench{there: there, shared: Shared{Shell: kernel.Shell{Client: silent{}}, Plane: NewPlane(), Renderer: function.New(function.Options{})}, brief: &brief{
 		owner: "default/app", up: mirrored("blueprints"), upstream: "app", down: mirrored("cluster"),
 		downRepo: types.NamespacedName{Namespace: "default", Name: "cluster"}, downstream: "app",
 		config: variant.Config{Owner: kpt.Owner{Namespace: "default", Name: "app"}, Package: "app"},
@@ -129,7 +139,7 @@ func TestADraftThatCannotBeReadIsInTheWay(t *testing.T) {
 	if _, _, err := b.down.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.mayHave(b.down.Snapshot().Package("app")); err == nil {
+	if _, err := b.shared.claim(t.Context(), b.brief, b.down.Snapshot().Package("app")); err == nil {
 		t.Error("another draft may be begun")
 	}
 }

@@ -1,74 +1,26 @@
 package packages
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
-	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
-// workspacePrefix begins the names of the workspaces of variants, as in Porch.
-const workspacePrefix = "packagevariant-"
-
 // next compares what is in Git with what should be, and orders the one step that comes next.
-func (k *variants) next(obj *packagesv1.PackageVariant, b *brief, l *look) error {
+func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) (err error) {
 	l.state = b.down.Snapshot().Package(b.downstream)
-	if err := b.mayHave(l.state); err != nil {
+	if l.open, err = k.shared.claim(ctx, b, l.state); err != nil {
 		return err
 	}
-	l.open = ownChange(l.state, b.owner)
 	l.last = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
 	if change := k.step(obj, b, l); change != nil {
 		return k.order(obj, b, l, *change)
-	}
-	return nil
-}
-
-// ownChange is the variant's open change; nil without one. A copy that somebody made of it has another name.
-func ownChange(p *pkgrepo.Package, owner string) (found *pkgrepo.Revision) {
-	if p == nil {
-		return nil
-	}
-	for i := range p.Open {
-		open := &p.Open[i]
-		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, workspacePrefix) &&
-			(found == nil || open.Lifecycle == pkgrepo.Proposed || found.Lifecycle == open.Lifecycle && open.Workspace > found.Workspace) {
-			found = open
-		}
-	}
-	return found
-}
-
-// mayHave tells why the package cannot be the variant's; nil if it can.
-func (b *brief) mayHave(p *pkgrepo.Package) error {
-	if p == nil {
-		return nil
-	}
-	all := p.Open
-	if p.Branch != nil {
-		all = append([]pkgrepo.Revision{*p.Branch}, all...)
-	}
-	for i := range all {
-		isBranch := all[i].Lifecycle == ""
-		isKept := isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)
-		switch other := all[i].Facts.Variant; {
-		case other == b.owner:
-			return nil
-		case all[i].Err != nil && isKept: // It may be the variant's own, and there is one open change.
-			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf("package %s of Repository %s cannot be read in %s: %w", b.downstream, b.downRepo.Name, shortRef(all[i].Ref), all[i].Err))
-		case other != "" && isKept:
-			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
-				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
-		case other == "" && isBranch && b.adoption != packagesv1.AdoptExisting:
-			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
-				"package %s is in Repository %s already and was not made by this variant; set adoptionPolicy to adoptExisting, or choose another downstream package",
-				b.downstream, b.downRepo.Name))
-		}
 	}
 	return nil
 }
@@ -142,7 +94,7 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 	o := order{
 		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: obj.Spec.DryRun},
 	}
-	o.key = strings.Join([]string{string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
+	o.key = strings.Join([]string{b.downRepo.Name, b.downstream, string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
 	if change.Kind == pkgrepo.Write {
 		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, kept: o.made}).make
 	}

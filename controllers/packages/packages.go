@@ -109,6 +109,9 @@ func (s Shared) repository(ctx context.Context, key types.NamespacedName) (*mirr
 	if err != nil {
 		return nil, fmt.Errorf("get Repository %s: %w", key.Name, err)
 	}
+	if repository.Spec.Suspend {
+		return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s is suspended", key.Name))
+	}
 	if m := s.mirrors.get(key); m != nil {
 		return m, nil
 	}

@@ -3,13 +3,16 @@ package packages_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -74,11 +77,13 @@ type plane struct {
 	memory, files *memory.Budget
 	// store changes where artifacts are kept; nil leaves it as it is.
 	store func(storage.Store) storage.Store
+	// writes counts what the controllers send to the API server to change something.
+	writes *atomic.Int64
 }
 
 func newPlane(t *testing.T, change ...func(*plane)) *plane {
 	t.Helper()
-	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}}
+	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}, writes: &atomic.Int64{}}
 	p.renderer = function.New(function.Options{})
 	p.memory, p.files = memory.New(64<<20, "--memory"), memory.NewFiles(64<<20, "--files")
 	for _, c := range change {
@@ -92,7 +97,9 @@ func newPlane(t *testing.T, change ...func(*plane)) *plane {
 // start runs the controllers until the test or stop ends them.
 func (p *plane) start() {
 	p.Helper()
-	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
+	counted := rest.CopyConfig(env.Config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return countingWrites{next, p.writes} })
+	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
@@ -144,20 +151,41 @@ func (p *plane) start() {
 	p.Cleanup(p.stop)
 }
 
-// repository makes a Git repository and its objects.
+// countingWrites counts requests that change something.
+type countingWrites struct {
+	http.RoundTripper
+
+	writes *atomic.Int64
+}
+
+func (c countingWrites) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		c.writes.Add(1)
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// repository makes a Git repository that takes pushes, and its objects.
 func (p *plane) repository(name string) *upstream.Edited {
 	p.Helper()
 	made := p.upstreams.Repository(name + ".git")
 	made.AcceptPushes()
-	p.create(
-		&sourcev1.GitRepository{ObjectMeta: p.meta(name), Spec: sourcev1.GitRepositorySpec{
-			URL: p.server.URL(name + ".git"), Interval: metav1.Duration{Duration: time.Hour},
-		}},
-		&packagesv1.Repository{ObjectMeta: p.meta(name), Spec: packagesv1.RepositorySpec{
-			GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
-		}},
-	)
+	p.create(p.source(name, p.server), p.packages(name))
 	return made
+}
+
+// source is the GitRepository of a repository on a server.
+func (p *plane) source(name string, on *upstream.GitHTTP) *sourcev1.GitRepository {
+	return &sourcev1.GitRepository{ObjectMeta: p.meta(name), Spec: sourcev1.GitRepositorySpec{
+		URL: on.URL(name + ".git"), Interval: metav1.Duration{Duration: time.Hour},
+	}}
+}
+
+// packages is the Repository of the GitRepository of the same name.
+func (p *plane) packages(name string) *packagesv1.Repository {
+	return &packagesv1.Repository{ObjectMeta: p.meta(name), Spec: packagesv1.RepositorySpec{
+		GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
+	}}
 }
 
 func (p *plane) meta(name string) metav1.ObjectMeta {
@@ -176,7 +204,13 @@ func (p *plane) create(objects ...client.Object) {
 // variant makes the variant app of the blueprint app in the repository cluster.
 func (p *plane) variant(change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
 	p.Helper()
-	made := &packagesv1.PackageVariant{ObjectMeta: p.meta("app"), Spec: packagesv1.PackageVariantSpec{
+	return p.variantNamed("app", change...)
+}
+
+// variantNamed makes a variant of the blueprint app in the repository cluster, unless it is changed.
+func (p *plane) variantNamed(name string, change ...func(*packagesv1.PackageVariantSpec)) *packagesv1.PackageVariant {
+	p.Helper()
+	made := &packagesv1.PackageVariant{ObjectMeta: p.meta(name), Spec: packagesv1.PackageVariantSpec{
 		Upstream:   packagesv1.Upstream{Repo: "blueprints", Package: "app"},
 		Downstream: packagesv1.Downstream{Repo: "cluster"},
 	}}

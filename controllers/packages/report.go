@@ -18,7 +18,7 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 	if l.upstream != nil {
 		s.Upstream = l.upstream
 	}
-	if l.downstream != nil {
+	if l.kept == nil && l.downstream != nil {
 		s.Downstream = l.downstream
 	}
 	if l.digest != "" {
@@ -26,7 +26,7 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 	}
 	if l.digest == "" || l.downstream == nil {
 		// It did not come so far as to look at the package.
-		return kernel.Report{Facts: k.Table().Stated(obj)}
+		return kernel.Report{Progress: l.progress, Facts: k.Table().Stated(obj)}
 	}
 	s.Published = published(l.downstream.Repo, l.state)
 	k.reportChange(obj, l, err)

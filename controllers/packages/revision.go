@@ -86,7 +86,10 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 		return s, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
 	}
 	m, err := k.shared.repository(ctx, in(obj, obj.Spec.Repository))
-	if err != nil {
+	switch {
+	case err != nil && unlessGone(err) == nil:
+		return s, k.abandon(ctx, obj, err)
+	case err != nil:
 		return s, err
 	}
 	if s.seen = k.find(obj, m); s.seen == nil {

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,8 +24,8 @@ func (k *revisions) Dismantle(ctx context.Context, obj *packagesv1.PackageRevisi
 	if err != nil {
 		return s, unlessGone(err)
 	}
-	if s.seen = k.find(obj, m); s.seen == nil {
-		return s, nil
+	if s.seen = k.find(obj, m); s.seen == nil || obj.Status.Lifecycle == "" {
+		return s, nil // What nobody has seen yet, nobody wanted to be taken out of Git. It is shown again.
 	}
 	change := &pkgrepo.Change{Package: s.seen.Package, Workspace: s.seen.Workspace, Expect: s.seen.Commit}
 	switch s.seen.Lifecycle {
@@ -45,6 +46,20 @@ func (k *revisions) Dismantle(ctx context.Context, obj *packagesv1.PackageRevisi
 		return s, err
 	}
 	return s, failure.Wait(packagesv1.ProgressingReason, 0, fmt.Errorf("%s", s.progress))
+}
+
+// abandon removes an object whose Repository is no more, and was gone before it could remove the object itself. Whatever is in
+// Git is shown again where the Repository is made anew.
+func (k *revisions) abandon(ctx context.Context, obj *packagesv1.PackageRevision, gone error) error {
+	var repository packagesv1.Repository
+	err := k.shared.Reader.Get(ctx, in(obj, obj.Spec.Repository), &repository)
+	switch {
+	case apierrors.IsNotFound(err):
+		return cmp.Or(k.shared.hide(ctx, obj), gone)
+	case err != nil:
+		return fmt.Errorf("get Repository %s: %w", obj.Spec.Repository, err)
+	}
+	return gone
 }
 
 // unlessGone is the error, unless it is that there is no repository: then nothing is to be taken out of it.

@@ -101,7 +101,7 @@ func (k *repositories) show(ctx context.Context, obj *packagesv1.Repository, s *
 	for i := range list.Items {
 		have := &list.Items[i]
 		if there[have.Name] = true; want[have.Name] == nil {
-			errs = append(errs, k.hide(ctx, have))
+			errs = append(errs, k.shared.hide(ctx, have))
 		}
 	}
 	for name, r := range want {
@@ -134,17 +134,17 @@ func (k *repositories) create(ctx context.Context, obj *packagesv1.Repository, n
 }
 
 // hide removes the object of a revision that is no more. Nothing is to be removed from Git for it, also where the revision is
-// back before the object is gone, as when its Repository is made anew.
-func (k *repositories) hide(ctx context.Context, have *packagesv1.PackageRevision) error {
+// back before the object is gone, as when its Repository is made anew: it goes without a finalizer, or later.
+func (s Shared) hide(ctx context.Context, have *packagesv1.PackageRevision) error {
 	free := have.DeepCopy()
 	if controllerutil.RemoveFinalizer(free, packagesv1.RevisionFinalizer) {
-		err := k.shared.Client.Patch(ctx, free, client.MergeFrom(have), client.FieldOwner(k.shared.FieldOwner))
-		if err != nil {
+		patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+		if err := s.Client.Patch(ctx, free, patch, client.FieldOwner(s.FieldOwner)); err != nil {
 			return ignoreGone(have.Name, err)
 		}
 	}
-	uid := have.UID
-	return ignoreGone(have.Name, k.shared.Client.Delete(ctx, free, client.Preconditions{UID: &uid}))
+	uid, version := free.UID, free.ResourceVersion
+	return ignoreGone(have.Name, s.Client.Delete(ctx, free, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
 func ignoreGone(name string, err error) error {

@@ -39,6 +39,8 @@ var (
 type look struct {
 	upstream   *packagesv1.UpstreamStatus
 	downstream *packagesv1.DownstreamStatus
+	// kept is the package of before, as long as the variant has not let go of it.
+	kept *packagesv1.DownstreamStatus
 	// digest names what the package is to be made of.
 	digest   string
 	injected []packagesv1.InjectedStatus
@@ -108,9 +110,12 @@ func (k *variants) Work(ctx context.Context, obj *packagesv1.PackageVariant, _ k
 	ctx, cancel := context.WithTimeoutCause(ctx, k.shared.Allowed(obj.Spec.GetTimeout()), fmt.Errorf("spec.timeout is over"))
 	defer cancel()
 	l := &look{}
+	if err := k.move(ctx, obj, l); err != nil || l.progress != "" {
+		return l, err
+	}
 	b, err := k.brief(ctx, obj, l)
 	if err != nil {
 		return l, err
 	}
-	return l, k.next(obj, b, l)
+	return l, k.next(ctx, obj, b, l)
 }

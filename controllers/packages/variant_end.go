@@ -12,31 +12,76 @@ import (
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
-// Dismantle implements kernel.Dismantler: an open change is dropped, and the deletion of what is published is proposed. With
-// orphan, and where the namespace or the Repository goes as well, everything is left as it is.
+// Dismantle implements kernel.Dismantler: the variant lets go of what it keeps. Where the namespace goes as well, everything is
+// left as it is.
 func (k *variants) Dismantle(ctx context.Context, obj *packagesv1.PackageVariant) (*look, error) {
 	l := &look{}
-	if obj.Undecodable != "" || obj.Spec.GetDeletionPolicy() == packagesv1.DeletionOrphan || obj.Spec.DryRun {
+	if obj.Undecodable != "" || obj.Spec.DryRun {
 		return l, nil
 	}
 	if ends, err := endsWith(ctx, k.shared.Reader, obj.Namespace); err != nil || ends {
 		return l, err
 	}
-	b := &brief{owner: ownerOf(obj), downRepo: in(obj, obj.Spec.Downstream.Repo), downstream: obj.Spec.GetDownstreamPackage()}
+	kept := []packagesv1.DownstreamStatus{target(obj)}
+	if last := obj.Status.Downstream; last != nil && *last != target(obj) {
+		kept = append(kept, *last)
+	}
+	for _, at := range kept {
+		if err := k.letGo(ctx, obj, at, l); err != nil {
+			return l, err
+		}
+		if l.progress != "" {
+			return l, failure.Wait(packagesv1.ProgressingReason, 0, errors.New(l.progress))
+		}
+	}
+	return l, nil
+}
+
+// target is the package that the spec has the variant keep.
+func target(obj *packagesv1.PackageVariant) packagesv1.DownstreamStatus {
+	return packagesv1.DownstreamStatus{Repo: obj.Spec.Downstream.Repo, Package: obj.Spec.GetDownstreamPackage()}
+}
+
+// move lets go of the package that the variant kept before its spec named another one, and says so while that takes time. The
+// status tells which one it was: it does so until nothing is left to do there, so that no restart forgets it.
+func (k *variants) move(ctx context.Context, obj *packagesv1.PackageVariant, l *look) error {
+	last := obj.Status.Downstream
+	if obj.Undecodable != "" || last == nil || *last == target(obj) {
+		return nil
+	}
+	l.kept = last
+	if obj.Spec.DryRun {
+		return nil
+	}
+	if err := k.letGo(ctx, obj, *last, l); err != nil {
+		return fmt.Errorf("let go of package %s: %w", last.Package, err)
+	}
+	if l.progress != "" {
+		l.progress = fmt.Sprintf("Letting go of package %s of Repository %s", last.Package, last.Repo)
+		return nil
+	}
+	l.kept = nil
+	return nil
+}
+
+// letGo drops the open change of a package, and proposes to delete what is published; with orphan, and where the Repository is
+// gone, it leaves everything as it is. While it has something to do, the look says which progress it makes.
+func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at packagesv1.DownstreamStatus, l *look) error {
+	if obj.Spec.GetDeletionPolicy() == packagesv1.DeletionOrphan {
+		return nil
+	}
+	b := &brief{owner: ownerOf(obj), downRepo: in(obj, at.Repo), downstream: at.Package}
 	var err error
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
-		return l, unlessGone(err)
+		return unlessGone(err)
 	}
 	l.state = b.down.Snapshot().Package(b.downstream)
 	l.open = ownChange(l.state, b.owner)
-	change := leaving(b, l)
-	if change == nil {
-		return l, nil
+	if change := leaving(b, l); change != nil {
+		return k.order(obj, b, l, *change)
 	}
-	if err := k.order(obj, b, l, *change); err != nil {
-		return l, err
-	}
-	return l, failure.Wait(packagesv1.ProgressingReason, 0, errors.New(l.progress))
+	l.state, l.open = nil, nil
+	return nil
 }
 
 // leaving is the change that comes next when the variant goes; nil if nothing of it is left.

@@ -67,7 +67,10 @@ func Eventually(t *testing.T, what string, condition func(context.Context) (bool
 	last := ""
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var ok bool
-		ok, last = condition(ctx)
+		var now string
+		if ok, now = condition(ctx); ctx.Err() == nil {
+			last = now // What is cut off by the end says nothing.
+		}
 		return ok, nil
 	})
 	if err != nil {

@@ -1,0 +1,121 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// workspacePrefix begins the names of the workspaces of variants, as in Porch.
+const workspacePrefix = "packagevariant-"
+
+// claim finds the variant's open change in the package, nil if there is none. Its error says why the package cannot be the
+// variant's: it is somebody else's, or nobody can tell.
+func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgrepo.Revision, error) {
+	if p == nil {
+		return nil, nil
+	}
+	open := ownChange(p, b.owner)
+	if err := b.canRead(p, open != nil); err != nil {
+		return nil, err
+	}
+	if open != nil || p.Branch != nil && p.Branch.Facts.Variant == b.owner {
+		return open, nil
+	}
+	if p.Branch != nil {
+		if err := s.mayAdopt(ctx, b, p.Branch.Facts.Variant); err != nil {
+			return nil, err
+		}
+	}
+	var left *pkgrepo.Revision
+	for i := range p.Open {
+		other := &p.Open[i]
+		if other.Facts.Variant == "" || !strings.HasPrefix(other.Workspace, workspacePrefix) {
+			continue // People may have drafts of their own.
+		}
+		if err := s.mayAdopt(ctx, b, other.Facts.Variant); err != nil {
+			return nil, err
+		}
+		left = ownChange(p, other.Facts.Variant)
+	}
+	return left, nil
+}
+
+// ownChange is a variant's open change; nil without one. A copy that somebody made of it has another name.
+func ownChange(p *pkgrepo.Package, owner string) (found *pkgrepo.Revision) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Open {
+		open := &p.Open[i]
+		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, workspacePrefix) &&
+			(found == nil || open.Lifecycle == pkgrepo.Proposed || found.Lifecycle == open.Lifecycle && open.Workspace > found.Workspace) {
+			found = open
+		}
+	}
+	return found
+}
+
+// canRead tells what of the package cannot be read. As long as the variant's own change is not known, an open one that cannot be
+// may be that: another one beside it would be one too many.
+func (b *brief) canRead(p *pkgrepo.Package, isKnown bool) error {
+	var all []pkgrepo.Revision
+	if p.Branch != nil {
+		all = append(all, *p.Branch)
+	}
+	if !isKnown {
+		all = append(all, p.Open...)
+	}
+	for i := range all {
+		if isBranch := all[i].Lifecycle == ""; all[i].Err != nil && (isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)) {
+			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf(
+				"package %s of Repository %s cannot be read in %s: %w", b.downstream, b.downRepo.Name, shortRef(all[i].Ref), all[i].Err))
+		}
+	}
+	return nil
+}
+
+// mayAdopt says why what another variant made, or with an empty name people, cannot be the variant's; nil if it can.
+func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
+	what := fmt.Sprintf("package %s is in Repository %s already and was not made by this variant", b.downstream, b.downRepo.Name)
+	if other != "" {
+		if s.isKept(ctx, b, other) {
+			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
+				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
+		}
+		what = fmt.Sprintf("package %s of Repository %s was kept by PackageVariant %s, which keeps it no more", b.downstream, b.downRepo.Name, other)
+	}
+	if b.adoption == packagesv1.AdoptExisting {
+		return nil
+	}
+	return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf("%s; set adoptionPolicy to adoptExisting, or choose another downstream package", what))
+}
+
+// isKept tells whether the other variant is there, and keeps the package. Where nobody can tell, it is.
+func (s Shared) isKept(ctx context.Context, b *brief, other string) bool {
+	namespace, name, _ := strings.Cut(other, "/")
+	var keeper packagesv1.PackageVariant
+	err := s.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &keeper)
+	if err != nil || keeper.Undecodable != "" {
+		return !apierrors.IsNotFound(err)
+	}
+	kept := []packagesv1.DownstreamStatus{{Repo: keeper.Spec.Downstream.Repo, Package: keeper.Spec.GetDownstreamPackage()}}
+	if last := keeper.Status.Downstream; last != nil {
+		kept = append(kept, *last)
+	}
+	for _, at := range kept {
+		m := s.mirrors.get(types.NamespacedName{Namespace: namespace, Name: at.Repo})
+		if m == nil || m.url == b.down.url && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream) {
+			return true
+		}
+	}
+	return false
+}

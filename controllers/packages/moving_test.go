@@ -1,0 +1,93 @@
+package packages_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// elsewhere has the variant keep the package under another name.
+func (p *plane) elsewhere(v *packagesv1.PackageVariant) {
+	p.Helper()
+	p.ask(v, func() { v.Spec.Downstream.Package = "other/app" })
+}
+
+// TestAVariantThatMovesLetsGo of what it kept before: it drops its change there and proposes to delete what is published, also
+// where the controller did not run when the spec was changed. In the new place it begins anew.
+func TestAVariantThatMovesLetsGo(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	v, cluster := p.changed()
+	old := *v.Status.Published
+	p.stop()
+	p.elsewhere(v)
+	p.start()
+	p.published(v, "v1")
+	if got := *v.Status.Downstream; got.Package != "other/app" {
+		t.Errorf("status says that %v is kept", got)
+	}
+	if got := refs(cluster); strings.Contains(got, "/drafts/") || !strings.Contains(got, "deletionProposed/app/v1") || !strings.Contains(got, "refs/tags/other/app/v1") {
+		t.Errorf("the refs are\n%s", got)
+	}
+	p.delete(p.revision(old.PackageRevision, packagesv1.LifecycleDeletionProposed))
+	until(p, v, "the old package leaves the branch", func(*packagesv1.PackageVariant) (bool, string) {
+		files := cluster.Tree("main")
+		_, was := files["app/Kptfile"]
+		_, is := files["other/app/Kptfile"]
+		return !was && is, strings.Join(paths(files), " ")
+	})
+}
+
+// TestAVariantThatMovesLeavesAnOrphan, and comes back to it.
+func TestAVariantThatMovesLeavesAnOrphan(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	v, cluster := p.changed(func(s *packagesv1.PackageVariantSpec) { s.DeletionPolicy = packagesv1.DeletionOrphan })
+	before, draft := refs(cluster), v.Status.Change.Commit
+	p.elsewhere(v)
+	p.published(v, "v1")
+	if got := refs(cluster); !strings.Contains(got, draft) || strings.Contains(got, "deletionProposed") {
+		t.Errorf("the refs are\n%s\nbefore:\n%s", got, before)
+	}
+	p.ask(v, func() { v.Spec.Downstream.Package = "" })
+	until(p, v, "the old draft is its own again", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.IsReady(v) && v.Status.Change != nil && v.Status.Change.Commit == draft, said(v)
+	})
+}
+
+// TestAVariantMovesOnceItHasLetGo: until then nothing is begun in the new place, also where the old Repository cannot be reached.
+// Where that is gone, there is nothing to let go of.
+func TestAVariantMovesOnceItHasLetGo(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	away := p.upstreams.HTTP(upstream.HTTPOptions{})
+	blueprints, cluster := p.repository("blueprints"), p.upstreams.Repository("away.git")
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
+	cluster.AcceptPushes()
+	cluster.Commit("main", "begin", upstream.Text(readme))
+	p.create(p.source("away", away), p.packages("away"))
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.Downstream.Repo = "away" })
+	p.drafted(v, cluster, func(upstream.Files) bool { return true })
+	away.Always(upstream.Status(500))
+	next := p.repository("cluster")
+	next.Commit("main", "begin", upstream.Text(readme))
+
+	p.ask(v, func() { v.Spec.DryRun, v.Spec.Downstream.Repo = true, "cluster" })
+	until(p, v, "a preview of the new place", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.IsReady(v) && v.Status.Preview != nil && v.Status.Downstream.Repo == "away", said(v)
+	})
+	p.ask(v, func() { v.Spec.DryRun = false })
+	fails(p, v, packagesv1.RepositoryNotReadyReason, "let go of package app")
+	if got := refs(next); strings.Contains(got, "drafts") || v.Status.Downstream.Repo != "away" {
+		t.Errorf("the variant has moved: %v, %s", v.Status.Downstream, got)
+	}
+	p.delete(p.packages("away"))
+	p.drafted(v, next, func(upstream.Files) bool { return v.Status.Downstream.Repo == "cluster" })
+	if got := refs(cluster); !strings.Contains(got, "drafts/app/packagevariant-1") {
+		t.Errorf("a Repository that goes leaves Git alone; the refs are\n%s", got)
+	}
+}
