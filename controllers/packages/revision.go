@@ -126,7 +126,8 @@ func isStale(obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) bool {
 	asked := obj.Spec.GetLifecycle()
 	switch {
 	case obj.Status.Lifecycle == "":
-		return asked != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == ""
+		// An approval that was carried out is no word against a deletion that is proposed since.
+		return asked != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == "" || seen == packagesv1.LifecycleDeletionProposed
 	case seen.IsPublished() && !asked.IsPublished(), !seen.IsPublished() && asked == packagesv1.LifecycleDeletionProposed:
 		return true
 	}

@@ -73,7 +73,7 @@ func TestNamespaceHasAFileOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: eu\n", string(written["namespace-2.yaml"].Content)); diff != "" {
+	if diff := cmp.Diff("apiVersion: v1\nkind: Namespace\nmetadata: # kpt-merge: /namespace\n  name: eu\n", string(written["namespace-2.yaml"].Content)); diff != "" {
 		t.Error(diff)
 	}
 }

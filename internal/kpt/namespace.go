@@ -17,7 +17,7 @@ func (r *Resources) Namespaces() []string {
 	return names
 }
 
-// AddNamespace gives the package a Namespace of the name, in a file of its own.
+// AddNamespace gives the package a Namespace of the name, in a file of its own. Wherever the package goes, a merge finds it again.
 func (r *Resources) AddNamespace(name string) {
 	file := "namespace.yaml"
 	for n := 2; r.taken(file); n++ {
@@ -27,8 +27,12 @@ func (r *Resources) AddNamespace(name string) {
 	setScalar(root, "apiVersion", "v1")
 	setScalar(root, "kind", "Namespace")
 	setScalar(sure(root, "metadata"), "name", name)
-	r.Add(file, yaml.NewRNode(root))
+	r.Add(file, yaml.NewRNode(root)).noteOrigin(ID{Name: addedNamespace})
 }
+
+// addedNamespace stands for the name of a Namespace that was added.
+const addedNamespace = "namespace"
+
 
 // taken tells whether something is in the place of a file.
 func (r *Resources) taken(name string) bool {
