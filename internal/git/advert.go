@@ -1,11 +1,13 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -51,7 +53,7 @@ type advert struct {
 }
 
 // readAdvert reads an advertisement, with or without the line that smart HTTP puts before it.
-func readAdvert(in *packetReader, of service, maxRefs int) (*advert, error) {
+func readAdvert(ctx context.Context, in *packetReader, of service, maxRefs int) (*advert, error) {
 	kind, line, err := firstLine(in)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func readAdvert(in *packetReader, of service, maxRefs int) (*advert, error) {
 			return nil, err
 		}
 	}
-	return readAdvertV0(in, kind, line, maxRefs)
+	return readAdvertV0(ctx, in, kind, line, maxRefs)
 }
 
 // errEmptyAnswer says that the stream ended where an answer should have begun or gone on.
@@ -113,7 +115,7 @@ func readAdvertV2(in *packetReader) (*advert, error) {
 	}
 }
 
-func readAdvertV0(in *packetReader, kind packetKind, line string, maxRefs int) (*advert, error) {
+func readAdvertV0(ctx context.Context, in *packetReader, kind packetKind, line string, maxRefs int) (*advert, error) {
 	a := &advert{caps: capabilities{}}
 	symrefs := map[string]string{}
 	seen := map[string]struct{}{}
@@ -129,7 +131,7 @@ func readAdvertV0(in *packetReader, kind packetKind, line string, maxRefs int) (
 				return nil, err
 			}
 		}
-		if err := a.add(line, seen, maxRefs); err != nil {
+		if err := a.add(ctx, line, seen, maxRefs); err != nil {
 			return nil, err
 		}
 		var err error
@@ -145,7 +147,7 @@ func readAdvertV0(in *packetReader, kind packetKind, line string, maxRefs int) (
 
 // add takes one line of a version 0 advertisement: a ref, a peeled tag, the stand-in of an empty repository, or a
 // shallow commit of a repository that is shallow itself.
-func (a *advert) add(line string, seen map[string]struct{}, maxRefs int) error {
+func (a *advert) add(ctx context.Context, line string, seen map[string]struct{}, maxRefs int) error {
 	if strings.HasPrefix(line, "shallow ") {
 		return nil
 	}
@@ -163,15 +165,18 @@ func (a *advert) add(line string, seen map[string]struct{}, maxRefs int) error {
 		a.refs[len(a.refs)-1].Peeled = id
 		return nil
 	}
-	if err := admitRef(name, seen, maxRefs); err != nil {
+	if err := admitRef(ctx, name, seen, maxRefs); err != nil {
 		return err
 	}
 	a.refs = append(a.refs, Ref{Name: name, Hash: id})
 	return nil
 }
 
-// admitRef refuses names that no ref may have, names that came before, and more names than allowed.
-func admitRef(name string, seen map[string]struct{}, maxRefs int) error {
+// refCost is what a ref takes in memory beside its name while a list of them is read.
+const refCost = 300
+
+// admitRef refuses names that no ref may have, names that came before, and more names than allowed. It draws what a ref takes.
+func admitRef(ctx context.Context, name string, seen map[string]struct{}, maxRefs int) error {
 	if !validRefName(name) {
 		return protocolErrorf("server lists a malformed ref name: %s", transport.PrintableQuoted(name))
 	}
@@ -182,7 +187,7 @@ func admitRef(name string, seen map[string]struct{}, maxRefs int) error {
 		return protocolErrorf("server lists ref %s twice", transport.PrintableQuoted(name))
 	}
 	seen[name] = struct{}{}
-	return nil
+	return memory.Draw(ctx, refCost+int64(len(name)))
 }
 
 func parseCapabilitiesV0(list string) (capabilities, map[string]string) {

@@ -43,7 +43,7 @@ func FuzzReadRefs(f *testing.F) {
 	f.Add([]byte("0003"))
 	f.Add([]byte("fff0"))
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		refs, err := readRefs(newPacketReader(strings.NewReader(string(wire))), 10)
+		refs, err := readRefs(t.Context(), newPacketReader(strings.NewReader(string(wire))), nil, 10)
 		named(t, err)
 		checkRefs(t, refs, 10)
 	})
@@ -59,7 +59,7 @@ func FuzzReadAdvert(f *testing.F) {
 	f.Add(appendFlush(appendLine(nil, "%s capabilities^{}\x00shallow", strings.Repeat("0", 40))))
 	f.Add([]byte("0000"))
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		a, err := readAdvert(newPacketReader(strings.NewReader(string(wire))), uploadPack, 10)
+		a, err := readAdvert(t.Context(), newPacketReader(strings.NewReader(string(wire))), uploadPack, 10)
 		named(t, err)
 		if err == nil {
 			checkRefs(t, a.refs, 10)

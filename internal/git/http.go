@@ -118,7 +118,7 @@ func (p *httpPeer) readAdvert(ctx context.Context, maxRefs int) (err error) {
 		}
 	}
 	body := newBounded(p.answer, maxAdvertBytes, p.meter)
-	p.advertise, err = readAdvert(newPacketReader(body), p.service, maxRefs)
+	p.advertise, err = readAdvert(ctx, newPacketReader(body), p.service, maxRefs)
 	return err
 }
 

@@ -169,7 +169,7 @@ func TestWhatIsRememberedOfAServerIsSmall(t *testing.T) {
 		text = appendLine(text, "%d=%s", i, strings.Repeat("x", 60_000))
 	}
 	in := newPacketReader(newBounded(bytes.NewReader(appendFlush(text)), maxAdvertBytes, &meter{}))
-	if a, err := readAdvert(in, uploadPack, 10); !errors.Is(err, ErrLimit) {
+	if a, err := readAdvert(t.Context(), in, uploadPack, 10); !errors.Is(err, ErrLimit) {
 		t.Errorf("%d capabilities of 60,000 bytes each, and %v", len(a.caps), err)
 	}
 }

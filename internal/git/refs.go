@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/transport"
@@ -82,8 +83,7 @@ func (c *Client) lsRefs(ctx context.Context, p peer, prefixes []string) ([]Ref, 
 	if err != nil {
 		return nil, err
 	}
-	refs, err := readRefs(in, c.options.MaxRefs)
-	return filterRefs(refs, prefixes), err
+	return readRefs(ctx, in, prefixes, c.options.MaxRefs)
 }
 
 // askRefs sends ls-refs, see gitprotocol-v2(5).
@@ -115,14 +115,14 @@ func appendCommand(request []byte, to *advert, command string) []byte {
 	return appendDelim(request)
 }
 
-// readRefs reads the answer to ls-refs.
-func readRefs(in *packetReader, maxRefs int) ([]Ref, error) {
+// readRefs reads the answer to ls-refs. To a server prefixes are only a hint: nothing is held of what has none of them.
+func readRefs(ctx context.Context, in *packetReader, prefixes []string, maxRefs int) ([]Ref, error) {
 	var refs []Ref
 	seen := map[string]struct{}{}
-	for first := true; ; first = false {
+	for listed := 0; ; listed++ {
 		kind, line, err := in.line()
 		switch {
-		case errors.Is(err, io.EOF) && first:
+		case errors.Is(err, io.EOF) && listed == 0:
 			return nil, unexpected(protocolErrorf("%w", errEmptyAnswer))
 		case errors.Is(err, io.EOF):
 			return nil, truncated(err)
@@ -132,12 +132,17 @@ func readRefs(in *packetReader, maxRefs int) ([]Ref, error) {
 			return refs, nil
 		case kind != dataPacket:
 			return nil, protocolErrorf("malformed list of refs")
+		case listed == maxRefs:
+			return nil, limitErrorf("more than %d refs", maxRefs)
 		}
 		ref, err := parseRef(line)
 		if err != nil {
 			return nil, err
 		}
-		if err := admitRef(ref.Name, seen, maxRefs); err != nil {
+		if !isAmong(ref.Name, prefixes) && validRefName(ref.Name) {
+			continue
+		}
+		if err := admitRef(ctx, ref.Name, seen, maxRefs); err != nil {
 			return nil, err
 		}
 		refs = append(refs, ref)
@@ -170,19 +175,21 @@ func parseRef(line string) (Ref, error) {
 	return ref, nil
 }
 
-// filterRefs keeps the refs with one of the prefixes: to a server, prefixes are only a hint.
+// filterRefs keeps the refs with one of the prefixes.
 func filterRefs(refs []Ref, prefixes []string) []Ref {
 	if len(prefixes) == 0 {
 		return refs
 	}
 	var kept []Ref
 	for _, ref := range refs {
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(ref.Name, prefix) {
-				kept = append(kept, ref)
-				break
-			}
+		if isAmong(ref.Name, prefixes) {
+			kept = append(kept, ref)
 		}
 	}
 	return kept
+}
+
+// isAmong tells whether a ref has one of the prefixes, or there are none.
+func isAmong(name string, prefixes []string) bool {
+	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -75,7 +75,7 @@ func (c *Client) openSSH(ctx context.Context, p *sshPeer, to endpoint, config *s
 	p.stderr, p.release = &opening{}, context.AfterFunc(ctx, func() { _ = p.conn.Close() })
 	err := p.open(ctx, config, to.repositoryPath())
 	if err == nil {
-		err = p.readAdvert(c.options, m)
+		err = p.readAdvert(ctx, c.options, m)
 	}
 	if err != nil {
 		p.close(false)
@@ -179,7 +179,7 @@ func (p *sshPeer) authenticate(config *ssh.ClientConfig) error {
 	return nil
 }
 
-func (p *sshPeer) readAdvert(options Options, m *meter) error {
+func (p *sshPeer) readAdvert(ctx context.Context, options Options, m *meter) error {
 	body := options.Transport.Body(struct {
 		io.Reader
 		io.Closer
@@ -187,7 +187,7 @@ func (p *sshPeer) readAdvert(options Options, m *meter) error {
 	p.stream = newBounded(body, maxAdvertBytes, m)
 	p.packets = newPacketReader(p.stream)
 	var err error
-	if p.advertise, err = readAdvert(p.packets, p.service, options.MaxRefs); err == nil {
+	if p.advertise, err = readAdvert(ctx, p.packets, p.service, options.MaxRefs); err == nil {
 		return nil
 	}
 	if refusal, ok := errors.AsType[*remoteError](err); ok {

@@ -131,8 +131,12 @@ func (r *run) resolve(ctx context.Context, open func(context.Context) (Session, 
 	if r.session, err = ask(ctx, r, open); err != nil {
 		return failure.At(StageOpen, err)
 	}
-	if r.selected, err = ask(ctx, r, timed(r, StageResolve, r.session.Resolve)); err != nil {
+	// A list of refs may be long, and then it is drawn: but for that no slot is needed.
+	if err = r.Memory.Do(ctx, r.subject.wish(), nil, func(ctx context.Context) (err error) {
+		r.selected, err = ask(ctx, r, timed(r, StageResolve, r.session.Resolve))
 		return err
+	}); err != nil {
+		return failure.At(StageResolve, err)
 	}
 	confirmer, ok := r.session.(Confirmer)
 	if !ok || r.selected.Revision != "" && proven(r.before, r.selected) {
