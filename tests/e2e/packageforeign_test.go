@@ -29,10 +29,17 @@ func TestForeignWritersAndPackages(t *testing.T) {
 	clusters := []string{"north", "south"}
 	s.repositories(append(clusters, blueprints)...)
 	s.injects(clusters...)
-	f := &foreign{packageScene: s, times: fewestPoints(3, 12)}
+	f := &foreign{packageScene: s, times: fewestPoints(2, 12)}
 	s.start()
+	f.revise(1)
+	for _, cluster := range clusters {
+		v := s.variant("app", cluster, func(spec *packagesv1.PackageVariantSpec) {
+			spec.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
+		})
+		s.make(v)
+		f.approved = append(f.approved, v)
+	}
 	for _, pkg := range []string{"web", "db"} {
-		s.revise(pkg, 1)
 		for _, cluster := range clusters {
 			v := s.variant(pkg, cluster)
 			s.make(v)
@@ -43,11 +50,12 @@ func TestForeignWritersAndPackages(t *testing.T) {
 		s.drafted(v, 1)
 		s.publish(v)
 	}
-	for _, pkg := range []string{"web", "db"} {
-		s.revise(pkg, 2)
-	}
+	f.revise(2)
 	for _, v := range f.variants {
 		s.drafted(v, 2)
+	}
+	for _, v := range f.approved {
+		f.published(v, 2)
 	}
 
 	var writers sync.WaitGroup
@@ -58,9 +66,7 @@ func TestForeignWritersAndPackages(t *testing.T) {
 	newest := 2
 	for range f.times {
 		newest++
-		for _, pkg := range []string{"web", "db"} {
-			s.revise(pkg, newest)
-		}
+		f.revise(newest)
 		for _, v := range f.variants {
 			s.drafted(v, newest)
 		}
@@ -77,8 +83,10 @@ func TestForeignWritersAndPackages(t *testing.T) {
 type foreign struct {
 	*packageScene
 
-	variants []*packagesv1.PackageVariant
-	times    int // how often each of them writes
+	// variants wait for people with their drafts, and approved ones are published at once.
+	variants, approved []*packagesv1.PackageVariant
+
+	times int // how often each of them writes
 
 	mu      sync.Mutex
 	made    []foreignEdit
@@ -94,6 +102,23 @@ type foreignEdit struct {
 	pkg, word string
 }
 
+// revise publishes a revision of each blueprint.
+func (f *foreign) revise(revision int) {
+	f.t.Helper()
+	for _, pkg := range []string{"app", "web", "db"} {
+		f.packageScene.revise(pkg, revision)
+	}
+}
+
+// published waits until the revision is on the branch, and nothing is open.
+func (f *foreign) published(v *packagesv1.PackageVariant, revision int) {
+	f.t.Helper()
+	f.untilVariant(v, fmt.Sprintf("is published with revision %d", revision), func() bool {
+		return isDone(v) && v.Status.Change == nil && v.Status.Published != nil &&
+			strings.Contains(f.files(v, "main")["deployment.yaml"], image(v.Spec.Upstream.Package, revision))
+	})
+}
+
 // write is what one person does, again and again. What is refused is made again on what is there by then.
 func (f *foreign) write(who int, clone *upstream.Clone) {
 	repository := f.variants[who%2].Spec.Downstream.Repo
@@ -107,9 +132,9 @@ func (f *foreign) write(who int, clone *upstream.Clone) {
 			edit.commit, err = f.push(clone, edit.word, func() (string, error) { return "main", nil }, func(root *os.Root) error {
 				return root.WriteFile(edit.word+".txt", []byte(edit.word+"\n"), 0o600)
 			})
-		case 1: // A package that is published.
-			edit.ref, edit.pkg = "refs/heads/main", pkg
-			edit.commit, err = f.push(clone, edit.word, func() (string, error) { return "main", nil }, addWord(pkg, edit.word))
+		case 1: // A package that is published, with a draft of it open, or about to be published again.
+			edit.ref, edit.pkg = "refs/heads/main", []string{"web", "app"}[who/2%2]
+			edit.commit, err = f.push(clone, edit.word, func() (string, error) { return "main", nil }, addWord(edit.pkg, edit.word))
 		case 2, 3: // A draft.
 			edit.pkg = pkg
 			edit.commit, err = f.push(clone, edit.word, func() (string, error) {
@@ -181,20 +206,21 @@ func addWord(pkg, word string) func(*os.Root) error {
 func (f *foreign) endsWith(revision int) {
 	f.t.Helper()
 	for _, v := range f.variants {
-		var want []string
-		for _, edit := range f.made {
-			if edit.repository == v.Spec.Downstream.Repo && edit.pkg == v.Spec.Upstream.Package {
-				want = append(want, edit.word)
-			}
+		f.hasWords(v, func() map[string]string { return f.drafted(v, revision) })
+		f.isAdaptedTo(v, revision, branch(v))
+		open := f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname)", "refs/heads/drafts/"+v.Spec.Upstream.Package, "refs/heads/proposed")
+		if open != "refs/heads/"+branch(v) {
+			f.t.Errorf("%s: these changes are open: %q", v.Name, open)
 		}
-		slices.Sort(want)
-		f.eventually(v.Name+" has everything that people wrote", func(context.Context) (bool, string) {
-			files := f.drafted(v, revision)
-			got := regexp.MustCompile(`word-\d+-\d+`).FindAllString(strings.Join([]string{files["limits.yaml"], files["settings.yaml"], files["deployment.yaml"]}, "\n"), -1)
-			slices.Sort(got)
-			return slices.Equal(got, want), fmt.Sprintf("has %q, want %q", got, want)
-		})
-		f.isAdaptedTo(v, revision)
+	}
+	for _, v := range f.approved {
+		f.published(v, revision)
+		f.hasWords(v, func() map[string]string { return f.files(v, "main") })
+		f.isAdaptedTo(v, revision, "main")
+		tags := strings.Fields(f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname:short)", "refs/tags/app"))
+		if last := "app/" + v.Status.Published.Revision; len(tags) > revision || last != fmt.Sprintf("app/v%d", len(tags)) {
+			f.t.Errorf("%s: %d revisions upstream became %q, and the last is %s", v.Name, revision, tags, last)
+		}
 	}
 	for _, edit := range f.made {
 		if _, err := f.repos[edit.repository].Repository.Raw("merge-base", "--is-ancestor", edit.commit, edit.ref); err != nil {
@@ -207,14 +233,33 @@ func (f *foreign) endsWith(revision int) {
 	f.sound()
 }
 
-// isAdaptedTo checks the draft and that it is the only one.
-func (f *foreign) isAdaptedTo(v *packagesv1.PackageVariant, revision int) {
+// hasWords waits until each word that people wrote into the package is there once.
+func (f *foreign) hasWords(v *packagesv1.PackageVariant, files func() map[string]string) {
 	f.t.Helper()
-	open := f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname)", "refs/heads/drafts/"+v.Spec.Upstream.Package, "refs/heads/proposed")
-	if open != "refs/heads/"+branch(v) {
-		f.t.Errorf("%s: these changes are open: %q", v.Name, open)
+	var want []string
+	for _, edit := range f.made {
+		if edit.repository == v.Spec.Downstream.Repo && edit.pkg == v.Spec.Upstream.Package {
+			want = append(want, edit.word)
+		}
 	}
-	files := f.files(v, branch(v))
+	slices.Sort(want)
+	f.eventually(v.Name+" has everything that people wrote", func(context.Context) (bool, string) {
+		var all strings.Builder
+		for _, content := range files() {
+			all.WriteString(content)
+		}
+		got := aWord.FindAllString(all.String(), -1)
+		slices.Sort(got)
+		return slices.Equal(got, want), fmt.Sprintf("has %q, want %q", got, want)
+	})
+}
+
+var aWord = regexp.MustCompile(`word-\d+-\d+`)
+
+// isAdaptedTo checks what the package is on a branch.
+func (f *foreign) isAdaptedTo(v *packagesv1.PackageVariant, revision int, branch string) {
+	f.t.Helper()
+	files := f.files(v, branch)
 	for file, want := range map[string]string{
 		"deployment.yaml": image(v.Spec.Upstream.Package, revision), "limits.yaml": fmt.Sprintf("revision: %q", fmt.Sprint(revision)),
 		"settings.yaml": "region: " + v.Spec.Downstream.Repo,

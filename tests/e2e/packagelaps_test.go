@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -301,12 +302,11 @@ var aCommit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 func (s *packageScene) loseCluster() {
 	s.t.Helper()
 	s.each(func(obj client.Object) {
-		free := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
-		free.SetFinalizers(nil)
-		if err := env.Client.Patch(s.t.Context(), free, client.MergeFrom(obj)); err != nil {
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := env.Client.Patch(s.t.Context(), obj, free); err != nil {
 			s.t.Fatal(err)
 		}
-		if err := env.Client.Delete(s.t.Context(), free); client.IgnoreNotFound(err) != nil {
+		if err := env.Client.Delete(s.t.Context(), obj); client.IgnoreNotFound(err) != nil {
 			s.t.Fatal(err)
 		}
 	})
@@ -321,8 +321,12 @@ func (s *packageScene) each(visit func(client.Object)) {
 		if err := env.Client.List(s.t.Context(), list, client.InNamespace(s.namespace)); err != nil {
 			s.t.Fatal(err)
 		}
-		if err := apimeta.EachListItem(list, func(obj runtime.Object) error {
-			visit(obj.(client.Object)) //nolint:forcetypeassert // Lists of objects hold nothing else.
+		if err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			obj, ok := item.(client.Object)
+			if !ok {
+				return fmt.Errorf("%T is no object", item)
+			}
+			visit(obj)
 			return nil
 		}); err != nil {
 			s.t.Fatal(err)

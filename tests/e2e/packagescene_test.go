@@ -253,7 +253,7 @@ func (s *packageScene) propose(v *packagesv1.PackageVariant) *packagesv1.Package
 }
 
 // publish proposes the variant's draft and approves the commit that is proposed then.
-func (s *packageScene) publish(v *packagesv1.PackageVariant) *packagesv1.PackageRevision {
+func (s *packageScene) publish(v *packagesv1.PackageVariant) {
 	s.t.Helper()
 	obj := s.propose(v)
 	s.amend(obj, func() {
@@ -263,7 +263,6 @@ func (s *packageScene) publish(v *packagesv1.PackageVariant) *packagesv1.Package
 	s.untilVariant(v, "is published", func() bool {
 		return isDone(v) && v.Status.Change == nil && v.Status.Published != nil && v.Status.Published.Commit == obj.Status.Commit
 	})
-	return obj
 }
 
 // person is somebody with a working copy of a repository, reached as the program reaches it.
