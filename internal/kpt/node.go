@@ -92,9 +92,6 @@ func sure(node *yaml.Node, keys ...string) *yaml.Node {
 		case value.Kind != yaml.MappingNode:
 			*value = yaml.Node{Kind: yaml.MappingNode, Tag: yaml.NodeTagMap, LineComment: value.LineComment}
 		}
-		if len(value.Content) == 0 {
-			value.Style = 0 // An empty map is always written {}, and that is no wish for one that is not.
-		}
 		node = value
 	}
 	return node
@@ -197,9 +194,6 @@ func sureList(node *yaml.Node, key string) *yaml.Node {
 	}
 	if value.Kind != yaml.SequenceNode {
 		*value = yaml.Node{Kind: yaml.SequenceNode, Tag: yaml.NodeTagSeq, LineComment: value.LineComment}
-	}
-	if len(value.Content) == 0 {
-		value.Style = 0 // An empty list is always written [], and that is no wish for one that is not.
 	}
 	return value
 }

@@ -36,9 +36,6 @@ func become(node *yaml.Node, value any) *yaml.Node {
 }
 
 func becomeMap(node *yaml.Node, value map[string]any) *yaml.Node {
-	if len(node.Content) == 0 && len(value) > 0 {
-		node.Style = 0 // An empty map is always written {}, and that is no wish for one that is not.
-	}
 	seen := map[string]bool{}
 	kept := []*yaml.Node{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -60,9 +57,6 @@ func becomeMap(node *yaml.Node, value map[string]any) *yaml.Node {
 }
 
 func becomeList(node *yaml.Node, value []any) *yaml.Node {
-	if len(node.Content) == 0 && len(value) > 0 {
-		node.Style = 0
-	}
 	elements := make([]*yaml.Node, len(value))
 	for i, wanted := range value {
 		if i < len(node.Content) {

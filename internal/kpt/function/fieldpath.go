@@ -233,9 +233,6 @@ func (s step) make(r *run, o *object, at location, kind yaml.Kind) ([]location, 
 	if err := r.room.take(size(made) + int64(len(path))*2); err != nil {
 		return nil, o.fail(path, err)
 	}
-	if len(n.Content) == 0 {
-		n.Style &^= yaml.FlowStyle
-	}
 	n.Content = append(n.Content, made)
 	return []location{{made, path}}, nil
 }

@@ -67,10 +67,6 @@ func (r *run) add(o *object, parent *yaml.Node, path []string, value *yaml.Node)
 	if err := r.room.take(size(key) + size(value) + int64(2*len(path))); err != nil {
 		return o.fail(path, err)
 	}
-	if len(parent.Content) == 0 {
-		// Braces around nothing are no wish for braces around something.
-		parent.Style &^= yaml.FlowStyle
-	}
 	parent.Content = append(parent.Content, key, value)
 	r.changed++
 	return nil

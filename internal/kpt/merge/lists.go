@@ -23,9 +23,6 @@ func (m *merger) mergeList(base, theirs, local *yaml.Node, at *place) {
 	for _, r := range m.order(&all, rows, results, at) {
 		content = append(content, results[r])
 	}
-	if len(local.Content) == 0 {
-		local.Style = theirs.Style // An empty list is always written [], and that is no wish for one that is not.
-	}
 	local.Content = content
 }
 

@@ -239,9 +239,6 @@ func (m *merger) mergeMap(base, theirs, local *yaml.Node, at *place) {
 		pair := result[key]
 		content = append(content, pair[0], pair[1])
 	}
-	if len(local.Content) == 0 {
-		local.Style = theirs.Style // An empty map is always written {}, and that is no wish for one that is not.
-	}
 	local.Content = content
 }
 
