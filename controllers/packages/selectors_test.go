@@ -167,10 +167,10 @@ func TestASelectorThatMatchesNothingSaysSo(t *testing.T) {
 		says     []string
 		appears  string
 	}{
-		"no-range": {"No version is in the range.", packagesv1.Upstream{Range: ">=2.0.0 <3.0.0"}, []string{">=2.0.0 <3.0.0", "no-range", "blueprints"}, "v2.4.0"},
-		"no-tag": {"There is no such tag.", packagesv1.Upstream{Tag: "stable"}, []string{"tag", "stable"}, "stable"},
+		"no-range":    {"No version is in the range.", packagesv1.Upstream{Range: ">=2.0.0 <3.0.0"}, []string{">=2.0.0 <3.0.0", "no-range", "blueprints"}, "v2.4.0"},
+		"no-tag":      {"There is no such tag.", packagesv1.Upstream{Tag: "stable"}, []string{"tag", "stable"}, "stable"},
 		"no-revision": {"There is no such revision.", packagesv1.Upstream{Revision: 2}, []string{"revision", "v2"}, "v2"},
-		"no-newest": {"Nothing is published.", packagesv1.Upstream{}, []string{"no-newest", "no published revision"}, "v1"},
+		"no-newest":   {"Nothing is published.", packagesv1.Upstream{}, []string{"no-newest", "no published revision"}, "v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,6 @@ func (r *Resources) AddNamespace(name string) {
 // addedNamespace stands for the name of a Namespace that was added.
 const addedNamespace = "namespace"
 
-
 // taken tells whether something is in the place of a file.
 func (r *Resources) taken(name string) bool {
 	_, found := r.from[name]
