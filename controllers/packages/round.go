@@ -101,13 +101,17 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 	for i := range users {
 		user := &users[i]
 		moved := user.Spec.Upstream.Repo == key.Name || before == nil ||
-			before.Package(user.Spec.GetDownstreamPackage()) != after.Package(user.Spec.GetDownstreamPackage())
+			!isSamePackage(before.Package(user.Spec.GetDownstreamPackage()), after.Package(user.Spec.GetDownstreamPackage()))
 		if moved {
 			k.shared.WakeVariant(client.ObjectKeyFromObject(user))
 		}
 	}
+	was := map[string]*pkgrepo.Revision{}
+	if before != nil {
+		was = shown(key.Name, before)
+	}
 	for name, r := range shown(key.Name, after) {
-		if before == nil || !isSame(shownAs(key.Name, before.Package(r.Package), name), r) {
+		if !isSame(was[name], r) {
 			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
 		}
 	}
@@ -116,6 +120,19 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 // isSame tells whether two looks at a revision saw the same.
 func isSame(a, b *pkgrepo.Revision) bool {
 	return a != nil && a.Commit == b.Commit && a.Lifecycle == b.Lifecycle && a.Ref == b.Ref
+}
+
+// isSamePackage tells whether two looks at a package saw the same. Where it is not on the branch, or not there, it is nil.
+func isSamePackage(a, b *pkgrepo.Package) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	same := func(a, b pkgrepo.Revision) bool {
+		return isSame(&a, &b) && a.Tree == b.Tree && (a.Err == nil) == (b.Err == nil)
+	}
+	sameBranch := a.Branch == b.Branch || a.Branch != nil && b.Branch != nil &&
+		a.Branch.Tree == b.Branch.Tree && (a.Branch.Err == nil) == (b.Branch.Err == nil)
+	return sameBranch && slices.EqualFunc(a.Open, b.Open, same) && slices.EqualFunc(a.Published, b.Published, same)
 }
 
 // identify says who commits are by, and what they are signed with.

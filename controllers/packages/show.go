@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,8 +23,12 @@ import (
 
 // +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions,verbs=get;list;watch;create;update;patch;delete
 
-// newest is how many published revisions of a package are objects. Git has all of them.
-const newest = 3
+const (
+	// newest is how many published revisions of a package are objects. Git has all of them.
+	newest = 3
+	// maxOpen is how many open changes of a package are: whoever pushes branches is not to fill the API server.
+	maxOpen = 100
+)
 
 // revisionName is the name of the object that shows a revision. It ends in a hash of what it stands for, as dots and slashes
 // of two packages may give the same name.
@@ -72,8 +77,8 @@ func isPublished(r *pkgrepo.Revision) bool { return packagesv1.Lifecycle(r.Lifec
 func shown(repository string, s *pkgrepo.Snapshot) map[string]*pkgrepo.Revision {
 	all := map[string]*pkgrepo.Revision{}
 	for _, found := range s.Packages {
-		for i := range found.Open {
-			all[revisionName(repository, &found.Open[i])] = &found.Open[i]
+		for _, open := range foremost(found.Open) {
+			all[revisionName(repository, open)] = open
 		}
 		if found.Branch == nil {
 			continue
@@ -86,6 +91,37 @@ func shown(repository string, s *pkgrepo.Snapshot) map[string]*pkgrepo.Revision 
 		}
 	}
 	return all
+}
+
+// foremost are the open changes that are objects: where there are too many, what is proposed and what variants have made goes
+// before all else.
+func foremost(open []pkgrepo.Revision) []*pkgrepo.Revision {
+	all := make([]*pkgrepo.Revision, len(open))
+	for i := range open {
+		all[i] = &open[i]
+	}
+	if len(all) <= maxOpen {
+		return all
+	}
+	rank := func(r *pkgrepo.Revision) int {
+		switch {
+		case r.Lifecycle == pkgrepo.Proposed:
+			return 0
+		case strings.HasPrefix(r.Workspace, workspacePrefix):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b *pkgrepo.Revision) int { return cmp.Compare(rank(a), rank(b)) })
+	return all[:maxOpen]
+}
+
+// leftOut is how many open changes are no objects.
+func leftOut(s *pkgrepo.Snapshot) (changes int) {
+	for _, found := range s.Packages {
+		changes += max(len(found.Open)-maxOpen, 0)
+	}
+	return changes
 }
 
 // show makes the objects of revisions, and removes those of revisions that are no more.
