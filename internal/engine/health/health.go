@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/expression"
 	"sluice.dev/sluice/internal/transport"
 )
 
@@ -52,16 +53,16 @@ func (l *Library) Checker(expressions []modulesv1.HealthExpression) (*Checker, e
 		return nil, fmt.Errorf("%d health expressions; at most %d are allowed", len(expressions), maxExpressions)
 	}
 	checker := &Checker{kinds: make(map[schema.GroupVersionKind][]rule, len(expressions))}
-	for _, expression := range expressions {
-		version, err := schema.ParseGroupVersion(expression.APIVersion)
+	for _, given := range expressions {
+		version, err := schema.ParseGroupVersion(given.APIVersion)
 		if err != nil {
-			return nil, fmt.Errorf("health of kind %q: parse apiVersion %q: %w", expression.Kind, expression.APIVersion, err)
+			return nil, fmt.Errorf("health of kind %q: parse apiVersion %q: %w", given.Kind, given.APIVersion, err)
 		}
-		gvk := version.WithKind(expression.Kind)
+		gvk := version.WithKind(given.Kind)
 		if _, twice := checker.kinds[gvk]; twice {
 			return nil, fmt.Errorf("health of kind %q in %q is told twice", gvk.Kind, version)
 		}
-		if checker.kinds[gvk], err = l.rules(expression); err != nil {
+		if checker.kinds[gvk], err = l.rules(given); err != nil {
 			return nil, fmt.Errorf("health of kind %q in %q: %w", gvk.Kind, version, err)
 		}
 	}
@@ -69,15 +70,15 @@ func (l *Library) Checker(expressions []modulesv1.HealthExpression) (*Checker, e
 }
 
 // rules are the compiled expressions for a kind, in the order in which they are asked.
-func (l *Library) rules(expression modulesv1.HealthExpression) (all []rule, err error) {
+func (l *Library) rules(given modulesv1.HealthExpression) (all []rule, err error) {
 	for _, one := range []struct {
 		rule
 
 		text string
 	}{
-		{rule{field: "failed", status: Failed}, expression.Failed},
-		{rule{field: "inProgress", status: InProgress}, expression.InProgress},
-		{rule{field: "current", status: Current}, expression.Current},
+		{rule{field: "failed", status: Failed}, given.Failed},
+		{rule{field: "inProgress", status: InProgress}, given.InProgress},
+		{rule{field: "current", status: Current}, given.Current},
 	} {
 		if one.text == "" && one.status != Current {
 			continue
@@ -119,11 +120,11 @@ func (c *Checker) check(object *unstructured.Unstructured) (Status, string) {
 		switch {
 		case holds:
 			return one.status, "the expression for " + one.field + " holds" + because(object)
-		case err != nil && !missing(err):
+		case err != nil && !expression.IsMissing(err):
 			return Unknown, one.program.excuse(err, object)
 		case err != nil && one.status == Current:
 			return InProgress, one.program.excuse(err, object)
 		}
 	}
-	return InProgress, fmt.Sprintf("the expression %q does not hold yet", rules[len(rules)-1].program.text) + because(object)
+	return InProgress, fmt.Sprintf("the expression %q does not hold yet", rules[len(rules)-1].program.Text) + because(object)
 }

@@ -54,5 +54,5 @@ func (r *Readiness) ready(dep, self *unstructured.Unstructured) (ready bool, mes
 	case err != nil:
 		return false, r.program.excuse(err, dep, self)
 	}
-	return false, fmt.Sprintf("the expression %q does not hold", r.program.text) + because(dep)
+	return false, fmt.Sprintf("the expression %q does not hold", r.program.Text) + because(dep)
 }

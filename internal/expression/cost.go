@@ -1,4 +1,4 @@
-package health
+package expression
 
 import (
 	"strings"
@@ -20,12 +20,12 @@ const zoneCost = 500
 const joinCost = 9_000
 
 // work tells what calls cost. CEL counts lists and maps by the number of their values, whatever these are, and takes
-// some functions of text for free; here all that a call looks at counts.
-type work struct{}
+// some functions of text for free; here all that a call looks at counts, and a text that it makes.
+type work struct{ most uint64 }
 
 // CallCost is the cost of a call that was made.
-func (work) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
-	meter := meter{left: 2 * maxCost}
+func (w work) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+	meter := meter{left: 2 * w.most}
 	switch {
 	case (function == operators.In || function == operators.OldIn) && len(args) == 2:
 		if _, keys := args[1].(traits.Mapper); !keys {
@@ -57,6 +57,7 @@ func (work) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 		if strings.HasPrefix(function, "get") && len(args) == 2 {
 			meter.used += zoneCost
 		}
+		meter.text(result)
 	}
 	cost := 1 + meter.used
 	return &cost
