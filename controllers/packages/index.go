@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +16,8 @@ const (
 	repositoryIndex = "spec.repository"
 	// sourceIndex finds the Repositories of a GitRepository.
 	sourceIndex = "spec.gitRepositoryRef"
+	// ownerIndex finds the variants of a set by its UID.
+	ownerIndex = "metadata.controller"
 )
 
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
@@ -34,6 +37,12 @@ func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 				return []string{v.Spec.Upstream.Repo, v.Spec.Downstream.Repo}
 			} else if ok {
 				return []string{v.Spec.Upstream.Repo}
+			}
+			return nil
+		}},
+		{&packagesv1.PackageVariant{}, ownerIndex, func(obj client.Object) []string {
+			if owner := metav1.GetControllerOf(obj); owner != nil {
+				return []string{string(owner.UID)}
 			}
 			return nil
 		}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,14 @@ type Lookups interface {
 	Forget(owner types.NamespacedName)
 }
 
+// Targets finds objects of the cluster, and tells when there are others.
+type Targets interface {
+	Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error)
+	List(ctx context.Context, identity cluster.Identity, want lookups.Want, most int) ([]metav1.PartialObjectMetadata, error)
+	Watch(owner types.NamespacedName, identity cluster.Identity, wants []lookups.Want)
+	Forget(owner types.NamespacedName)
+}
+
 // Shared is what the controllers work with.
 type Shared struct {
 	kernel.Shell
@@ -52,6 +61,8 @@ type Shared struct {
 	Credentials Credentials
 	Renderer    variant.Renderer
 	Lookups     Lookups
+	// SetLookups find the targets of sets.
+	SetLookups Targets
 	// Slots bound how many packages are made at once. Memory and Files are what all work with Git draws from. Nil means no bound.
 	Slots  *fair.Pool
 	Memory *memory.Budget
@@ -82,13 +93,13 @@ type Plane struct {
 	blueprints *blueprints
 	desk       *desk
 	signers    *signers
-	// repositories, variants and revisions wake their objects.
-	repositories, variants, revisions *waker
+	// repositories, variants, revisions and sets wake their objects.
+	repositories, variants, revisions, sets *waker
 }
 
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
-	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), repositories: newWaker(), variants: newWaker(), revisions: newWaker()}
+	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker()}
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions})
 	return p
 }
@@ -125,6 +136,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, shared Shared, backoff func() 
 	}
 	for kind, setup := range map[string]func(ctrl.Manager, Shared, *kernel.Backoff) error{
 		packagesv1.RepositoryKind: setupRepository, packagesv1.PackageVariantKind: setupVariant, packagesv1.PackageRevisionKind: setupRevision,
+		packagesv1.PackageVariantSetKind: setupSet,
 	} {
 		if err := setup(mgr, shared, backoff()); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", kind, err)

@@ -134,6 +134,8 @@ func (p *plane) start() {
 	shared.Changed = func(pkgrepo.Kind, error) {}
 	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
 	shared.Lookups = found
+	targets := lookups.New(connector, shared.WakeSet, logr.Discard())
+	shared.SetLookups = targets
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))
 	backoff := func() *kernel.Backoff { return kernel.NewBackoff(10*time.Millisecond, time.Second) }
 	if err := packages.Setup(ctx, mgr, shared, backoff); err != nil {
@@ -144,6 +146,7 @@ func (p *plane) start() {
 	p.stop = sync.OnceFunc(func() {
 		cancel()
 		found.Close()
+		targets.Close()
 		if err := <-done; err != nil {
 			p.Errorf("the manager ended with %v", err)
 		}

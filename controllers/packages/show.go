@@ -30,11 +30,15 @@ const (
 	maxOpen = 100
 )
 
-// revisionName is the name of the object that shows a revision. It ends in a hash of what it stands for, as dots and slashes
-// of two packages may give the same name.
+// revisionName is the name of the object that shows a revision.
 func revisionName(repository string, r *pkgrepo.Revision) string {
-	version := workspaceOf(r)
-	sum := sha256.Sum256([]byte(repository + "\x00" + r.Package + "\x00" + version))
+	return objectName(repository, r.Package, workspaceOf(r))
+}
+
+// objectName is the name of the object that stands for the parts. It ends in a hash of them, as dots and slashes of two
+// packages may give the same name.
+func objectName(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	hash := "-" + hex.EncodeToString(sum[:5])
 	readable := strings.Map(func(c rune) rune {
 		switch {
@@ -46,7 +50,7 @@ func revisionName(repository string, r *pkgrepo.Revision) string {
 			return '.'
 		}
 		return '-'
-	}, repository+"."+r.Package+"."+version)
+	}, strings.Join(parts, "."))
 	// A name is made of labels, each of which begins and ends with a letter or digit.
 	labels := strings.FieldsFunc(readable, func(c rune) bool { return c == '.' })
 	for i := range labels {

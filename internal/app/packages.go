@@ -33,6 +33,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	}
 	plane := controllers.NewPlane()
 	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
+	targets := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
 	shared := controllers.Shared{
 		Shell:       newShell(mgr, options, p, modulesOwner, plansPerFetch),
 		Plane:       plane,
@@ -40,6 +41,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Credentials: p.credentials,
 		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered}),
 		Lookups:     found,
+		SetLookups:  targets,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
 		Files:       p.memory.files,
@@ -54,7 +56,11 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	if err := controllers.Setup(ctx, mgr, shared, options.backoff); err != nil {
 		return nil, err
 	}
-	return func() error { found.Close(); return nil }, nil
+	return func() error {
+		found.Close()
+		targets.Close()
+		return nil
+	}, nil
 }
 
 // packageRendered implements function.Options.Observe.

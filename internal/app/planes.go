@@ -40,7 +40,7 @@ func kindsOf(plane string) (schema.GroupVersion, []string) {
 		}
 	case planePackages:
 		return packagesv1.GroupVersion, []string{
-			packagesv1.RepositoryKind, packagesv1.PackageVariantKind, packagesv1.PackageRevisionKind,
+			packagesv1.RepositoryKind, packagesv1.PackageVariantKind, packagesv1.PackageVariantSetKind, packagesv1.PackageRevisionKind,
 		}
 	}
 	return sourcev1.GroupVersion, []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind}

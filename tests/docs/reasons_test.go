@@ -49,9 +49,10 @@ var planes = map[string]plane{
 	"packages": {
 		conditions: "api/packages/v1alpha1/condition_types.go",
 		pages: map[string]string{
-			"config/crd/bases/packages.sluice.dev_repositories.yaml":     "docs/repository.md",
-			"config/crd/bases/packages.sluice.dev_packagevariants.yaml":  "docs/packagevariant.md",
-			"config/crd/bases/packages.sluice.dev_packagerevisions.yaml": "docs/packagerevision.md",
+			"config/crd/bases/packages.sluice.dev_repositories.yaml":       "docs/repository.md",
+			"config/crd/bases/packages.sluice.dev_packagevariants.yaml":    "docs/packagevariant.md",
+			"config/crd/bases/packages.sluice.dev_packagevariantsets.yaml": "docs/packagevariantset.md",
+			"config/crd/bases/packages.sluice.dev_packagerevisions.yaml":   "docs/packagerevision.md",
 		},
 		code:     []string{"controllers/packages", "internal/variant", "internal/kernel", "internal/status"},
 		deciders: []string{"controllers/packages", "internal/variant", "internal/kernel", "internal/status"},

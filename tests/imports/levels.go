@@ -60,7 +60,7 @@ func layers() []layer {
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/pkgrepo"}},
 		// What a variant of a package is to be is worked out from the package alone.
-		{level: 3, packages: []string{"internal/variant"}},
+		{level: 3, packages: []string{"internal/variant", "internal/fanout"}},
 		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 		{level: 4, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",

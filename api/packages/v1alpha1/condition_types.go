@@ -21,6 +21,10 @@ const (
 	RenderedCondition = "Rendered"
 )
 
+// DeletionGuardedCondition is True on a PackageVariantSet while variants without a target stay because of its guard.
+// Negative polarity; Ready is False with it.
+const DeletionGuardedCondition = "DeletionGuarded"
+
 // Condition types of a PackageRevision.
 const (
 	// GatesMetCondition says whether the package's readiness gates are open. Absent where it has none.
@@ -140,6 +144,24 @@ const (
 
 	// InvalidTransitionReason: the lifecycle that is asked for cannot follow the one that was observed. Ask for another.
 	InvalidTransitionReason = "InvalidTransition"
+)
+
+// Reasons of a PackageVariantSet.
+const (
+	// DeletionGuardedReason: more of the variants have lost their targets than spec.deletionGuard lets go. All of them stay.
+	// Correct the selectors; or name the number that may go in the annotation 'packages.sluice.dev/allow-deletion', or lower
+	// the guard.
+	DeletionGuardedReason = "DeletionGuarded"
+
+	// TargetsFailedReason: some targets have no variant as they should; status.problems says which, and why. The others have.
+	// Tried again with growing delays.
+	TargetsFailedReason = "TargetsFailed"
+
+	// TargetsForbiddenReason: the ServiceAccount may not list the objects that are selected. Grant it with a role.
+	TargetsForbiddenReason = "TargetsForbidden"
+
+	// VariantsChangedReason: variants were made, changed or deleted.
+	VariantsChangedReason = "VariantsChanged"
 )
 
 // Reasons of events that report what was done.

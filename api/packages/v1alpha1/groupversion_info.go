@@ -23,6 +23,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&Repository{}, &RepositoryList{},
 		&PackageVariant{}, &PackageVariantList{},
 		&PackageRevision{}, &PackageRevisionList{},
+		&PackageVariantSet{}, &PackageVariantSetList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -28,7 +28,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
-	for kind, want := range map[string]int{packagesv1.RepositoryKind: 2, packagesv1.PackageVariantKind: 5} {
+	for kind, want := range map[string]int{packagesv1.RepositoryKind: 2, packagesv1.PackageVariantKind: 5, packagesv1.PackageVariantSetKind: 1} {
 		if kinds[kind] < want {
 			t.Errorf("want %d samples of kind %s at least, got %d", want, kind, kinds[kind])
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,3 +160,32 @@ func (l *Lookups) changed(s subject, objects ...metav1.Object) {
 		l.notify(owner)
 	}
 }
+
+// List reads the metadata of what is wanted as it is now, in pages, and so many at most. Errors are as those of Read.
+func (l *Lookups) List(ctx context.Context, identity cluster.Identity, want Want, most int) ([]metav1.PartialObjectMetadata, error) {
+	api, mapping, err := l.connector.Connect(identity, want.GVK)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the kind %s: %w", want.GVK.Kind, err)
+	}
+	options := metav1.ListOptions{Limit: pageSize, LabelSelector: want.Selector.String()}
+	if want.Name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, want.Name).String()
+	}
+	var found []metav1.PartialObjectMetadata
+	for {
+		page, err := api.Resource(mapping.Resource).Namespace(want.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s as %s: %w", want.GVK.Kind, identity, err)
+		}
+		found = append(found, page.Items...)
+		if len(found) > most {
+			return nil, fmt.Errorf("more than %d objects of kind %s are selected", most, want.GVK.Kind)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// pageSize is how many objects are listed at a time.
+const pageSize = 500

@@ -1,0 +1,44 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/api/decode"
+)
+
+// UnmarshalJSON decodes an object so that no value in it can fail the list it is part of. A spec that cannot be decoded
+// is left empty, with the reason in Undecodable; a status that cannot be is left out, with UnreadableStatus set.
+func (in *PackageVariantSet) UnmarshalJSON(data []byte) error {
+	type plain PackageVariantSet
+	return decode.Object(data, (*plain)(in), &in.TypeMeta, &in.ObjectMeta,
+		decode.Spec("spec", &in.Spec, &in.Undecodable),
+		decode.Status(&in.Status, PackageVariantSetStatus{ObservedGeneration: -1}, &in.UnreadableStatus))
+}
+
+// GetConditions returns the conditions of the object. The slice is the object's own.
+func (in *PackageVariantSet) GetConditions() []metav1.Condition { return in.Status.Conditions }
+
+// SetConditions replaces the conditions of the object.
+func (in *PackageVariantSet) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// GetRequeueAfter returns the time between two rounds: DefaultSetInterval when none is set.
+func (in *PackageVariantSet) GetRequeueAfter() time.Duration {
+	return orDefault(in.Spec.Interval, DefaultSetInterval)
+}
+
+// GetTimeout returns the bound on one round: DefaultSetTimeout when none is set.
+func (in *PackageVariantSetSpec) GetTimeout() time.Duration {
+	return orDefault(in.Timeout, DefaultSetTimeout)
+}
+
+// GetGuardPercent returns how many of the variants have to stay, in percent: DefaultGuardPercent when nothing is set.
+func (in *PackageVariantSetSpec) GetGuardPercent() int {
+	if in.DeletionGuard == nil || in.DeletionGuard.MinPercent == nil {
+		return DefaultGuardPercent
+	}
+	return int(*in.DeletionGuard.MinPercent)
+}

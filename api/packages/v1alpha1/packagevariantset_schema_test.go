@@ -1,0 +1,42 @@
+package v1alpha1_test
+
+import (
+	"testing"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+)
+
+func TestSetAcceptance(t *testing.T) {
+	t.Parallel()
+	const (
+		one  = "exactly one of repositories, repositorySelector and objectSelector"
+		only = "only one of"
+	)
+	set := func(targets string) string { return "spec: {UP, targets: [" + targets + "]}" }
+	template := func(fields string) string { return set("{repositories: [{name: a}], template: {" + fields + "}}") }
+	testAcceptance(t, packagesv1.PackageVariantSetKind, map[string]acceptance{
+		"Named":         {"Repositories are named", set("{repositories: [{name: a, packageNames: [b, c/d]}]}"), ""},
+		"Selected":      {"or selected", set("{repositorySelector: {matchLabels: {a: b}}}"), ""},
+		"All":           {"all of them", set("{repositorySelector: {}}"), ""},
+		"Objects":       {"objects are selected", set("{objectSelector: {apiVersion: v1, kind: ConfigMap, matchExpressions: [{key: a, operator: Exists}]}}"), ""},
+		"Object":        {"or one is named", set("{objectSelector: {apiVersion: v1, kind: ConfigMap, name: a}}"), ""},
+		"NoTargets":     {"a set has targets", "spec: {UP}", "targets: Required value"},
+		"Empty":         {"a set has targets", set(""), "should have at least 1 items"},
+		"Nothing":       {"a target is something", set("{template: {}}"), one},
+		"Two":           {"a target is one thing", set("{repositories: [{name: a}], repositorySelector: {}}"), one},
+		"NoKind":        {"objects are of a kind", set("{objectSelector: {apiVersion: v1}}"), "kind: Required value"},
+		"Twice":         {"a Repository is named once", set("{repositories: [{name: a}, {name: a}]}"), "Duplicate value"},
+		"Exprs":         {"what depends on the target is an expression", template("downstream: {repoExpr: a, packageExpr: b}, labelExprs: [{keyExpr: a, value: ''}], packageContext: {dataExprs: [{key: a, valueExpr: b}], removeKeyExprs: [c]}, injectors: [{nameExpr: a}], pipeline: {mutators: [{image: set-labels, configMapExprs: [{key: a, valueExpr: b}]}]}"), ""},
+		"RepoTwice":     {"a field is set once", template("downstream: {repo: a, repoExpr: b}"), only},
+		"PackageTwice":  {"a field is set once", template("downstream: {package: a, packageExpr: b}"), only},
+		"InjectorTwice": {"an object is chosen once", template("injectors: [{name: a, nameExpr: b}]"), only},
+		"NoKey":         {"an entry has a key", template("labelExprs: [{value: a}]"), "exactly one of key and keyExpr"},
+		"KeyTwice":      {"an entry has one key", template("labelExprs: [{key: a, keyExpr: b, value: c}]"), "exactly one of key and keyExpr"},
+		"NoValue":       {"an entry has a value", template("annotationExprs: [{key: a}]"), "exactly one of value and valueExpr"},
+		"LabelOurs":     {"nobody says whose a package is", template("labels: {packages.sluice.dev/a: b}"), "are the controller's"},
+		"Guard":         {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 0}}", ""},
+		"GuardAbove":    {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 101}}", "minPercent"},
+		"Unknown":       {"what is not there is not ignored", set("{repositorySelector: {}, weight: 1}"), "unknown field"},
+		"RevisionTag":   {"upstream is that of a variant", "spec: {upstream: {repo: a, package: b, revision: 1, tag: a}, targets: [{repositorySelector: {}}]}", "at most one of revision"},
+	})
+}

@@ -1,0 +1,169 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fluxcd/pkg/runtime/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fanout"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/status"
+)
+
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariantsets,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariantsets/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariantsets/finalizers,verbs=update
+// +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariants,verbs=create;delete
+
+// sets makes PackageVariantSet a kernel.Kind: which targets there are, and a variant for each.
+type sets struct{ shared Shared }
+
+var (
+	_ kernel.Kind[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
+	_ kernel.Forgetter                                    = (*sets)(nil)
+)
+
+// spread is what came of one look at a set.
+type spread struct {
+	// isDone says that it came so far as to look at the variants.
+	isDone bool
+	// targets is how many there are.
+	targets int
+	wanted  fanout.Wanted
+	// have are the variants that are there now, and unwanted how many of them have no target and stay.
+	have     []*packagesv1.PackageVariant
+	unwanted int
+	// made, changed and gone count what was done.
+	made, changed, gone int
+}
+
+// setupSet adds the controller of PackageVariantSet objects to the manager.
+func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
+	k := &sets{shared: shared}
+	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, predicate.AnnotationChangedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("packagevariantset").
+		For(&packagesv1.PackageVariantSet{}, builder.WithPredicates(asked)).
+		Watches(&packagesv1.PackageVariant{}, k.ofVariant()).
+		Watches(&packagesv1.Repository{}, k.ofRepository(), builder.WithPredicates(predicate.Or(
+			predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WatchesRawSource(ctrlsource.Func(shared.sets.Start)).
+		WithOptions(shared.ControllerOptions(backoff)).
+		Complete(kernel.New(shared.Shell, k, "", backoff))
+}
+
+// New implements kernel.Kind.
+func (*sets) New() *packagesv1.PackageVariantSet { return &packagesv1.PackageVariantSet{} }
+
+// View implements kernel.Kind.
+func (*sets) View(obj *packagesv1.PackageVariantSet) kernel.View {
+	return kernel.View{
+		Suspended: obj.Spec.Suspend, Unreadable: obj.UnreadableStatus,
+		Interval: obj.GetRequeueAfter(), Timeout: obj.Spec.GetTimeout(),
+		ObservedGeneration: &obj.Status.ObservedGeneration, LastHandledReconcileAt: &obj.Status.LastHandledReconcileAt,
+	}
+}
+
+// Table implements kernel.Kind.
+func (*sets) Table() status.Table {
+	return status.Table{SuspendedReason: packagesv1.SuspendedReason, Facts: []string{packagesv1.DeletionGuardedCondition}}
+}
+
+// Forget implements kernel.Forgetter.
+func (k *sets) Forget(key client.ObjectKey) { k.shared.SetLookups.Forget(key) }
+
+// Work implements kernel.Kind: it finds the targets, and makes their variants what they should be.
+func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ kernel.Announce) (*spread, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, k.shared.Allowed(obj.Spec.GetTimeout()), fmt.Errorf("spec.timeout is over"))
+	defer cancel()
+	s := &spread{}
+	if obj.Undecodable != "" {
+		return s, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
+	}
+	compiled, err := fanout.Compile(&obj.Spec)
+	if err != nil {
+		return s, failure.Stall(packagesv1.InvalidSpecReason, err)
+	}
+	found, err := k.targets(ctx, obj)
+	if err != nil {
+		return s, err
+	}
+	s.targets = len(found.found)
+	s.wanted = compiled.Variants(found.found, found.upstream(), found.seen)
+	if err := k.spread(ctx, obj, s); err != nil {
+		return s, err
+	}
+	s.isDone = true
+	if s.unwanted > 0 {
+		return s, failure.Wait(packagesv1.DeletionGuardedReason, 0, errors.New(guarded(s)))
+	}
+	if problems := len(s.wanted.Problems); problems > 0 {
+		first := s.wanted.Problems[0]
+		return s, failure.Retry(packagesv1.TargetsFailedReason, fmt.Errorf("%d of %d targets have no variant as they should, such as %s: %w", problems, s.targets, first.Target, first.Err))
+	}
+	return s, nil
+}
+
+// Report implements kernel.Kind.
+func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kernel.Report {
+	if !s.isDone {
+		return kernel.Report{Facts: (&sets{}).Table().Stated(obj)}
+	}
+	ready, open := tally(s.have)
+	obj.Status.Targets, obj.Status.Variants, obj.Status.ReadyVariants, obj.Status.OpenVariants = number(s.targets), number(len(s.have)), number(ready), number(open)
+	obj.Status.Unwanted, obj.Status.ProblemCount, obj.Status.Problems = number(s.unwanted), number(len(s.wanted.Problems)), nil
+	for _, p := range s.wanted.Problems[:min(len(s.wanted.Problems), maxProblems)] {
+		obj.Status.Problems = append(obj.Status.Problems, packagesv1.TargetProblem{
+			Target: printable.Line(p.Target.String(), maxProblemText), Message: printable.Line(p.Err.Error(), maxProblemText),
+		})
+	}
+	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets)}
+	if s.unwanted > 0 {
+		report.Facts = append(report.Facts, status.True(packagesv1.DeletionGuardedCondition, packagesv1.DeletionGuardedReason, guarded(s)))
+	}
+	return report
+}
+
+// number is a count as the API has it. There are far fewer of anything.
+func number(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // It is bounded.
+
+// The bounds that the schema has for problems.
+const (
+	maxProblems    = 50
+	maxProblemText = 512
+)
+
+// guarded says what the guard keeps.
+func guarded(s *spread) string {
+	return fmt.Sprintf("%d of %d variants have no target any more and stay, as spec.deletionGuard lets go of less; correct the selectors, or set the annotation %s to %q",
+		s.unwanted, len(s.have), packagesv1.AllowDeletionAnnotation, fmt.Sprint(s.unwanted))
+}
+
+// Events implements kernel.Kind.
+func (k *sets) Events(before, after *packagesv1.PackageVariantSet, s *spread, err error) []event.Event {
+	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantSetKind))
+	var events []event.Event
+	if s.made+s.changed+s.gone > 0 {
+		events = append(events, event.Happened(about, packagesv1.VariantsChangedReason, fmt.Sprintf("Variants: %d made, %d changed, %d deleted", s.made, s.changed, s.gone), ""))
+	}
+	switch {
+	case err != nil && !status.SaysTheSame(before, after):
+		_, reason := k.Table().Explain(err)
+		events = append(events, event.Failed(about, reason, err, ""))
+	case err == nil && k.Table().HasFailed(before):
+		events = append(events, event.Recovered(about, event.Artifact{}, fmt.Sprintf("%d targets have their variants", s.targets)))
+	}
+	return events
+}
