@@ -45,8 +45,8 @@ func TestNobodyTakesBackWhatWasProposedWhileTheDiskWasFull(t *testing.T) {
 	t.Parallel()
 	store := &full{}
 	p := newPlane(t, func(p *plane) {
-		p.store = func(real storage.Store) storage.Store {
-			store.Store = real
+		p.store = func(below storage.Store) storage.Store {
+			store.Store = below
 			return store
 		}
 	})

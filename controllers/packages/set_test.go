@@ -65,7 +65,7 @@ func (p *plane) spread(set *packagesv1.PackageVariantSet, want ...string) []pack
 	return list.Items
 }
 
-// selects selects Repositories. What is left in Git stays, as these were never read.
+// selects is a target of Repositories with the label. What is left in Git stays, as these were never read.
 func selects(label string) packagesv1.Target {
 	return packagesv1.Target{
 		RepositorySelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}},

@@ -216,12 +216,12 @@ func TestMemoryIsDrawnFromTheBudget(t *testing.T) {
 func TestEachRenderingIsTold(t *testing.T) {
 	t.Parallel()
 	var told []string
-	r := New(Options{Observe: func(isKnown bool, err error) { told = append(told, fmt.Sprint(isKnown, err == nil)) }})
+	r := New(Options{Observe: func(isKnown bool, err error) { told = append(told, fmt.Sprintf("%t/%t", isKnown, err == nil)) }})
 	bad := packageOf("Kptfile", kptfileOf("{image: no-such-function}"))
 	for _, p := range []kpt.Package{labelled("b"), labelled("b"), labelled("c"), bad} {
 		_, _, _ = r.Render(t.Context(), p)
 	}
-	want := []string{"false true", "true true", "false true", "false false"}
+	want := []string{"false/true", "true/true", "false/true", "false/false"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("renderings that were told (-want +got):\n%s", diff)
 	}
