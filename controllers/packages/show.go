@@ -194,10 +194,15 @@ func ignoreGone(name string, err error) error {
 	return nil
 }
 
-// Finalize implements kernel.Owner: the objects go. What is in Git stays.
+// Finalize implements kernel.Owner: the objects go, and the variants say that there is no such Repository. What is in Git stays.
 func (k *repositories) Finalize(ctx context.Context, obj *packagesv1.Repository) error {
-	k.shared.mirrors.forget(client.ObjectKeyFromObject(obj))
-	return k.show(ctx, obj, &pkgrepo.Snapshot{})
+	key := client.ObjectKeyFromObject(obj)
+	k.shared.mirrors.forget(key)
+	users, err := k.users(ctx, key)
+	for i := range users {
+		k.shared.WakeVariant(client.ObjectKeyFromObject(&users[i]))
+	}
+	return errors.Join(err, k.show(ctx, obj, &pkgrepo.Snapshot{}))
 }
 
 // count tells how many packages are on the branch, how many revisions are published, and how many changes are open.
