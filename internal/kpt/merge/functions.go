@@ -23,11 +23,12 @@ func kptfileShape() *shape {
 		}},
 		"upstream":     {upstreams: true},
 		"upstreamLock": {upstreams: true},
-		"info":         {fields: map[string]*shape{"emails": set, "keywords": set, "readinessGates": keyed("conditionType")}},
+		// What waits for nothing, and where nothing is reported, may be missing: that takes no gate and no report from others.
+		"info": {open: true, fields: map[string]*shape{"emails": set, "keywords": set, "readinessGates": keyed("conditionType")}},
 		// A pipeline that is missing has no functions, and no side's function is lost because the other has none left.
 		"pipeline":  {open: true, fields: map[string]*shape{"mutators": functions, "validators": functions}},
 		"inventory": {fields: map[string]*shape{"labels": open, "annotations": open}},
-		"status":    {fields: map[string]*shape{"conditions": keyed("type")}},
+		"status":    {open: true, fields: map[string]*shape{"conditions": keyed("type")}},
 	}}
 }
 
