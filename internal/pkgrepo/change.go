@@ -13,6 +13,9 @@ type Kind string
 const (
 	// Write puts a commit on a draft, which it begins where there is none.
 	Write Kind = "Write"
+	// Preview makes what a Write would put into the package, and writes nothing. It also looks at a proposal, to which nobody
+	// writes.
+	Preview Kind = "Preview"
 	// Propose freezes a draft, and Reject thaws it.
 	Propose Kind = "Propose"
 	Reject  Kind = "Reject"
@@ -34,7 +37,7 @@ type Change struct {
 	Kind Kind
 	// Package is the path below the repository's directory.
 	Package string
-	// Workspace names the open change. A Write without it begins a new one, under the next name; see
+	// Workspace names the open change. A Write or Preview without it begins a new one, under the next name; see
 	// Package.NextWorkspace.
 	Workspace string
 	// Revision names the published revision of ProposeDeletion, RejectDeletion and Remove: v3. The newest if empty.
@@ -42,7 +45,7 @@ type Change struct {
 	// Expect is the commit that the change is bound to: the tip of the open change or the commit of the revision. If the
 	// repository has another one, the change is ErrMoved. Publish and Remove require it; it is what was approved.
 	Expect string
-	// Make makes what a Write puts into the package. It is called again after a lost race.
+	// Make makes what a Write or Preview puts into the package. It is called again after a lost race.
 	Make func(context.Context, Current) (Made, error)
 	// Message describes the commit of a Publish or a Remove; a zero one is filled in.
 	Message Message
@@ -50,9 +53,10 @@ type Change struct {
 
 // Current is what a Write finds.
 type Current struct {
-	// Open is the draft that is written to, and Branch what is on the branch; nil if there is none. The change that Make
-	// makes is begun on Branch: its tree is what the package's annotation names as its base. In a workspace that a controller
-	// named, it is taken at its word; the Kptfiles of people's have the annotation from wherever they were copied.
+	// Open is the draft that is written to, or the proposal that is looked at, and Branch what is on the branch; nil if there is
+	// none. The change that Make makes is begun on Branch: its tree is what the package's annotation names as its base. In a
+	// workspace that a controller named, it is taken at its word; the Kptfiles of people's have the annotation from wherever
+	// they were copied.
 	Open, Branch *Revision
 	// Workspace is that of the draft, also of one that is begun.
 	Workspace string

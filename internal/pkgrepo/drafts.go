@@ -25,10 +25,33 @@ func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
 	if err := expect(t, draft); err != nil {
 		return err
 	}
-	now := Current{Open: draft, Workspace: t.workspace}
-	on := p.snapshot.Head
-	if draft != nil {
-		on = draft.Commit
+	return p.make(ctx, t, draft, func(on string, made Made) error {
+		if made.Unchanged {
+			t.settle(before(draft, t.workspace))
+			return nil
+		}
+		return p.put(ctx, t, on, draft, made)
+	})
+}
+
+// preview makes what a write would put into the package.
+func (p *plan) preview(ctx context.Context, t *task, pkg *Package) error {
+	change := pkg.Find(t.workspace)
+	if err := expect(t, change); err != nil {
+		return err
+	}
+	return p.make(ctx, t, change, func(string, Made) error {
+		t.settle(before(change, t.workspace))
+		return nil
+	})
+}
+
+// make has the task make something of the open change or, without one, of what is on the branch, and has it used: on is the
+// commit that has it.
+func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on string, made Made) error) (err error) {
+	now, on := Current{Open: change, Workspace: t.workspace}, p.snapshot.Head
+	if change != nil {
+		on = change.Commit
 	} else if err = p.clear(t.Package); err != nil {
 		return err
 	}
@@ -45,11 +68,7 @@ func (p *plan) write(ctx context.Context, t *task, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	if made.Unchanged {
-		t.settle(before(draft, t.workspace))
-		return nil
-	}
-	return p.put(ctx, t, on, draft, made)
+	return use(on, made)
 }
 
 // draft is what is written to; nil for a new one, whose workspace is chosen where the task names none.

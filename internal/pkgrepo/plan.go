@@ -81,6 +81,8 @@ func (p *plan) add(ctx context.Context, t *task) error {
 	switch t.Kind {
 	case Write:
 		err = p.write(ctx, t, pkg)
+	case Preview:
+		err = p.preview(ctx, t, pkg)
 	case Propose:
 		err = p.move(t, pkg, Draft, Proposed)
 	case Reject:

@@ -39,6 +39,9 @@ func (w work) newTasks(changes []Change) []*task {
 			t.fail(err)
 			continue
 		}
+		if change.Kind == Preview {
+			continue // It is in the way of nothing.
+		}
 		of := [2]string{change.Package, "workspace " + change.Workspace}
 		if change.isOfRelease() {
 			of[1] = "release"
@@ -61,7 +64,7 @@ func (w work) check(change Change) error {
 		return err
 	}
 	switch change.Kind {
-	case Write:
+	case Write, Preview:
 		if change.Make == nil {
 			return errors.New("a write without what makes it")
 		}
