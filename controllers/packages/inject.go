@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,7 +83,7 @@ func (k *variants) want(identity cluster.Identity, obj *packagesv1.PackageVarian
 func (k *variants) read(ctx context.Context, identity cluster.Identity, want lookups.Want) (variant.Found, error) {
 	var found variant.Found
 	objects, err := k.shared.Lookups.Read(ctx, identity, want)
-	if apierrors.IsForbidden(err) {
+	if errors.Is(err, cluster.ErrForbidden) {
 		return variant.Found{Refusal: err.Error()}, nil
 	}
 	if err != nil {

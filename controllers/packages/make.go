@@ -93,7 +93,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, packagesv1.MaxChangedFiles)
 	message := m.message(m.subject(cur))
 	message.Config, err = m.intent(m.blueprint.Commit)
-	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: m.kept.isPreview || outcome.Unchanged && cur.Open != nil}, err
+	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: outcome.Unchanged && cur.Open != nil}, err
 }
 
 // subject is the first line of the commit.
@@ -116,8 +116,8 @@ func (m *maker) branch(ctx context.Context, cur pkgrepo.Current) (kpt.Package, e
 	return m.down.Read(ctx, cur.Branch.Commit, m.downstream)
 }
 
-// catchUp puts into the draft what was changed on the branch since the draft was begun. Where nobody knows any more what that
-// was, everything on the branch counts as changed.
+// catchUp puts into the draft what was changed on the branch since the draft was begun. In a conflict, what is on the branch is
+// people's, and what is in the draft is taken for upstream's, which is what most of it was made for.
 func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Package) (kpt.Package, []merge.Conflict, error) {
 	begun := kpt.Package{}
 	if base := cur.Open.Facts.Base; base != "" && base != kpt.BaseNone {
@@ -126,7 +126,7 @@ func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Packag
 			return nil, nil, fmt.Errorf("read what the draft was begun on: %w", err)
 		}
 	}
-	merged, conflicts, err := merge.Merge(begun, now, cur.Local, merge.Policy(m.policy))
+	merged, conflicts, err := merge.Merge(begun, cur.Local, now, merge.Policy(m.policy))
 	if err == nil && m.policy == packagesv1.ConflictFail && len(conflicts) > 0 {
 		m.kept.conflicts = conflicts
 		err = fmt.Errorf("%w: %s", variant.ErrConflict, conflicts[0])

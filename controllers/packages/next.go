@@ -33,18 +33,24 @@ func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgr
 	case l.open != nil && l.open.Lifecycle == pkgrepo.Proposed:
 		return k.proposed(obj, b, l)
 	case l.open == nil || !l.isMade(b):
-		write := &pkgrepo.Change{Kind: pkgrepo.Write, Package: b.downstream}
-		if l.open != nil {
-			write.Workspace = l.open.Workspace
-		}
 		if obj.Spec.DryRun {
 			l.pending, l.pendingReason = "dryRun keeps the package as it is", packagesv1.DryRunReason
+			return l.make(pkgrepo.Preview, b)
 		}
-		return write
+		return l.make(pkgrepo.Write, b)
 	case obj.Spec.DryRun || !isApproved(obj, l) || len(l.open.Facts.Waiting()) > 0:
 		return nil
 	}
 	return &pkgrepo.Change{Kind: pkgrepo.Propose, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
+}
+
+// make is a change that makes the package, of the open change or of a new one.
+func (l *look) make(kind pkgrepo.Kind, b *brief) *pkgrepo.Change {
+	change := &pkgrepo.Change{Kind: kind, Package: b.downstream}
+	if l.open != nil {
+		change.Workspace = l.open.Workspace
+	}
+	return change
 }
 
 // isPublished tells whether the branch has what should be.
@@ -65,16 +71,24 @@ func baseOf(branch *pkgrepo.Revision) string {
 	return branch.Tree
 }
 
-// proposed is what comes after a proposal: nothing but its approval, as it is frozen.
+// proposed is what comes after a proposal: nothing but its approval, as it is frozen. Where it is the spec that approves, it also
+// sets back what it would not propose any more: nobody else looks at it.
 func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgrepo.Change {
-	switch {
-	case !l.isMade(b):
+	approves := !obj.Spec.DryRun && isApproved(obj, l) && len(l.open.Facts.Waiting()) == 0
+	change := &pkgrepo.Change{Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
+	switch isMade := l.isMade(b); {
+	case !isMade && approves:
+		change.Kind = pkgrepo.Reject
+	case !isMade:
 		l.pending = fmt.Sprintf("The proposal %s is frozen; publish it, or set it back to Draft", l.open.Workspace)
 		l.pendingReason = packagesv1.FrozenProposalReason
-	case !obj.Spec.DryRun && isApproved(obj, l) && len(l.open.Facts.Waiting()) == 0:
-		return &pkgrepo.Change{Kind: pkgrepo.Publish, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit, Message: b.message("Publish")}
+		return l.make(pkgrepo.Preview, b)
+	case approves:
+		change.Kind, change.Message = pkgrepo.Publish, b.message("Publish")
+	default:
+		return nil
 	}
-	return nil
+	return change
 }
 
 // isApproved tells whether the spec approves the change that is open. Whoever set its policy had the right to.
@@ -92,10 +106,10 @@ func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
 // order has the change made, and tells what became of it. A failure is told once more while it is tried again.
 func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) error {
 	o := order{
-		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: obj.Spec.DryRun},
+		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: change.Kind == pkgrepo.Preview},
 	}
-	o.key = strings.Join([]string{b.downRepo.Name, b.downstream, string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), fmt.Sprint(obj.Spec.DryRun), string(obj.Spec.GetConflictPolicy())}, " ")
-	if change.Kind == pkgrepo.Write {
+	o.key = strings.Join([]string{b.downRepo.Name, b.downstream, string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), string(obj.Spec.GetConflictPolicy())}, " ")
+	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {
 		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, kept: o.made}).make
 	}
 	o.change = change
@@ -105,15 +119,14 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 		return nil
 	}
 	l.last = found
-	if found.result.Err == nil && obj.Spec.DryRun {
-		return nil
-	}
-	if found.result.Err == nil {
+	switch err := found.result.Err; {
+	case err != nil:
+		return explain(err)
+	case change.Kind != pkgrepo.Preview:
 		// The repository has moved on since.
 		l.progress = progressOf(change)
-		return nil
 	}
-	return explain(found.result.Err)
+	return nil
 }
 
 func tipOf(open *pkgrepo.Revision) string {
@@ -134,6 +147,8 @@ func progressOf(change pkgrepo.Change) string {
 	switch change.Kind {
 	case pkgrepo.Write:
 		return "Writing the draft"
+	case pkgrepo.Preview:
+		return "Working out what would be changed"
 	case pkgrepo.Propose:
 		return "Proposing the draft"
 	case pkgrepo.Publish:

@@ -28,9 +28,9 @@ type scene struct {
 	turn *sync.Mutex
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, change ...func(*plane)) *scene {
 	t.Helper()
-	s := &scene{plane: newPlane(t), turn: &sync.Mutex{}}
+	s := &scene{plane: newPlane(t, change...), turn: &sync.Mutex{}}
 	s.blueprints, s.cluster = s.repository("blueprints"), s.repository("cluster")
 	s.blueprints.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "blueprints\n"}))
 	s.cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
@@ -97,7 +97,7 @@ func (s *story) edit(change func(*packagesv1.PackageVariantSpec)) {
 }
 
 // requests counts requests to look at objects, so that no two are the same.
-var requests atomic.Int64 //nolint:gochecknoglobals // Tests that run at the same time count together.
+var requests atomic.Int64
 
 // looked is an object that says which request it has answered.
 type looked interface {
@@ -137,16 +137,19 @@ func (s *scene) sync() {
 // settle waits until nothing is left to do for the variant, with all seen that is in Git and in its spec by now.
 func (s *story) settle() {
 	s.Helper()
-	for calm, tries := 0, 0; calm < 2; tries++ {
-		s.sync()
+	s.sync()
+	for calm := 0; calm < 2; {
 		s.again(s.v, func() string { return s.v.Status.LastHandledReconcileAt })
-		if calm++; !conditions.IsReady(s.v) && !conditions.IsStalled(s.v) && !s.waits() {
+		if calm++; !s.rests(s.v) {
 			calm = 0
-		}
-		if tries > 300 {
-			s.Fatalf("it does not come to rest: %s", said(s.v))
+			until(s.plane, s.v, "it comes to rest", func(v *packagesv1.PackageVariant) (bool, string) { return s.rests(v), said(v) })
 		}
 	}
+}
+
+// rests tells whether nothing is done for the variant at the moment.
+func (s *story) rests(v *packagesv1.PackageVariant) bool {
+	return conditions.IsReady(v) || conditions.IsStalled(v) || s.waits()
 }
 
 // waits tells whether the variant waits for something else, such as a revision that does not exist.

@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,8 +95,11 @@ func TestWhatTheSelectorSelectsIsFollowed(t *testing.T) {
 				{"a version outside of the range", func(s *story) { s.release("v3.0.0", "3.0.0", nil) }, 0, "2.0.0"},
 				{"a lower version", func(s *story) { s.release("v1.9.0", "1.9.0", nil) }, 0, "2.0.0"},
 				{"two versions at once", func(s *story) {
-					s.release("v2.2.0", "2.2.0", nil)
-					s.release("v2.10.0", "2.10.0", nil)
+					first, second := s.blueprint("2.2.0", nil), s.blueprint("2.10.0", nil)
+					tags := fmt.Sprintf("create refs/tags/range/v2.2.0 %s\ncreate refs/tags/range/v2.10.0 %s\n", first, second)
+					if _, err := s.blueprints.RawInput([]byte(tags), "update-ref", "--stdin"); err != nil {
+						s.Fatal(err)
+					}
 				}, 1, "2.10.0"},
 				{"the spec takes the next one in", func(s *story) {
 					s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Upstream.Range = "^3.0.0" })

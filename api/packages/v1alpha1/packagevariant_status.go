@@ -47,7 +47,8 @@ type PackageVariantStatus struct {
 	// +optional
 	Published *PublishedStatus `json:"published,omitempty"`
 
-	// Preview is the change that would be made, while dryRun is set or a proposal is frozen.
+	// Preview is the change that would be made, while dryRun is set or a proposal is frozen. Where a conflict keeps a change
+	// from being begun, it lists the conflicts.
 	// +optional
 	Preview *ChangeStatus `json:"preview,omitempty"`
 

@@ -48,7 +48,8 @@ type PackageVariantSpec struct {
 	Pipeline *Pipeline `json:"pipeline,omitempty"`
 
 	// Injectors say which objects of the cluster fill the package's injection points. The first that fits a point, and
-	// has an object for it, does. Without any, a point is filled by the object of its own kind and name.
+	// has an object for it, does. Without any, it is the object of the point's kind that is
+	// called as the downstream Repository.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +optional

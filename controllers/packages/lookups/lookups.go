@@ -127,7 +127,7 @@ func (l *Lookups) Read(ctx context.Context, identity cluster.Identity, want Want
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s %s as %s: %w", want.GVK.Kind, want.Name, identity, err)
+			return nil, err // It says what was asked, of what and as whom.
 		}
 		return []*unstructured.Unstructured{object}, nil
 	}
@@ -138,7 +138,7 @@ func (l *Lookups) Read(ctx context.Context, identity cluster.Identity, want Want
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list %s as %s: %w", want.GVK.Kind, identity, err)
+		return nil, err
 	}
 	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return found, nil
