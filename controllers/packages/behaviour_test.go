@@ -216,3 +216,19 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 		t.Errorf("Git was written to:\n%s\nbefore:\n%s", now, refs)
 	}
 }
+
+// TestARightThatIsGrantedLaterIsNoticed, as nothing tells of it.
+func TestARightThatIsGrantedLaterIsNoticed(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", injectable()), false)
+	cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
+	p.create(&corev1.ConfigMap{ObjectMeta: p.meta("cluster"), Data: map[string]string{"region": "north"}})
+	v := p.variant(func(s *packagesv1.PackageVariantSpec) { s.ServiceAccountName = "reader" })
+	until(p, v, "the right that lacks is told", func(v *packagesv1.PackageVariant) (bool, string) {
+		return len(v.Status.Injected) == 1 && v.Status.Injected[0].Reason == packagesv1.InjectionForbiddenReason && v.Status.Change != nil, said(v)
+	})
+	p.mayRead()
+	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/settings.yaml"].Content, "region: north") })
+}

@@ -3,6 +3,7 @@ package packages
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/event"
@@ -30,7 +31,17 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 	}
 	s.Published = published(l.downstream.Repo, l.state)
 	k.reportChange(obj, l, err)
-	return kernel.Report{Message: said(obj, l), Progress: l.progress, Facts: facts(obj, l, err)}
+	return kernel.Report{Message: said(obj, l), Progress: l.progress, Facts: facts(obj, l, err), Again: k.again(l)}
+}
+
+// again is when a variant is looked at that may not read what it needs: nothing tells when a right is granted.
+func (k *variants) again(l *look) time.Duration {
+	for i := range l.injected {
+		if l.injected[i].Reason == packagesv1.InjectionForbiddenReason {
+			return k.shared.RequeueDependency
+		}
+	}
+	return 0
 }
 
 // published is the newest revision that the package has.
