@@ -40,6 +40,9 @@ func (m *mirrors) get(key types.NamespacedName) *mirror {
 func (m *mirrors) put(made *mirror) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if before := m.all[made.key]; before != nil && before.Repository != made.Repository {
+		before.Forget()
+	}
 	m.all[made.key] = made
 }
 
@@ -47,5 +50,8 @@ func (m *mirrors) put(made *mirror) {
 func (m *mirrors) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if before := m.all[key]; before != nil {
+		before.Forget()
+	}
 	delete(m.all, key)
 }

@@ -131,7 +131,7 @@ func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository)
 	case source.Undecodable != "":
 		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
 	}
-	settings.Branch, settings.Directory = obj.Spec.GetBranch(), obj.Spec.Directory
+	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
 	if settings.Fetch, err = k.remote(ctx, &source, ""); err != nil {
 		return settings, fmt.Errorf("GitRepository %s: %w", name, err)
 	}

@@ -217,3 +217,46 @@ func TestWritingReplacesNobodysFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestSnapshotsTakeNoMoreThanAllowed, all together, and of them those of one tenant half.
+func TestSnapshotsTakeNoMoreThanAllowed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP, func(s *shop) { s.options.MaxSnapshotBytes = 200_000 })
+	head := s.Commit("main", "many", packaged("app"))
+	for i := range 100 {
+		s.Tag(fmt.Sprintf("app/v%d", i+1), head, false)
+	}
+	of := func(tenant string) *pkgrepo.Repository {
+		settings := s.settings
+		settings.Tenant = tenant
+		return s.depot.Repository(settings)
+	}
+	sync := func(r *pkgrepo.Repository) error {
+		_, _, err := r.Sync(t.Context())
+		return err
+	}
+	greedy := []*pkgrepo.Repository{of("greedy")}
+	for i := range 5 {
+		if err := sync(greedy[0]); err != nil {
+			t.Fatalf("looking again counts twice: %v", err)
+		}
+		s.Tag(fmt.Sprintf("app/v%d", 101+i), head, false)
+	}
+	var err error
+	for err == nil && len(greedy) < 20 {
+		next := of("greedy")
+		if err = sync(next); err == nil {
+			greedy = append(greedy, next)
+		}
+	}
+	if !errors.Is(err, pkgrepo.ErrLimit) || len(greedy) < 2 {
+		t.Fatalf("after %d repositories of one tenant: %v", len(greedy), err)
+	}
+	if err := sync(of("modest")); err != nil {
+		t.Errorf("another tenant has nothing: %v", err)
+	}
+	greedy[0].Forget()
+	if err := sync(of("greedy")); err != nil {
+		t.Errorf("what was given back is not there: %v", err)
+	}
+}

@@ -43,6 +43,8 @@ type Options struct {
 	// MaxMemoryBytes bounds what is remembered of Kptfiles and commits for all repositories, beside their snapshots.
 	// Default 32 MiB.
 	MaxMemoryBytes int64
+	// MaxSnapshotBytes bounds what the snapshots of all repositories take. One tenant has half of it. Default 256 MiB.
+	MaxSnapshotBytes int64
 	// Limits bound a package that is read or written as a whole.
 	Limits kpt.Limits
 	// MaxTries is how often a change is tried that loses races. Default 5.
@@ -60,6 +62,7 @@ func (o Options) withDefaults() Options {
 	o.MaxKptfileBytes = cmp.Or(o.MaxKptfileBytes, 256<<10)
 	o.MaxFactsBytes = cmp.Or(o.MaxFactsBytes, 32<<20)
 	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 32<<20)
+	o.MaxSnapshotBytes = cmp.Or(o.MaxSnapshotBytes, 256<<20)
 	o.MaxTries = cmp.Or(o.MaxTries, 5)
 	o.MaxWalk = cmp.Or(o.MaxWalk, 1_000)
 	return o
@@ -67,15 +70,16 @@ func (o Options) withDefaults() Options {
 
 // Depot has what repositories share. It is safe for concurrent use.
 type Depot struct {
-	client  *git.Client
-	options Options
-	memory  *recollection
+	client   *git.Client
+	options  Options
+	memory   *recollection
+	holdings *holdings
 }
 
 // New returns a Depot that has nothing to do with any repository yet.
 func New(client *git.Client, options Options) *Depot {
 	options = options.withDefaults()
-	return &Depot{client: client, options: options, memory: newMemory(options.MaxMemoryBytes)}
+	return &Depot{client: client, options: options, memory: newMemory(options.MaxMemoryBytes), holdings: newHoldings(options.MaxSnapshotBytes)}
 }
 
 // Person is who made a commit.
@@ -83,6 +87,8 @@ type Person struct{ Name, Email string }
 
 // Settings say where a repository is and how commits are made in it.
 type Settings struct {
+	// Tenant is whose the repository is: what all of one take together is bounded.
+	Tenant string
 	// Fetch and Push are the same repository, as those see it who read and who write. Nothing is written without a Push.URL.
 	Fetch, Push git.Remote
 	// Branch has the published packages. Default main.

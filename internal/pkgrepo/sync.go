@@ -42,6 +42,9 @@ func (w work) sync(ctx context.Context) (*Snapshot, error) {
 	if s, err = w.finish(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := w.depot.holdings.take(w.Repository, holding{w.settings.Tenant, s.bytes()}); err != nil {
+		return nil, err
+	}
 	w.last.Store(s)
 	return s, nil
 }

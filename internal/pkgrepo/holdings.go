@@ -1,0 +1,78 @@
+package pkgrepo
+
+import (
+	"fmt"
+	"sync"
+)
+
+// holdings are what the snapshots of all repositories take, which last as long as the repositories. One tenant has half of what
+// there is, so that somebody's thousand repositories keep nobody else's from being read.
+type holdings struct {
+	most int64
+
+	mu    sync.Mutex
+	total int64
+	by    map[string]int64 // by tenant
+	of    map[*Repository]holding
+}
+
+type holding struct {
+	tenant string
+	bytes  int64
+}
+
+func newHoldings(most int64) *holdings {
+	return &holdings{most: most, by: map[string]int64{}, of: map[*Repository]holding{}}
+}
+
+// take counts a repository's snapshot in the place of the one before. ErrLimit if there is no room for it; the one before
+// counts on then.
+func (h *holdings) take(r *Repository, now holding) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.of[r]
+	h.add(before.tenant, -before.bytes)
+	if h.total+now.bytes > h.most || h.by[now.tenant]+now.bytes > h.most/2 {
+		h.add(before.tenant, before.bytes)
+		return fmt.Errorf("%w: the refs and Kptfiles of all repositories may take %d bytes of memory, half of it those of one namespace, and there is no room for %d more; remove branches and tags, or Repositories",
+			ErrLimit, h.most, now.bytes)
+	}
+	h.add(now.tenant, now.bytes)
+	h.of[r] = now
+	return nil
+}
+
+// release gives back what a repository takes.
+func (h *holdings) release(r *Repository) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.add(h.of[r].tenant, -h.of[r].bytes)
+	delete(h.of, r)
+}
+
+// add is called with the lock held.
+func (h *holdings) add(tenant string, bytes int64) {
+	h.total += bytes
+	if h.by[tenant] += bytes; h.by[tenant] == 0 {
+		delete(h.by, tenant)
+	}
+}
+
+// What a ref and a package take, about, beside their words.
+const (
+	perRef     = 250
+	perPackage = 1024
+)
+
+// bytes is about what the snapshot takes.
+func (s *Snapshot) bytes() int64 {
+	// Kptfiles are kept as what they say, which takes more than their text.
+	total := 2*s.known.bytes + int64(len(s.Packages))*perPackage
+	for name := range s.Refs {
+		total += int64(2*len(name)) + perRef
+	}
+	return total
+}
+
+// Forget gives back what the repository takes in memory. Nobody may use it any more.
+func (r *Repository) Forget() { r.depot.holdings.release(r) }
