@@ -37,7 +37,7 @@ func TestWhatIsServedRuns(t *testing.T) {
 	t.Parallel()
 	sources := []string{"GitRepository", "OCIRepository", "HelmChart"}
 	modules := []string{"ModuleTemplate", "Module", "ModuleInstallation", "Inventory"}
-	packages := []string{"Repository", "PackageVariant", "PackageRevision"}
+	packages := []string{"Repository", "PackageVariant", "PackageVariantSet", "PackageRevision"}
 	for name, tc := range map[string]struct {
 		reason string
 		served serving
