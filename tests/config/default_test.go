@@ -29,6 +29,7 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"CustomResourceDefinition/ocirepositories.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/packagerevisions.packages.sluice.dev",
 		"CustomResourceDefinition/packagevariants.packages.sluice.dev",
+		"CustomResourceDefinition/packagevariantsets.packages.sluice.dev",
 		"CustomResourceDefinition/repositories.packages.sluice.dev",
 		"ServiceAccount/sluice",
 		"Role/sluice-leader-election",
@@ -47,8 +48,10 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"Deployment/sluice",
 		"ValidatingAdmissionPolicy/sluice-approve-packagerevisions",
 		"ValidatingAdmissionPolicy/sluice-approve-packagevariants",
+		"ValidatingAdmissionPolicy/sluice-approve-packagevariantsets",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariantsets",
 		"NetworkPolicy/default-deny",
 		"NetworkPolicy/sluice",
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/fanout"
 )
 
 // TestPackageSamplesAreWhole: what the samples of packages refer to is there, and no two of them keep the same package.
@@ -42,6 +43,14 @@ func TestPackageSamplesAreWhole(t *testing.T) {
 		kept[place] = name
 		if account := spec.ServiceAccountName; len(spec.Injectors) > 0 && !s.accounts[account] {
 			t.Errorf("sample %s: there is no ServiceAccount %q", name, account)
+		}
+	}
+	for name, set := range s.sets {
+		if _, found := s.repositories[set.Spec.Upstream.Repo]; !found {
+			t.Errorf("sample %s: there is no Repository %s", name, set.Spec.Upstream.Repo)
+		}
+		if _, err := fanout.Compile(&set.Spec); err != nil {
+			t.Errorf("sample %s: %v", name, err)
 		}
 	}
 }

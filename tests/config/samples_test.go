@@ -23,6 +23,7 @@ type samples struct {
 	installations map[string]modulesv1.ModuleInstallation
 	repositories  map[string]packagesv1.Repository
 	variants      map[string]packagesv1.PackageVariant
+	sets          map[string]packagesv1.PackageVariantSet
 	secrets       map[string]corev1.Secret
 	accounts      map[string]bool
 }
@@ -34,6 +35,7 @@ func readSamples(t *testing.T) samples {
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
 		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
+		sets:    map[string]packagesv1.PackageVariantSet{},
 		secrets: map[string]corev1.Secret{}, accounts: map[string]bool{},
 	}
 	for _, object := range build(t, "samples") {
@@ -62,6 +64,8 @@ func readSamples(t *testing.T) samples {
 			s.repositories[object.GetName()] = as[packagesv1.Repository](t, object)
 		case packagesv1.PackageVariantKind:
 			s.variants[object.GetName()] = as[packagesv1.PackageVariant](t, object)
+		case packagesv1.PackageVariantSetKind:
+			s.sets[object.GetName()] = as[packagesv1.PackageVariantSet](t, object)
 		default:
 			t.Errorf("%s %s is no sample of ours", object.GetKind(), object.GetName())
 		}
