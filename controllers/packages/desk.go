@@ -225,6 +225,9 @@ func (d *desk) refuse(repository types.NamespacedName, err error) {
 
 // tell is called with the lock held.
 func (d *desk) tell(o order, result pkgrepo.Result) {
+	if before := d.outcomes[o.from]; before != nil && o.made != nil && o.made.isUnchanged && before.result.Commit == result.Commit {
+		o.made = before.made
+	}
 	d.outcomes[o.from] = &outcome{key: o.key, result: result, made: o.made}
 	d.givers[o.from.kind].wake(o.from.NamespacedName)
 }
@@ -240,6 +243,15 @@ func (d *desk) forget(from orderer) {
 	delete(d.outcomes, from)
 	if from.kind == ofVariant {
 		delete(d.woken, from.NamespacedName)
+	}
+}
+
+// withdraw takes back an order that still waits: there is nothing left to do.
+func (d *desk) withdraw(from orderer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.waiting {
+		delete(t.orders, from)
 	}
 }
 

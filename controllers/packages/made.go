@@ -29,6 +29,8 @@ type made struct {
 	difference variant.Difference
 	// isPreview says that it was not written.
 	isPreview bool
+	// isUnchanged says that the package was as it should be: what was said of it before stays right.
+	isUnchanged bool
 }
 
 // show tells of it in a status.

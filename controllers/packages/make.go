@@ -51,7 +51,8 @@ func (m *maker) stands(ctx context.Context, cur pkgrepo.Current) error {
 		return err
 	case cur.Open == nil && m.workspace != "":
 		return pkgrepo.ErrGone
-	case open != nil && (cur.Open == nil || cur.Open.Workspace != open.Workspace):
+	case open != nil && (cur.Open == nil || cur.Open.Workspace != open.Workspace),
+		cur.Open == nil && cur.Branch != nil && m.makes(cur.Branch):
 		return pkgrepo.ErrExists
 	}
 	return nil
@@ -93,7 +94,8 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, packagesv1.MaxChangedFiles)
 	message := m.message(m.subject(cur))
 	message.Config, err = m.intent(m.blueprint.Commit)
-	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: outcome.Unchanged && cur.Open != nil}, err
+	m.kept.isUnchanged = outcome.Unchanged && cur.Open != nil
+	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: m.kept.isUnchanged}, err
 }
 
 // subject is the first line of the commit.

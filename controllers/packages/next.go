@@ -22,6 +22,7 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 	if change := k.step(obj, b, l); change != nil {
 		return k.order(obj, b, l, *change)
 	}
+	k.shared.desk.withdraw(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
 	return nil
 }
 

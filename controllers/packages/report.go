@@ -65,10 +65,11 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err err
 			PackageRevision: revisionName(l.downstream.Repo, l.open), Workspace: l.open.Workspace,
 			Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
 		}
+		isKnown := before != nil && before.Workspace == l.open.Workspace
 		switch {
-		case l.last != nil && !l.last.made.isPreview && l.last.result.Commit == l.open.Commit:
+		case l.last != nil && !l.last.made.isPreview && l.last.result.Commit == l.open.Commit && !(isKnown && l.last.made.isUnchanged):
 			l.last.made.show(s.Change)
-		case before != nil && before.Workspace == l.open.Workspace:
+		case isKnown:
 			// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
 			s.Change.Files, s.Change.Objects, s.Change.RenderResults = before.Files, before.Objects, before.RenderResults
 			s.Change.Conflicts, s.Change.ConflictCount = before.Conflicts, before.ConflictCount
