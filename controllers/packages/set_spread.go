@@ -29,9 +29,9 @@ func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 	for i := range list.Items {
 		there[list.Items[i].Name] = &list.Items[i]
 	}
-	for downstream, spec := range s.wanted.Variants {
+	for _, downstream := range s.wanted.Places() {
 		name, target := objectName(obj.Name, downstream.Repo, downstream.Package), s.wanted.Targets[downstream]
-		have, err := k.ensure(ctx, obj, there[name], name, target, spec, s)
+		have, err := k.ensure(ctx, obj, there[name], name, target, s.wanted.Variants[downstream], s)
 		if err != nil {
 			s.wanted.Problems = append(s.wanted.Problems, fanout.Problem{Target: target, Err: err})
 		}
@@ -40,11 +40,12 @@ func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 		}
 	}
 	maps.DeleteFunc(there, func(_ string, v *packagesv1.PackageVariant) bool {
-		going := s.wanted.IsUnwanted(fanout.There{Downstream: v.Spec.Downstream, Target: v.Annotations[packagesv1.TargetAnnotation]})
-		if !going || !v.DeletionTimestamp.IsZero() {
+		stays := !v.DeletionTimestamp.IsZero() ||
+			!s.wanted.IsUnwanted(fanout.There{Downstream: v.Spec.Downstream, Target: v.Annotations[packagesv1.TargetAnnotation]})
+		if stays {
 			s.have = append(s.have, v)
 		}
-		return !going || !v.DeletionTimestamp.IsZero()
+		return stays
 	})
 	return k.letGo(ctx, obj, there, s)
 }
@@ -90,7 +91,14 @@ func (k *sets) ensure(
 func (k *sets) letGo(ctx context.Context, obj *packagesv1.PackageVariantSet, going map[string]*packagesv1.PackageVariant, s *spread) error {
 	allowed, err := strconv.Atoi(strings.TrimSpace(obj.Annotations[packagesv1.AllowDeletionAnnotation]))
 	isAllowed := err == nil && len(going) <= allowed
-	if !isAllowed && !fanout.MayGo(len(going)+len(s.have)-s.made, len(going), obj.Spec.GetGuardPercent()) {
+	// Those that go already, and those that have just come, make room for no more.
+	there := len(going) - s.made
+	for _, v := range s.have {
+		if v.DeletionTimestamp.IsZero() {
+			there++
+		}
+	}
+	if !isAllowed && !fanout.MayGo(there, len(going), obj.Spec.GetGuardPercent()) {
 		s.unwanted = len(going)
 		for _, v := range going {
 			s.have = append(s.have, v)

@@ -211,3 +211,38 @@ func TestTheGuardKeepsVariants(t *testing.T) {
 		return conditions.IsReady(s) && conditions.Get(s, packagesv1.DeletionGuardedCondition) == nil, fmt.Sprintf("%+v", s.Status)
 	})
 }
+
+// TestTheGuardCountsNobodyTwice: variants that wait for their deletion are no reason to let the others go as well.
+func TestTheGuardCountsNobodyTwice(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.named(map[string]string{"edge": "yes"}, "a", "b", "c", "d")
+	target := selects("edge")
+	target.Template = nil // The Repositories cannot be read, and so what is kept there cannot be let go of.
+	set := p.set(target)
+	all := []string{"a/app", "b/app", "c/app", "d/app"}
+	p.spread(set, all...)
+	going := func(want ...string) {
+		testenv.Eventually(t, fmt.Sprintf("deletions of %v", want), func(context.Context) (bool, string) {
+			var have []string
+			for _, v := range p.spread(set, all...) {
+				if !v.DeletionTimestamp.IsZero() {
+					have = append(have, v.Spec.Downstream.Repo)
+				}
+			}
+			slices.Sort(have)
+			return slices.Equal(have, want), fmt.Sprint(have)
+		})
+	}
+	p.label(&packagesv1.Repository{ObjectMeta: p.meta("a")}, "edge", "")
+	going("a")
+	p.label(&packagesv1.Repository{ObjectMeta: p.meta("b")}, "edge", "")
+	going("a", "b")
+	p.label(&packagesv1.Repository{ObjectMeta: p.meta("c")}, "edge", "")
+	going("a", "b", "c")
+	p.label(&packagesv1.Repository{ObjectMeta: p.meta("d")}, "edge", "")
+	until(p, set, "the last one is kept", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.IsTrue(s, packagesv1.DeletionGuardedCondition) && s.Status.Unwanted == 1, fmt.Sprintf("%+v", s.Status)
+	})
+	going("a", "b", "c")
+}

@@ -106,6 +106,13 @@ func (s *Set) Variants(targets []Target, seen map[string]any, repositories Repos
 	return w
 }
 
+// Places are where the variants go, in order: what is told of them is the same each time.
+func (w Wanted) Places() []packagesv1.Downstream {
+	return slices.SortedFunc(maps.Keys(w.Variants), func(a, b packagesv1.Downstream) int {
+		return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Package, b.Package))
+	})
+}
+
 // There is a variant that a set has made before: where it is kept, and for which target.
 type There struct {
 	packagesv1.Downstream
