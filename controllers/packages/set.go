@@ -28,7 +28,10 @@ import (
 // +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariants,verbs=create;delete
 
 // sets makes PackageVariantSet a kernel.Kind: which targets there are, and a variant for each.
-type sets struct{ shared Shared }
+type sets struct {
+	shared   Shared
+	compiler *fanout.Compiler
+}
 
 var (
 	_ kernel.Kind[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
@@ -51,7 +54,11 @@ type spread struct {
 
 // setupSet adds the controller of PackageVariantSet objects to the manager.
 func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
-	k := &sets{shared: shared}
+	compiler, err := fanout.NewCompiler()
+	if err != nil {
+		return err
+	}
+	k := &sets{shared: shared, compiler: compiler}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("packagevariantset").
@@ -92,7 +99,7 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 	if obj.Undecodable != "" {
 		return s, failure.Stall(packagesv1.InvalidSpecReason, errors.New(obj.Undecodable))
 	}
-	compiled, err := fanout.Compile(&obj.Spec)
+	compiled, err := k.compiler.Compile(fmt.Sprintf("%s/%d", obj.UID, obj.Generation), &obj.Spec)
 	if err != nil {
 		return s, failure.Stall(packagesv1.InvalidSpecReason, err)
 	}

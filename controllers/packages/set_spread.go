@@ -56,6 +56,7 @@ func (k *sets) ensure(
 	target fanout.Target, spec packagesv1.PackageVariantSpec, s *spread,
 ) (*packagesv1.PackageVariant, error) {
 	if have == nil {
+		spec = *spec.DeepCopy() // The answer is decoded into it, and the template is kept.
 		made := &packagesv1.PackageVariant{ObjectMeta: metav1.ObjectMeta{
 			Namespace: obj.Namespace, Name: name, Annotations: map[string]string{packagesv1.TargetAnnotation: target.Key()},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(obj, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantSetKind))},
@@ -78,7 +79,7 @@ func (k *sets) ensure(
 		return have, nil
 	}
 	changed := have.DeepCopy()
-	changed.Spec = spec
+	changed.Spec = *spec.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, packagesv1.TargetAnnotation, target.Key())
 	if err := k.shared.Client.Update(ctx, changed, client.FieldOwner(k.shared.FieldOwner)); err != nil {
 		return have, fmt.Errorf("change PackageVariant %s: %w", name, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -33,6 +34,8 @@ var errEmpty = errors.New("the expression is empty")
 type Env struct {
 	base *cel.Env
 	most uint64
+	// declared are those with the names that callers give, which are few. An Env is larger than most programs.
+	declared sync.Map
 }
 
 // New makes an Env. Expressions have CEL's standard functions and macros, but for regular expressions, optional fields
@@ -79,30 +82,48 @@ func (e *Env) Compile(text string, result *cel.Type, names ...string) (*Program,
 	if err := refuse(parsed); err != nil {
 		return nil, fmt.Errorf("compile %q: %w", made.Text, err)
 	}
-	if made.Names == nil {
-		made.Names = variables(parsed)
+	declaring := e.declaring
+	if names == nil {
+		made.Names, declaring = variables(parsed), e.extended
 	}
 	if len(made.Names) > maxVariables {
 		return nil, fmt.Errorf("the expression uses %d names; at most %d are allowed", len(made.Names), maxVariables)
 	}
-	if err := e.check(made, parsed, result); err != nil {
+	env, err := declaring(made.Names)
+	if err != nil {
+		return nil, fmt.Errorf("compile %q: %s", made.Text, printable.Line(err.Error(), maxWords))
+	}
+	if err := e.check(env, made, parsed, result); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
-// check finds out whether the expression fits together, and makes the program of it.
-func (e *Env) check(made *Program, parsed *cel.Ast, result *cel.Type) error {
-	failed := func(err error) error {
-		return fmt.Errorf("compile %q: %s", made.Text, printable.Line(err.Error(), maxWords))
+// declaring is the Env in which expressions may use the names.
+func (e *Env) declaring(names []string) (*cel.Env, error) {
+	key := strings.Join(names, " ")
+	if known, ok := e.declared.Load(key); ok {
+		return known.(*cel.Env), nil //nolint:forcetypeassert // Nothing else is put in.
 	}
-	declared := make([]cel.EnvOption, 0, len(made.Names))
-	for _, name := range made.Names {
+	env, err := e.extended(names)
+	if err == nil {
+		e.declared.Store(key, env)
+	}
+	return env, err
+}
+
+func (e *Env) extended(names []string) (*cel.Env, error) {
+	declared := make([]cel.EnvOption, 0, len(names))
+	for _, name := range names {
 		declared = append(declared, cel.Variable(name, cel.DynType))
 	}
-	env, err := e.base.Extend(declared...)
-	if err != nil {
-		return failed(err)
+	return e.base.Extend(declared...)
+}
+
+// check finds out whether the expression fits together, and makes the program of it.
+func (e *Env) check(env *cel.Env, made *Program, parsed *cel.Ast, result *cel.Type) (err error) {
+	failed := func(err error) error {
+		return fmt.Errorf("compile %q: %s", made.Text, printable.Line(err.Error(), maxWords))
 	}
 	checked, issues := env.Check(parsed)
 	if err := issues.Err(); err != nil {

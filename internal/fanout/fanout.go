@@ -4,7 +4,6 @@ package fanout
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,19 +18,6 @@ type Repositories func(name string) (map[string]any, bool)
 type Set struct {
 	upstream  packagesv1.Upstream
 	templates []*template
-}
-
-// Compile compiles the expressions of a set. The error names all that are wrong by their fields; only an edit helps.
-func Compile(spec *packagesv1.PackageVariantSetSpec) (*Set, error) {
-	c, err := newCompiler()
-	if err != nil {
-		return nil, err
-	}
-	s := &Set{upstream: spec.Upstream}
-	for i := range spec.Targets {
-		s.templates = append(s.templates, c.template(fmt.Sprintf("spec.targets[%d].template", i), spec.Targets[i].Template))
-	}
-	return s, errors.Join(c.problems...)
 }
 
 // Target is a place that gets a variant.

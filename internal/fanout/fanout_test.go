@@ -20,6 +20,16 @@ func set(template *packagesv1.VariantTemplate) *packagesv1.PackageVariantSetSpec
 	}
 }
 
+// compile compiles a set.
+func compile(tb testing.TB, spec *packagesv1.PackageVariantSetSpec) (*fanout.Set, error) {
+	tb.Helper()
+	c, err := fanout.NewCompiler()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c.Compile("uid/1", spec)
+}
+
 // cluster is a target.
 func cluster(name string) fanout.Target {
 	return fanout.Target{
@@ -56,7 +66,7 @@ func TestATemplateIsFilledIn(t *testing.T) {
 		}}},
 		Approval: &packagesv1.Approval{Policy: packagesv1.ApprovalInitial},
 	}
-	s, err := fanout.Compile(set(template))
+	s, err := compile(t, set(template))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +116,7 @@ func TestWhatIsWrongWithATemplateIsNamed(t *testing.T) {
 			NamespaceExpr: "target.name.matches('a+') ? 'a' : 'b'",
 		}, []string{"template.namespaceExpr", "regular expressions"}},
 	} {
-		_, err := fanout.Compile(set(&test.template))
+		_, err := compile(t, set(&test.template))
 		for _, words := range test.want {
 			if err == nil || !strings.Contains(err.Error(), words) {
 				t.Errorf("%s: %v does not say %q", test.reason, err, words)
@@ -131,7 +141,7 @@ func TestATargetWithAProblemHarmsNoOther(t *testing.T) {
 		}, "cost limit"},
 		{"a long text is left out", "target.?annotations.long.hasValue() ? 'seen' : target.annotations[target.name]", cluster("bad"), "no such key"},
 	} {
-		s, err := fanout.Compile(set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: test.expr, Package: "web"}}))
+		s, err := compile(t, set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: test.expr, Package: "web"}}))
 		if err != nil {
 			t.Fatalf("%s: %v", test.reason, err)
 		}
@@ -152,7 +162,7 @@ func TestATargetWithAProblemHarmsNoOther(t *testing.T) {
 
 func TestTwoTargetsOfOnePlaceHaveNone(t *testing.T) {
 	t.Parallel()
-	s, err := fanout.Compile(set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "target.labels.region"}}))
+	s, err := compile(t, set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "target.labels.region"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +178,7 @@ func TestTwoTargetsOfOnePlaceHaveNone(t *testing.T) {
 // TestTheOrderOfTargetsIsIrrelevant: whatever the order, the same variants and problems come of it.
 func TestTheOrderOfTargetsIsIrrelevant(t *testing.T) {
 	t.Parallel()
-	s, err := fanout.Compile(set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "target.name.substring(0, 2)"}}))
+	s, err := compile(t, set(&packagesv1.VariantTemplate{Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "target.name.substring(0, 2)"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +223,7 @@ func TestTheGuard(t *testing.T) {
 }
 
 func BenchmarkVariant(b *testing.B) {
-	s, err := fanout.Compile(set(&packagesv1.VariantTemplate{
+	s, err := compile(b, set(&packagesv1.VariantTemplate{
 		Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "'cluster-' + target.name", PackageExpr: "target.labels.region + '/' + packageDefault"},
 		LabelExprs: []packagesv1.MapExpr{{Key: "region", ValueExpr: "target.labels.region"}},
 	}))

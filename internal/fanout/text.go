@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/ext"
 
 	"sluice.dev/sluice/internal/expression"
 )
@@ -57,15 +56,8 @@ func (t text) of(values map[string]any) (string, error) {
 type compiler struct {
 	env      *expression.Env
 	problems []error
-}
-
-func newCompiler() (*compiler, error) {
-	// Version 0 has no format, which makes texts of any length.
-	env, err := expression.New(maxCost, ext.Strings(ext.StringsVersion(0)))
-	if err != nil {
-		return nil, err
-	}
-	return &compiler{env: env}, nil
+	// bytes of all expressions. Beyond maxBytes, none is compiled any more.
+	bytes int
 }
 
 // text is what stands in the field, or its expression, which may use the names.
@@ -79,6 +71,9 @@ func (c *compiler) text(field, fixed, expr string, names ...string) text {
 	}
 	var err error
 	t.field += "Expr"
+	if c.bytes += len(expr); c.bytes > maxBytes {
+		return t
+	}
 	if t.program, err = c.env.Compile(expr, cel.StringType, names...); err != nil {
 		c.problems = append(c.problems, fmt.Errorf("%s: %w", t.field, err))
 	}

@@ -45,11 +45,15 @@ func TestPackageSamplesAreWhole(t *testing.T) {
 			t.Errorf("sample %s: there is no ServiceAccount %q", name, account)
 		}
 	}
+	compiler, err := fanout.NewCompiler()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, set := range s.sets {
 		if _, found := s.repositories[set.Spec.Upstream.Repo]; !found {
 			t.Errorf("sample %s: there is no Repository %s", name, set.Spec.Upstream.Repo)
 		}
-		if _, err := fanout.Compile(&set.Spec); err != nil {
+		if _, err := compiler.Compile(name, &set.Spec); err != nil {
 			t.Errorf("sample %s: %v", name, err)
 		}
 	}

@@ -1,0 +1,87 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/ext"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/expression"
+)
+
+const (
+	// maxBytes is how much text the expressions of a set may have, and maxKeptBytes those of all sets that are kept. Compiled,
+	// it takes some two hundred times that.
+	maxBytes     = 64 << 10
+	maxKeptBytes = 128 << 10
+	// maxKept is how many sets are kept, however short their expressions are.
+	maxKept = 4096
+)
+
+// Compiler compiles each set once, and keeps what came of it; the longest unused goes first. It is safe for concurrent use.
+type Compiler struct {
+	env *expression.Env
+
+	mu    sync.Mutex
+	kept  *simplelru.LRU[string, compiled]
+	bytes int
+}
+
+// compiled is what came of a set. What is wrong with one is kept as well: it is as much work to find out.
+type compiled struct {
+	set   *Set
+	err   error
+	bytes int
+}
+
+// NewCompiler makes a Compiler that has compiled nothing yet.
+func NewCompiler() (*Compiler, error) {
+	// Version 0 has no format, which makes texts of any length.
+	env, err := expression.New(maxCost, ext.Strings(ext.StringsVersion(0)))
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiler{env: env}
+	// It fails for a size of nothing alone.
+	c.kept, _ = simplelru.NewLRU(maxKept, func(_ string, gone compiled) { c.bytes -= gone.bytes })
+	return c, nil
+}
+
+// Compile compiles the expressions of a set. The key says which set it is, and which edit of it: what was compiled under a key
+// is not looked at again. The error names all that are wrong by their fields; only an edit helps.
+func (c *Compiler) Compile(key string, spec *packagesv1.PackageVariantSetSpec) (*Set, error) {
+	c.mu.Lock()
+	known, ok := c.kept.Get(key)
+	c.mu.Unlock()
+	if ok {
+		return known.set, known.err
+	}
+	made := c.compile(spec.DeepCopy())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Remove(key)
+	c.bytes += made.bytes
+	c.kept.Add(key, made)
+	for c.bytes > maxKeptBytes {
+		c.kept.RemoveOldest()
+	}
+	return made.set, made.err
+}
+
+func (c *Compiler) compile(spec *packagesv1.PackageVariantSetSpec) compiled {
+	each := &compiler{env: c.env}
+	s := &Set{upstream: spec.Upstream}
+	for i := range spec.Targets {
+		s.templates = append(s.templates, each.template(fmt.Sprintf("spec.targets[%d].template", i), spec.Targets[i].Template))
+	}
+	if each.bytes > maxBytes {
+		each.problems = append(each.problems, fmt.Errorf("the expressions of spec.targets have %d bytes together; at most %d are allowed: make several sets of it", each.bytes, maxBytes))
+	}
+	if err := errors.Join(each.problems...); err != nil {
+		return compiled{err: err, bytes: min(each.bytes, maxBytes)}
+	}
+	return compiled{set: s, bytes: min(each.bytes, maxBytes)}
+}
