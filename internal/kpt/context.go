@@ -63,6 +63,6 @@ func newContext() *yaml.RNode {
 	setScalar(root, "apiVersion", "v1")
 	setScalar(root, "kind", "ConfigMap")
 	setScalar(sure(root, "metadata"), "name", contextName)
-	setScalar(sure(root, "metadata", "annotations"), localConfig, "true")
+	setScalar(sure(root, "metadata", "annotations"), LocalConfigAnnotation, "true")
 	return yaml.NewRNode(root)
 }

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// localConfig marks an object that is for tools and not for the cluster.
-const localConfig = "config.kubernetes.io/local-config"
+// LocalConfigAnnotation marks an object that is for tools and not for the cluster.
+const LocalConfigAnnotation = "config.kubernetes.io/local-config"
 
 // Resource is one object of a package.
 type Resource struct {
@@ -67,7 +67,7 @@ func (r *Resource) Annotation(key string) string {
 
 // IsLocalConfig tells whether the object is for tools and not for the cluster. Kptfiles are.
 func (r *Resource) IsLocalConfig() bool {
-	mark := r.Annotation(localConfig)
+	mark := r.Annotation(LocalConfigAnnotation)
 	return mark != "" && mark != "false" || r.IsKptfile()
 }
 

@@ -77,6 +77,15 @@ func (r *Resources) Add(file string, node *yaml.RNode) *Resource {
 	return added
 }
 
+// CanHold tells whether objects can be added to the file: it is not there yet, or it is one whose objects were read.
+func (r *Resources) CanHold(file string) bool {
+	if _, found := r.from[file]; found {
+		_, read := r.files[file]
+		return read
+	}
+	return true
+}
+
 // Remove takes the objects out that the function is true for.
 func (r *Resources) Remove(gone func(*Resource) bool) { r.Items = slices.DeleteFunc(r.Items, gone) }
 

@@ -17,7 +17,7 @@ const setterMark = "kpt-set:"
 // applySetters writes values where comments ask for them. A value is touched only if its comment names a setter that there is a
 // value for; see pattern.go for the others that it names.
 func applySetters(ctx context.Context, r *run) error {
-	values, err := readSetters(r.config)
+	values, err := readSetters(r.config, "ApplySetters")
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,13 @@ type settersConfig struct {
 	Setters map[string]string `yaml:"setters"`
 }
 
-func readSetters(c *config) (map[string]string, error) {
+func readSetters(c *config, kind string) (map[string]string, error) {
 	if c == nil {
 		return nil, errNoConfig
 	}
 	read := settersConfig{Setters: c.data}
 	if c.own != nil {
-		if err := c.decode(&read, "ApplySetters"); err != nil {
+		if err := c.decode(&read, kind); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,9 @@ type config struct {
 	data map[string]string
 	// name is what the ConfigMap is called, empty for an entry's configMap.
 	name string
-	// own is an object of a kind in fn.kpt.dev.
-	own *yaml.Node
+	// own is an object of a kind in fn.kpt.dev, or of any kind for a function that takes objects, which from is then.
+	own  *yaml.Node
+	from *object
 }
 
 // errNoConfig says that a function needs to be told something.

@@ -27,11 +27,18 @@ func functions() map[string]function {
 	return map[string]function{
 		"apply-replacements": applyReplacements,
 		"apply-setters":      applySetters,
+		"create-setters":     createSetters,
 		"set-annotations":    setAnnotations,
 		"set-labels":         setLabels,
 		"set-namespace":      setNamespace,
+		"upsert-resource":    upsertResource,
+
+		"remove-local-config-resources": removeLocalConfig,
 	}
 }
+
+// takesObjects tells whether the function's configuration is not about what it does, but objects of whatever kind.
+func takesObjects(called string) bool { return called == "upsert-resource" }
 
 // Names are the functions that there are, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(functions())) }

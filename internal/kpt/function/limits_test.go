@@ -77,6 +77,20 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 			reason: "Sixty aliases stand for 2^60 values.", options: Options{},
 			p: packageOf("Kptfile", kptfileOf("{image: set-labels, configMap: {a: b}}"), "a.yaml", configMap+"data:\n"+bomb),
 		},
+		"objects that are put in": {
+			reason: "They count like those that were there.", options: Options{MaxItems: 4},
+			p: packageOf("Kptfile", kptfileOf("{image: upsert-resource, configPath: u.yaml}"), "u.yaml", upsertOf(3)),
+		},
+		"an object that is put in again and again": {
+			reason: "It is in the package as often as there are functions that put it there.", options: Options{MaxBytes: 8 << 10},
+			p: packageOf("Kptfile", kptfileOf("{image: upsert-resource, configPath: u.yaml}", "{image: upsert-resource, configPath: v.yaml}"),
+				"u.yaml", upsertOf(30), "v.yaml", strings.ReplaceAll(upsertOf(30), "name: n", "name: m")),
+		},
+		"comments": {
+			reason: "A comment with long names is long.", options: Options{MaxBytes: 4 << 10},
+			p: packageOf("Kptfile", kptfileOf("{image: create-setters, configMap: {"+strings.Repeat("n", 500)+": v}}"),
+				"a.yaml", configMap+"spec:\n"+strings.Repeat("- v\n", 50)),
+		},
 		"labels": {
 			reason: "What every object gets adds up.", options: Options{MaxBytes: 4 << 10},
 			p: packageOf("Kptfile", kptfileOf("{image: set-annotations, configMap: {a: "+strings.Repeat("v", 2000)+"}}"),
@@ -95,6 +109,15 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// upsertOf is a configuration with so many objects.
+func upsertOf(count int) string {
+	items := ""
+	for i := range count {
+		items += fmt.Sprintf("- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: n%d}\n  data: {a: b, text: %s}\n", i, strings.Repeat("x", 40))
+	}
+	return "apiVersion: v1\nkind: List\nmetadata:\n  name: l\n  annotations: {config.kubernetes.io/local-config: \"true\"}\nitems:\n" + items
 }
 
 func TestAnAliasInItselfIsAnError(t *testing.T) {

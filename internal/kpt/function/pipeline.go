@@ -59,9 +59,12 @@ func (g *rendering) function(ctx context.Context, folder string, entry *kpt.Func
 	if validate {
 		seen = copies(seen)
 	}
-	r := &run{seen: seen, objects: selected(seen, entry), room: g.room}
-	if r.config, err = g.config(folder, entry); err == nil {
+	r := &run{seen: seen, objects: selected(seen, entry), room: g.room, folder: folder, configures: g.configures}
+	if r.config, err = g.config(folder, called, entry); err == nil {
 		err = guard(func() error { return do(ctx, r) })
+	}
+	if err == nil && !validate {
+		err = g.take(r)
 	}
 	if err != nil {
 		return blame(err, folder, called, entry.Name)
@@ -112,16 +115,19 @@ func blame(err error, folder, called, entry string) error {
 }
 
 // config is what the entry says to its function, nil for nothing.
-func (g *rendering) config(folder string, entry *kpt.Function) (*config, error) {
+func (g *rendering) config(folder, called string, entry *kpt.Function) (*config, error) {
 	switch {
 	case entry.ConfigPath != "" && len(entry.ConfigMap) > 0:
 		return nil, errors.New("there are both a configMap and a configPath")
 	case entry.ConfigPath != "":
-		root, err := g.configFile(folder, entry.ConfigPath)
+		from, err := g.configFile(folder, entry.ConfigPath)
 		if err != nil {
 			return nil, &Error{File: entry.ConfigPath, Err: err}
 		}
-		read, err := readConfig(root)
+		if takesObjects(called) {
+			return &config{own: from.root, from: from}, nil
+		}
+		read, err := readConfig(from.root)
 		if err != nil {
 			return nil, &Error{File: entry.ConfigPath, Err: err}
 		}
@@ -133,7 +139,7 @@ func (g *rendering) config(folder string, entry *kpt.Function) (*config, error) 
 }
 
 // configFile is the one object in a file of the package: never in one outside of it, nor in one of a package beneath it.
-func (g *rendering) configFile(folder, name string) (*yaml.Node, error) {
+func (g *rendering) configFile(folder, name string) (*object, error) {
 	clean := path.Clean(name)
 	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
 		return nil, errors.New("the configuration has to be in the package")
@@ -142,7 +148,7 @@ func (g *rendering) configFile(folder, name string) (*yaml.Node, error) {
 	if owner := kpt.Subpackage(g.resources.Folders(), file); owner != folder {
 		return nil, fmt.Errorf("the configuration is of the package in %s, and has to be in this one", owner)
 	}
-	var found *yaml.Node
+	var found *object
 	for _, o := range g.objects {
 		if o.resource.File != file {
 			continue
@@ -150,7 +156,7 @@ func (g *rendering) configFile(folder, name string) (*yaml.Node, error) {
 		if found != nil {
 			return nil, errors.New("the file has several objects, and the configuration is one")
 		}
-		found = o.root
+		found = o
 	}
 	if found == nil {
 		return nil, errors.New("there is no such file of YAML with an object in it")

@@ -20,6 +20,7 @@ type rendering struct {
 	folders   []string
 	objects   []*object
 	room      *room
+	maxItems  int
 	results   []Result
 	// origins are what the Kptfiles said of where their packages come from, before any function ran.
 	origins map[string]origin
@@ -36,7 +37,7 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	if len(resources.Items) > r.options.MaxItems {
 		return nil, &Error{Err: fmt.Errorf("%w: it has %d objects, and %d are allowed", ErrTooLarge, len(resources.Items), r.options.MaxItems)}
 	}
-	g := &rendering{resources: resources, room: room, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
+	g := &rendering{resources: resources, room: room, maxItems: r.options.MaxItems, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
 	if err := g.begin(ctx); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,13 @@ type run struct {
 	objects, seen []*object
 	config        *config
 	room          *room
+	// folder is that of the package whose pipeline runs, and configures tells whether an entry of any pipeline is configured by
+	// the object.
+	folder     string
+	configures func(*object) (bool, error)
+	// gone are objects that the function takes out, and made those that it adds, by their files.
+	gone map[*object]bool
+	made []madeObject
 	// changed counts the values that were set, and notes is what else is to be said.
 	changed int
 	notes   []string
