@@ -29,6 +29,7 @@ func functions() map[string]function {
 		"apply-setters":      applySetters,
 		"create-setters":     createSetters,
 		"set-annotations":    setAnnotations,
+		"set-image":          setImage,
 		"set-labels":         setLabels,
 		"set-namespace":      setNamespace,
 		"upsert-resource":    upsertResource,
