@@ -34,6 +34,9 @@ func functions() map[string]function {
 		"set-namespace":      setNamespace,
 		"upsert-resource":    upsertResource,
 
+		"ensure-name-substring": ensureNameSubstring,
+		"set-name-prefix":       setNamePrefix,
+
 		"remove-local-config-resources": removeLocalConfig,
 	}
 }
