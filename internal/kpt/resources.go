@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -77,13 +78,24 @@ func (r *Resources) Add(file string, node *yaml.RNode) *Resource {
 	return added
 }
 
-// CanHold tells whether objects can be added to the file: it is not there yet, or it is one whose objects were read.
+// CanHold tells whether objects can be added to the file: some of it were read, or it is not there yet, and neither is a file in
+// the place of one of its folders nor a folder in its own, nor would a .krmignore leave it out.
 func (r *Resources) CanHold(file string) bool {
-	if _, found := r.from[file]; found {
-		_, read := r.files[file]
-		return read
+	if _, read := r.files[file]; read {
+		return true
 	}
-	return true
+	collides := func(name string) bool { return strings.HasPrefix(name, file+"/") || strings.HasPrefix(file, name+"/") }
+	for name := range r.from {
+		if name == file || collides(name) {
+			return false
+		}
+	}
+	for _, item := range r.Items {
+		if item.origin == nil && collides(item.File) {
+			return false
+		}
+	}
+	return !ignores(r.from)(file)
 }
 
 // Remove takes the objects out that the function is true for.

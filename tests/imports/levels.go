@@ -41,10 +41,12 @@ func layers() []layer {
 		{level: 2, packages: []string{"internal/kpt/merge"}},
 		// What the functions of packages do. Selectors are read as Kubernetes reads them.
 		{level: 2, packages: []string{"internal/kpt/function"}, kubernetes: []string{"k8s.io/apimachinery/pkg/labels"}},
+		// How a module runs is the same whatever it is for.
+		{level: 1, packages: []string{"internal/kpt/wasm"}},
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/git/sign"}},
-		{level: 2, packages: []string{"internal/git", "internal/registry"}},
+		{level: 2, packages: []string{"internal/git", "internal/registry", "internal/registry/signatures"}},
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
 			"github.com/fluxcd/pkg/auth",
@@ -59,6 +61,8 @@ func layers() []layer {
 			"sigs.k8s.io/structured-merge-diff",
 		}},
 		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/pkgrepo"}},
+		// Which functions operators add is their decision, and the registries'.
+		{level: 3, packages: []string{"internal/extension"}},
 		// What a variant of a package is to be is worked out from the package alone.
 		{level: 3, packages: []string{"internal/variant", "internal/fanout"}},
 		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},

@@ -23,6 +23,8 @@ type config struct {
 	// own is an object of a kind in fn.kpt.dev, or of any kind for a function that takes objects, which from is then.
 	own  *yaml.Node
 	from *object
+	// object is all of what a function of somebody else's is told, in its own words.
+	object *yaml.Node
 }
 
 // errNoConfig says that a function needs to be told something.

@@ -51,7 +51,7 @@ func (g *rendering) function(ctx context.Context, folder string, entry *kpt.Func
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	called, do, err := lookup(entry.Image, entry.Exec)
+	called, do, err := g.lookup(folder, entry, validate)
 	if err != nil {
 		return &Error{Package: folder, Entry: entry.Name, Err: err}
 	}
@@ -126,6 +126,9 @@ func (g *rendering) config(folder, called string, entry *kpt.Function) (*config,
 		}
 		if takesObjects(called) {
 			return &config{own: from.root, from: from}, nil
+		}
+		if isCustom(entry) {
+			return &config{object: from.root}, nil
 		}
 		read, err := readConfig(from.root)
 		if err != nil {

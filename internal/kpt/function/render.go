@@ -16,6 +16,7 @@ import (
 
 // rendering is one package on its way through its pipelines.
 type rendering struct {
+	options   Options
 	resources *kpt.Resources
 	folders   []string
 	objects   []*object
@@ -37,7 +38,7 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	if len(resources.Items) > r.options.MaxItems {
 		return nil, &Error{Err: fmt.Errorf("%w: it has %d objects, and %d are allowed", ErrTooLarge, len(resources.Items), r.options.MaxItems)}
 	}
-	g := &rendering{resources: resources, room: room, maxItems: r.options.MaxItems, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
+	g := &rendering{options: r.options, resources: resources, room: room, maxItems: r.options.MaxItems, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
 	if err := g.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (g *rendering) checkPipelines() (idle bool, err error) {
 		}
 		for _, entry := range slices.Concat(pipeline.Mutators, pipeline.Validators) {
 			idle = false
-			if name, _, err := lookup(entry.Image, entry.Exec); err != nil && missing[name] == nil {
+			if name, _, err := g.lookup(folder, &entry, false); err != nil && missing[name] == nil {
 				missing[name] = &Error{Package: folder, Entry: entry.Name, Err: err}
 			}
 		}

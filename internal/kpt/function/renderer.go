@@ -26,6 +26,8 @@ type Options struct {
 	MaxNodes int64
 	// CacheBytes bounds the contents of the rendered packages that are kept, 32 MiB by default.
 	CacheBytes int64
+	// Custom has more functions. Nil means that there are none but Names.
+	Custom Custom
 	// Observe is told of each rendering, and where isKnown of each time that a package was kept. Nil means nobody.
 	Observe func(isKnown bool, err error)
 }
@@ -88,6 +90,10 @@ func New(options Options) *Renderer {
 // an *Error, and besides those of memory and the cause of the context's end.
 func (r *Renderer) Render(ctx context.Context, p kpt.Package) (kpt.Package, []Result, error) {
 	key := p.Digest()
+	if r.options.Custom != nil {
+		// What may not run any more is not known any more either.
+		key += " " + r.options.Custom.Fingerprint()
+	}
 	done, found := r.shared.known(key)
 	if !found {
 		var err error
@@ -122,6 +128,9 @@ func (r *Renderer) anew(ctx context.Context, key string, p kpt.Package) (*render
 		return nil, &Error{Err: fmt.Errorf("%w: it has some %d values, and %d are allowed", ErrTooLarge, nodes, r.options.MaxNodes)}
 	}
 	cost := 2*total + perNode*nodes
+	if r.options.Custom != nil && mayCallCustom(p) {
+		cost *= 2 // Such a function reads a copy of everything.
+	}
 	if err := memory.Draw(ctx, cost); err != nil {
 		return nil, err
 	}

@@ -45,3 +45,6 @@ func (e *ExitError) Error() string {
 	}
 	return printable.Line(text, 2*maxWords)
 }
+
+// Written is what the module had written.
+func (e *ExitError) Written() []byte { return e.Output }
