@@ -214,3 +214,11 @@ func giveBack(ctx context.Context, to kind, bytes int64) {
 		a.drawn -= bytes
 	}
 }
+
+// Namespace is whose work it is that draws from the context's account; empty for nobody's.
+func Namespace(ctx context.Context) string {
+	if a, ok := ctx.Value(inMemory).(*account); ok {
+		return a.wish.Namespace
+	}
+	return ""
+}
