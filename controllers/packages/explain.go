@@ -25,6 +25,10 @@ func explain(err error) error {
 		return failure.Stall(packagesv1.ConflictReason, err)
 	case errors.Is(err, function.ErrUnknownFunction):
 		return failure.Stall(packagesv1.UnknownFunctionReason, err)
+	case errors.Is(err, function.ErrUntrusted):
+		return failure.Stall(packagesv1.FunctionUntrustedReason, err)
+	case errors.Is(err, function.ErrUnavailable):
+		return failure.Retry(packagesv1.RenderFailedReason, err)
 	case errors.Is(err, function.ErrTimeout):
 		return failure.Retry(packagesv1.RenderFailedReason, err) // The machine may have been busy.
 	case errors.As(err, &render):

@@ -136,7 +136,8 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 // rendered says whether the package's functions have run.
 func rendered(l *look, err error) status.Fact {
 	if err != nil {
-		if _, reason := (status.Table{}).Explain(err); reason == packagesv1.RenderFailedReason || reason == packagesv1.UnknownFunctionReason {
+		switch _, reason := (status.Table{}).Explain(err); reason {
+		case packagesv1.RenderFailedReason, packagesv1.UnknownFunctionReason, packagesv1.FunctionUntrustedReason:
 			return status.False(packagesv1.RenderedCondition, reason, err.Error())
 		}
 	}

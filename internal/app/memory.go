@@ -23,11 +23,15 @@ const (
 	leastDocuments = 8
 	// rendersPart is the part of the budget that has a bound of its own, for rendered objects.
 	rendersPart = 4
+	// functionsPart is the part of the budget for functions that packages bring, where operators do not say another.
+	functionsPart = 4
 )
 
 // budgets are how --memory-budget is shared out.
 type budgets struct {
 	renders int64
+	// functions is for those that packages bring.
+	functions int64
 	// work is for all else.
 	work *memory.Budget
 	// files are those of sources.
@@ -83,7 +87,10 @@ func (o *Options) shareOut(limit int64) budgets {
 	if slices.Contains(o.Controllers, planeModules) {
 		b.renders = total / rendersPart
 	}
-	b.work = memory.New(total-b.renders, fmt.Sprintf("--memory-budget=%d", total))
+	if o.FunctionsConfigMap != "" && slices.Contains(o.Controllers, planePackages) {
+		b.functions = min(cmp.Or(o.FunctionsBudget, total/functionsPart), total/2)
+	}
+	b.work = memory.New(total-b.renders-b.functions, fmt.Sprintf("--memory-budget=%d", total))
 	b.files = memory.NewFiles(o.TmpBytes(), fmt.Sprintf("--tmp-budget=%d", o.TmpBytes()))
 	return b
 }

@@ -22,27 +22,11 @@ const revocationTimeout = 10 * time.Second
 
 // newOCIOpener makes what turns OCIRepository objects into sessions with registries.
 func newOCIOpener(options Options, limits archive.Limits, p parts) (*ocisource.Opener, error) {
-	registries, err := registry.New(registry.Options{
-		Transport:        p.connections,
-		MaxManifestBytes: options.Limits.OCIManifestBytes,
-		MaxBlobBytes:     options.Limits.OCILayerBytes,
-		MaxTags:          options.Limits.OCITags,
-		MaxReferrers:     options.Limits.OCISignatures,
-		RealmHosts:       options.OCITokenHosts,
-		Observe:          func(bytes int64) { p.metrics.received.WithLabelValues("oci").Add(float64(bytes)) },
-	})
+	registries, roots, err := newRegistries(options, p)
 	if err != nil {
-		return nil, fmt.Errorf("make the registry client: %w", err)
+		return nil, err
 	}
-	anonymous := p.connections.Anonymous()
-	roots, err := verify.NewTUFRoots(verify.TUFOptions{
-		Client: anonymous,
-		Way:    func(ctx context.Context) string { return transport.ProxyOf(ctx).Identity() },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make the trust roots: %w", err)
-	}
-	revocation := *anonymous
+	revocation := *p.connections.Anonymous()
 	revocation.Timeout = revocationTimeout
 	return ocisource.NewOpener(ocisource.Options{
 		Client:      registries,
@@ -55,6 +39,30 @@ func newOCIOpener(options Options, limits archive.Limits, p parts) (*ocisource.O
 		Limits:        limits,
 		MaxSignatures: options.Limits.OCISignatures,
 	}), nil
+}
+
+// newRegistries makes what speaks to registries, and the roots of what is signed in them.
+func newRegistries(options Options, p parts) (*registry.Client, *verify.TUFRoots, error) {
+	registries, err := registry.New(registry.Options{
+		Transport:        p.connections,
+		MaxManifestBytes: options.Limits.OCIManifestBytes,
+		MaxBlobBytes:     options.Limits.OCILayerBytes,
+		MaxTags:          options.Limits.OCITags,
+		MaxReferrers:     options.Limits.OCISignatures,
+		RealmHosts:       options.OCITokenHosts,
+		Observe:          func(bytes int64) { p.metrics.received.WithLabelValues("oci").Add(float64(bytes)) },
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the registry client: %w", err)
+	}
+	roots, err := verify.NewTUFRoots(verify.TUFOptions{
+		Client: p.connections.Anonymous(),
+		Way:    func(ctx context.Context) string { return transport.ProxyOf(ctx).Identity() },
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the trust roots: %w", err)
+	}
+	return registries, roots, nil
 }
 
 // newCredentials makes the reader of Secrets and of the clouds' identities.

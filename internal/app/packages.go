@@ -32,6 +32,10 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 	}
 	plane := controllers.NewPlane()
+	custom, err := newFunctions(mgr, options, p, plane)
+	if err != nil {
+		return nil, err
+	}
 	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
 	targets := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
 	shared := controllers.Shared{
@@ -39,7 +43,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Plane:       plane,
 		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}}),
 		Credentials: p.credentials,
-		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered}),
+		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered, Custom: custom.custom()}),
 		Lookups:     found,
 		SetLookups:  targets,
 		Slots:       fair.New(int64(options.Concurrent), 0),
@@ -59,7 +63,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	return func() error {
 		found.Close()
 		targets.Close()
-		return nil
+		return custom.close()
 	}, nil
 }
 

@@ -66,6 +66,11 @@ func (o *Options) validateWork() error {
 		"--system-namespace: %s is not the namespace that is watched, and a Sluice beside this one would let go of templates that are installed here; "+
 			"watch all namespaces, or, if no other Sluice works with %s, set --system-namespace-exclusive", o.SystemNamespace, o.SystemNamespace)
 	p.refuse(o.MemoryBudget != 0 && o.MemoryBudget < o.leastBudget(), "--memory-budget: must be 0 or at least %d, not %d", o.leastBudget(), o.MemoryBudget)
+	p.refuse(o.FunctionsConfigMap != "" && o.RuntimeNamespace == "",
+		"--functions-configmap: the environment variable RUNTIME_NAMESPACE must name the namespace that %s is in", o.FunctionsConfigMap)
+	p.refuse(o.FunctionsTimeout <= 0, "--functions-timeout: must be above 0, not %s", o.FunctionsTimeout)
+	p.refuse(o.FunctionsBudget < 0, "--functions-budget: must not be negative, not %d", o.FunctionsBudget)
+	p.refuse(o.MemoryBudget != 0 && o.FunctionsBudget > o.MemoryBudget/2, "--functions-budget: must be half of --memory-budget at most, not %d of %d", o.FunctionsBudget, o.MemoryBudget)
 	p.refuse(o.GitCacheBytes < 0, "--git-cache-max-size: must not be negative, not %d", o.GitCacheBytes)
 	p.refuse(o.TmpBudget < 0, "--tmp-budget: must not be negative, not %d", o.TmpBudget)
 	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)

@@ -161,7 +161,7 @@ func (s *store) put(name string, of kept, content io.Reader) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, root.Remove(name + aside))
+		return errors.Join(err, root.Remove(name+aside))
 	}
 	return root.Rename(name+aside, name)
 }

@@ -109,6 +109,10 @@ const (
 	// Stalled; take it out, or publish upstream without it.
 	UnknownFunctionReason = "UnknownFunction"
 
+	// FunctionUntrustedReason: a function of the package's own is allowed, and nobody has signed it whom operators trust for
+	// it. Stalled; have it signed, and ask for a reconcile.
+	FunctionUntrustedReason = "FunctionUntrusted"
+
 	// RenderFailedReason: a function failed; the message names it, the object and the field. Mend the package or the
 	// function's configuration.
 	RenderFailedReason = "RenderFailed"
