@@ -71,6 +71,8 @@ type plane struct {
 	server    *upstream.GitHTTP
 	events    *emitted
 	stop      func()
+	// shared is what the controllers know of each other's objects.
+	shared *packages.Plane
 	// renderer renders packages.
 	renderer variant.Renderer
 	// memory and files are the budgets.
@@ -116,8 +118,9 @@ func (p *plane) start() {
 	if err != nil {
 		p.Fatal(err)
 	}
+	p.shared = packages.NewPlane()
 	shared := packages.Shared{
-		Plane: packages.NewPlane(), Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
+		Plane: p.shared, Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
 		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: p.renderer, Memory: p.memory, Files: p.files,
 		Shell: kernel.Shell{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",

@@ -67,7 +67,7 @@ func (f *Functions) fetch(ctx context.Context, name string, of artifact, by *rul
 	}
 	signer, err := search.Run(ctx)
 	switch {
-	case errors.Is(err, signatures.ErrNone) && !errors.Is(err, verify.ErrRoots):
+	case errors.Is(err, signatures.ErrNone):
 		return kept{}, fmt.Errorf("%w: verify the signature of %s: %w; %s says who has to sign", function.ErrUntrusted, of.digest, err, f.options.Where)
 	case err != nil:
 		return kept{}, fmt.Errorf("%w: verify the signature: %w", function.ErrUnavailable, err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -91,8 +92,17 @@ func (s *Search) Run(ctx context.Context) (string, error) {
 	case s.seen == 0:
 		return "", none{errors.New("no signature found: sign the artifact and push the signature beside it")}
 	default:
-		return "", none{fmt.Errorf("none of %d signatures is by a trusted signer: %w", s.seen, complaints(s.complaints))}
+		err := fmt.Errorf("none of %d signatures is by a trusted signer: %w", s.seen, complaints(s.complaints))
+		if slices.ContainsFunc(s.complaints, isNoVerdict) {
+			return "", err
+		}
+		return "", none{err}
 	}
+}
+
+// isNoVerdict tells whether it is not known what a signature is worth: it could not be read, or not be checked.
+func isNoVerdict(err error) bool {
+	return !errors.Is(err, verify.ErrSignature) && !errors.Is(err, verify.ErrUnsigned)
 }
 
 // complaints tell why signatures prove nothing, of the first few only.
