@@ -72,33 +72,14 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 
 // choose finds the upstream revision.
 func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *look) error {
-	up := obj.Spec.Upstream
-	selector := pkgrepo.Selector{Package: up.Package, Tag: up.Tag, Branch: up.Branch, Range: up.Range}
-	switch {
-	case up.Revision != 0:
-		selector.Revision = fmt.Sprintf("v%d", up.Revision)
-	case up.Tag == "" && up.Branch == "" && up.Range == "":
-		newest := b.up.Snapshot().Package(up.Package).Newest()
-		if newest == nil {
-			return failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s has no published revision", up.Package, up.Repo))
-		}
-		selector.Revision = newest.Name
-	}
-	found, err := b.up.Resolve(ctx, selector)
-	switch {
-	case errors.Is(err, pkgrepo.ErrNotFound):
-		return failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s: %w", up.Package, up.Repo, err))
-	case errors.Is(err, pkgrepo.ErrSelector), errors.Is(err, pkgrepo.ErrName):
-		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf("spec.upstream: %w", err))
-	case err != nil:
-		return fmt.Errorf("find package %s of Repository %s: %w", up.Package, up.Repo, err)
+	found, err := b.up.find(ctx, obj.Spec.Upstream)
+	if err != nil {
+		return err
 	}
 	b.blueprint = variant.Blueprint{
-		Repo: b.up.url, Directory: path.Join("/", b.up.directory, up.Package), Ref: shortRef(found.Ref), Commit: found.Commit, Tree: found.Tree,
+		Repo: b.up.url, Directory: path.Join("/", b.up.directory, found.Package), Ref: shortRef(found.Ref), Commit: found.Commit, Tree: found.Tree,
 	}
-	l.upstream = &packagesv1.UpstreamStatus{
-		Repo: up.Repo, Package: up.Package, Revision: found.Revision, Ref: found.Ref, Commit: found.Commit, Tree: found.Tree,
-	}
+	l.upstream = &found
 	return nil
 }
 

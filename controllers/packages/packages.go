@@ -49,6 +49,7 @@ type Lookups interface {
 type Targets interface {
 	Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error)
 	List(ctx context.Context, identity cluster.Identity, want lookups.Want, most int) ([]metav1.PartialObjectMetadata, error)
+	Read(ctx context.Context, identity cluster.Identity, want lookups.Want) ([]*unstructured.Unstructured, error)
 	Watch(owner types.NamespacedName, identity cluster.Identity, wants []lookups.Want)
 	Forget(owner types.NamespacedName)
 }

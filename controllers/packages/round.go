@@ -106,6 +106,7 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 			k.shared.WakeVariant(client.ObjectKeyFromObject(user))
 		}
 	}
+	k.tellSets(ctx, key)
 	was := map[string]*pkgrepo.Revision{}
 	if before != nil {
 		was = shown(key.Name, before)
@@ -113,6 +114,19 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 	for name, r := range shown(key.Name, after) {
 		if !isSame(was[name], r) {
 			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
+		}
+	}
+}
+
+// tellSets wakes the sets that say themselves when their variants take what is new in the repository.
+func (k *repositories) tellSets(ctx context.Context, key types.NamespacedName) {
+	var list packagesv1.PackageVariantSetList
+	if err := k.shared.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the sets of the repository; they follow at their interval")
+	}
+	for i := range list.Items {
+		if set := &list.Items[i]; set.Spec.Rollout != nil && set.Spec.Upstream.Repo == key.Name {
+			k.shared.sets.wake(client.ObjectKeyFromObject(set))
 		}
 	}
 }

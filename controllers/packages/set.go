@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +32,7 @@ import (
 type sets struct {
 	shared   Shared
 	compiler *fanout.Compiler
+	written  *written
 }
 
 var (
@@ -45,6 +47,15 @@ type spread struct {
 	// targets is how many there are.
 	targets int
 	wanted  fanout.Wanted
+	// there are the variants that were there before, by name, and marks what they say of their revisions.
+	there map[string]*packagesv1.PackageVariant
+	marks map[packagesv1.Downstream]marks
+	// rollout is how far the newest revision is, waits what it waits for, isStopped that it is a variant that fails, and
+	// again when time alone changes something.
+	rollout   *packagesv1.RolloutStatus
+	waits     string
+	isStopped bool
+	again     time.Duration
 	// have are the variants that are there now, and unwanted how many of them have no target and stay.
 	have     []*packagesv1.PackageVariant
 	unwanted int
@@ -58,7 +69,7 @@ func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	if err != nil {
 		return err
 	}
-	k := &sets{shared: shared, compiler: compiler}
+	k := &sets{shared: shared, compiler: compiler, written: newWritten()}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("packagevariantset").
@@ -85,11 +96,14 @@ func (*sets) View(obj *packagesv1.PackageVariantSet) kernel.View {
 
 // Table implements kernel.Kind.
 func (*sets) Table() status.Table {
-	return status.Table{SuspendedReason: packagesv1.SuspendedReason, Facts: []string{packagesv1.DeletionGuardedCondition}}
+	return status.Table{SuspendedReason: packagesv1.SuspendedReason, Facts: []string{packagesv1.DeletionGuardedCondition, packagesv1.RolledOutCondition}}
 }
 
 // Forget implements kernel.Forgetter.
-func (k *sets) Forget(key client.ObjectKey) { k.shared.SetLookups.Forget(key) }
+func (k *sets) Forget(key client.ObjectKey) {
+	k.shared.SetLookups.Forget(key)
+	k.written.forget(key)
+}
 
 // Work implements kernel.Kind: it finds the targets, and makes their variants what they should be.
 func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ kernel.Announce) (*spread, error) {
@@ -108,7 +122,13 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 		return s, err
 	}
 	s.targets = len(found.found)
-	s.wanted = compiled.Variants(found.found, found.upstream(), found.seen)
+	if s.there, err = k.variants(ctx, obj); err != nil {
+		return s, err
+	}
+	lacks, err := k.want(ctx, obj, s, compiled, found)
+	if err != nil {
+		return s, err
+	}
 	if err := k.spread(ctx, obj, s); err != nil {
 		return s, err
 	}
@@ -120,7 +140,19 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 		first := s.wanted.Problems[0]
 		return s, failure.Retry(packagesv1.TargetsFailedReason, fmt.Errorf("%d of %d targets have no variant as they should, such as %s: %w", problems, s.targets, first.Target, first.Err))
 	}
-	return s, nil
+	if lacks == nil && s.isStopped {
+		return s, failure.Wait(packagesv1.RolloutStoppedReason, 0, errors.New(s.waits))
+	}
+	return s, lacks
+}
+
+// want works out what the variants are to be: with a rollout, in their turns.
+func (k *sets) want(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread, compiled *fanout.Set, found *finding) (lacks, err error) {
+	if obj.Spec.Rollout != nil {
+		return k.rollOut(ctx, obj, s, compiled, found)
+	}
+	s.wanted = compiled.Variants(found.found, found.upstream(), found.seen)
+	return nil, k.unroll(ctx, obj, s)
 }
 
 // Report implements kernel.Kind.
@@ -136,11 +168,25 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 			Target: printable.Line(p.Target.String(), maxProblemText), Message: printable.Line(p.Err.Error(), maxProblemText),
 		})
 	}
-	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets)}
+	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets), Again: s.again}
+	if obj.Status.Rollout = s.rollout; s.rollout != nil {
+		report.Facts = append(report.Facts, rolledOut(s))
+	}
 	if s.unwanted > 0 {
 		report.Facts = append(report.Facts, status.True(packagesv1.DeletionGuardedCondition, packagesv1.DeletionGuardedReason, guarded(s)))
 	}
 	return report
+}
+
+// rolledOut says whether a rollout has come to its end.
+func rolledOut(s *spread) status.Fact {
+	switch {
+	case s.isStopped:
+		return status.False(packagesv1.RolledOutCondition, packagesv1.RolloutStoppedReason, s.waits)
+	case s.waits != "":
+		return status.False(packagesv1.RolledOutCondition, packagesv1.RolloutWaitsReason, s.waits)
+	}
+	return status.True(packagesv1.RolledOutCondition, packagesv1.SucceededReason, "All waves are done")
 }
 
 // number is a count as the API has it. There are far fewer of anything.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,15 +19,7 @@ import (
 // spread makes the variants that are missing, changes those that are to be others, and lets go of those without a target,
 // unless the guard keeps them. What goes wrong with one of them is its target's problem.
 func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread) error {
-	var list packagesv1.PackageVariantList
-	err := k.shared.Client.List(ctx, &list, client.InNamespace(obj.Namespace), client.MatchingFields{ownerIndex: string(obj.UID)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("list the variants: %w", err)
-	}
-	there := make(map[string]*packagesv1.PackageVariant, len(list.Items))
-	for i := range list.Items {
-		there[list.Items[i].Name] = &list.Items[i]
-	}
+	there := maps.Clone(s.there)
 	for _, downstream := range s.wanted.Places() {
 		name, target := objectName(obj.Name, downstream.Repo, downstream.Package), s.wanted.Targets[downstream]
 		have, err := k.ensure(ctx, obj, there[name], name, target, s.wanted.Variants[downstream], s)
@@ -55,10 +46,11 @@ func (k *sets) ensure(
 	ctx context.Context, obj *packagesv1.PackageVariantSet, have *packagesv1.PackageVariant, name string,
 	target fanout.Target, spec packagesv1.PackageVariantSpec, s *spread,
 ) (*packagesv1.PackageVariant, error) {
+	notes := annotations(target, s.marks[spec.Downstream])
 	if have == nil {
 		spec = *spec.DeepCopy() // The answer is decoded into it, and the template is kept.
 		made := &packagesv1.PackageVariant{ObjectMeta: metav1.ObjectMeta{
-			Namespace: obj.Namespace, Name: name, Annotations: map[string]string{packagesv1.TargetAnnotation: target.Key()},
+			Namespace: obj.Namespace, Name: name, Annotations: notes,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(obj, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantSetKind))},
 		}, Spec: spec}
 		err := k.shared.Client.Create(ctx, made, client.FieldOwner(k.shared.FieldOwner))
@@ -74,18 +66,31 @@ func (k *sets) ensure(
 		s.made++
 		return made, nil
 	}
-	spec.DryRun, spec.Suspend, spec.Interval, spec.Timeout = have.Spec.DryRun, have.Spec.Suspend, have.Spec.Interval, have.Spec.Timeout
-	if !have.DeletionTimestamp.IsZero() || have.Undecodable == "" && equality.Semantic.DeepEqual(have.Spec, spec) && have.Annotations[packagesv1.TargetAnnotation] == target.Key() {
+	isNoted := have.Annotations[packagesv1.TargetAnnotation] == target.Key() && marksOf(have) == s.marks[spec.Downstream]
+	if !have.DeletionTimestamp.IsZero() || isNoted && isVariant(have, spec) {
 		return have, nil
 	}
 	changed := have.DeepCopy()
-	changed.Spec = *spec.DeepCopy()
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, packagesv1.TargetAnnotation, target.Key())
+	changed.Spec = *new(peoples(have, spec)).DeepCopy()
+	for _, key := range []string{packagesv1.TargetAnnotation, packagesv1.RevisionAnnotation, packagesv1.JoinedAnnotation} {
+		delete(changed.Annotations, key)
+	}
+	for key, value := range notes {
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
+	}
 	if err := k.shared.Client.Update(ctx, changed, client.FieldOwner(k.shared.FieldOwner)); err != nil {
 		return have, fmt.Errorf("change PackageVariant %s: %w", name, err)
 	}
+	k.written.note(client.ObjectKeyFromObject(obj), changed)
 	s.changed++
 	return changed, nil
+}
+
+// annotations are what a variant says of where it comes from.
+func annotations(target fanout.Target, m marks) map[string]string {
+	notes := map[string]string{packagesv1.TargetAnnotation: target.Key(), packagesv1.RevisionAnnotation: m.revision, packagesv1.JoinedAnnotation: m.joined}
+	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
+	return notes
 }
 
 // letGo deletes the variants that have no target any more. Their own deletionPolicy says what becomes of their packages.

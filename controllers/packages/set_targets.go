@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,9 @@ type finding struct {
 	repositories map[string]*packagesv1.Repository
 	found        []fanout.Target
 	wants        []lookups.Want
+	// identity is as whom objects are read, and gates what is read for the gates of a rollout.
+	identity cluster.Identity
+	gates    map[int]lookups.Want
 }
 
 // targets are the places where the set's variants go. The set is told when they change.
@@ -39,11 +44,11 @@ func (k *sets) targets(ctx context.Context, obj *packagesv1.PackageVariantSet) (
 	if err := k.shared.Client.List(ctx, &list, client.InNamespace(obj.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Repositories: %w", err)
 	}
-	f := &finding{shared: k.shared, obj: obj, repositories: make(map[string]*packagesv1.Repository, len(list.Items))}
+	f := &finding{shared: k.shared, obj: obj, gates: map[int]lookups.Want{}, repositories: make(map[string]*packagesv1.Repository, len(list.Items))}
 	for i := range list.Items {
 		f.repositories[list.Items[i].Name] = &list.Items[i]
 	}
-	identity, err := f.watch()
+	err := f.watch()
 	if err != nil {
 		return f, err
 	}
@@ -52,7 +57,7 @@ func (k *sets) targets(ctx context.Context, obj *packagesv1.PackageVariantSet) (
 		t := &obj.Spec.Targets[i]
 		switch {
 		case t.ObjectSelector != nil:
-			err = f.objects(ctx, i, identity, f.wants[watched])
+			err = f.objects(ctx, i, f.wants[watched])
 			watched++
 		case t.RepositorySelector != nil:
 			err = f.selected(i, t.RepositorySelector)
@@ -69,30 +74,33 @@ func (k *sets) targets(ctx context.Context, obj *packagesv1.PackageVariantSet) (
 	return f, nil
 }
 
-// watch has the set told of objects that are selected. Whoever watches before reading misses nothing.
-func (f *finding) watch() (cluster.Identity, error) {
-	key := client.ObjectKeyFromObject(f.obj)
-	identity := cluster.Identity{Namespace: f.obj.Namespace, ServiceAccount: cmp.Or(f.obj.Spec.ServiceAccountName, f.shared.DefaultServiceAccount)}
+// watch has the set told of objects that are selected, or gates. Whoever watches before reading misses nothing.
+func (f *finding) watch() error {
+	f.identity = cluster.Identity{Namespace: f.obj.Namespace, ServiceAccount: cmp.Or(f.obj.Spec.ServiceAccountName, f.shared.DefaultServiceAccount)}
 	for i := range f.obj.Spec.Targets {
 		selector := f.obj.Spec.Targets[i].ObjectSelector
 		if selector == nil {
 			continue
 		}
-		if identity.ServiceAccount == "" {
-			return identity, failure.Stall(packagesv1.ServiceAccountMissingReason, errors.New(
-				"spec.targets has an objectSelector; set spec.serviceAccountName to a ServiceAccount that may list and watch what is selected"))
-		}
-		want, err := f.want(identity, selector)
+		want, err := f.want(selector)
 		if err != nil {
-			return identity, fmt.Errorf("spec.targets[%d].objectSelector: %w", i, err)
+			return fmt.Errorf("spec.targets[%d].objectSelector: %w", i, err)
 		}
 		f.wants = append(f.wants, want)
 	}
-	f.shared.SetLookups.Watch(key, identity, f.wants)
-	return identity, nil
+	if err := f.watchGates(); err != nil {
+		return err
+	}
+	watched := append(slices.Clip(f.wants), slices.Collect(maps.Values(f.gates))...)
+	f.shared.SetLookups.Watch(client.ObjectKeyFromObject(f.obj), f.identity, watched)
+	return nil
 }
 
-func (f *finding) want(identity cluster.Identity, s *packagesv1.ObjectSelector) (want lookups.Want, err error) {
+func (f *finding) want(s *packagesv1.ObjectSelector) (want lookups.Want, err error) {
+	if f.identity.ServiceAccount == "" {
+		return want, failure.Stall(packagesv1.ServiceAccountMissingReason, errors.New(
+			"nobody may read the object; set spec.serviceAccountName to a ServiceAccount that may get, list and watch it"))
+	}
 	version, err := schema.ParseGroupVersion(s.APIVersion)
 	if err != nil {
 		return want, failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf("apiVersion: %w", err))
@@ -101,13 +109,13 @@ func (f *finding) want(identity cluster.Identity, s *packagesv1.ObjectSelector) 
 	if want.Selector, err = metav1.LabelSelectorAsSelector(&s.LabelSelector); err != nil {
 		return want, failure.Stall(packagesv1.InvalidSpecReason, err)
 	}
-	want.Namespace, err = f.shared.SetLookups.Place(identity, want.GVK, f.obj.Namespace)
+	want.Namespace, err = f.shared.SetLookups.Place(f.identity, want.GVK, f.obj.Namespace)
 	return want, err
 }
 
 // objects are targets that are objects of the cluster. Each goes to the Repository of its name.
-func (f *finding) objects(ctx context.Context, index int, identity cluster.Identity, want lookups.Want) error {
-	objects, err := f.shared.SetLookups.List(ctx, identity, want, maxTargets)
+func (f *finding) objects(ctx context.Context, index int, want lookups.Want) error {
+	objects, err := f.shared.SetLookups.List(ctx, f.identity, want, maxTargets)
 	if apierrors.IsForbidden(err) {
 		return failure.Retry(packagesv1.TargetsForbiddenReason, fmt.Errorf("spec.targets[%d]: %w", index, err))
 	}
@@ -116,7 +124,7 @@ func (f *finding) objects(ctx context.Context, index int, identity cluster.Ident
 	}
 	for i := range objects {
 		o := &objects[i]
-		f.add(index, want.GVK.Kind, o.Name, "", fanout.Seen(o.Name, o.Namespace, o.Labels, o.Annotations))
+		f.add(index, want.GVK.Kind, o.Name, "", o.Labels, fanout.Seen(o.Name, o.Namespace, o.Labels, o.Annotations))
 	}
 	return nil
 }
@@ -129,7 +137,7 @@ func (f *finding) selected(index int, selector *metav1.LabelSelector) error {
 	}
 	for name, r := range f.repositories {
 		if r.DeletionTimestamp.IsZero() && selects.Matches(labels.Set(r.Labels)) {
-			f.add(index, packagesv1.RepositoryKind, name, "", seenOf(r))
+			f.add(index, packagesv1.RepositoryKind, name, "", r.Labels, seenOf(r))
 		}
 	}
 	return nil
@@ -138,19 +146,23 @@ func (f *finding) selected(index int, selector *metav1.LabelSelector) error {
 // named are targets that the spec names. What expressions see of them is that alone.
 func (f *finding) named(index int, repositories []packagesv1.RepositoryTarget) {
 	for _, r := range repositories {
+		var labels map[string]string
+		if known := f.repositories[r.Name]; known != nil {
+			labels = known.Labels
+		}
 		names := r.PackageNames
 		if len(names) == 0 {
 			names = []string{""}
 		}
 		for _, name := range names {
-			f.add(index, packagesv1.RepositoryKind, r.Name, name, map[string]any{"repo": r.Name, "package": cmp.Or(name, f.obj.Spec.Upstream.Package)})
+			f.add(index, packagesv1.RepositoryKind, r.Name, name, labels, map[string]any{"repo": r.Name, "package": cmp.Or(name, f.obj.Spec.Upstream.Package)})
 		}
 	}
 }
 
-func (f *finding) add(index int, kind, name, pkg string, seen map[string]any) {
+func (f *finding) add(index int, kind, name, pkg string, labels map[string]string, seen map[string]any) {
 	f.found = append(f.found, fanout.Target{
-		Index: index, Name: kind + " " + name, Repo: name, Package: cmp.Or(pkg, f.obj.Spec.Upstream.Package), Value: seen,
+		Index: index, Name: kind + " " + name, Repo: name, Package: cmp.Or(pkg, f.obj.Spec.Upstream.Package), Value: seen, Labels: labels,
 	})
 }
 

@@ -77,8 +77,9 @@ func (c *Compiler) compile(spec *packagesv1.PackageVariantSetSpec) compiled {
 	for i := range spec.Targets {
 		s.templates = append(s.templates, each.template(fmt.Sprintf("spec.targets[%d].template", i), spec.Targets[i].Template))
 	}
+	s.gates = each.gates(spec.Rollout)
 	if each.bytes > maxBytes {
-		each.problems = append(each.problems, fmt.Errorf("the expressions of spec.targets have %d bytes together; at most %d are allowed: make several sets of it", each.bytes, maxBytes))
+		each.problems = append(each.problems, fmt.Errorf("the expressions of the set have %d bytes together; at most %d are allowed: make several sets of it", each.bytes, maxBytes))
 	}
 	if err := errors.Join(each.problems...); err != nil {
 		return compiled{err: err, bytes: min(each.bytes, maxBytes)}

@@ -18,6 +18,7 @@ type Repositories func(name string) (map[string]any, bool)
 type Set struct {
 	upstream  packagesv1.Upstream
 	templates []*template
+	gates     []text
 }
 
 // Target is a place that gets a variant.
@@ -30,6 +31,8 @@ type Target struct {
 	Repo, Package string
 	// Value is what expressions see of it.
 	Value map[string]any
+	// Labels are those of what was selected. Waves go by them.
+	Labels map[string]string
 }
 
 // Key names the target, wherever it stands in the spec.
@@ -54,22 +57,37 @@ type Wanted struct {
 	Problems []Problem
 }
 
-// Variants works out the variants for the targets. What is wrong with one keeps no other from its variant. Two that lead to
-// the same place both have none: which of them comes first must not matter. Upstream is what expressions see of the package.
+// Variants works out the variants for the targets. Upstream is what expressions see of the package.
 func (s *Set) Variants(targets []Target, seen map[string]any, repositories Repositories) Wanted {
+	return Gather(targets, func(t Target) (packagesv1.PackageVariantSpec, error) { return s.Variant(t, seen, repositories) })
+}
+
+// Variant is what the variant of a target is to be.
+func (s *Set) Variant(t Target, seen map[string]any, repositories Repositories) (packagesv1.PackageVariantSpec, error) {
+	spec, err := s.templates[t.Index].spec(t.values(seen), repositories)
+	spec.Upstream = s.upstream
+	return spec, err
+}
+
+// values are what expressions see of the target, but for the Repository that it leads to.
+func (t Target) values(seen map[string]any) map[string]any {
+	return map[string]any{repoDefault: t.Repo, packageDefault: t.Package, upstream: seen, target: t.Value}
+}
+
+// Gather puts together what the variants of targets are to be. What is wrong with one keeps no other from its variant. Two that
+// lead to the same place both have none: which of them comes first must not matter.
+func Gather(targets []Target, variant func(Target) (packagesv1.PackageVariantSpec, error)) Wanted {
 	w := Wanted{Variants: map[packagesv1.Downstream]packagesv1.PackageVariantSpec{}, Targets: map[packagesv1.Downstream]Target{}}
 	targets = slices.SortedFunc(slices.Values(targets), func(a, b Target) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Package, b.Package))
 	})
 	at := map[packagesv1.Downstream][]int{}
 	for i, t := range targets {
-		values := map[string]any{repoDefault: t.Repo, packageDefault: t.Package, upstream: seen, target: t.Value}
-		spec, err := s.templates[t.Index].spec(values, repositories)
+		spec, err := variant(t)
 		if err != nil {
 			w.Problems = append(w.Problems, Problem{t, err})
 			continue
 		}
-		spec.Upstream = s.upstream
 		at[spec.Downstream] = append(at[spec.Downstream], i)
 		w.Variants[spec.Downstream], w.Targets[spec.Downstream] = spec, t
 	}

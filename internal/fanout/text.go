@@ -62,20 +62,23 @@ type compiler struct {
 
 // text is what stands in the field, or its expression, which may use the names.
 func (c *compiler) text(field, fixed, expr string, names ...string) text {
-	t := text{field: field, fixed: fixed}
 	if expr == "" {
-		return t
+		return text{field: field, fixed: fixed}
 	}
+	return c.expression(field+"Expr", expr, cel.StringType, names...)
+}
+
+// expression has a result of the type, and may use the names, or else all there are.
+func (c *compiler) expression(field, expr string, result *cel.Type, names ...string) text {
 	if len(names) == 0 {
 		names = []string{repoDefault, packageDefault, upstream, repository, target}
 	}
-	var err error
-	t.field += "Expr"
 	if c.bytes += len(expr); c.bytes > maxBytes {
-		return t
+		return text{field: field}
 	}
-	if t.program, err = c.env.Compile(expr, cel.StringType, names...); err != nil {
-		c.problems = append(c.problems, fmt.Errorf("%s: %w", t.field, err))
+	program, err := c.env.Compile(expr, result, names...)
+	if err != nil {
+		c.problems = append(c.problems, fmt.Errorf("%s: %w", field, err))
 	}
-	return t
+	return text{field: field, program: program}
 }

@@ -25,6 +25,9 @@ type Selector struct {
 	// revision.Range says; prereleases are selected only by a range that names one. Of versions that differ in build metadata
 	// alone, the one with the higher metadata is taken, and the package's own tag before the repository's.
 	Range string
+	// Commit is taken in the place of what the revision, tag or branch leads to, which need not be there any more; a tag that is
+	// not is taken for one of the repository.
+	Commit string
 }
 
 // Found is what a Selector chose.
@@ -51,6 +54,9 @@ func (r *Repository) Resolve(ctx context.Context, s Selector) (Found, error) {
 	if err := CheckPath(s.Package); err != nil {
 		return Found{}, err
 	}
+	if s.Commit != "" {
+		return r.hold(ctx, w, snapshot, s)
+	}
 	found, err := w.choose(snapshot, s)
 	if err != nil {
 		return Found{}, err
@@ -60,17 +66,51 @@ func (r *Repository) Resolve(ctx context.Context, s Selector) (Found, error) {
 	return found, err
 }
 
-// choose finds the ref.
-func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
-	set := 0
+// hold is what is known by a ref, at a commit.
+func (r *Repository) hold(ctx context.Context, w work, snapshot *Snapshot, s Selector) (found Found, err error) {
+	switch own := tagsPrefix + w.path(s.Package) + "/"; {
+	case s.Range != "" || countSet(s) != 1:
+		return Found{}, fmt.Errorf("%w: a commit needs exactly one of a revision, a tag and a branch", ErrSelector)
+	case s.Revision != "":
+		found.Ref = own + s.Revision
+	case s.Tag != "":
+		found.Ref = tagsPrefix + strings.TrimPrefix(s.Tag, tagsPrefix)
+		if chosen, err := chooseTag(snapshot, own, s.Tag); err == nil {
+			found.Ref = chosen.Ref
+		}
+	default:
+		found.Ref = headsPrefix + strings.TrimPrefix(s.Branch, headsPrefix)
+	}
+	if s.Branch == "" {
+		found.Revision = found.Ref[strings.LastIndexByte(found.Ref, '/')+1:]
+	}
+	found.Commit = s.Commit
+	known := found
+	if snapshot.Refs[found.Ref].Target() != s.Commit {
+		known.Ref = r.refOf(s.Commit, s.Package) // What has moved away does not lead there.
+	}
+	found.Tree, err = w.treeOf(ctx, snapshot, known, s.Package)
+	if errors.Is(err, git.ErrRefNotFound) {
+		err = fmt.Errorf("commit %s: %w", shown(s.Commit), ErrNotFound)
+	}
+	return found, err
+}
+
+// countSet is how many of the fields that choose a ref are set.
+func countSet(s Selector) (set int) {
 	for _, value := range []string{s.Revision, s.Tag, s.Branch, s.Range} {
 		if value != "" {
 			set++
 		}
 	}
+	return set
+}
+
+// choose finds the ref.
+func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
 	own := tagsPrefix + w.path(s.Package) + "/"
 	switch {
-	case set != 1:
+	case countSet(s) != 1:
 		return Found{}, fmt.Errorf("%w: it needs exactly one of a revision, a tag, a branch and a range", ErrSelector)
 	case s.Revision != "":
 		return chooseRevision(snapshot, own, s.Revision)

@@ -64,7 +64,9 @@ func layers() []layer {
 		// Which functions operators add is their decision, and the registries'.
 		{level: 3, packages: []string{"internal/extension"}},
 		// What a variant of a package is to be is worked out from the package alone.
-		{level: 3, packages: []string{"internal/variant", "internal/fanout"}},
+		{level: 3, packages: []string{"internal/variant"}},
+		// Waves select by labels.
+		{level: 3, packages: []string{"internal/fanout"}, kubernetes: []string{"k8s.io/apimachinery"}},
 		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 		{level: 4, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",

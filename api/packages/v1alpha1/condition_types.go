@@ -25,6 +25,10 @@ const (
 // Negative polarity; Ready is False with it.
 const DeletionGuardedCondition = "DeletionGuarded"
 
+// RolledOutCondition says on a PackageVariantSet whether all of its variants are published as its newest revision wants them.
+// Absent where the set has no rollout. Without influence on Ready, but for a rollout that has stopped.
+const RolledOutCondition = "RolledOut"
+
 // Condition types of a PackageRevision.
 const (
 	// GatesMetCondition says whether the package's readiness gates are open. Absent where it has none.
@@ -163,6 +167,14 @@ const (
 
 	// TargetsForbiddenReason: the ServiceAccount may not list the objects that are selected. Grant it with a role.
 	TargetsForbiddenReason = "TargetsForbidden"
+
+	// RolloutStoppedReason: a variant fails with the newest revision; the message names it. No other takes the revision until it
+	// is well. Mend it, or publish or edit something newer.
+	RolloutStoppedReason = "RolloutStopped"
+
+	// RolloutWaitsReason: a wave waits for something before it takes the newest revision; the message and status.rollout say
+	// for what. Reason of RolledOut.
+	RolloutWaitsReason = "RolloutWaits"
 
 	// VariantsChangedReason: variants were made, changed or deleted.
 	VariantsChangedReason = "VariantsChanged"

@@ -13,6 +13,17 @@ const (
 	// TargetAnnotation says on a PackageVariant for which of its set's targets it is.
 	TargetAnnotation = "packages.sluice.dev/target"
 
+	// RevisionAnnotation says on a PackageVariant which revision of its set it is at, and JoinedAnnotation at which it was made.
+	// Revisions are ControllerRevisions.
+	RevisionAnnotation = "packages.sluice.dev/revision"
+	JoinedAnnotation   = "packages.sluice.dev/joined"
+
+	// SetLabel says on a ControllerRevision of which PackageVariantSet it is, by its UID.
+	SetLabel = "packages.sluice.dev/set"
+
+	// WavesAnnotation says on a ControllerRevision since when which waves are done with it, as an object in JSON.
+	WavesAnnotation = "packages.sluice.dev/waves"
+
 	// AllowDeletionAnnotation says on a PackageVariantSet how many of its variants may go, whatever its guard says.
 	AllowDeletionAnnotation = "packages.sluice.dev/allow-deletion"
 

@@ -126,6 +126,7 @@ type PackageVariantSpec struct {
 // Upstream says which package is cloned, and which revisions of it are followed.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.revision), has(self.tag), has(self.branch), has(self.range)].filter(set, set).size() <= 1",message="at most one of revision, tag, branch and range may be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.commit) || has(self.revision) || has(self.tag) || has(self.branch)",message="commit needs one of revision, tag and branch, as what the commit is known by"
 type Upstream struct {
 	// Repo is the name of the Repository, in the same namespace.
 	// +kubebuilder:validation:MinLength=1
@@ -169,6 +170,12 @@ type Upstream struct {
 	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z.+*=!<>~^|, -]+$`
 	// +optional
 	Range string `json:"range,omitempty"`
+
+	// Commit that is taken of the revision, tag or branch, wherever that has moved: nothing is followed. A set with a
+	// rollout holds its variants there until their wave begins.
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	// +optional
+	Commit string `json:"commit,omitempty"`
 }
 
 // Downstream says where a variant of the package is kept.

@@ -1,9 +1,11 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"sluice.dev/sluice/api/decode"
 )
@@ -42,3 +44,21 @@ func (in *PackageVariantSetSpec) GetGuardPercent() int {
 	}
 	return int(*in.DeletionGuard.MinPercent)
 }
+
+// GetOnFailure returns what becomes of a rollout in which a variant fails: FailureStops when nothing is set.
+func (in *Rollout) GetOnFailure() OnFailure { return cmp.Or(in.OnFailure, FailureStops) }
+
+// InFlight returns how many of so many variants of the wave may be changed at once.
+func (in *Wave) InFlight(variants int) int {
+	if in.MaxInFlight == nil {
+		return max(variants, 1)
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(in.MaxInFlight, variants, true)
+	if err != nil {
+		return 1 // The schema allows no other.
+	}
+	return max(most, 1)
+}
+
+// GetSoak returns how long the wave has to be done before the next one begins.
+func (in *Wave) GetSoak() time.Duration { return orDefault(in.Soak, 0) }

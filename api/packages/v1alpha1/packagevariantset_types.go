@@ -34,6 +34,10 @@ type PackageVariantSetSpec struct {
 	// +required
 	Targets []Target `json:"targets"`
 
+	// Rollout has new revisions reach the targets in waves. Without it, all variants follow upstream at once, each on its own.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
 	// DeletionGuard keeps a mistake from taking many variants away.
 	// +optional
 	DeletionGuard *DeletionGuard `json:"deletionGuard,omitempty"`
@@ -187,6 +191,10 @@ type PackageVariantSetStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +optional
 	Problems []TargetProblem `json:"problems,omitempty"`
+
+	// Rollout is how far the newest revision is.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
 	meta.ReconcileRequestStatus `json:",inline"`
 }
