@@ -79,6 +79,8 @@ func install(ctx context.Context) error {
 	writer := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "status-writer"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{packagesv1.GroupVersion.Group}, Resources: []string{"packagerevisions/status", "packagevariants/status"},
 		Verbs: []string{"get", "update", "patch"},
+	}, {
+		APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions"}, Verbs: []string{"create", "update"},
 	}}}
 	if err := env.Client.Create(ctx, writer); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestPoliciesAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	objects, err := config.Build(filepath.Join(testenv.Root(), "config", "approval"))
-	if err != nil || len(objects) != 6 {
+	if err != nil || len(objects) != 8 {
 		t.Fatalf("config/approval has %d objects: %v", len(objects), err)
 	}
 	for _, object := range objects {

@@ -42,6 +42,8 @@ func TestRightsAreFew(t *testing.T) {
 		"repositories/finalizers.packages.sluice.dev":       {"update"},
 		"packagevariants.packages.sluice.dev":               {"create", "delete", "get", "list", "patch", "update", "watch"},
 		"packagevariantsets.packages.sluice.dev":            {"get", "list", "patch", "update", "watch"},
+		// What the variants of a set with waves are made of, until the last one has gone on.
+		"controllerrevisions.apps":                          {"create", "delete", "list", "patch", "update"},
 		"packagevariantsets/status.packages.sluice.dev":     {"get", "patch", "update"},
 		"packagevariantsets/finalizers.packages.sluice.dev": {"update"},
 		"packagevariants/status.packages.sluice.dev":        {"get", "patch", "update"},

@@ -173,6 +173,7 @@ type Upstream struct {
 
 	// Commit that is taken of the revision, tag or branch, wherever that has moved: nothing is followed. A set with a
 	// rollout holds its variants there until their wave begins.
+	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +optional
 	Commit string `json:"commit,omitempty"`

@@ -14,6 +14,9 @@ func TestSetAcceptance(t *testing.T) {
 	)
 	set := func(targets string) string { return "spec: {UP, targets: [" + targets + "]}" }
 	template := func(fields string) string { return set("{repositories: [{name: a}], template: {" + fields + "}}") }
+	rollout := func(fields string) string {
+		return "spec: {UP, targets: [{repositorySelector: {}}], rollout: {" + fields + "}}"
+	}
 	testAcceptance(t, packagesv1.PackageVariantSetKind, map[string]acceptance{
 		"Named":         {"Repositories are named", set("{repositories: [{name: a, packageNames: [b, c/d]}]}"), ""},
 		"Selected":      {"or selected", set("{repositorySelector: {matchLabels: {a: b}}}"), ""},
@@ -36,6 +39,21 @@ func TestSetAcceptance(t *testing.T) {
 		"LabelOurs":     {"nobody says whose a package is", template("labels: {packages.sluice.dev/a: b}"), "are the controller's"},
 		"Guard":         {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 0}}", ""},
 		"GuardAbove":    {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 101}}", "minPercent"},
+		"Waves":         {"a rollout has waves", rollout("waves: [{name: a, selector: {matchLabels: {a: b}}, maxInFlight: 1, pause: true, soak: 1h}, {name: b, maxInFlight: 100%}], gates: [{readyExpr: 'true'}, {object: {apiVersion: v1, kind: ConfigMap, name: a}}], onFailure: Continue"), ""},
+		"NoWaves":       {"and some of them", rollout("waves: []"), "should have at least 1 items"},
+		"WaveTwice":     {"each of a name", rollout("waves: [{name: a}, {name: a}]"), "Duplicate value"},
+		"WaveNoName":    {"that can be told", rollout("waves: [{name: '(others)'}]"), "waves[0].name"},
+		"FlightNone":    {"something is in flight", rollout("waves: [{name: a, maxInFlight: 0}]"), "from 1% to 100%"},
+		"FlightPercent": {"a percentage is one", rollout("waves: [{name: a, maxInFlight: 101%}]"), "from 1% to 100%"},
+		"FlightText":    {"and nothing else", rollout("waves: [{name: a, maxInFlight: '3'}]"), "from 1% to 100%"},
+		"Soak":          {"a soak is a time", rollout("waves: [{name: a, soak: long}]"), "soak"},
+		"GateNothing":   {"a gate is something", rollout("waves: [{name: a}], gates: [{}]"), "exactly one of readyExpr and object"},
+		"GateBoth":      {"and one thing", rollout("waves: [{name: a}], gates: [{readyExpr: a, object: {apiVersion: v1, kind: A, name: a}}]"), "exactly one of readyExpr and object"},
+		"OnFailure":     {"a failure stops or does not", rollout("waves: [{name: a}], onFailure: Retry"), "onFailure"},
+		"Commit":        {"a set may be held at a commit", "spec: {upstream: {repo: a, package: b, branch: main, commit: abcdef0123abcdef0123abcdef0123abcdef0123}, targets: [{repositorySelector: {}}]}", ""},
+		"CommitAlone":   {"which is known by something", "spec: {upstream: {repo: a, package: b, commit: abcdef0123abcdef0123abcdef0123abcdef0123}, targets: [{repositorySelector: {}}]}", "commit needs one of"},
+		"CommitRange":   {"that is not any version", "spec: {upstream: {repo: a, package: b, range: 1.x, commit: abcdef0123abcdef0123abcdef0123abcdef0123}, targets: [{repositorySelector: {}}]}", "commit needs one of"},
+		"CommitShort":   {"and is whole", "spec: {upstream: {repo: a, package: b, branch: main, commit: 0a1b}, targets: [{repositorySelector: {}}]}", "upstream.commit"},
 		"Unknown":       {"what is not there is not ignored", set("{repositorySelector: {}, weight: 1}"), "unknown field"},
 		"RevisionTag":   {"upstream is that of a variant", "spec: {upstream: {repo: a, package: b, revision: 1, tag: a}, targets: [{repositorySelector: {}}]}", "at most one of revision"},
 	})
