@@ -31,6 +31,8 @@ func explain(err error) error {
 		return failure.Retry(packagesv1.RenderFailedReason, err)
 	case errors.Is(err, function.ErrTimeout):
 		return failure.Retry(packagesv1.RenderFailedReason, err) // The machine may have been busy.
+	case errors.Is(err, function.ErrSchemas), errors.Is(err, function.ErrUnknownKind):
+		return failure.Retry(packagesv1.RenderFailedReason, err) // The API server may answer again, and have new kinds.
 	case errors.As(err, &render):
 		return failure.Stall(packagesv1.RenderFailedReason, err)
 	case errors.As(err, &syntax), errors.Is(err, kpt.ErrTooLarge), errors.Is(err, kpt.ErrSubmodule), errors.Is(err, kpt.ErrNoKptfile),

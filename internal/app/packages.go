@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -14,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/schema"
 )
 
 // plansPerFetch is how many variants are looked at for each repository that is worked on: most looks compare what is in
@@ -31,6 +33,10 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	limits := archive.Limits{
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 	}
+	schemas, err := newSchemas(mgr.GetConfig())
+	if err != nil {
+		return nil, err
+	}
 	plane := controllers.NewPlane()
 	custom, err := newFunctions(mgr, options, p, plane)
 	if err != nil {
@@ -43,7 +49,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Plane:       plane,
 		Depot:       pkgrepo.New(p.git, pkgrepo.Options{Clock: clock.RealClock{}}),
 		Credentials: p.credentials,
-		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered, Custom: custom.custom()}),
+		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered, Custom: custom.custom(), Schemas: schemas}),
 		Lookups:     found,
 		SetLookups:  targets,
 		Slots:       fair.New(int64(options.Concurrent), 0),
@@ -65,6 +71,19 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		targets.Close()
 		return custom.close()
 	}, nil
+}
+
+// newSchemas returns the schemas of the API server that the program runs against.
+func newSchemas(config *rest.Config) (*schema.Server, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read schemas of the API server: %w", err)
+	}
+	host, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read schemas of the API server: %w", err)
+	}
+	return schema.NewServer(client, host, clock.RealClock{}), nil
 }
 
 // packageRendered implements function.Options.Observe.

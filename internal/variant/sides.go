@@ -70,7 +70,8 @@ func (r Request) basis(ctx context.Context, renderer Renderer, l *local) (kpt.Pa
 
 // passing tells whether the error may be gone the next time.
 func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, function.ErrTimeout) || errors.Is(err, function.ErrUnavailable)
+	return ctx.Err() != nil || errors.Is(err, function.ErrTimeout) || errors.Is(err, function.ErrUnavailable) ||
+		errors.Is(err, function.ErrSchemas)
 }
 
 // last makes the last version once more, with what is injected locally, and with the notes that the local package has.

@@ -32,7 +32,7 @@ func layers() []layer {
 		{level: -1, packages: []string{"internal/fair", "internal/printable"}},
 		{level: 0, packages: []string{
 			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential",
-			"internal/strictjson", "internal/tree", "internal/expression",
+			"internal/strictjson", "internal/tree", "internal/expression", "internal/schema",
 		}},
 		// How a YAML text changes is the same whatever the text says.
 		{level: 0, packages: []string{"internal/kpt/yamltext"}},

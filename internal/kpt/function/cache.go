@@ -24,6 +24,13 @@ func newCache(most int64) *cache {
 
 func (c *cache) get(key string) (*rendered, bool) { return c.lru.Get(key) }
 
+// drop takes it out, unless there is another one by now.
+func (c *cache) drop(key string, stale *rendered) {
+	if kept, found := c.lru.Peek(key); found && kept == stale {
+		c.lru.Remove(key)
+	}
+}
+
 func (c *cache) add(key string, made *rendered) {
 	bytes := made.bytes()
 	if bytes > c.most {

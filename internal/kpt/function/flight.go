@@ -34,6 +34,13 @@ func (s *sharing) known(key string) (*rendered, bool) {
 	return s.kept.get(key)
 }
 
+// drop forgets what is kept under the key, if it is this.
+func (s *sharing) drop(key string, stale *rendered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept.drop(key, stale)
+}
+
 // join waits for whoever renders the package, and begins to if nobody does. Rendering ends when nobody waits any more; who
 // leaves does not harm the others.
 func (s *sharing) join(ctx context.Context, key string, p kpt.Package) (*rendered, error) {

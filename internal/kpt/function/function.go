@@ -34,6 +34,9 @@ func functions() map[string]function {
 		"set-namespace":      setNamespace,
 		"upsert-resource":    upsertResource,
 
+		"kubeconform": kubeconform,
+		"kubeval":     kubeconform, // What was there before it, with the same settings.
+
 		"ensure-name-substring": ensureNameSubstring,
 		"set-name-prefix":       setNamePrefix,
 

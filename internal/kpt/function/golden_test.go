@@ -25,7 +25,7 @@ func TestGolden(t *testing.T) {
 			t.Parallel()
 			in := read(t, filepath.Join(name, "in"))
 			before := in.Digest()
-			got, results, err := New(Options{}).Render(t.Context(), in)
+			got, results, err := New(Options{Schemas: schemas(t)}).Render(t.Context(), in)
 			if in.Digest() != before {
 				t.Error("the package that was rendered has changed")
 			}
@@ -56,7 +56,7 @@ func TestRenderingTwiceIsRenderingOnce(t *testing.T) {
 	for _, name := range goldens(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
-			renderer := New(Options{})
+			renderer := New(Options{Schemas: schemas(t)})
 			once, _, err := renderer.Render(t.Context(), read(t, filepath.Join(name, "in")))
 			if err != nil {
 				return // TestGolden knows of it.

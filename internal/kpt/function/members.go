@@ -70,8 +70,8 @@ func (g *rendering) take(r *run) error {
 		g.resources.Remove(func(item *kpt.Resource) bool { return resources[item] })
 	}
 	for _, made := range r.made {
-		if len(g.objects) >= g.maxItems {
-			return fmt.Errorf("%w: more than %d objects", ErrTooLarge, g.maxItems)
+		if len(g.objects) >= g.options.MaxItems {
+			return fmt.Errorf("%w: more than %d objects", ErrTooLarge, g.options.MaxItems)
 		}
 		if owner := kpt.Subpackage(g.resources.Folders(), made.file); owner != r.folder {
 			return &Error{File: made.file, Err: errors.New("the file is of another package")}

@@ -21,7 +21,7 @@ type rendering struct {
 	folders   []string
 	objects   []*object
 	room      *room
-	maxItems  int
+	used      usedSchemas
 	results   []Result
 	// origins are what the Kptfiles said of where their packages come from, before any function ran.
 	origins map[string]origin
@@ -38,7 +38,7 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	if len(resources.Items) > r.options.MaxItems {
 		return nil, &Error{Err: fmt.Errorf("%w: it has %d objects, and %d are allowed", ErrTooLarge, len(resources.Items), r.options.MaxItems)}
 	}
-	g := &rendering{options: r.options, resources: resources, room: room, maxItems: r.options.MaxItems, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
+	g := &rendering{options: r.options, resources: resources, room: room, used: usedSchemas{}, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
 	if err := g.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	if total, _ := weigh(made); total > r.options.MaxBytes {
 		return nil, &Error{Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.options.MaxBytes)}
 	}
-	return &rendered{pkg: made, results: g.results}, nil
+	return &rendered{pkg: made, results: g.results, schemas: g.used}, nil
 }
 
 // begin takes the objects in hand. Functions see no aliases: whoever changes one of two places that are written once would

@@ -28,6 +28,8 @@ type Options struct {
 	CacheBytes int64
 	// Custom has more functions. Nil means that there are none but Names.
 	Custom Custom
+	// Schemas are those that kubeconform validates by. Without them it has those alone that are in a package.
+	Schemas Schemas
 	// Observe is told of each rendering, and where isKnown of each time that a package was kept. Nil means nobody.
 	Observe func(isKnown bool, err error)
 }
@@ -82,7 +84,7 @@ func New(options Options) *Renderer {
 }
 
 // Render runs the pipelines of the package and of its subpackages, and returns what they make of it; the package that it gets is
-// not changed. The result follows from the package alone, and rendering it again changes nothing more, if no function undoes
+// not changed. The result follows from the package, and from the schemas that it is validated by, and rendering it again changes nothing more, if no function undoes
 // what one after it does. Rendered packages are kept; one that several ask for is rendered once. What rendering takes is drawn
 // from the account of memory in the context.
 //
@@ -95,6 +97,16 @@ func (r *Renderer) Render(ctx context.Context, p kpt.Package) (kpt.Package, []Re
 		key += " " + r.options.Custom.Fingerprint()
 	}
 	done, found := r.shared.known(key)
+	if found {
+		same, err := done.schemas.same(ctx, r.options.Schemas)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !same {
+			r.shared.drop(key, done)
+			found = false
+		}
+	}
 	if !found {
 		var err error
 		if done, err = r.anew(ctx, key, p); err != nil {
@@ -110,6 +122,8 @@ func (r *Renderer) Render(ctx context.Context, p kpt.Package) (kpt.Package, []Re
 type rendered struct {
 	pkg     kpt.Package
 	results []Result
+	// schemas are those that it was validated by. What is kept is good as long as they are the same.
+	schemas usedSchemas
 }
 
 // perNode is about what a value takes in memory, beside its text.

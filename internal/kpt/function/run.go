@@ -1,6 +1,7 @@
 package function
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/schema"
 )
 
 // run is one function at work in one package.
@@ -20,6 +22,8 @@ type run struct {
 	// the object.
 	folder     string
 	configures func(*object) (bool, error)
+	// schemas are what the API server says of a version of a group, nil where it has no such version.
+	schemas func(ctx context.Context, group, version string) (*schema.Document, error)
 	// gone are objects that the function takes out, and made those that it adds, by their files.
 	gone map[*object]bool
 	made []madeObject
