@@ -113,9 +113,24 @@ func (r *Resource) text() ([]byte, error) {
 func encode(node *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
-	if err := encoder.Encode(node); err != nil {
+	if err := encoder.Encode(commented(node)); err != nil {
 		return nil, err
 	}
 	err := encoder.Close()
 	return out.Bytes(), err
+}
+
+// commented is the node without the marks that say that there is no comment: in a text that is new there is none to take out.
+func commented(node *yaml.Node) *yaml.Node {
+	made := *node
+	for _, comment := range []*string{&made.HeadComment, &made.LineComment, &made.FootComment} {
+		if *comment == yamltext.NoComment {
+			*comment = ""
+		}
+	}
+	made.Content = make([]*yaml.Node, len(node.Content))
+	for i, below := range node.Content {
+		made.Content[i] = commented(below)
+	}
+	return &made
 }

@@ -36,6 +36,8 @@ func layers() []layer {
 		}},
 		// How a YAML text changes is the same whatever the text says.
 		{level: 0, packages: []string{"internal/kpt/yamltext"}},
+		// Scripts are bounded whatever they are for.
+		{level: 1, packages: []string{"internal/script"}},
 		// What packages say; it asks yamltext alone.
 		{level: 1, packages: []string{"internal/kpt"}},
 		{level: 2, packages: []string{"internal/kpt/merge"}},

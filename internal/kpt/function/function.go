@@ -32,6 +32,7 @@ func functions() map[string]function {
 		"set-image":          setImage,
 		"set-labels":         setLabels,
 		"set-namespace":      setNamespace,
+		"starlark":           runStarlark,
 		"upsert-resource":    upsertResource,
 
 		"kubeconform": kubeconform,
