@@ -208,8 +208,7 @@ func (f *foreign) endsWith(revision int) {
 	for _, v := range f.variants {
 		f.hasWords(v, func() map[string]string { return f.drafted(v, revision) })
 		f.isAdaptedTo(v, revision, branch(v))
-		open := f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname)", "refs/heads/drafts/"+v.Spec.Upstream.Package, "refs/heads/proposed")
-		if open != "refs/heads/"+branch(v) {
+		if open := f.open(v); open != "refs/heads/"+branch(v) {
 			f.t.Errorf("%s: these changes are open: %q", v.Name, open)
 		}
 	}
@@ -217,6 +216,10 @@ func (f *foreign) endsWith(revision int) {
 		f.published(v, revision)
 		f.hasWords(v, func() map[string]string { return f.files(v, "main") })
 		f.isAdaptedTo(v, revision, "main")
+		f.eventually(v.Name+" has no change open", func(context.Context) (bool, string) {
+			open := f.open(v)
+			return open == "", fmt.Sprintf("%q", open)
+		})
 		tags := strings.Fields(f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname:short)", "refs/tags/app"))
 		if last := "app/" + v.Status.Published.Revision; len(tags) > revision || last != fmt.Sprintf("app/v%d", len(tags)) {
 			f.t.Errorf("%s: %d revisions upstream became %q, and the last is %s", v.Name, revision, tags, last)
@@ -231,6 +234,12 @@ func (f *foreign) endsWith(revision int) {
 		}
 	}
 	f.sound()
+}
+
+// open are the branches of the package's changes, a line each.
+func (f *foreign) open(v *packagesv1.PackageVariant) string {
+	pkg := v.Spec.Upstream.Package
+	return f.repos[v.Spec.Downstream.Repo].Raw("for-each-ref", "--format=%(refname)", "refs/heads/drafts/"+pkg, "refs/heads/proposed/"+pkg)
 }
 
 // hasWords waits until each word that people wrote into the package is there once.
