@@ -57,6 +57,8 @@ type desk struct {
 	waiting  map[types.NamespacedName]*tray
 	inHand   map[orderer]string
 	outcomes map[orderer]*outcome
+	// written are those of the orders that wrote an open change last: what comes later may find nothing left to do.
+	written map[orderer]*outcome
 	// woken are the variants that are to be looked at and were not yet, and keptIn lists those of a repository.
 	woken  map[types.NamespacedName]struct{}
 	keptIn func(repository types.NamespacedName) []packagesv1.PackageVariant
@@ -77,6 +79,7 @@ type tray struct {
 func newDesk(repositories *waker, givers map[string]*waker) *desk {
 	return &desk{
 		waiting: map[types.NamespacedName]*tray{}, inHand: map[orderer]string{}, outcomes: map[orderer]*outcome{},
+		written:      map[orderer]*outcome{},
 		woken:        map[types.NamespacedName]struct{}{},
 		keptIn:       func(types.NamespacedName) []packagesv1.PackageVariant { return nil },
 		repositories: repositories, givers: givers,
@@ -102,11 +105,11 @@ func (d *desk) ask(repository types.NamespacedName, o order) (found *outcome) {
 	return found
 }
 
-// last is what became of the object's order that was carried out last; nil if none was.
-func (d *desk) last(from orderer) *outcome {
+// last is what became of the object's order that was carried out last, and of the one that wrote its open change; nil if none was.
+func (d *desk) last(from orderer) (last, wrote *outcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.outcomes[from]
+	return d.outcomes[from], d.written[from]
 }
 
 // put is called with the lock held.
@@ -225,10 +228,12 @@ func (d *desk) refuse(repository types.NamespacedName, err error) {
 
 // tell is called with the lock held.
 func (d *desk) tell(o order, result pkgrepo.Result) {
-	if before := d.outcomes[o.from]; before != nil && o.made != nil && o.made.isUnchanged && before.result.Commit == result.Commit {
-		o.made = before.made
+	now := &outcome{key: o.key, result: result, made: o.made}
+	d.outcomes[o.from] = now
+	if before := d.written[o.from]; o.change.Kind == pkgrepo.Write && result.Err == nil &&
+		(before == nil || before.result.Commit != result.Commit) {
+		d.written[o.from] = now
 	}
-	d.outcomes[o.from] = &outcome{key: o.key, result: result, made: o.made}
 	d.givers[o.from.kind].wake(o.from.NamespacedName)
 }
 
@@ -241,6 +246,7 @@ func (d *desk) forget(from orderer) {
 	}
 	delete(d.inHand, from)
 	delete(d.outcomes, from)
+	delete(d.written, from)
 	if from.kind == ofVariant {
 		delete(d.woken, from.NamespacedName)
 	}

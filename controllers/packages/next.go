@@ -18,7 +18,7 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 	if l.open, err = k.shared.claim(ctx, b, l.state); err != nil {
 		return err
 	}
-	l.last = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
 	if change := k.step(obj, b, l); change != nil {
 		return k.order(obj, b, l, *change)
 	}

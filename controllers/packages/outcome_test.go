@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"sluice.dev/sluice/internal/kpt/merge"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
@@ -32,7 +33,7 @@ func TestNobodyIsToldWhoHasGone(t *testing.T) {
 		}
 		d.forget(o.from)
 		d.settle(o, pkgrepo.Result{Commit: "1"})
-		if len(d.outcomes)+len(d.inHand)+len(d.waiting) > 0 {
+		if len(d.outcomes)+len(d.written)+len(d.inHand)+len(d.waiting) > 0 {
 			t.Errorf("the desk keeps %v, %v, %v", d.outcomes, d.inHand, d.waiting)
 		}
 	})
@@ -59,6 +60,40 @@ func TestRefusedOrdersWaitOn(t *testing.T) {
 		}
 		if taken := d.take(repository); len(taken) != 1 {
 			t.Errorf("%d orders are left", len(taken))
+		}
+	})
+}
+
+// TestWhatWasWrittenStaysKnown: an order of what had been seen before finds nothing left to do, and takes back nothing that is
+// said of the draft.
+func TestWhatWasWrittenStaysKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, repository, o := asked()
+		first := &made{conflicts: []merge.Conflict{{Path: "data.key"}}}
+		for _, later := range []struct {
+			reason, key string
+			kind        pkgrepo.Kind
+			made        *made
+			result      pkgrepo.Result
+			want        *made
+		}{
+			{reason: "the draft is written", key: "Write 1", kind: pkgrepo.Write, made: first, result: pkgrepo.Result{Commit: "1"}, want: first},
+			{reason: "it is there already", key: "Write 2", kind: pkgrepo.Write, made: &made{}, result: pkgrepo.Result{Err: pkgrepo.ErrExists}, want: first},
+			{reason: "it is as it should be", key: "Write 3", kind: pkgrepo.Write, made: &made{isUnchanged: true}, result: pkgrepo.Result{Commit: "1"}, want: first},
+			{reason: "it is proposed", key: "Propose", kind: pkgrepo.Propose, made: &made{}, result: pkgrepo.Result{Commit: "1"}, want: first},
+		} {
+			o.key, o.change.Kind, o.made = later.key, later.kind, later.made
+			d.ask(repository, o)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			for _, taken := range d.take(repository) {
+				d.settle(taken, later.result)
+			}
+			last, wrote := d.last(o.from)
+			if last.key != later.key || wrote == nil || wrote.made != later.want {
+				t.Errorf("%s: the outcomes are %v and %v", later.reason, last, wrote)
+			}
 		}
 	})
 }

@@ -66,10 +66,9 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err err
 			Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
 		}
 		isKnown := before != nil && before.Workspace == l.open.Workspace
-		wrote := l.last != nil && !l.last.made.isPreview && l.last.result.Commit == l.open.Commit
 		switch {
-		case wrote && (!isKnown || !l.last.made.isUnchanged):
-			l.last.made.show(s.Change)
+		case l.wrote != nil && l.wrote.result.Commit == l.open.Commit && (!isKnown || !l.wrote.made.isUnchanged):
+			l.wrote.made.show(s.Change)
 		case isKnown:
 			// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
 			s.Change.Files, s.Change.Objects, s.Change.RenderResults = before.Files, before.Objects, before.RenderResults

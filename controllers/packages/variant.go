@@ -51,6 +51,8 @@ type look struct {
 	open  *pkgrepo.Revision
 	// last is what became of the order that was carried out last; nil if it is not known any more.
 	last *outcome
+	// wrote is what became of the order that wrote the open change; nil if that is not known any more.
+	wrote *outcome
 	// pending says why the package is not made anew though it should be, with the reason; empty if it is.
 	pending, pendingReason string
 	// progress says what is being done; empty when all is done that can be.
