@@ -115,7 +115,7 @@ func (s *setter) pattern(o *object, comment string, path []string) (pattern, boo
 // scalar sets a single value.
 func (s *setter) scalar(ctx context.Context, o *object, n, key *yaml.Node, path []string) error {
 	comment := n.LineComment
-	beside := comment == "" && isNull(n) && key != nil
+	beside := comment == "" && isNull(n) && key != nil && !s.compat
 	if beside {
 		comment = key.LineComment // Where there is no value, the comment stands behind the key.
 	}
@@ -133,7 +133,11 @@ func (s *setter) scalar(ctx context.Context, o *object, n, key *yaml.Node, path 
 	if isNull(n) {
 		current = ""
 	}
-	value, err := p.fill(s.values, current)
+	fill := p.fill
+	if s.compat {
+		fill = p.catalogueFill
+	}
+	value, err := fill(s.values, current)
 	if err != nil {
 		return o.fail(path, err)
 	}
@@ -146,7 +150,11 @@ func (s *setter) scalar(ctx context.Context, o *object, n, key *yaml.Node, path 
 	if beside {
 		n.LineComment, key.LineComment = key.LineComment, ""
 	}
-	typed(o, n, path, value)
+	if s.compat {
+		catalogueType(n, value)
+	} else {
+		typed(o, n, path, value)
+	}
 	s.changed++
 	return nil
 }
@@ -217,7 +225,7 @@ func (s *setter) setList(o *object, n, key *yaml.Node, path []string, value stri
 	if err := s.room.take(size(list) - size(n)); err != nil {
 		return o.fail(path, err)
 	}
-	flow := n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle != 0 && (len(n.Content) > 0 || key == nil)
+	flow := !s.compat && n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle != 0 && (len(n.Content) > 0 || key == nil)
 	n.Kind, n.Tag, n.Value, n.Content, n.Style = yaml.SequenceNode, tagList, "", list.Content, 0
 	switch {
 	case len(list.Content) == 0 || flow:

@@ -28,7 +28,7 @@ func createSetters(ctx context.Context, r *run) error {
 		if err != nil {
 			return err
 		}
-		if configures || o.resource.IsKptfile() {
+		if configures && !r.compat || o.resource.IsKptfile() {
 			continue
 		}
 		if err := c.object(ctx, o); err != nil {
@@ -80,6 +80,9 @@ func newSetterCreator(r *run, values map[string]string) (*setterCreator, error) 
 		case value == "" || list && len(elements) == 0:
 			return nil, fmt.Errorf("the setter %s: has no value to look for", name)
 		case list:
+			if r.compat {
+				slices.Sort(elements)
+			}
 			key = fmt.Sprintf("%q", elements)
 			c.lists = append(c.lists, listOf{name, elements})
 		case strings.ContainsRune(value, '\n'):
@@ -87,7 +90,7 @@ func newSetterCreator(r *run, values map[string]string) (*setterCreator, error) 
 		default:
 			c.scalars = append(c.scalars, valueOf{name, value})
 		}
-		if other, taken := owners[key]; taken {
+		if other, taken := owners[key]; taken && !r.compat {
 			return nil, fmt.Errorf("the setters %s and %s have the same value: it does not say which of them is meant", other, name)
 		}
 		owners[key] = name
@@ -120,7 +123,7 @@ func scalarsOf(list *yaml.Node) (elements []string, all bool) {
 func (c *setterCreator) object(ctx context.Context, o *object) error {
 	for i := 0; i+1 < len(o.root.Content); i += 2 {
 		key := o.root.Content[i]
-		if key.Value == "apiVersion" || key.Value == "kind" {
+		if (key.Value == "apiVersion" || key.Value == "kind") && !c.compat {
 			continue
 		}
 		if err := c.walk(ctx, o, o.root.Content[i+1], key, []string{key.Value}); err != nil {
@@ -180,6 +183,9 @@ func (c *setterCreator) list(o *object, n, key *yaml.Node, path []string) (done 
 		return false, nil
 	}
 	elements, _ := scalarsOf(n)
+	if c.compat {
+		slices.Sort(elements)
+	}
 	i := slices.IndexFunc(c.lists, func(l listOf) bool { return slices.Equal(l.elements, elements) })
 	if i < 0 {
 		return false, nil
@@ -198,7 +204,10 @@ func (c *setterCreator) comment(o *object, n *yaml.Node, path []string, text str
 	for _, name := range names {
 		c.used[name] = true
 	}
-	if n.LineComment != "" {
+	if n.LineComment == wanted {
+		return nil
+	}
+	if n.LineComment != "" && !c.compat {
 		if !strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(n.LineComment, "#")), setterMark) {
 			c.note("%s in %s: %s: has another comment, so that %q has no place", o.resource.ID(), o.resource.File, place(path), wanted)
 		}
@@ -216,7 +225,9 @@ func (c *setterCreator) comment(o *object, n *yaml.Node, path []string, text str
 func (c *setterCreator) pattern(value string) pattern {
 	p, literal := pattern{}, 0
 	for at := 0; at < len(value); {
-		i := slices.IndexFunc(c.scalars, func(v valueOf) bool { return standsAt(value, v.value, at) })
+		i := slices.IndexFunc(c.scalars, func(v valueOf) bool {
+			return c.compat && strings.HasPrefix(value[at:], v.value) || standsAt(value, v.value, at)
+		})
 		if i < 0 {
 			at++
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -18,6 +19,7 @@ func ensureNameSubstring(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	edit.anywhere = r.compat
 	return edit.run(ctx, r)
 }
 
@@ -54,6 +56,8 @@ type nameEdit struct {
 	behind bool
 	// more are other fields that have such names.
 	more []fieldSpec
+	// anywhere is that the text may stand anywhere in the name, as for kpt.
+	anywhere bool
 }
 
 // nameConfig is the function's own kind.
@@ -75,8 +79,8 @@ func readNameEdit(c *config) (*nameEdit, error) {
 		if err := c.decode(&read, "EnsureNameSubstring"); err != nil {
 			return nil, err
 		}
-		if read.Mode != "prepend" && read.Mode != "append" {
-			return nil, fmt.Errorf("editMode: is %q, and has to be prepend or append", read.Mode)
+		if !slices.Contains([]string{"", "prepend", "append"}, read.Mode) {
+			return nil, fmt.Errorf("editMode: is %q, and has to be prepend, which it is without it, or append", read.Mode)
 		}
 		edit = &nameEdit{text: read.Substring, behind: read.Mode == "append", more: read.More}
 	default:
@@ -121,6 +125,8 @@ func (e *nameEdit) check() error {
 // of is the name as it is to be. It is not enough that the text is somewhere in it: production-db does not begin with db-.
 func (e *nameEdit) of(name string) string {
 	switch {
+	case e.anywhere && strings.Contains(name, e.text):
+		return name
 	case e.behind && !strings.HasSuffix(name, e.text):
 		return name + e.text
 	case !e.behind && !strings.HasPrefix(name, e.text):

@@ -73,7 +73,7 @@ func TestValidatorsNeitherAddNorRemove(t *testing.T) {
 // TestWordsPartWhereAPersonWouldPartThem keeps createSetters from comments that are true by chance.
 func TestWordsPartWhereAPersonWouldPartThem(t *testing.T) {
 	t.Parallel()
-	c := &setterCreator{scalars: []valueOf{{"registry", "example.com"}, {"image", "nginx"}, {"tag", "1.7"}, {"one", "1"}}}
+	c := &setterCreator{run: &run{}, scalars: []valueOf{{"registry", "example.com"}, {"image", "nginx"}, {"tag", "1.7"}, {"one", "1"}}}
 	for value, want := range map[string]string{
 		"nginx": "${image}", "nginx:1.7": "${image}:${tag}", "v1": "v1", "1.7.0": "1.7.0", "11": "11", "1": "${one}",
 		"example.com/nginx:1.7": "${registry}/${image}:${tag}", "mynginx": "mynginx", "nginx-1": "${image}-${one}",

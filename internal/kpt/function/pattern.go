@@ -98,8 +98,7 @@ func (p pattern) fill(values map[string]string, current string) (string, error) 
 		return "", fmt.Errorf("values for the setters %s must be provided: what is there can be read as %s in several ways",
 			strings.Join(ambiguous, ", "), p)
 	case recovered == nil:
-		return "", fmt.Errorf("values for the setters %s must be provided: what is there is not of the form %s",
-			strings.Join(missing, ", "), p)
+		return "", errMissing(missing, p)
 	}
 	value := filled.with(recovered).text()
 	if len(value) > maxRead {
@@ -107,6 +106,10 @@ func (p pattern) fill(values map[string]string, current string) (string, error) 
 		return "", fmt.Errorf("the value becomes longer than %d bytes", maxRead)
 	}
 	return value, nil
+}
+
+func errMissing(missing []string, p pattern) error {
+	return fmt.Errorf("values for the setters %s must be provided: what is there is not of the form %s", strings.Join(missing, ", "), p)
 }
 
 // recover finds what setters have in the value: nothing if it is not of the pattern's form. It names those that could have more

@@ -59,7 +59,7 @@ func (g *rendering) function(ctx context.Context, folder string, entry *kpt.Func
 	if validate {
 		seen = copies(seen)
 	}
-	r := &run{seen: seen, objects: selected(seen, entry), room: g.room, folder: folder, configures: g.configures, schemas: g.version}
+	r := &run{seen: seen, objects: selected(seen, entry), room: g.room, compat: g.compat, folder: folder, configures: g.configures, schemas: g.version}
 	if r.config, err = g.config(folder, called, entry); err == nil {
 		err = guard(func() error { return do(ctx, r) })
 	}

@@ -22,6 +22,7 @@ type rendering struct {
 	objects   []*object
 	room      *room
 	used      usedSchemas
+	compat    bool
 	results   []Result
 	// origins are what the Kptfiles said of where their packages come from, before any function ran.
 	origins map[string]origin
@@ -40,6 +41,9 @@ func (r *Renderer) run(ctx context.Context, p kpt.Package, room *room) (*rendere
 	}
 	g := &rendering{options: r.options, resources: resources, room: room, used: usedSchemas{}, origins: map[string]origin{}, written: map[*object]*yaml.Node{}, expanded: map[*object]*yaml.Node{}}
 	if err := g.begin(ctx); err != nil {
+		return nil, err
+	}
+	if g.compat, err = readCompat(resources); err != nil {
 		return nil, err
 	}
 	idle, err := g.checkPipelines()

@@ -82,7 +82,8 @@ func (c *config) asObject() *yaml.Node {
 	_ = data.Encode(c.data) // A map of strings is always one.
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap, Content: []*yaml.Node{
 		newText("apiVersion"), newText("v1"), newText("kind"), newText("ConfigMap"),
-		newText("metadata"), {Kind: yaml.MappingNode, Tag: tagMap, Content: []*yaml.Node{newText("name"), newText("function-input")}},
+		newText("metadata"),
+		{Kind: yaml.MappingNode, Tag: tagMap, Content: []*yaml.Node{newText("name"), newText("function-input")}},
 		newText("data"), data,
 	}}
 }

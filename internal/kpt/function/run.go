@@ -18,6 +18,8 @@ type run struct {
 	objects, seen []*object
 	config        *config
 	room          *room
+	// compat has functions do what kpt's do, where that is something else.
+	compat bool
 	// folder is that of the package whose pipeline runs, and configures tells whether an entry of any pipeline is configured by
 	// the object.
 	folder     string

@@ -117,6 +117,9 @@ func (s *imageSetter) pods(o *object) error {
 	case template == nil:
 		return nil
 	}
+	if s.compat {
+		return s.catalogue(o, path)
+	}
 	spec := kpt.Lookup(o.root, path...)
 	for _, list := range []struct{ name, field string }{
 		{"initContainers", "image"}, {"containers", "image"}, {"ephemeralContainers", "image"},
@@ -129,6 +132,19 @@ func (s *imageSetter) pods(o *object) error {
 	}
 	for i, volume := range kpt.Elements(kpt.Lookup(spec, "volumes")) {
 		if err := s.set(o, kpt.Lookup(volume, "image", "reference"), join(path, "volumes", strconv.Itoa(i), "image", "reference")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catalogue looks where kpt's set-image does: at containers alone, and not at Jobs, nor at the Pods of a PodTemplate.
+func (s *imageSetter) catalogue(o *object, path []string) error {
+	if o.group() == "batch" || o.is("", "PodTemplate") || o.is("", "ReplicationController") {
+		return nil
+	}
+	for i, container := range kpt.Elements(kpt.Lookup(o.root, join(path, "containers")...)) {
+		if err := s.set(o, kpt.Lookup(container, "image"), join(path, "containers", strconv.Itoa(i), "image")); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,11 @@ func setLabels(ctx context.Context, r *run) error {
 		}
 		l := labeller{run: r, object: o, labels: labels, keys: keys}
 		l.all([]string{"metadata", "labels"})
-		l.kind()
+		if r.compat {
+			l.catalogueKind()
+		} else {
+			l.kind()
+		}
 		for i := range more {
 			l.try(r.each(o, &more[i], func(parent *yaml.Node, path []string) error { return l.write(parent, path, false) }))
 		}

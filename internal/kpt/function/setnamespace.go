@@ -20,6 +20,9 @@ func setNamespace(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	if r.compat {
+		return (&catalogueMover{run: r, target: target, matcher: matcher, known: scopes{}, there: map[string]bool{}}).move(ctx)
+	}
 	m := &mover{run: r, target: target, matcher: matcher, scopes: readScopes(r.seen)}
 	if err := m.plan(); err != nil {
 		return err

@@ -113,11 +113,16 @@ func allows(expression *yaml.Node, value string) bool {
 	}
 }
 
-// pod keeps the selectors in the spec of a Pod in step.
-func (l *labeller) pod(spec *yaml.Node, path []string) {
+// spread keeps the selectors in step by which Pods are spread.
+func (l *labeller) spread(spec *yaml.Node, path []string) {
 	for i, constraint := range kpt.Elements(kpt.Lookup(spec, "topologySpreadConstraints")) {
 		l.under(constraint, join(path, "topologySpreadConstraints", strconv.Itoa(i)), true, "labelSelector", "matchLabels")
 	}
+}
+
+// pod keeps the selectors in the spec of a Pod in step.
+func (l *labeller) pod(spec *yaml.Node, path []string) {
+	l.spread(spec, path)
 	for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
 		terms := kpt.Lookup(spec, "affinity", kind)
 		const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
