@@ -1,6 +1,8 @@
 package packages_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -26,7 +29,32 @@ func (p *plane) stock(name string, change ...func(*sourcev1.GitRepository, *pack
 		c(source, repository)
 	}
 	p.create(source, repository)
+	made.Moved = func() { p.look(name) }
 	return made, server
+}
+
+// rounds waits until a server was asked for its refs so many more times.
+func (p *plane) rounds(server *upstream.GitHTTP, more int) {
+	p.Helper()
+	want := server.Count(upstream.LsRefs) + more
+	testenv.Eventually(p.T, "rounds go on", func(context.Context) (bool, string) {
+		got := server.Count(upstream.LsRefs)
+		return got >= want, fmt.Sprintf("%d of %d", got, want)
+	})
+}
+
+// paced waits until something was tried eight times since the beginning, which has to take as long as the growing delays between
+// them, and the pause that all tries make. A slow machine only makes it longer.
+func (p *plane) paced(what string, began time.Time, pause time.Duration, tries func() int) {
+	p.Helper()
+	testenv.Eventually(p.T, what+" is tried again", func(context.Context) (bool, string) { return tries() >= 8, fmt.Sprint(tries()) })
+	least := 7 * pause
+	for delay := shortestDelay; delay <= 32*shortestDelay; delay *= 2 {
+		least += delay // The last one is spared, as one try may be made for another reason.
+	}
+	if took := time.Since(began); took < least {
+		p.Errorf("%s was tried %d times in %s, which takes %s at least", what, tries(), took, least)
+	}
 }
 
 // to has the variant keep its package in the repository.
@@ -37,6 +65,7 @@ func to(repository string) func(*packagesv1.PackageVariantSpec) {
 // TestADeadRepositoryDelaysNoOther, says what is wrong with it, is not asked over and over, and goes on when it is well again.
 func TestADeadRepositoryDelaysNoOther(t *testing.T) {
 	t.Parallel()
+	began := time.Now()
 	p := newPlane(t)
 	blueprints := p.repository("blueprints")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
@@ -73,11 +102,8 @@ func TestADeadRepositoryDelaysNoOther(t *testing.T) {
 		}
 		fails(p, variants[name], test.variant, "")
 	}
-	before := servers["failing"].Count() + servers["readonly"].Count(upstream.PushRefs)
-	time.Sleep(3 * time.Second)
-	if got := servers["failing"].Count() + servers["readonly"].Count(upstream.PushRefs) - before; got > 10 {
-		t.Errorf("servers that fail were asked %d times in three seconds", got)
-	}
+	p.paced("reading", began, 0, func() int { return servers["failing"].Count() })
+	p.paced("pushing", began, 0, func() int { return servers["readonly"].Count(upstream.PushRefs) })
 	for name := range cases {
 		servers[name].Heal()
 		servers[name].SetAccess(upstream.Access{})
@@ -123,7 +149,7 @@ func TestAPackageThatCannotBeReadIsLeftAlone(t *testing.T) {
 // TestIdleObjectsWriteNothing, in whatever state they wait.
 func TestIdleObjectsWriteNothing(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t)
+	p := newPlane(t, frequent)
 	blueprints, cluster := p.stocked(map[string]string{"theirs/Kptfile": kptfile})
 	draft := p.variant()
 	p.drafted(draft, cluster, func(upstream.Files) bool { return true })
@@ -147,17 +173,17 @@ func TestIdleObjectsWriteNothing(t *testing.T) {
 	p.quiet(cluster)
 }
 
-// quiet waits until nothing is written any more, for longer than any interval of the plane.
+// quiet waits until nothing is written any more for three rounds, which are longer than any delay of the plane.
 func (p *plane) quiet(cluster *upstream.Edited) {
 	p.Helper()
 	for tries := 0; ; tries++ {
 		writes, pushes, was := p.writes.Load(), p.server.Count(upstream.Push), refs(cluster)
-		time.Sleep(3 * time.Second)
+		p.rounds(p.server, 6) // There are two repositories.
 		switch {
 		case p.writes.Load() == writes && p.server.Count(upstream.Push) == pushes && refs(cluster) == was:
 			return
 		case tries == 4:
-			p.Fatalf("%d writes and %d pushes in three idle seconds", p.writes.Load()-writes, p.server.Count(upstream.Push)-pushes)
+			p.Fatalf("%d writes and %d pushes in three idle rounds", p.writes.Load()-writes, p.server.Count(upstream.Push)-pushes)
 		}
 	}
 }
@@ -165,16 +191,12 @@ func (p *plane) quiet(cluster *upstream.Edited) {
 // TestARefusedPushIsTriedAgainWithGrowingDelays, and says what the server said.
 func TestARefusedPushIsTriedAgainWithGrowingDelays(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t)
+	p, began := newPlane(t), time.Now()
 	_, cluster := p.stocked(readme)
 	cluster.Hook("pre-receive", "#!/bin/sh\necho no pushes today >&2\nexit 1\n")
 	v := p.variant()
 	fails(p, v, packagesv1.PushRejectedReason, "")
-	pushes := p.server.Count(upstream.Push)
-	time.Sleep(4 * time.Second)
-	if got := p.server.Count(upstream.Push) - pushes; got > 8 {
-		t.Errorf("it was pushed %d times in four seconds", got)
-	}
+	p.paced("pushing", began, gathering, func() int { return p.server.Count(upstream.Push) })
 	cluster.Hook("pre-receive", "#!/bin/sh\nexit 0\n")
 	p.drafted(v, cluster, func(upstream.Files) bool { return true })
 }
@@ -182,7 +204,7 @@ func TestARefusedPushIsTriedAgainWithGrowingDelays(t *testing.T) {
 // TestSuspendStopsAllWork, that which was ordered before as well.
 func TestSuspendStopsAllWork(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t)
+	p := newPlane(t, frequent)
 	blueprints := p.repository("blueprints")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
 	cluster, server := p.stock("cluster")
@@ -195,7 +217,7 @@ func TestSuspendStopsAllWork(t *testing.T) {
 	p.ask(v, func() { v.Spec.Suspend = true })
 	server.Heal()
 	until(p, repository, "it is read again", func(r *packagesv1.Repository) (bool, string) { return conditions.IsReady(r), said(r) })
-	time.Sleep(2 * time.Second)
+	p.rounds(server, 3)
 	if now := refs(cluster); now != before {
 		t.Errorf("a suspended variant was worked for:\n%s", now)
 	}
@@ -245,7 +267,10 @@ func TestSecretsThatChangeAreTaken(t *testing.T) {
 	p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	before := cluster.Raw("cat-file", "commit", v.Status.Change.Commit)
 	p.ask(signing, func() { signing.Data["identity"] = []byte(keys[second]) })
-	time.Sleep(2 * time.Second) // The next round reads it.
+	for range 2 { // One may be under way already.
+		p.look("cluster")
+		p.rounds(server, 1)
+	}
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
 	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
 	after := cluster.Raw("cat-file", "commit", v.Status.Change.Commit)

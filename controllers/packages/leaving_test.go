@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
-	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -112,10 +111,8 @@ func TestRoundsChangeNothing(t *testing.T) {
 // TestALargePackageIsInGitAlone: what is in it is no part of any object.
 func TestALargePackageIsInGitAlone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, func(p *plane) {
-		p.memory, p.files = memory.New(512<<20, "--memory"), memory.NewFiles(512<<20, "--files")
-	}).story(t, "app")
-	const half = 10 << 20
+	s := newScene(t).story(t, "app")
+	const half = 2 << 20 // More than the API server takes of an object.
 	s.release("v1", "1.0.0", map[string]string{"one.txt": strings.Repeat("0123456789abcde\n", half/16), "two.txt": strings.Repeat("edcba9876543210\n", half/16)})
 	s.begin()
 	s.settle()

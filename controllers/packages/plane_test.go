@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,6 +44,13 @@ import (
 	"sluice.dev/sluice/storage/local/localtest"
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
+)
+
+const (
+	// shortestDelay is the first of the growing delays after a failure.
+	shortestDelay = 10 * time.Millisecond
+	// gathering is how long orders for a repository wait for more of them.
+	gathering = 300 * time.Millisecond
 )
 
 // emitted collects events.
@@ -77,6 +86,8 @@ type plane struct {
 	renderer variant.Renderer
 	// memory and files are the budgets.
 	memory, files *memory.Budget
+	// interval is how often repositories are read without anything being edited.
+	interval time.Duration
 	// store changes where artifacts are kept; nil leaves it as it is.
 	store func(storage.Store) storage.Store
 	// writes counts what the controllers send to the API server to change something.
@@ -85,7 +96,7 @@ type plane struct {
 
 func newPlane(t *testing.T, change ...func(*plane)) *plane {
 	t.Helper()
-	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}, writes: &atomic.Int64{}}
+	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}, writes: &atomic.Int64{}, interval: 5 * time.Second}
 	p.renderer = function.New(function.Options{})
 	p.memory, p.files = memory.New(64<<20, "--memory"), memory.NewFiles(64<<20, "--files")
 	for _, c := range change {
@@ -140,7 +151,7 @@ func (p *plane) start() {
 	targets := lookups.New(connector, shared.WakeSet, logr.Discard())
 	shared.SetLookups = targets
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))
-	backoff := func() *kernel.Backoff { return kernel.NewBackoff(10*time.Millisecond, time.Second) }
+	backoff := func() *kernel.Backoff { return kernel.NewBackoff(shortestDelay, time.Second) }
 	if err := packages.Setup(ctx, mgr, shared, backoff); err != nil {
 		p.Fatal(err)
 	}
@@ -177,8 +188,22 @@ func (p *plane) repository(name string) *upstream.Edited {
 	made := p.upstreams.Repository(name + ".git")
 	made.AcceptPushes()
 	p.create(p.source(name, p.server), p.packages(name))
+	made.Moved = func() { p.look(name) }
 	return made
 }
+
+// look has the repository of a GitRepository read, as a webhook does, so that nobody waits for the next round.
+func (p *plane) look(name string) {
+	p.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"look-%d"}}}`, meta.ReconcileRequestAnnotation, requests.Add(1))
+	source := &sourcev1.GitRepository{ObjectMeta: p.meta(name)}
+	if err := env.Client.Patch(p.Context(), source, client.RawPatch(types.MergePatchType, []byte(patch))); client.IgnoreNotFound(err) != nil {
+		p.Fatal(err)
+	}
+}
+
+// frequent has repositories read as often as is allowed, for tests of what happens in rounds.
+func frequent(p *plane) { p.interval = time.Second }
 
 // source is the GitRepository of a repository on a server.
 func (p *plane) source(name string, on *upstream.GitHTTP) *sourcev1.GitRepository {
@@ -190,7 +215,7 @@ func (p *plane) source(name string, on *upstream.GitHTTP) *sourcev1.GitRepositor
 // packages is the Repository of the GitRepository of the same name.
 func (p *plane) packages(name string) *packagesv1.Repository {
 	return &packagesv1.Repository{ObjectMeta: p.meta(name), Spec: packagesv1.RepositorySpec{
-		GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
+		GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: p.interval},
 	}}
 }
 

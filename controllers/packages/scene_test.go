@@ -24,13 +24,21 @@ type scene struct {
 	*plane
 
 	blueprints, cluster *upstream.Edited
-	// turn has one story at a time ask for a look at the repositories.
-	turn *sync.Mutex
+	reading *reading
+}
+
+// reading has one story at a time read the repositories, for all who came to wait for it meanwhile.
+type reading struct {
+	turn sync.Mutex
+
+	mu sync.Mutex
+	// next is the one that nobody has begun; nil for none. It is closed at its end.
+	next chan struct{}
 }
 
 func newScene(t *testing.T, change ...func(*plane)) *scene {
 	t.Helper()
-	s := &scene{plane: newPlane(t, change...), turn: &sync.Mutex{}}
+	s := &scene{plane: newPlane(t, change...), reading: &reading{}}
 	s.blueprints, s.cluster = s.repository("blueprints"), s.repository("cluster")
 	s.blueprints.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "blueprints\n"}))
 	s.cluster.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
@@ -126,8 +134,22 @@ func (p *plane) again(obj looked, handled func() string) {
 // sync has all that was pushed to the repositories read.
 func (s *scene) sync() {
 	s.Helper()
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.reading.mu.Lock()
+	next := s.reading.next
+	if next != nil {
+		s.reading.mu.Unlock()
+		<-next
+		return
+	}
+	next = make(chan struct{})
+	defer close(next)
+	s.reading.next = next
+	s.reading.mu.Unlock()
+	s.reading.turn.Lock()
+	defer s.reading.turn.Unlock()
+	s.reading.mu.Lock()
+	s.reading.next = nil
+	s.reading.mu.Unlock()
 	for _, name := range []string{"blueprints", "cluster"} {
 		r := &packagesv1.Repository{ObjectMeta: s.meta(name)}
 		s.again(r, func() string { return r.Status.LastHandledReconcileAt })

@@ -1,12 +1,12 @@
 package packages
 
 import (
-	"crypto/ed25519"
-	"encoding/pem"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/git/sign"
@@ -41,15 +41,16 @@ func TestAKeyIsOpenedOnce(t *testing.T) {
 	}
 }
 
+// lockedKey is a key that takes one turn to open, where others take sixteen.
 func lockedKey(t *testing.T, passphrase string) string {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(nil)
+	file := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-a", "1", "-N", passphrase, "-f", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	key, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block))
+	return string(key)
 }

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Main runs a package's tests with one API server between them; it goes into TestMain.
@@ -62,19 +60,31 @@ func (e *Env) NewNamespace(t *testing.T) string {
 // machine needs many times what an idle one does.
 const patience = 4 * time.Minute
 
-// Eventually waits until the condition holds, and fails the test with what it last said when it does not.
+// soonest and latest bound the pauses between two looks at a condition.
+const (
+	soonest = 10 * time.Millisecond
+	latest  = 200 * time.Millisecond
+)
+
+// Eventually waits until the condition holds, and fails the test with what it last said when it does not. It looks after
+// pauses that grow with what has passed already: a look costs the API server more than it takes to wait.
 func Eventually(t *testing.T, what string, condition func(context.Context) (bool, string)) {
 	t.Helper()
-	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		var ok bool
-		var now string
-		if ok, now = condition(ctx); ctx.Err() == nil && !strings.Contains(now, "would exceed context deadline") {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	last, began := "", time.Now()
+	for {
+		ok, now := condition(ctx)
+		if ok {
+			return
+		}
+		if ctx.Err() == nil && !strings.Contains(now, "would exceed context deadline") {
 			last = now // What is cut off by the end says nothing.
 		}
-		return ok, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v; last seen: %s", what, err, last)
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v; last seen: %s", what, ctx.Err(), last)
+		case <-time.After(min(max(time.Since(began)/8, soonest), latest)):
+		}
 	}
 }

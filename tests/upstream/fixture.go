@@ -75,7 +75,17 @@ func (f *Fixture) CA() *CA {
 // Edited is a Repository whose edits end the test when they fail.
 type Edited struct {
 	*Repository
+	// Moved is called after each edit of a branch or tag; may be nil. It stands for the webhook that a server calls.
+	Moved func()
+
 	t TB
+}
+
+// moved tells that a branch or tag was edited.
+func (e *Edited) moved() {
+	if e.Moved != nil {
+		e.Moved()
+	}
 }
 
 // AcceptPushes is Repository.AcceptPushes.
@@ -94,6 +104,7 @@ func (e *Edited) Hook(name, script string) {
 func (e *Edited) Commit(branch, message string, files Files) string {
 	e.t.Helper()
 	id, err := e.Repository.Commit(branch, message, files)
+	defer e.moved()
 	return need(e.t, id, err)
 }
 
@@ -101,6 +112,7 @@ func (e *Edited) Commit(branch, message string, files Files) string {
 func (e *Edited) Rewrite(branch, message string, files Files) string {
 	e.t.Helper()
 	id, err := e.Repository.Rewrite(branch, message, files)
+	defer e.moved()
 	return need(e.t, id, err)
 }
 
@@ -108,6 +120,7 @@ func (e *Edited) Rewrite(branch, message string, files Files) string {
 func (e *Edited) Tag(name, hash string, annotated bool) string {
 	e.t.Helper()
 	id, err := e.Repository.Tag(name, hash, annotated)
+	defer e.moved()
 	return need(e.t, id, err)
 }
 
@@ -115,12 +128,14 @@ func (e *Edited) Tag(name, hash string, annotated bool) string {
 func (e *Edited) SetRef(ref, hash string) {
 	e.t.Helper()
 	need(e.t, ref, e.Repository.SetRef(ref, hash))
+	e.moved()
 }
 
 // DeleteRef is Repository.DeleteRef.
 func (e *Edited) DeleteRef(ref string) {
 	e.t.Helper()
 	need(e.t, ref, e.Repository.DeleteRef(ref))
+	e.moved()
 }
 
 // Bulk is Repository.Bulk.
