@@ -24,7 +24,7 @@ type scene struct {
 	*plane
 
 	blueprints, cluster *upstream.Edited
-	reading *reading
+	reading             *reading
 }
 
 // reading has one story at a time read the repositories, for all who came to wait for it meanwhile.
