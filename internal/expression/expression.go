@@ -66,7 +66,7 @@ type Program struct {
 }
 
 // Compile compiles an expression that may use the variables, or whatever names it uses where there are none, and has a
-// result of the type. Its errors are one line each.
+// result of the type, or of any where that is nil. Its errors are one line each.
 func (e *Env) Compile(text string, result *cel.Type, names ...string) (*Program, error) {
 	if len(text) > maxLength {
 		return nil, fmt.Errorf("the expression has %d bytes; at most %d are allowed", len(text), maxLength)
@@ -129,7 +129,7 @@ func (e *Env) check(env *cel.Env, made *Program, parsed *cel.Ast, result *cel.Ty
 	if err := issues.Err(); err != nil {
 		return failed(err)
 	}
-	if kind := checked.OutputType(); !kind.IsExactType(result) && !kind.IsExactType(cel.DynType) {
+	if kind := checked.OutputType(); result != nil && !kind.IsExactType(result) && !kind.IsExactType(cel.DynType) {
 		return fmt.Errorf("compile %q: %w: %s in place of %s", made.Text, ErrResult, kind, result)
 	}
 	made.program, err = env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(work{e.most}), cel.CostLimit(e.most))

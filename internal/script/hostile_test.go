@@ -195,8 +195,8 @@ func TestDeepSources(t *testing.T) {
 
 // FuzzRun holds that no script breaks the program, and that the same one makes the same twice.
 func FuzzRun(f *testing.F) {
-	for _, source := range hostile() {
-		f.Add(source)
+	for _, name := range []string{"recursion", "lists that double", "format many", "a key in a map", "in itself", "a reversed range"} {
+		f.Add(hostile()[name])
 	}
 	f.Add("ctx.resource_list['items'][0]['data']['a'] += 'x'\nprint([x for x in range(3)])")
 	f.Fuzz(func(t *testing.T, source string) {

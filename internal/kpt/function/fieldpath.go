@@ -128,6 +128,51 @@ func (p fieldPath) find(r *run, o *object, create bool, kind yaml.Kind) ([]locat
 	return at, nil
 }
 
+// open follows the path, and makes the names that are missing behind the last of its steps that is about a list: whatever stands
+// before that has to be there.
+func (p fieldPath) open(r *run, o *object) ([]location, error) {
+	fixed := len(p)
+	for fixed > 0 && !p[fixed-1].where && !p[fixed-1].every {
+		fixed--
+	}
+	found := []location{}
+	for _, at := range p[:fixed].there(o) {
+		one, err := p[fixed:].names(r, o, at)
+		if err != nil {
+			return nil, err
+		}
+		if one.node != nil {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// names follows steps that are names or places, and makes the names that are missing. The node is nil where a place is.
+func (p fieldPath) names(r *run, o *object, at location) (location, error) {
+	for i, s := range p {
+		if isNull(at.node) {
+			becomeMap(at.node)
+		}
+		next := s.from(at)
+		if len(next) == 0 && at.node.Kind == yaml.MappingNode {
+			kind := yaml.MappingNode
+			if i+1 == len(p) {
+				kind = yaml.ScalarNode
+			}
+			var err error
+			if next, err = s.make(r, o, at, kind); err != nil {
+				return location{}, err
+			}
+		}
+		if len(next) == 0 {
+			return location{}, nil
+		}
+		at = next[0]
+	}
+	return at, nil
+}
+
 // replaced tells whether what the path chose an element of a list by is the value by now: [=a] where a became the value, and
 // [name=a].name. The path leads to it no longer, and is not to make another one.
 func (p fieldPath) replaced(o *object, value *yaml.Node) bool {

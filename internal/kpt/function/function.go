@@ -27,6 +27,8 @@ func functions() map[string]function {
 	return map[string]function{
 		"apply-replacements": applyReplacements,
 		"apply-setters":      applySetters,
+		"cel-mutate":         celMutate,
+		"cel-validate":       celValidate,
 		"create-setters":     createSetters,
 		"set-annotations":    setAnnotations,
 		"set-image":          setImage,

@@ -39,6 +39,9 @@ replacements:
 			"{image: set-labels, configMap: {app: shop, other: \"1\"}}",
 			"{image: set-annotations, configMap: {app: shop}}",
 			"{image: apply-replacements, configPath: r.yaml}",
+			"{image: set-image, configMap: {name: nginx, newTag: \"2\"}}",
+			"{image: cel-mutate, configMap: {path: spec.a.*.b, expression: \"'x'\"}}",
+			"{image: starlark, configMap: {source: \"for r in ctx.resource_list['items']: r['added'] = [1, {'a': 'yes'}]\"}}",
 		} {
 			p := packageOf("Kptfile", kptfileOf(entry), "r.yaml", replacements, "a.yaml", string(text))
 			once, _, err := New(Options{}).Render(t.Context(), p)

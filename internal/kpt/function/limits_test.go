@@ -91,6 +91,16 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 			p: packageOf("Kptfile", kptfileOf("{image: create-setters, configMap: {"+strings.Repeat("n", 500)+": v}}"),
 				"a.yaml", configMap+"spec:\n"+strings.Repeat("- v\n", 50)),
 		},
+		"an expression": {
+			reason: "Lists in lists can stand for more than there is room for.", options: Options{MaxBytes: 64 << 10},
+			p: packageOf("Kptfile", kptfileOf("{image: cel-mutate, configMap: {path: data.x, expression: '"+
+				"resources.map(a, resources.map(b, resources))'}}"), "a.yaml", strings.Repeat("---\n"+configMap, 25)),
+		},
+		"a script": {
+			reason: "What it makes counts as what functions write.", options: Options{MaxBytes: 1 << 20},
+			p: packageOf("Kptfile", kptfileOf("{image: starlark, configMap: {source: '"+
+				`ctx.resource_list["items"][0]["data"] = {"a": "x" * (2 << 20)}`+"'}}"), "a.yaml", configMap),
+		},
 		"labels": {
 			reason: "What every object gets adds up.", options: Options{MaxBytes: 4 << 10},
 			p: packageOf("Kptfile", kptfileOf("{image: set-annotations, configMap: {a: "+strings.Repeat("v", 2000)+"}}"),
