@@ -97,8 +97,8 @@ type Plan struct {
 // crew are the members of a wave, by their places.
 type crew struct {
 	all, behind, flying, failing []int
-	// proven counts those that had another revision before.
-	proven             int
+	// proven counts those that had another revision before, and fresh those that are new.
+	proven, fresh      int
 	updated, published int
 }
 
@@ -118,6 +118,9 @@ func (r *Rollout) crews(members []Member) []crew {
 		}
 		if m.IsCurrent && m.IsDone {
 			c.published++
+		}
+		if m.IsNew {
+			c.fresh++
 		}
 		if m.IsNew || m.IsFree || m.IsCurrent && m.HasJoined {
 			continue // It came by itself: nobody waits for it.

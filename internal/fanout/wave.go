@@ -28,7 +28,9 @@ func (d *decision) wave(i int, c *crew) {
 	}
 	mayBegin := d.held == ""
 	since, wasDone := d.Moment.Done[w.Name]
-	isDone := len(c.behind) == 0 && (wasDone || len(c.flying) == 0)
+	// Those that are new wait only for a wave that others are behind in, or that has none but them while others are behind elsewhere.
+	waits := len(c.behind) > 0 || c.fresh == len(c.all) && d.oldestOfAll() > 0
+	isDone := len(c.behind) == 0 && (wasDone || len(c.flying) == 0) && (!waits || mayBegin && !w.Pause)
 	switch {
 	case len(c.all) == 0:
 		s.State, s.Message = packagesv1.WaveEmpty, "No target is of this wave"
@@ -38,9 +40,9 @@ func (d *decision) wave(i int, c *crew) {
 	case isDone:
 		s.State = packagesv1.WaveDone
 		d.finish(i, c, since, wasDone)
-	case !mayBegin && len(c.behind) > 0:
+	case !mayBegin && waits:
 		s.State, s.Reason, s.Message = packagesv1.WaveWaits, d.heldFor, d.held
-	case w.Pause && len(c.behind) > 0:
+	case w.Pause && waits:
 		s.State, s.Reason, s.Message = packagesv1.WaveWaits, packagesv1.WaveReasonPaused, "The wave is paused"
 	default:
 		d.move(w, c)
