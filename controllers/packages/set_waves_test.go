@@ -3,12 +3,14 @@ package packages_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +34,7 @@ func newFleet(t *testing.T) *fleet {
 	f.blueprints = f.repository("blueprints")
 	f.blueprints.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "blueprints\n"}))
 	for name, wave := range map[string]string{"canary": "first", "north": "second", "south": "second"} {
-		f.cluster(name, map[string]string{"fleet": "yes", "wave": wave})
+		f.cluster(name, map[string]string{"fleet": "yes", "late": "yes", "wave": wave})
 	}
 	f.mayRead()
 	return f
@@ -122,6 +124,9 @@ func (r *rollout) look(ctx context.Context) (variants, waves string) {
 // progress is the revision that a variant is to be made of, with a label of the template, and whether that is published.
 func progress(v *packagesv1.PackageVariant) string {
 	text := fmt.Sprintf("v%d", v.Spec.Upstream.Revision)
+	if v.Spec.Upstream.Branch != "" {
+		text = v.Spec.Upstream.Branch
+	}
 	if label := v.Spec.Labels["edit"]; label != "" {
 		text += " " + label
 	}
@@ -159,25 +164,23 @@ func pause(wave int, is bool) func(*packagesv1.PackageVariantSetSpec) {
 	return func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.Waves[wave].Pause = is }
 }
 
-func manual(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Approval = nil }
-
 func TestWaves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	for name, story := range map[string]func(*testing.T, *fleet){
-		"upstream": upstreamInWaves,
+		"upstream": upstreamInWaves, "branch": branchInWaves, "edits": editsInWaves, "failure": failureStops, "gates": gatesHold,
+		"newcomer": newcomerJoins, "flight": fewInFlight,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			story(t, f)
 		})
 	}
-	_ = maps.Keys[map[string]int]
-	_ = intstr.FromInt32
 }
 
 // upstreamInWaves: a new revision reaches the second wave when the first is published with it, and no pause holds it.
 func upstreamInWaves(t *testing.T, f *fleet) {
+	t.Helper()
 	r := f.rollout(t, "web", pause(1, true))
 	if at := r.set.Status.Rollout; at.Upstream.Revision != "v1" || !conditions.IsTrue(r.set, packagesv1.RolledOutCondition) {
 		t.Errorf("the first revision: %+v", at)
@@ -187,6 +190,199 @@ func upstreamInWaves(t *testing.T, f *fleet) {
 	if c := conditions.Get(r.set, packagesv1.RolledOutCondition); c == nil || c.Message != "Wave second: The wave is paused" || !conditions.IsReady(r.set) {
 		t.Errorf("what is waited for is not said: %+v", c)
 	}
+	if first := r.set.Status.Rollout.Waves[0]; first.Targets != 1 || first.Updated != 1 || first.Published != 1 || first.Since == nil {
+		t.Errorf("the first wave: %+v", first)
+	}
 	r.edit(pause(1, false))
 	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Done")
+	var kept appsv1.ControllerRevisionList
+	if err := env.Client.List(t.Context(), &kept, client.InNamespace(r.namespace), client.MatchingLabels{packagesv1.SetLabel: string(r.set.UID)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.Items) != 1 || kept.Items[0].Name != r.set.Status.Rollout.Revision {
+		t.Errorf("%d revisions are kept, of which no variant is at most", len(kept.Items))
+	}
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout = nil })
+	r.until("canary v0 not held, north v0 not held, south v0 not held", "")
+}
+
+// branchInWaves: a branch that moves is held as a revision is, and what leaves the package as it was is nothing new.
+func branchInWaves(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "moving")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Upstream.Branch = "main" })
+	r.until("canary main published, north main published, south main published", "first Done, second Done")
+	r.edit(pause(1, true))
+	r.release("v2", "2.0.0")
+	r.until("canary main published, north main published, south main published", "first Done, second Waiting Paused")
+	commits := map[string]string{}
+	for _, v := range r.variants() {
+		commits[v.Spec.Downstream.Repo] = v.Spec.Upstream.Commit
+	}
+	if commits["north"] != commits["south"] || commits["canary"] == commits["north"] || r.set.Status.Rollout.Upstream.Commit != commits["canary"] {
+		t.Errorf("the variants are held at %v", commits)
+	}
+}
+
+// editsInWaves: an edit of the template goes from wave to wave, one in between skips those that had not begun, and what is taken back
+// comes to an end at once.
+func editsInWaves(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "edits", pause(1, true))
+	r.edit(template("one"))
+	r.until("canary v1 one published, north v1 published, south v1 published", "first Done, second Waiting Paused")
+	r.edit(template("two"))
+	r.until("canary v1 two published, north v1 published, south v1 published", "first Done, second Waiting Paused")
+	before := r.variants()
+	r.edit(pause(1, false))
+	r.until("canary v1 two published, north v1 two published, south v1 two published", "first Done, second Done")
+	for i, v := range r.variants() {
+		want := before[i].Generation
+		if v.Spec.Downstream.Repo != "canary" {
+			want++
+		}
+		if v.Generation != want {
+			t.Errorf("%s was changed %d times", v.Spec.Downstream.Repo, v.Generation-before[i].Generation)
+		}
+	}
+	r.edit(pause(1, true))
+	r.edit(template("one"))
+	r.until("canary v1 one published, north v1 two published, south v1 two published", "first Done, second Waiting Paused")
+	r.edit(template("two"))
+	r.until("canary v1 two published, north v1 two published, south v1 two published", "first Done, second Done")
+}
+
+// failureStops: a variant that fails stops the others, and is named; an edit that mends it goes on.
+func failureStops(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "failing")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].Template.Pipeline = &packagesv1.PipelineTemplate{Mutators: []packagesv1.FunctionTemplate{{Function: packagesv1.Function{Image: "no-such-function"}}}}
+	})
+	r.until("canary v1 UnknownFunction, north v1 published, south v1 published", "first Failed VariantFailed, second Waiting PreviousWave")
+	until(r.plane, r.set, "the variant is named", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.GetReason(s, "Ready") == packagesv1.RolloutStoppedReason && conditions.GetReason(s, packagesv1.RolledOutCondition) == packagesv1.RolloutStoppedReason &&
+			strings.Contains(said(s), "PackageVariant failing.canary.failing-") && strings.Contains(said(s), "UnknownFunction"), said(s)
+	})
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Pipeline = nil; template("well")(s) })
+	r.until("canary v1 well published, north v1 well published, south v1 well published", "first Done, second Done")
+	until(r.plane, r.set, "all is well", func(s *packagesv1.PackageVariantSet) (bool, string) { return conditions.IsReady(s), said(s) })
+}
+
+// gatesHold: the second wave waits for what an expression says of the targets of the first, and for an object.
+func gatesHold(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "gated", func(s *packagesv1.PackageVariantSetSpec) {
+		s.Rollout.Gates = []packagesv1.Gate{
+			{ReadyExpr: "target.annotations.healthy == 'yes'"}, {Object: &packagesv1.GateObject{APIVersion: "v1", Kind: "ConfigMap", Name: "go"}},
+		}
+	})
+	r.release("v2", "2.0.0")
+	closed := func(why string) {
+		t.Helper()
+		r.until("canary v2 published, north v1 published, south v1 published", "first Done, second Waiting GateClosed")
+		until(r.plane, r.set, why, func(s *packagesv1.PackageVariantSet) (bool, string) {
+			message := s.Status.Rollout.Waves[1].Message
+			return strings.Contains(message, why), message
+		})
+	}
+	closed("spec.rollout.gates[1]: ConfigMap go does not exist")
+	r.create(&corev1.ConfigMap{ObjectMeta: r.meta("go")})
+	closed("Repository canary: spec.rollout.gates[0].readyExpr: the expression")
+	r.annotate("canary", "no")
+	closed("does not hold")
+	r.annotate("canary", "yes")
+	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Done")
+}
+
+// annotate says of a cluster whether it is healthy.
+func (r *rollout) annotate(name, healthy string) {
+	r.Helper()
+	cluster := &packagesv1.Repository{ObjectMeta: r.meta(name)}
+	if err := env.Client.Get(r.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+		r.Fatal(err)
+	}
+	r.ask(cluster, func() { cluster.Annotations = map[string]string{"healthy": healthy} })
+}
+
+// newcomerJoins: a target that comes in mid-rollout begins with what its wave is at, whatever the template says by now.
+func newcomerJoins(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "late", func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].RepositorySelector.MatchLabels = map[string]string{"late": "yes"}
+	}, pause(1, true))
+	r.edit(template("new"))
+	r.release("v2", "2.0.0")
+	r.until("canary v2 new published, north v1 published, south v1 published", "first Done, second Waiting Paused")
+	r.cluster("east", map[string]string{"late": "yes"})
+	r.cluster("probe", map[string]string{"late": "yes", "wave": "first"})
+	r.until("canary v2 new published, east v1 published, north v1 published, probe v2 new published, south v1 published", "first Done, second Waiting Paused")
+	r.edit(pause(1, false))
+	r.until("canary v2 new published, east v2 new published, north v2 new published, probe v2 new published, south v2 new published", "first Done, second Done")
+}
+
+// fewInFlight: of a wave, the next is changed when the one before is published.
+func fewInFlight(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "flight", func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].Template.Approval.Policy = packagesv1.ApprovalInitial
+		s.Rollout.Waves = []packagesv1.Wave{{Name: "first", MaxInFlight: new(intstr.FromString("30%"))}, {Name: "second"}}
+	})
+	r.release("v2", "2.0.0")
+	for _, at := range []string{
+		"canary v2 drafted, north v1 published, south v1 published", "canary v2 published, north v2 drafted, south v1 published",
+		"canary v2 published, north v2 published, south v2 drafted",
+	} {
+		r.until(at, "first Progressing NotPublished, second Empty")
+		for _, v := range r.variants() {
+			if v.Status.Change != nil {
+				r.publish(&v)
+			}
+		}
+	}
+	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Empty")
+}
+
+// variants are those of the set, by their Repositories.
+func (r *rollout) variants() []packagesv1.PackageVariant {
+	r.Helper()
+	var list packagesv1.PackageVariantList
+	if err := env.Client.List(r.Context(), &list, client.InNamespace(r.namespace)); err != nil {
+		r.Fatal(err)
+	}
+	own := slices.DeleteFunc(list.Items, func(v packagesv1.PackageVariant) bool { return !metav1.IsControlledBy(&v, r.set) })
+	slices.SortFunc(own, func(a, b packagesv1.PackageVariant) int { return strings.Compare(a.Spec.Downstream.Repo, b.Spec.Downstream.Repo) })
+	return own
+}
+
+// TestARestartInMidRolloutChangesNothing: nor does the loss of the status.
+func TestARestartInMidRolloutChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newFleet(t).rollout(t, "web", func(s *packagesv1.PackageVariantSetSpec) {
+		s.Rollout.Waves[0].Soak = &metav1.Duration{Duration: time.Hour}
+	})
+	r.release("v2", "2.0.0")
+	const variants, waves = "canary v2 published, north v1 published, south v1 published", "first Done, second Waiting Soaking"
+	r.until(variants, waves)
+	since, before := r.set.Status.Rollout.Waves[0].Since, r.variants()
+	r.stop()
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(r.set), r.set); err != nil {
+		t.Fatal(err)
+	}
+	r.set.Status = packagesv1.PackageVariantSetStatus{ObservedGeneration: -1}
+	if err := env.Client.Status().Update(t.Context(), r.set); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.until(variants, waves)
+	r.again(r.set, func() string { return r.set.Status.LastHandledReconcileAt })
+	r.until(variants, waves)
+	if now := r.set.Status.Rollout.Waves[0].Since; !now.Equal(since) {
+		t.Errorf("the wave is done since %s, and was since %s", now, since)
+	}
+	for i, v := range r.variants() {
+		if v.Generation != before[i].Generation || v.Status.Published.Commit != before[i].Status.Published.Commit {
+			t.Errorf("%s has changed", v.Name)
+		}
+	}
 }
