@@ -156,12 +156,16 @@ func (r *rollout) edit(change func(*packagesv1.PackageVariantSetSpec)) {
 	r.ask(r.set, func() { change(&r.set.Spec) })
 }
 
+// template edits the template: its variants get a label.
 func template(label string) func(*packagesv1.PackageVariantSetSpec) {
-	return func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Labels = map[string]string{"edit": label} }
+	return func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].Template.Labels = map[string]string{"edit": label}
+	}
 }
 
-func pause(wave int, is bool) func(*packagesv1.PackageVariantSetSpec) {
-	return func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.Waves[wave].Pause = is }
+// paused holds the second wave.
+func paused(is bool) func(*packagesv1.PackageVariantSetSpec) {
+	return func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.Waves[1].Pause = is }
 }
 
 func TestWaves(t *testing.T) {
@@ -181,7 +185,7 @@ func TestWaves(t *testing.T) {
 // upstreamInWaves: a new revision reaches the second wave when the first is published with it, and no pause holds it.
 func upstreamInWaves(t *testing.T, f *fleet) {
 	t.Helper()
-	r := f.rollout(t, "web", pause(1, true))
+	r := f.rollout(t, "web", paused(true))
 	if at := r.set.Status.Rollout; at.Upstream.Revision != "v1" || !conditions.IsTrue(r.set, packagesv1.RolledOutCondition) {
 		t.Errorf("the first revision: %+v", at)
 	}
@@ -193,7 +197,7 @@ func upstreamInWaves(t *testing.T, f *fleet) {
 	if first := r.set.Status.Rollout.Waves[0]; first.Targets != 1 || first.Updated != 1 || first.Published != 1 || first.Since == nil {
 		t.Errorf("the first wave: %+v", first)
 	}
-	r.edit(pause(1, false))
+	r.edit(paused(false))
 	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Done")
 	var kept appsv1.ControllerRevisionList
 	if err := env.Client.List(t.Context(), &kept, client.InNamespace(r.namespace), client.MatchingLabels{packagesv1.SetLabel: string(r.set.UID)}); err != nil {
@@ -212,7 +216,7 @@ func branchInWaves(t *testing.T, f *fleet) {
 	r := f.rollout(t, "moving")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Upstream.Branch = "main" })
 	r.until("canary main published, north main published, south main published", "first Done, second Done")
-	r.edit(pause(1, true))
+	r.edit(paused(true))
 	r.release("v2", "2.0.0")
 	r.until("canary main published, north main published, south main published", "first Done, second Waiting Paused")
 	commits := map[string]string{}
@@ -228,13 +232,13 @@ func branchInWaves(t *testing.T, f *fleet) {
 // comes to an end at once.
 func editsInWaves(t *testing.T, f *fleet) {
 	t.Helper()
-	r := f.rollout(t, "edits", pause(1, true))
+	r := f.rollout(t, "edits", paused(true))
 	r.edit(template("one"))
 	r.until("canary v1 one published, north v1 published, south v1 published", "first Done, second Waiting Paused")
 	r.edit(template("two"))
 	r.until("canary v1 two published, north v1 published, south v1 published", "first Done, second Waiting Paused")
 	before := r.variants()
-	r.edit(pause(1, false))
+	r.edit(paused(false))
 	r.until("canary v1 two published, north v1 two published, south v1 two published", "first Done, second Done")
 	for i, v := range r.variants() {
 		want := before[i].Generation
@@ -245,7 +249,7 @@ func editsInWaves(t *testing.T, f *fleet) {
 			t.Errorf("%s was changed %d times", v.Spec.Downstream.Repo, v.Generation-before[i].Generation)
 		}
 	}
-	r.edit(pause(1, true))
+	r.edit(paused(true))
 	r.edit(template("one"))
 	r.until("canary v1 one published, north v1 two published, south v1 two published", "first Done, second Waiting Paused")
 	r.edit(template("two"))
@@ -310,14 +314,14 @@ func newcomerJoins(t *testing.T, f *fleet) {
 	t.Helper()
 	r := f.rollout(t, "late", func(s *packagesv1.PackageVariantSetSpec) {
 		s.Targets[0].RepositorySelector.MatchLabels = map[string]string{"late": "yes"}
-	}, pause(1, true))
+	}, paused(true))
 	r.edit(template("new"))
 	r.release("v2", "2.0.0")
 	r.until("canary v2 new published, north v1 published, south v1 published", "first Done, second Waiting Paused")
 	r.cluster("east", map[string]string{"late": "yes"})
 	r.cluster("probe", map[string]string{"late": "yes", "wave": "first"})
 	r.until("canary v2 new published, east v1 published, north v1 published, probe v2 new published, south v1 published", "first Done, second Waiting Paused")
-	r.edit(pause(1, false))
+	r.edit(paused(false))
 	r.until("canary v2 new published, east v2 new published, north v2 new published, probe v2 new published, south v2 new published", "first Done, second Done")
 }
 
@@ -326,6 +330,8 @@ func fewInFlight(t *testing.T, f *fleet) {
 	t.Helper()
 	r := f.rollout(t, "flight", func(s *packagesv1.PackageVariantSetSpec) {
 		s.Targets[0].Template.Approval.Policy = packagesv1.ApprovalInitial
+	})
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
 		s.Rollout.Waves = []packagesv1.Wave{{Name: "first", MaxInFlight: new(intstr.FromString("30%"))}, {Name: "second"}}
 	})
 	r.release("v2", "2.0.0")
@@ -351,7 +357,9 @@ func (r *rollout) variants() []packagesv1.PackageVariant {
 		r.Fatal(err)
 	}
 	own := slices.DeleteFunc(list.Items, func(v packagesv1.PackageVariant) bool { return !metav1.IsControlledBy(&v, r.set) })
-	slices.SortFunc(own, func(a, b packagesv1.PackageVariant) int { return strings.Compare(a.Spec.Downstream.Repo, b.Spec.Downstream.Repo) })
+	slices.SortFunc(own, func(a, b packagesv1.PackageVariant) int {
+		return strings.Compare(a.Spec.Downstream.Repo, b.Spec.Downstream.Repo)
+	})
 	return own
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // begun is when the clock of these tests begins.
-var begun = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // It is constant.
+var begun = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // inWaves selects by the label wave, in order.
 func inWaves(names ...string) *packagesv1.Rollout {
@@ -41,6 +41,7 @@ func openGates(int) string { return "" }
 
 // The states of members: they are behind, have the newest revision and wait, or are published with it.
 func behind(name string, wave int) fanout.Member { return fanout.Member{Name: name, Wave: wave, At: 1} }
+
 func flying(name string, wave int) fanout.Member {
 	return fanout.Member{Name: name, Wave: wave, IsCurrent: true, IsOpen: true, At: 2}
 }
@@ -169,7 +170,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), newest: 1, now: begun} //nolint:gosec // It is to be repeatable.
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), newest: 1, now: begun}
 	w.spec = inWaves("a", "b", "c", "d")
 	for i := range w.spec.Waves {
 		switch w.random.IntN(4) {

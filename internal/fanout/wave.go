@@ -51,7 +51,7 @@ func (d *decision) wave(i int, c *crew) {
 	// Those that join begin as what is published in their wave; in one that waits, as what it was before.
 	joinsNewest := s.State == packagesv1.WaveDone || s.State != packagesv1.WaveFails && len(c.behind) == 0 && mayBegin && !w.Pause
 	d.join(c, joinsNewest)
-	d.Plan.Waves = append(d.Plan.Waves, s)
+	d.Waves = append(d.Waves, s)
 	if s.State == packagesv1.WaveDone || s.State == packagesv1.WaveEmpty {
 		return
 	}

@@ -13,10 +13,11 @@ const (
 	// TargetAnnotation says on a PackageVariant for which of its set's targets it is.
 	TargetAnnotation = "packages.sluice.dev/target"
 
-	// RevisionAnnotation says on a PackageVariant which revision of its set it is at, and JoinedAnnotation at which it was made.
-	// Revisions are ControllerRevisions.
+	// RevisionAnnotation says on a PackageVariant which revision of its set it is at: the name of a ControllerRevision.
 	RevisionAnnotation = "packages.sluice.dev/revision"
-	JoinedAnnotation   = "packages.sluice.dev/joined"
+
+	// JoinedAnnotation says on a PackageVariant at which revision of its set it was made.
+	JoinedAnnotation = "packages.sluice.dev/joined"
 
 	// SetLabel says on a ControllerRevision of which PackageVariantSet it is, by its UID.
 	SetLabel = "packages.sluice.dev/set"
