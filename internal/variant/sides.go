@@ -76,7 +76,7 @@ func passing(ctx context.Context, err error) bool {
 
 // last makes the last version once more, with what is injected locally, and with the notes that the local package has.
 func (r Request) last(ctx context.Context, renderer Renderer, l *local, with *functions) (kpt.Package, error) {
-	made, err := r.Last.build(ctx, renderer, l.fill, with)
+	made, err := r.Last.build(function.WithoutValidators(ctx), renderer, l.fill, with)
 	if err != nil {
 		return nil, fmt.Errorf("make the last version once more: %w", err)
 	}

@@ -116,3 +116,20 @@ func TestADefinitionThatAsksForTooMuchIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatIsMadeOnceMoreIsNotValidated so that it does not depend on what the cluster has become.
+func TestWhatIsMadeOnceMoreIsNotValidated(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Schemas: schemas(t)})
+	kptfile := kptfileOf("{image: set-labels, configMap: {a: b}}") + "  validators:\n  - image: kubeconform\n"
+	p := packageOf("Kptfile", kptfile, "a.yaml", widgets)
+	for range 2 {
+		got, results, err := r.Render(WithoutValidators(t.Context()), p)
+		if err != nil || len(results) != 1 || !strings.Contains(string(got["a.yaml"].Content), "labels") {
+			t.Errorf("%v %v", results, err)
+		}
+		if _, _, err := r.Render(t.Context(), p); !errors.Is(err, ErrUnknownKind) {
+			t.Error(err)
+		}
+	}
+}

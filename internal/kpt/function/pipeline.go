@@ -22,7 +22,11 @@ const maxEntries = 1000
 // The Kptfile is read again for every function. What a function sets in the configuration of those behind it counts at once, as
 // it would the next time: else the package would have to be rendered twice.
 func (g *rendering) pipeline(ctx context.Context, folder string) error {
-	for _, validate := range []bool{false, true} {
+	stages := []bool{false, true}
+	if unvalidated(ctx) {
+		stages = stages[:1]
+	}
+	for _, validate := range stages {
 		for i := 0; ; i++ {
 			pipeline, err := g.read(folder)
 			if err != nil {

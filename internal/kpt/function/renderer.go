@@ -83,6 +83,16 @@ func New(options Options) *Renderer {
 	return r
 }
 
+// unvalidatedKey is that of WithoutValidators.
+type unvalidatedKey struct{}
+
+// WithoutValidators has Render run mutators alone: what is made once more was good when it was made first.
+func WithoutValidators(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unvalidatedKey{}, true)
+}
+
+func unvalidated(ctx context.Context) bool { return ctx.Value(unvalidatedKey{}) != nil }
+
 // Render runs the pipelines of the package and of its subpackages, and returns what they make of it; the package that it gets is
 // not changed. The result follows from the package, and from the schemas that it is validated by, and rendering it again changes nothing more, if no function undoes
 // what one after it does. Rendered packages are kept; one that several ask for is rendered once. What rendering takes is drawn
@@ -97,7 +107,12 @@ func (r *Renderer) Render(ctx context.Context, p kpt.Package) (kpt.Package, []Re
 		key += " " + r.options.Custom.Fingerprint()
 	}
 	done, found := r.shared.known(key)
-	if found {
+	switch {
+	case unvalidated(ctx):
+		if key += " unvalidated"; !found {
+			done, found = r.shared.known(key)
+		}
+	case found:
 		same, err := done.schemas.same(ctx, r.options.Schemas)
 		if err != nil {
 			return nil, nil, err
