@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,8 +42,9 @@ func (l *resourceList) encode() ([]byte, error) {
 	items := &yaml.Node{Kind: yaml.SequenceNode, Tag: tagList}
 	for i, o := range l.run.objects {
 		item := yaml.CopyYNode(o.root)
-		for key, value := range l.places(i) {
-			if err := yaml.NewRNode(item).PipeE(yaml.SetAnnotation(key, value)); err != nil {
+		places := l.places(i)
+		for _, key := range slices.Sorted(maps.Keys(places)) {
+			if err := yaml.NewRNode(item).PipeE(yaml.SetAnnotation(key, places[key])); err != nil {
 				return nil, o.fail([]string{"metadata", "annotations"}, err)
 			}
 		}
