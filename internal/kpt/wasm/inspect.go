@@ -15,16 +15,31 @@ const (
 	// maxLocals bounds the variables of one function, which a few bytes can declare four thousand millions of.
 	maxLocals = 10_000
 	// maxBody bounds the code of one function: a compiler takes more than twice as long for twice the code.
-	maxBody = 2 << 20
+	maxBody = 512 << 10
+)
+
+// maxEntries bounds the entries of one section, and maxResults what one function takes or returns.
+const (
+	maxEntries = 200_000
+	maxParams  = 1000
+	maxResults = 8
 )
 
 // sections of a module, as the specification numbers them.
 const (
-	importSection = 2
-	tableSection  = 4
-	memorySection = 5
-	exportSection = 7
-	codeSection   = 10
+	customSection = iota
+	typeSection
+	importSection
+	functionSection
+	tableSection
+	memorySection
+	globalSection
+	exportSection
+	startSection
+	elementSection
+	codeSection
+	dataSection
+	countSection
 )
 
 // isOffered tells whether modules may ask for the function. It is all of preview 1 but sockets and signals; files are asked for
@@ -62,22 +77,22 @@ func inspect(module []byte, limits Options) (made []byte, least int64, err error
 		}
 		whole = whole[:len(whole)-len(r.rest)]
 		switch section {
-		case importSection:
-			err = checkImports(&content)
+		case customSection:
+			continue // Names for debuggers, and whatever else.
 		case tableSection:
 			whole, err = bound(&content)
 		case memorySection:
 			least, err = checkMemory(&content, limits.MaxMemory)
 		case exportSection:
 			isCommand = exportsStart(&content)
-		case codeSection:
-			err = checkCode(&content)
+		default:
+			err = check(section, &content)
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		if content.broken {
-			return nil, 0, unfit("section %d of it is broken", section)
+		if content.broken || len(content.rest) > 0 {
+			return nil, 0, unfit("section %d of it is broken, or has more than %d entries", section, maxEntries)
 		}
 		made = append(made, whole...)
 	}
@@ -87,9 +102,93 @@ func inspect(module []byte, limits Options) (made []byte, least int64, err error
 	return made, least, nil
 }
 
+// check reads a section to its end.
+func check(section byte, r *reader) error {
+	switch section {
+	case typeSection:
+		return checkTypes(r)
+	case importSection:
+		return checkImports(r)
+	case functionSection:
+		r.skip(int(r.count(maxEntries)))
+	case globalSection:
+		for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
+			r.take(2) // its type, and whether it changes
+			r.expression()
+		}
+	case startSection, countSection:
+		r.skip(1)
+	case elementSection:
+		for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
+			checkElements(r)
+		}
+	case codeSection:
+		return checkCode(r)
+	case dataSection:
+		for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
+			checkData(r)
+		}
+	default:
+		return unfit("it has a section %d, which is not known", section)
+	}
+	return nil
+}
+
+// checkTypes bounds what functions take and return: every call of one makes as many values.
+func checkTypes(r *reader) error {
+	for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
+		if r.byte() != 0x60 {
+			return unfit("it has a type that is none of a function")
+		}
+		params := r.number()
+		r.take(int64(params))
+		results := r.number()
+		r.take(int64(results))
+		if params > maxParams || results > maxResults {
+			return unfit("one of its functions takes %d values and returns %d, and %d and %d are allowed", params, results, maxParams, maxResults)
+		}
+	}
+	return nil
+}
+
+// checkElements reads what tables are filled with, in the eight forms that there are.
+func checkElements(r *reader) {
+	form := r.number()
+	isPassive, isExplicit, hasExpressions := form&1 != 0, form&2 != 0, form&4 != 0
+	if r.broken = r.broken || form > 7; !isPassive {
+		if isExplicit {
+			r.skip(1) // the table
+		}
+		r.expression()
+	}
+	if isPassive || isExplicit {
+		r.byte() // what they are
+	}
+	n := r.count(maxTable)
+	if !hasExpressions {
+		r.skip(int(n))
+		return
+	}
+	for ; n > 0 && !r.broken; n-- {
+		r.expression()
+	}
+}
+
+// checkData reads what memory is filled with.
+func checkData(r *reader) {
+	form := r.number()
+	if r.broken = r.broken || form > 2; form == 2 {
+		r.skip(1) // the memory
+	}
+	if form != 1 {
+		r.expression()
+	}
+	r.take(int64(r.number()))
+}
+
 // checkImports refuses whatever would lead out of the module.
 func checkImports(r *reader) error {
-	for n := r.number(); n > 0 && !r.broken; n-- {
+	for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
 		module, name, kind := r.text(), r.text(), r.byte()
 		if r.broken {
 			return nil
@@ -104,7 +203,7 @@ func checkImports(r *reader) error {
 
 // bound is the section with a limit for each table that has none or a higher one: what tables grow by is counted nowhere else.
 func bound(r *reader) ([]byte, error) {
-	n := r.number()
+	n := r.count(maxEntries)
 	content := binary.AppendUvarint(nil, uint64(n))
 	total := uint64(0)
 	for ; n > 0 && !r.broken; n-- {
@@ -138,7 +237,8 @@ func checkMemory(r *reader, most int64) (int64, error) {
 	if flags := r.byte(); flags > 1 {
 		return 0, unfit("its memory is shared or of 64 bits, which is not offered")
 	}
-	least := int64(r.number()) * pageSize // The highest number of pages comes behind; what is allowed bounds them.
+	least := int64(r.number()) * pageSize
+	r.rest = nil // The highest number of pages comes behind; what is allowed bounds them.
 	if least > most {
 		return 0, unfit("it begins with %d bytes of memory, and %d are allowed", least, most)
 	}
@@ -147,7 +247,7 @@ func checkMemory(r *reader, most int64) (int64, error) {
 
 func exportsStart(r *reader) bool {
 	found := false
-	for n := r.number(); n > 0 && !r.broken; n-- {
+	for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
 		name, kind := r.text(), r.byte()
 		r.number()
 		found = found || name == "_start" && kind == 0
@@ -156,7 +256,7 @@ func exportsStart(r *reader) bool {
 }
 
 func checkCode(r *reader) error {
-	for n := r.number(); n > 0 && !r.broken; n-- {
+	for n := r.count(maxEntries); n > 0 && !r.broken; n-- {
 		body := reader{rest: r.take(int64(r.number()))}
 		if len(body.rest) > maxBody {
 			return unfit("one of its functions has %d bytes, and %d are allowed", len(body.rest), maxBody)
@@ -172,43 +272,3 @@ func checkCode(r *reader) error {
 	}
 	return nil
 }
-
-// reader reads a module's numbers and names. Once something is not there, it is broken, and gives nothing more.
-type reader struct {
-	rest   []byte
-	broken bool
-}
-
-func (r *reader) take(n int64) []byte {
-	if r.broken || n > int64(len(r.rest)) {
-		r.rest, r.broken = nil, true
-		return nil
-	}
-	taken := r.rest[:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-func (r *reader) byte() byte {
-	if one := r.take(1); one != nil {
-		return one[0]
-	}
-	return 0
-}
-
-// number reads one of 32 bits, which has five bytes at most.
-func (r *reader) number() uint32 {
-	value := uint64(0)
-	for shift := 0; shift < 35; shift += 7 {
-		b := r.byte()
-		value |= uint64(b&0x7f) << shift
-		if b&0x80 == 0 {
-			break
-		}
-		r.broken = r.broken || shift == 28
-	}
-	r.broken = r.broken || value > 1<<32-1
-	return uint32(value)
-}
-
-func (r *reader) text() string { return string(r.take(int64(r.number()))) }
