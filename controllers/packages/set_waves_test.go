@@ -385,6 +385,11 @@ func TestARestartInMidRolloutChangesNothing(t *testing.T) {
 	r.until(variants, waves)
 	r.again(r.set, func() string { return r.set.Status.LastHandledReconcileAt })
 	r.until(variants, waves)
+	quiet := r.writes.Load()
+	r.again(r.set, func() string { return r.set.Status.LastHandledReconcileAt })
+	if n := r.writes.Load() - quiet; n != 1 {
+		t.Errorf("a look that finds nothing new writes %d times, and not its answer alone", n)
+	}
 	if now := r.set.Status.Rollout.Waves[0].Since; !now.Equal(since) {
 		t.Errorf("the wave is done since %s, and was since %s", now, since)
 	}
