@@ -73,17 +73,15 @@ func selects(label string) packagesv1.Target {
 	}
 }
 
-// label changes a label of an object, or takes it away.
-func (p *plane) label(obj client.Object, key, value string) {
+// unlabel takes a label away from an object.
+func (p *plane) unlabel(obj client.Object, key string) {
 	p.Helper()
 	if err := env.Client.Get(p.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		p.Fatal(err)
 	}
 	p.ask(obj, func() {
 		labels := obj.GetLabels()
-		if delete(labels, key); value != "" {
-			labels[key] = value
-		}
+		delete(labels, key)
 		obj.SetLabels(labels)
 	})
 }
@@ -131,7 +129,7 @@ func TestTargetsComeAndGoByTheirLabels(t *testing.T) {
 			t.Errorf("%s was changed by a target that came", v.Name)
 		}
 	}
-	p.label(&packagesv1.Repository{ObjectMeta: p.meta("b")}, "edge", "")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("b")}, "edge")
 	p.spread(set, "a/app", "c/app", "d/app")
 }
 
@@ -159,7 +157,7 @@ func TestObjectsAreTargets(t *testing.T) {
 	})
 	p.create(cluster("south"))
 	p.spread(set, "north-config/app", "south-config/app")
-	p.label(&corev1.ConfigMap{ObjectMeta: p.meta("south")}, "cluster", "")
+	p.unlabel(&corev1.ConfigMap{ObjectMeta: p.meta("south")}, "cluster")
 	p.spread(set, "north-config/app")
 	p.named(nil, "nowhere-config")
 	p.spread(set, "north-config/app", "nowhere-config/app")
@@ -234,13 +232,13 @@ func TestTheGuardCountsNobodyTwice(t *testing.T) {
 			return slices.Equal(have, want), fmt.Sprint(have)
 		})
 	}
-	p.label(&packagesv1.Repository{ObjectMeta: p.meta("a")}, "edge", "")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("a")}, "edge")
 	going("a")
-	p.label(&packagesv1.Repository{ObjectMeta: p.meta("b")}, "edge", "")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("b")}, "edge")
 	going("a", "b")
-	p.label(&packagesv1.Repository{ObjectMeta: p.meta("c")}, "edge", "")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("c")}, "edge")
 	going("a", "b", "c")
-	p.label(&packagesv1.Repository{ObjectMeta: p.meta("d")}, "edge", "")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("d")}, "edge")
 	until(p, set, "the last one is kept", func(s *packagesv1.PackageVariantSet) (bool, string) {
 		return conditions.IsTrue(s, packagesv1.DeletionGuardedCondition) && s.Status.Unwanted == 1, fmt.Sprintf("%+v", s.Status)
 	})

@@ -63,11 +63,25 @@ func (r *Repository) commit(branch, message string, files Files, onTop bool) (st
 	})
 }
 
-// importCommit makes one commit by git fast-import; write puts the file commands into its stream.
+// importCommit makes one commit by git fast-import; write puts the file commands into its stream. What somebody pushes at the same
+// time is not lost: the commit is made once more, on top of that.
 func (r *Repository) importCommit(branch, message string, onTop bool, write func(*bufio.Writer) error) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for {
+		made, err := r.tryImport(branch, message, onTop, write)
+		if err == nil || !isMoved(err) {
+			return made, err
+		}
+	}
+}
 
+// isMoved tells whether the branch was moved between the two looks at it that git takes.
+func isMoved(err error) bool {
+	return strings.Contains(err.Error(), "does not contain") || strings.Contains(err.Error(), "cannot lock ref")
+}
+
+func (r *Repository) tryImport(branch, message string, onTop bool, write func(*bufio.Writer) error) (string, error) {
 	ref, date, parent := "refs/heads/"+branch, int64(firstDate), ""
 	if onTop {
 		if tip, err := r.Resolve(ref); err == nil {
@@ -80,7 +94,10 @@ func (r *Repository) importCommit(branch, message string, onTop bool, write func
 	}
 
 	reader, writer := io.Pipe()
-	cmd := Command(r.ctx, r.dir, nil, "fast-import", "--quiet", "--done", "--force", "--date-format=raw")
+	cmd := Command(r.ctx, r.dir, nil, "fast-import", "--quiet", "--done", "--date-format=raw")
+	if !onTop {
+		cmd.Args = append(cmd.Args, "--force")
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = reader, &stdout, &stderr
 	written := make(chan error, 1)
