@@ -30,6 +30,7 @@ func functions() map[string]function {
 		"cel-mutate":         celMutate,
 		"cel-validate":       celValidate,
 		"create-setters":     createSetters,
+		"search-replace":     searchReplace,
 		"set-annotations":    setAnnotations,
 		"set-image":          setImage,
 		"set-labels":         setLabels,

@@ -40,6 +40,7 @@ replacements:
 			"{image: set-annotations, configMap: {app: shop}}",
 			"{image: apply-replacements, configPath: r.yaml}",
 			"{image: set-image, configMap: {name: nginx, newTag: \"2\"}}",
+			"{image: search-replace, configMap: {by-path: \"**.a[*]\", by-value-regex: \"(.+)-v1\", put-value: \"${1}\", put-comment: \"kpt-set: ${x}\"}}",
 			"{image: cel-mutate, configMap: {path: spec.a.*.b, expression: \"'x'\"}}",
 			"{image: starlark, configMap: {source: \"for r in ctx.resource_list['items']: r['added'] = [1, {'a': 'yes'}]\"}}",
 		} {
