@@ -28,7 +28,7 @@ func injectable() upstream.Files {
 func (p *plane) mayRead() {
 	p.Helper()
 	p.create(
-		&rbacv1.Role{ObjectMeta: p.meta("reads"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}},
+		&rbacv1.Role{ObjectMeta: p.meta("reads"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps", "persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch"}}}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: p.meta("reads"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reads"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "reader", Namespace: p.namespace}},

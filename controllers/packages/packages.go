@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,8 +47,7 @@ type Lookups interface {
 // Targets finds objects of the cluster, and tells when there are others.
 type Targets interface {
 	Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error)
-	List(ctx context.Context, identity cluster.Identity, want lookups.Want, most int) ([]metav1.PartialObjectMetadata, error)
-	Read(ctx context.Context, identity cluster.Identity, want lookups.Want) ([]*unstructured.Unstructured, error)
+	List(ctx context.Context, identity cluster.Identity, want lookups.Want) ([]*lookups.Object, error)
 	Watch(owner types.NamespacedName, identity cluster.Identity, wants []lookups.Want)
 	Forget(owner types.NamespacedName)
 }
@@ -64,6 +62,8 @@ type Shared struct {
 	Lookups     Lookups
 	// SetLookups find the targets of sets.
 	SetLookups Targets
+	// Gates find what the waves of sets wait for.
+	Gates Lookups
 	// Slots bound how many packages are made at once. Memory and Files are what all work with Git draws from. Nil means no bound.
 	Slots  *fair.Pool
 	Memory *memory.Budget

@@ -65,11 +65,25 @@ func (e *emitted) Emit(ev event.Event) {
 	e.events = append(e.events, fmt.Sprintf("%s %s %s", ev.Object.Name, ev.Type, ev.Reason))
 }
 
-// untimed keeps no times.
-type untimed struct{}
+// looks counts how often each object was looked at.
+type looks struct{ sync.Map }
 
-func (untimed) Observe(client.Object, time.Duration) {}
-func (untimed) Forget(client.Object)                 {}
+func (l *looks) Observe(obj client.Object, _ time.Duration) {
+	count, _ := l.LoadOrStore(fmt.Sprintf("%T %s", obj, obj.GetName()), new(atomic.Int64))
+	count.(*atomic.Int64).Add(1) //nolint:forcetypeassert // Nothing else is kept.
+}
+
+func (*looks) Forget(client.Object) {}
+
+// counts are how often they were, until now.
+func (l *looks) counts() map[string]int64 {
+	all := map[string]int64{}
+	l.Range(func(object, count any) bool {
+		all[object.(string)] = count.(*atomic.Int64).Load() //nolint:forcetypeassert // Nothing else is kept.
+		return true
+	})
+	return all
+}
 
 // plane is the plane of packages, running under a manager of its own in one namespace, with real Git servers.
 type plane struct {
@@ -90,13 +104,17 @@ type plane struct {
 	interval time.Duration
 	// store changes where artifacts are kept; nil leaves it as it is.
 	store func(storage.Store) storage.Store
-	// writes counts what the controllers send to the API server to change something.
-	writes *atomic.Int64
+	// writes counts what the controllers send to the API server to change something, and requests all that they send.
+	writes, requests *atomic.Int64
+	looks            *looks
+	// allowed is the allow list of target fields at first, and allow sets another one.
+	allowed map[string]string
+	allow   func(map[string]string) []error
 }
 
 func newPlane(t *testing.T, change ...func(*plane)) *plane {
 	t.Helper()
-	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}, writes: &atomic.Int64{}, interval: 5 * time.Second}
+	p := &plane{T: t, namespace: env.NewNamespace(t), upstreams: upstream.ForTest(t), events: &emitted{}, writes: &atomic.Int64{}, requests: &atomic.Int64{}, looks: &looks{}, interval: 5 * time.Second}
 	p.renderer = function.New(function.Options{})
 	p.memory, p.files = memory.New(64<<20, "--memory"), memory.NewFiles(64<<20, "--files")
 	for _, c := range change {
@@ -111,7 +129,7 @@ func newPlane(t *testing.T, change ...func(*plane)) *plane {
 func (p *plane) start() {
 	p.Helper()
 	counted := rest.CopyConfig(env.Config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return countingWrites{next, p.writes} })
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return countingWrites{next, p.writes, p.requests} })
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
@@ -136,7 +154,7 @@ func (p *plane) start() {
 		Shell: kernel.Shell{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",
 			RequeueDependency: time.Second, Jitter: func(d time.Duration) time.Duration { return d },
-			Clock: clock.RealClock{}, Durations: untimed{}, Workers: 4,
+			Clock: clock.RealClock{}, Durations: p.looks, Workers: 4,
 		},
 	}
 	shared.Pipeline = &source.Pipeline{Store: localtest.Open(p.T, local.Options{}), Clock: clock.RealClock{}, Observer: sourcetest.Silent{}}
@@ -148,8 +166,16 @@ func (p *plane) start() {
 	shared.Changed = func(pkgrepo.Kind, error) {}
 	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
 	shared.Lookups = found
-	targets := lookups.New(connector, shared.WakeSet, logr.Discard())
+	targets := lookups.NewTargets(connector, shared.WakeSet, logr.Discard())
+	p.allow = func(data map[string]string) []error {
+		allowed, problems := lookups.ReadAllowed(data)
+		targets.Allow(allowed)
+		return problems
+	}
+	p.allow(p.allowed)
 	shared.SetLookups = targets
+	gates := lookups.New(connector, shared.WakeSet, logr.Discard())
+	shared.Gates = gates
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))
 	backoff := func() *kernel.Backoff { return kernel.NewBackoff(shortestDelay, time.Second) }
 	if err := packages.Setup(ctx, mgr, shared, backoff); err != nil {
@@ -161,6 +187,7 @@ func (p *plane) start() {
 		cancel()
 		found.Close()
 		targets.Close()
+		gates.Close()
 		if err := <-done; err != nil {
 			p.Errorf("the manager ended with %v", err)
 		}
@@ -172,10 +199,13 @@ func (p *plane) start() {
 type countingWrites struct {
 	http.RoundTripper
 
-	writes *atomic.Int64
+	writes, requests *atomic.Int64
 }
 
 func (c countingWrites) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") == "" {
+		c.requests.Add(1) // A watch ends and begins again by itself.
+	}
 	if r.Method != http.MethodGet {
 		c.writes.Add(1)
 	}

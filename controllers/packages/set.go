@@ -102,6 +102,7 @@ func (*sets) Table() status.Table {
 // Forget implements kernel.Forgetter.
 func (k *sets) Forget(key client.ObjectKey) {
 	k.shared.SetLookups.Forget(key)
+	k.shared.Gates.Forget(key)
 	k.written.forget(key)
 }
 

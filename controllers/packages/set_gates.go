@@ -19,7 +19,7 @@ func (r *rolling) readGates(ctx context.Context) (closed string, again time.Dura
 			continue
 		}
 		what := fmt.Sprintf("spec.rollout.gates[%d]: %s %s", i, ref.Kind, ref.Name)
-		objects, err := r.shared.SetLookups.Read(ctx, r.found.identity, r.found.gates[i])
+		objects, err := r.shared.Gates.Read(ctx, r.found.identity, r.found.gates[i])
 		switch {
 		case err != nil:
 			return fmt.Sprintf("%s: %v", what, err), r.shared.RequeueDependency

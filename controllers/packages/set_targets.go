@@ -23,7 +23,7 @@ import (
 )
 
 // maxTargets bounds the targets of a set.
-const maxTargets = 10_000
+const maxTargets = lookups.MaxTargets
 
 // finding finds the targets of a set.
 type finding struct {
@@ -91,8 +91,9 @@ func (f *finding) watch() error {
 	if err := f.watchGates(); err != nil {
 		return err
 	}
-	watched := append(slices.Clip(f.wants), slices.Collect(maps.Values(f.gates))...)
-	f.shared.SetLookups.Watch(client.ObjectKeyFromObject(f.obj), f.identity, watched)
+	key := client.ObjectKeyFromObject(f.obj)
+	f.shared.SetLookups.Watch(key, f.identity, f.wants)
+	f.shared.Gates.Watch(key, f.identity, slices.Collect(maps.Values(f.gates)))
 	return nil
 }
 
@@ -115,16 +116,18 @@ func (f *finding) want(s *packagesv1.ObjectSelector) (want lookups.Want, err err
 
 // objects are targets that are objects of the cluster. Each goes to the Repository of its name.
 func (f *finding) objects(ctx context.Context, index int, want lookups.Want) error {
-	objects, err := f.shared.SetLookups.List(ctx, f.identity, want, maxTargets)
+	objects, err := f.shared.SetLookups.List(ctx, f.identity, want)
 	if apierrors.IsForbidden(err) {
 		return failure.Retry(packagesv1.TargetsForbiddenReason, fmt.Errorf("spec.targets[%d]: %w", index, err))
 	}
 	if err != nil {
 		return fmt.Errorf("spec.targets[%d]: %w", index, err)
 	}
-	for i := range objects {
-		o := &objects[i]
-		f.add(index, want.GVK.Kind, o.Name, "", o.Labels, fanout.Seen(o.Name, o.Namespace, o.Labels, o.Annotations))
+	for _, o := range objects {
+		seen := fanout.Seen(o.Name, o.Namespace, o.Labels, o.Annotations)
+		maps.Copy(seen, o.Fields)
+		f.add(index, want.GVK.Kind, o.Name, "", o.Labels, seen)
+		f.found[len(f.found)-1].Err = o.Err
 	}
 	return nil
 }

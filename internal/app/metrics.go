@@ -45,6 +45,7 @@ type metrics struct {
 
 	changes  *prometheus.CounterVec
 	packages *prometheus.CounterVec
+	mistakes prometheus.Gauge
 }
 
 func newMetrics(scheme *runtime.Scheme) *metrics {
@@ -95,6 +96,7 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 
 		changes:  counters("sluice_package_changes_total", "Changes of packages that repositories were asked for, by kind and result.", "change", "result"),
 		packages: counters("sluice_package_renders_total", "Packages that were rendered, or known from before.", "result"),
+		mistakes: gauge("sluice_package_target_fields_mistakes", "Entries of the allow list of target fields that do not count."),
 	}
 }
 

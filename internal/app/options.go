@@ -69,7 +69,9 @@ type Options struct {
 	SystemNamespaceExclusive bool
 	DefaultServiceAccount    string
 	ModulesOwnIdentity       bool
-	BuildWorkers             int
+	// TargetFields is the ConfigMap in RuntimeNamespace that says what sets see of their targets.
+	TargetFields string
+	BuildWorkers int
 
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
@@ -160,6 +162,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 		"The ServiceAccount, in its own namespace, as which an installation works that names none.")
 	fs.BoolVar(&o.ModulesOwnIdentity, "modules-own-identity", false,
 		"Let installations without a ServiceAccount work as the controller itself.")
+	fs.StringVar(&o.TargetFields, "target-fields", "sluice-target-fields",
+		"The ConfigMap, in the controller's own namespace, that names which fields of spec and status sets of packages see of their targets; none when empty.")
 	fs.IntVar(&o.BuildWorkers, "build-workers", 2, "The most processes that run kustomize at once; half of them for one namespace.")
 	fs.StringSliceVar(&o.OCITokenHosts, "oci-token-hosts", nil,
 		"Hosts that may hand out tokens for any registry, beside those of the registry's own domain.")

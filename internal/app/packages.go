@@ -43,7 +43,11 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		return nil, err
 	}
 	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
-	targets := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
+	targets := lookups.NewTargets(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
+	gates := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
+	if err := watchTargetFields(mgr, options, p.metrics, targets.Allow); err != nil {
+		return nil, err
+	}
 	shared := controllers.Shared{
 		Shell:       newShell(mgr, options, p, modulesOwner, plansPerFetch),
 		Plane:       plane,
@@ -52,6 +56,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Renderer:    function.New(function.Options{Observe: p.metrics.packageRendered, Custom: custom.custom(), Schemas: schemas}),
 		Lookups:     found,
 		SetLookups:  targets,
+		Gates:       gates,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
 		Files:       p.memory.files,
@@ -69,6 +74,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	return func() error {
 		found.Close()
 		targets.Close()
+		gates.Close()
 		return custom.close()
 	}, nil
 }

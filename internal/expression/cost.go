@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/operators"
@@ -51,7 +52,11 @@ func (w work) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint
 		}
 		meter.all(args[1])
 	default:
-		for _, arg := range args {
+		for i, arg := range args {
+			if _, isList := arg.(traits.Lister); isList && i == 0 && slices.Contains(wholeLists(), function) {
+				meter.all(arg)
+				continue
+			}
 			meter.text(arg)
 		}
 		if strings.HasPrefix(function, "get") && len(args) == 2 {
@@ -61,6 +66,11 @@ func (w work) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint
 	}
 	cost := 1 + meter.used
 	return &cost
+}
+
+// wholeLists are functions that look at all of a list.
+func wholeLists() []string {
+	return []string{"indexOf", "lastIndexOf", "isSorted", "sum", "min", "max", "join"}
 }
 
 // whole says that a value is not made of others.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"k8s.io/apiserver/pkg/cel/library"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/expression"
@@ -39,8 +41,7 @@ type compiled struct {
 
 // NewCompiler makes a Compiler that has compiled nothing yet.
 func NewCompiler() (*Compiler, error) {
-	// Version 0 has no format, which makes texts of any length.
-	env, err := expression.New(maxCost, ext.Strings(ext.StringsVersion(0)))
+	env, err := expression.New(maxCost, libraries()...)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +49,15 @@ func NewCompiler() (*Compiler, error) {
 	// It fails for a size of nothing alone.
 	c.kept, _ = simplelru.NewLRU(maxKept, func(_ string, gone compiled) { c.bytes -= gone.bytes })
 	return c, nil
+}
+
+// libraries are those of Kubernetes' functions whose work the length of what they get bounds. Quantities are not among them: to read
+// '1e-10000000' takes seconds.
+func libraries() []cel.EnvOption {
+	return []cel.EnvOption{
+		ext.Strings(ext.StringsVersion(0)), // From 1 on it has format, which makes texts of any length.
+		library.Lists(), library.IP(), library.CIDR(), library.URLs(), library.SemverLib(library.SemverVersion(1)), library.Format(),
+	}
 }
 
 // Compile compiles the expressions of a set. The key says which set it is, and which edit of it: what was compiled under a key

@@ -33,6 +33,8 @@ type Target struct {
 	Value map[string]any
 	// Labels are those of what was selected. Waves go by them.
 	Labels map[string]string
+	// Err says that this is less than it should be.
+	Err error
 }
 
 // Key names the target, wherever it stands in the spec.
@@ -84,7 +86,7 @@ func Gather(targets []Target, variant func(Target) (packagesv1.PackageVariantSpe
 	at := map[packagesv1.Downstream][]int{}
 	for i, t := range targets {
 		spec, err := variant(t)
-		if err != nil {
+		if err = cmp.Or(t.Err, err); err != nil {
 			w.Problems = append(w.Problems, Problem{t, err})
 			continue
 		}

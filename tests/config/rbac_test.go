@@ -16,6 +16,7 @@ func TestRightsAreFew(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
 		"events":     {"create", "patch"},
+		"configmaps": {"get", "list", "watch"},
 		"secrets":    {"get"},
 		"namespaces": {"get", "list", "watch"},
 		// As these accounts the objects of modules are applied, and what goes into packages is read.

@@ -67,8 +67,8 @@ func layers() []layer {
 		{level: 3, packages: []string{"internal/extension"}},
 		// What a variant of a package is to be is worked out from the package alone.
 		{level: 3, packages: []string{"internal/variant"}},
-		// Waves select by labels.
-		{level: 3, packages: []string{"internal/fanout"}, kubernetes: []string{"k8s.io/apimachinery"}},
+		// Waves select by labels, and expressions have Kubernetes' own functions, which know of no API server.
+		{level: 3, packages: []string{"internal/fanout"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/apiserver/pkg/cel/library"}},
 		{level: 3, packages: []string{"internal/engine/watch"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 		{level: 4, packages: []string{"internal/engine"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",

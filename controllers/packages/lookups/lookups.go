@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,9 +42,10 @@ func (w Want) matches(object metav1.Object) bool {
 
 // Lookups reads objects as the ServiceAccounts of those who want them. It is safe for concurrent use.
 type Lookups struct {
-	connector *cluster.Connector
-	notify    func(owner types.NamespacedName)
-	log       logr.Logger
+	places
+
+	notify func(owner types.NamespacedName)
+	log    logr.Logger
 
 	mu      sync.Mutex
 	watches map[subject]*watching
@@ -63,7 +63,7 @@ type subject struct {
 // New returns Lookups that tell notify whose objects have changed. It is called without locks, and must not wait.
 func New(connector *cluster.Connector, notify func(owner types.NamespacedName), log logr.Logger) *Lookups {
 	return &Lookups{
-		connector: connector, notify: notify, log: log,
+		places: places{connector}, notify: notify, log: log,
 		watches: map[subject]*watching{}, wanted: map[types.NamespacedName]map[subject][]Want{},
 	}
 }
@@ -96,9 +96,12 @@ func (l *Lookups) Watch(owner types.NamespacedName, identity cluster.Identity, w
 // Forget ends what is watched for an owner that is gone.
 func (l *Lookups) Forget(owner types.NamespacedName) { l.Watch(owner, cluster.Identity{}, nil) }
 
+// places say where objects are.
+type places struct{ connector *cluster.Connector }
+
 // Place is where objects of the kind are looked for: nowhere in particular if they live in no namespace, or if the API server
 // knows no such kind.
-func (l *Lookups) Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error) {
+func (l places) Place(identity cluster.Identity, gvk schema.GroupVersionKind, namespace string) (string, error) {
 	client, err := l.connector.As(identity)
 	if err != nil {
 		return "", err
@@ -160,32 +163,3 @@ func (l *Lookups) changed(s subject, objects ...metav1.Object) {
 		l.notify(owner)
 	}
 }
-
-// List reads the metadata of what is wanted as it is now, in pages, and so many at most. Errors are as those of Read.
-func (l *Lookups) List(ctx context.Context, identity cluster.Identity, want Want, most int) ([]metav1.PartialObjectMetadata, error) {
-	api, mapping, err := l.connector.Connect(identity, want.GVK)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the kind %s: %w", want.GVK.Kind, err)
-	}
-	options := metav1.ListOptions{Limit: pageSize, LabelSelector: want.Selector.String()}
-	if want.Name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, want.Name).String()
-	}
-	var found []metav1.PartialObjectMetadata
-	for {
-		page, err := api.Resource(mapping.Resource).Namespace(want.Namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list %s as %s: %w", want.GVK.Kind, identity, err)
-		}
-		found = append(found, page.Items...)
-		if len(found) > most {
-			return nil, fmt.Errorf("more than %d objects of kind %s are selected", most, want.GVK.Kind)
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return found, nil
-		}
-	}
-}
-
-// pageSize is how many objects are listed at a time.
-const pageSize = 500

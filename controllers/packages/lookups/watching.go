@@ -84,7 +84,7 @@ func (l *Lookups) follow(ctx context.Context, s subject, informer cache.SharedIn
 		return err
 	}
 	if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
-		if hopeless(err) {
+		if isHopeless(err) {
 			end(err)
 		}
 	}); err != nil {
@@ -133,7 +133,7 @@ func onlyIdentity(object any) (any, error) {
 	return object, nil
 }
 
-// hopeless tells whether a watch fails for as long as nobody changes rights or kinds.
-func hopeless(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+// isHopeless tells whether a watch fails for as long as nobody changes rights or kinds.
+func isHopeless(err error) bool {
+	return errors.Is(err, ErrTooMany) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ type Client struct {
 	mapper   *mapper
 	rest     rest.Interface
 	metadata metadata.Interface
+	wire     *http.Client
 	// system is the controller's own client: what kinds there are is nobody's content.
 	system *Client
 }

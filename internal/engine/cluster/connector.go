@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -125,6 +126,20 @@ func (c *Connector) Connect(id Identity, kind schema.GroupVersionKind) (metadata
 	return client.metadata, mapping, err
 }
 
+// Whole is what a watch of whole objects of a kind needs to work as an identity.
+func (c *Connector) Whole(id Identity, kind schema.GroupVersionKind) (dynamic.Interface, *meta.RESTMapping, error) {
+	client, err := c.As(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole, err := dynamic.NewForConfigAndClient(c.config, client.wire)
+	return whole, mapping, err
+}
+
 // Refresh makes the next kind that is not known be asked for at once: call it when a CRD has been established.
 func (c *Connector) Refresh() { c.mapper.expect() }
 
@@ -143,7 +158,7 @@ func (c *Connector) dial(id Identity) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect as %s: %w", id, err)
 	}
-	made := &Client{identity: id, timeout: c.timeout, mapper: c.mapper, rest: plain, metadata: light, system: c.system}
+	made := &Client{identity: id, timeout: c.timeout, mapper: c.mapper, rest: plain, metadata: light, wire: client, system: c.system}
 	if id == (Identity{}) {
 		made.system = made
 	}

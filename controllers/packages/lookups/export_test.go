@@ -1,0 +1,8 @@
+package lookups
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// Seen is what is kept of an object's spec and status.
+func Seen(allowed Allowed, gvk schema.GroupVersionKind, object map[string]any) (map[string]any, error) {
+	return allowed.sees(gvk).of(object)
+}
