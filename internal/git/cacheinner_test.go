@@ -104,7 +104,7 @@ func TestNobodyWaitsForAnothersIndex(t *testing.T) {
 	}()
 	select {
 	case err = <-others:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		err = errors.New("they wait")
 	}
 	go func() { _, _ = io.Copy(io.Discard, pipe) }() // It ends the waiting.

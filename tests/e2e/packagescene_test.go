@@ -34,6 +34,8 @@ type packageScene struct {
 	// url is where the server has a repository, and env how git gets in there as people do.
 	url func(name string) string
 	env []string
+	// interval is how often repositories are read without anything being edited.
+	interval time.Duration
 	// repos are the repositories themselves.
 	repos map[string]*upstream.Edited
 }
@@ -41,7 +43,7 @@ type packageScene struct {
 // newPackageScene prepares a scene in which the program does not run yet, and no repository is.
 func newPackageScene(t *testing.T, flags ...string) *packageScene {
 	t.Helper()
-	s := &packageScene{scene: newScene(t, append([]string{"--controllers=packages"}, flags...)...), repos: map[string]*upstream.Edited{}}
+	s := &packageScene{scene: newScene(t, append([]string{"--controllers=packages"}, flags...)...), repos: map[string]*upstream.Edited{}, interval: time.Second}
 	s.account(packager)
 	s.make(
 		&rbacv1.Role{ObjectMeta: s.meta(packager), Rules: []rbacv1.PolicyRule{
@@ -98,7 +100,16 @@ func (s *packageScene) repositories(names ...string) {
 	}
 }
 
-// objects makes those of a repository. It is looked at each second, as there is no other way to hear of what others push.
+// look has a repository read, as a webhook does.
+func (s *packageScene) look(name string) {
+	s.t.Helper()
+	source := &sourcev1.GitRepository{ObjectMeta: s.meta(name)}
+	s.amend(source, func() {
+		source.Annotations = map[string]string{meta.ReconcileRequestAnnotation: source.ResourceVersion}
+	})
+}
+
+// objects makes those of a repository.
 func (s *packageScene) objects(name string) {
 	s.t.Helper()
 	s.make(
@@ -107,7 +118,7 @@ func (s *packageScene) objects(name string) {
 			Suspend: true, // Nobody wants its artifact.
 		}},
 		&packagesv1.Repository{ObjectMeta: s.meta(name), Spec: packagesv1.RepositorySpec{
-			GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: time.Second},
+			GitRepositoryRef: packagesv1.LocalReference{Name: name}, Interval: &metav1.Duration{Duration: s.interval},
 		}},
 	)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 )
@@ -29,7 +30,11 @@ func TestPackagesOverHTTPAndSSH(t *testing.T) {
 
 func tellPackageStory(s *packageScene) {
 	clusters := []string{"north", "south", "west"}
+	s.interval = 10 * time.Second // A server that speaks SSH does much for each who asks.
 	s.repositories(append(clusters, blueprints)...)
+	for name, repo := range s.repos {
+		repo.Moved = func() { s.look(name) }
+	}
 	s.injects(clusters...)
 	s.revise("web", 1)
 	s.start()
@@ -58,6 +63,7 @@ func tellPackageStory(s *packageScene) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.look("north")
 	s.revise("web", 3)
 	for _, v := range variants {
 		files, replicas := s.drafted(v, 3), "replicas: 1 # enough for most"

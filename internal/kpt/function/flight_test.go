@@ -42,7 +42,7 @@ func same(a, b kpt.Package) bool { return reflect.ValueOf(a).Pointer() == reflec
 // await waits until so many wait for the package.
 func await(t *testing.T, r *Renderer, p kpt.Package, waiting int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(time.Millisecond) {
 		r.shared.mu.Lock()
 		now := 0
 		if f := r.shared.flights[p.Digest()]; f != nil {
