@@ -17,11 +17,14 @@ func TestThePartsAreTheBudget(t *testing.T) {
 		"Derived":   {"--controllers=source,modules"},
 		"Sources":   {"--controllers=source"},
 		"Documents": {"--controllers=source,modules", "--oci-max-manifest-bytes=67108864"},
+		"Functions": {"--controllers=modules,packages", "--memory-budget=134217728", "--functions-configmap=own"},
+		"Share":     {"--controllers=source,packages", "--memory-budget=134217728", "--functions-configmap=own", "--functions-budget=67108864"},
+		"None":      {"--controllers=source", "--memory-budget=134217728", "--functions-configmap=own"},
 		"Least":     {"--controllers=source,modules", "--memory-budget=67108864"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			options := parse(t, nil, args...)
+			options := parse(t, map[string]string{"RUNTIME_NAMESPACE": "sluice-system"}, args...)
 			if err := options.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +34,10 @@ func TestThePartsAreTheBudget(t *testing.T) {
 				total = max(limit/2, options.leastBudget())
 			}
 			parts := options.shareOut(limit)
-			left := total - parts.renders
+			if want := map[string]int64{"Functions": 32 << 20, "Share": 64 << 20}[name]; parts.functions != want {
+				t.Errorf("functions have %d bytes, want %d", parts.functions, want)
+			}
+			left := total - parts.renders - parts.functions
 			drawing := func(bytes int64) error {
 				return parts.work.Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error { return memory.Draw(ctx, bytes) })
 			}

@@ -169,11 +169,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 		"Hosts that may hand out tokens for any registry, beside those of the registry's own domain.")
 	fs.BoolVar(&o.OCIVerifyAnyRepository, "oci-verify-any-repository", false,
 		"Accept cosign's simple signatures that name another repository than the one they are found in, as those in a mirror do.")
-	fs.StringVar(&o.FunctionsConfigMap, "functions-configmap", "",
-		"The ConfigMap, in the namespace named by RUNTIME_NAMESPACE, that says which functions packages may bring themselves; none may when empty.")
-	fs.DurationVar(&o.FunctionsTimeout, "functions-timeout", 10*time.Second, "How long a function that a package brings may run.")
-	fs.Int64Var(&o.FunctionsBudget, "functions-budget", 0,
-		"The most bytes of --memory-budget that functions which packages bring take together, compiled and running; a quarter of it when 0.")
+	o.bindFunctions(fs)
 	fs.IntVar(&o.TokenCacheSize, "token-cache-max-size", 100, "The most logins to clouds that are kept; 0 keeps none.")
 	fs.DurationVar(&o.TokenCacheDuration, "token-cache-max-duration", time.Hour, "How long a login to a cloud is kept at most.")
 	o.Limits.bind(fs)
@@ -192,6 +188,14 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.LeaderElection.BindFlags(fs)
 	o.RateLimiter.BindFlags(fs)
 	o.Jitter.BindFlags(fs)
+}
+
+func (o *Options) bindFunctions(fs *pflag.FlagSet) {
+	fs.StringVar(&o.FunctionsConfigMap, "functions-configmap", "",
+		"The ConfigMap, in the namespace named by RUNTIME_NAMESPACE, that says which functions packages may bring themselves; none may when empty.")
+	fs.DurationVar(&o.FunctionsTimeout, "functions-timeout", 10*time.Second, "How long a function that a package brings may run.")
+	fs.Int64Var(&o.FunctionsBudget, "functions-budget", 0,
+		"The most bytes of --memory-budget that functions which packages bring take together, compiled and running; a quarter of it when 0.")
 }
 
 func (l *Limits) bind(fs *pflag.FlagSet) {

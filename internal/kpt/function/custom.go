@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -101,17 +102,22 @@ func (g *rendering) custom(folder, image string, validate bool) function {
 			}
 			return list.apply(ctx, written.items)
 		}})
-		var failed interface{ Written() []byte }
-		if errors.As(err, &failed) && len(failed.Written()) <= maxFailure {
-			// What it says of the objects is more than what it says when it ends.
-			if written, unread := readList(failed.Written(), g.options); unread == nil {
-				if told := r.tell(written.results); told != nil {
-					return told
-				}
-			}
-		}
+		return g.failed(r, err)
+	}
+}
+
+// failed is what a function that failed says of the objects, if it does: that is more than what it says when it ends.
+func (g *rendering) failed(r *run, err error) error {
+	var failed interface{ Written() []byte }
+	if !errors.As(err, &failed) || len(failed.Written()) > maxFailure {
 		return err
 	}
+	if written, unread := readList(failed.Written(), g.options); unread == nil {
+		if told := r.tell(written.results); told != nil {
+			return told
+		}
+	}
+	return err
 }
 
 // writtenList is what a function has written.
@@ -162,12 +168,13 @@ const maxResult = 300
 // tell keeps what the function has to say of the objects, and fails if that is an error.
 func (r *run) tell(results []*yaml.Node) error {
 	for _, result := range results {
-		message := kpt.Text(result, "message")
+		said := []string{kpt.Text(result, "message")}
 		for _, at := range [][]string{{"resourceRef", "kind"}, {"resourceRef", "name"}, {"field", "path"}, {"file", "path"}} {
 			if where := kpt.Text(result, at...); where != "" {
-				message += "; " + at[len(at)-1] + " " + where
+				said = append(said, at[len(at)-1]+" "+where)
 			}
 		}
+		message := strings.Join(said, "; ")
 		if kpt.Text(result, "severity") == "error" {
 			return fmt.Errorf("it says: %.*s", maxResult, message)
 		}

@@ -109,11 +109,12 @@ func (d *drawn) Reallocate(size uint64) []byte {
 		d.buffer = d.buffer[:size]
 		return d.buffer
 	}
-	if size > uint64(d.most) {
+	wanted := int64(size) //nolint:gosec // 32 bits address it.
+	if wanted > d.most {
 		d.refused = size
 		return nil
 	}
-	room := min(max(int64(size), 2*int64(cap(d.buffer))), d.most)
+	room := min(max(wanted, 2*int64(cap(d.buffer))), d.most)
 	if err := d.draw(room); err != nil {
 		d.stop(err)
 		return nil

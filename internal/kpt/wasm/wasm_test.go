@@ -16,7 +16,7 @@ import (
 )
 
 // engine is closed with the test.
-func engine(t testing.TB, options wasm.Options) *wasm.Engine {
+func engine(t *testing.T, options wasm.Options) *wasm.Engine {
 	t.Helper()
 	e, err := wasm.New(options)
 	if err != nil {
