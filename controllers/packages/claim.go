@@ -14,9 +14,6 @@ import (
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
-// workspacePrefix begins the names of the workspaces of variants, as in Porch.
-const workspacePrefix = "packagevariant-"
-
 // claim finds the variant's open change in the package, nil if there is none. Its error says why the package cannot be the
 // variant's: it is somebody else's, or nobody can tell.
 func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgrepo.Revision, error) {
@@ -38,7 +35,7 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 	var left *pkgrepo.Revision
 	for i := range p.Open {
 		other := &p.Open[i]
-		if other.Facts.Variant == "" || !strings.HasPrefix(other.Workspace, workspacePrefix) {
+		if other.Facts.Variant == "" || !strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) {
 			continue // People may have drafts of their own.
 		}
 		if err := s.mayAdopt(ctx, b, other.Facts.Variant); err != nil {
@@ -56,7 +53,7 @@ func ownChange(p *pkgrepo.Package, owner string) (found *pkgrepo.Revision) {
 	}
 	for i := range p.Open {
 		open := &p.Open[i]
-		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, workspacePrefix) &&
+		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, pkgrepo.VariantWorkspace) &&
 			(found == nil || open.Lifecycle == pkgrepo.Proposed || found.Lifecycle == open.Lifecycle && open.Workspace > found.Workspace) {
 			found = open
 		}
@@ -75,7 +72,7 @@ func (b *brief) canRead(p *pkgrepo.Package, isKnown bool) error {
 		all = append(all, p.Open...)
 	}
 	for i := range all {
-		if isBranch := all[i].Lifecycle == ""; all[i].Err != nil && (isBranch || strings.HasPrefix(all[i].Workspace, workspacePrefix)) {
+		if isBranch := all[i].Lifecycle == ""; all[i].Err != nil && (isBranch || strings.HasPrefix(all[i].Workspace, pkgrepo.VariantWorkspace)) {
 			return failure.Wait(packagesv1.InvalidPackageReason, 0, fmt.Errorf(
 				"package %s of Repository %s cannot be read in %s: %w", b.downstream, b.downRepo.Name, shortRef(all[i].Ref), all[i].Err))
 		}

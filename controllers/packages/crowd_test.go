@@ -25,9 +25,9 @@ func TestSomebodysThousandsOfBranchesAreNotThousandsOfObjects(t *testing.T) {
 	s := crowd(20_000)
 	open := s.Packages["app"].Open
 	open[19_000].Lifecycle = pkgrepo.Proposed
-	open[19_001].Workspace = workspacePrefix + "7"
+	open[19_001].Workspace = pkgrepo.VariantWorkspace + "7"
 	all := shown("cluster", s)
-	if len(all) > maxOpen+newest {
+	if len(all) > maxOpen+pkgrepo.Detailed {
 		t.Errorf("%d changes of one package have objects", len(all))
 	}
 	if got := leftOut(s); got != 20_000-maxOpen {

@@ -120,12 +120,10 @@ func (d *desk) put(repository types.NamespacedName, o order) {
 		d.waiting[repository] = t
 		time.AfterFunc(gatherDelay, func() { d.ring(repository, t) })
 	}
-	before := t.orders[o.from]
-	t.orders[o.from] = o
-	if before.key == o.key {
-		return
+	if t.orders[o.from].key != o.key {
+		t.last = time.Now()
 	}
-	t.last = time.Now()
+	t.orders[o.from] = o
 }
 
 // ring tells the repository that its orders are gathered, or waits on: more have come meanwhile.

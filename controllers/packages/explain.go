@@ -27,12 +27,10 @@ func explain(err error) error {
 		return failure.Stall(packagesv1.UnknownFunctionReason, err)
 	case errors.Is(err, function.ErrUntrusted):
 		return failure.Stall(packagesv1.FunctionUntrustedReason, err)
-	case errors.Is(err, function.ErrUnavailable):
+	case errors.Is(err, function.ErrUnavailable), errors.Is(err, function.ErrTimeout), errors.Is(err, function.ErrSchemas),
+		errors.Is(err, function.ErrUnknownKind):
+		// The machine may have been busy, and the API server may answer again and have new kinds.
 		return failure.Retry(packagesv1.RenderFailedReason, err)
-	case errors.Is(err, function.ErrTimeout):
-		return failure.Retry(packagesv1.RenderFailedReason, err) // The machine may have been busy.
-	case errors.Is(err, function.ErrSchemas), errors.Is(err, function.ErrUnknownKind):
-		return failure.Retry(packagesv1.RenderFailedReason, err) // The API server may answer again, and have new kinds.
 	case errors.As(err, &render):
 		return failure.Stall(packagesv1.RenderFailedReason, err)
 	case errors.As(err, &syntax), errors.Is(err, kpt.ErrTooLarge), errors.Is(err, kpt.ErrSubmodule), errors.Is(err, kpt.ErrNoKptfile),

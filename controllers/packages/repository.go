@@ -168,7 +168,7 @@ func (*repositories) Report(obj *packagesv1.Repository, r round, err error) kern
 	}
 	packages, revisions, changes := count(s)
 	obj.Status.URL, obj.Status.Head = r.url, s.Head
-	obj.Status.Packages, obj.Status.Revisions, obj.Status.OpenChanges = packages, revisions, changes
+	obj.Status.Packages, obj.Status.Revisions, obj.Status.OpenChanges = capped(packages), capped(revisions), capped(changes)
 	message := fmt.Sprintf("%d packages at %s", packages, cmp.Or(s.Head, "an empty branch"))
 	if hidden := leftOut(s); hidden > 0 {
 		message += fmt.Sprintf("; %d open changes have no object, as a package has more than %d", hidden, maxOpen)

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,18 +184,11 @@ func mayPublish(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) error {
 		return failure.Wait(packagesv1.InvalidPackageReason, 0, seen.Err)
 	case obj.Spec.ApprovedCommit != seen.Commit:
 		return failure.Wait(packagesv1.ApprovedCommitMismatchReason, 0, fmt.Errorf(
-			"spec.approvedCommit is %s, and the change is at %s; look at it again, and approve that commit", orNothing(obj.Spec.ApprovedCommit), seen.Commit))
+			"spec.approvedCommit is %s, and the change is at %s; look at it again, and approve that commit", cmp.Or(obj.Spec.ApprovedCommit, "empty"), seen.Commit))
 	case len(waiting) > 0:
 		return failure.Wait(packagesv1.GatesNotMetReason, 0, fmt.Errorf("these readiness gates are not open: %s", strings.Join(waiting, ", ")))
 	}
 	return nil
-}
-
-func orNothing(text string) string {
-	if text == "" {
-		return "empty"
-	}
-	return text
 }
 
 // order has the change made, and tells what became of it.

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -151,12 +152,9 @@ func isSamePackage(a, b *pkgrepo.Package) bool {
 
 // identify says who commits are by, and what they are signed with.
 func (k *repositories) identify(ctx context.Context, obj *packagesv1.Repository, settings *pkgrepo.Settings) error {
-	commit := obj.Spec.Commit
-	if commit == nil {
-		commit = &packagesv1.CommitSpec{}
-	}
-	author := cmp.Or(deref(commit.Author), packagesv1.Identity{Name: "Sluice", Email: "sluice@" + obj.Namespace + ".invalid"})
-	committer := cmp.Or(deref(commit.Committer), author)
+	commit := ptr.Deref(obj.Spec.Commit, packagesv1.CommitSpec{})
+	author := cmp.Or(ptr.Deref(commit.Author, packagesv1.Identity{}), packagesv1.Identity{Name: "Sluice", Email: "sluice@" + obj.Namespace + ".invalid"})
+	committer := cmp.Or(ptr.Deref(commit.Committer, packagesv1.Identity{}), author)
 	settings.Author, settings.Committer = pkgrepo.Person(author), pkgrepo.Person(committer)
 	if commit.SigningKeySecretRef == nil {
 		k.shared.signers.forget(client.ObjectKeyFromObject(obj))
@@ -177,11 +175,4 @@ func (k *repositories) identify(ctx context.Context, obj *packagesv1.Repository,
 	}
 	settings.Signer = signer
 	return nil
-}
-
-func deref(identity *packagesv1.Identity) packagesv1.Identity {
-	if identity == nil {
-		return packagesv1.Identity{}
-	}
-	return *identity
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -23,12 +22,8 @@ import (
 
 // +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions,verbs=get;list;watch;create;update;patch;delete
 
-const (
-	// newest is how many published revisions of a package are objects. Git has all of them.
-	newest = 3
-	// maxOpen is how many open changes of a package are: whoever pushes branches is not to fill the API server.
-	maxOpen = 100
-)
+// maxOpen is how many open changes of a package are objects: whoever pushes branches is not to fill the API server.
+const maxOpen = 100
 
 // revisionName is the name of the object that shows a revision.
 func revisionName(repository string, r *pkgrepo.Revision) string {
@@ -77,7 +72,8 @@ func workspaceOf(r *pkgrepo.Revision) string { return cmp.Or(r.Workspace, r.Name
 // isPublished tells whether the revision was published.
 func isPublished(r *pkgrepo.Revision) bool { return packagesv1.Lifecycle(r.Lifecycle).IsPublished() }
 
-// shown are the revisions that are objects, by name: all open changes, and the newest of what is published.
+// shown are the revisions that are objects, by name: all open changes, and of what is published the newest, of which the
+// Kptfiles are known. Git has all of them.
 func shown(repository string, s *pkgrepo.Snapshot) map[string]*pkgrepo.Revision {
 	all := map[string]*pkgrepo.Revision{}
 	for _, found := range s.Packages {
@@ -87,7 +83,7 @@ func shown(repository string, s *pkgrepo.Snapshot) map[string]*pkgrepo.Revision 
 		if found.Branch == nil {
 			continue
 		}
-		for i := range found.Published[:min(len(found.Published), newest)] {
+		for i := range found.Published[:min(len(found.Published), pkgrepo.Detailed)] {
 			name := revisionName(repository, &found.Published[i])
 			if all[name] == nil { // Else a change was begun again under the name of one that is published.
 				all[name] = &found.Published[i]
@@ -111,7 +107,7 @@ func foremost(open []pkgrepo.Revision) []*pkgrepo.Revision {
 		switch {
 		case r.Lifecycle == pkgrepo.Proposed:
 			return 0
-		case strings.HasPrefix(r.Workspace, workspacePrefix):
+		case strings.HasPrefix(r.Workspace, pkgrepo.VariantWorkspace):
 			return 1
 		}
 		return 2
@@ -206,19 +202,15 @@ func (k *repositories) Finalize(ctx context.Context, obj *packagesv1.Repository)
 }
 
 // count tells how many packages are on the branch, how many revisions are published, and how many changes are open.
-func count(s *pkgrepo.Snapshot) (packages, revisions, changes int32) {
+func count(s *pkgrepo.Snapshot) (packages, revisions, changes int) {
 	for _, found := range s.Packages {
 		if found.Branch != nil {
 			packages++
 		}
-		revisions = add(revisions, len(found.Published))
-		changes = add(changes, len(found.Open))
+		revisions += len(found.Published)
+		changes += len(found.Open)
 	}
 	return packages, revisions, changes
-}
-
-func add(n int32, more int) int32 {
-	return int32(min(int64(n)+int64(more), math.MaxInt32)) //nolint:gosec // It is bounded.
 }
 
 // isLabel tells whether the API server takes it.

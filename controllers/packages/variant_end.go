@@ -96,10 +96,7 @@ func leaving(b *brief, l *look) *pkgrepo.Change {
 	if newest == nil || newest.Lifecycle == pkgrepo.DeletionProposed {
 		return nil
 	}
-	return &pkgrepo.Change{
-		Kind: pkgrepo.ProposeDeletion, Package: b.downstream, Revision: newest.Name, Expect: newest.Commit,
-		Message: b.message(fmt.Sprintf("Propose to delete %s", b.downstream)),
-	}
+	return &pkgrepo.Change{Kind: pkgrepo.ProposeDeletion, Package: b.downstream, Revision: newest.Name, Expect: newest.Commit}
 }
 
 // Settle implements kernel.Owner.

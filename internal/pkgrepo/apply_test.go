@@ -192,7 +192,7 @@ func TestWhatIsNotAsExpectedIsLeftAlone(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	s.one(change(pkgrepo.Drop, "web", "mine", draft.Commit))
-	if s.Snapshot().Find("web", "mine") != nil {
+	if s.Snapshot().Package("web").Find("mine") != nil {
 		t.Error("the draft is still there")
 	}
 }

@@ -170,7 +170,7 @@ func TestALeftOverIsWhatATrailerNamesAlone(t *testing.T) {
 	s.SetRef("refs/heads/drafts/a/untouched", s.at("main"))
 	for range 2 {
 		got := s.sync()
-		if got.Find("a", "mine") == nil || got.Find("a", "untouched") == nil || len(got.Package("a").Published) != 2 || got.Unfinished != nil {
+		if got.Package("a").Find("mine") == nil || got.Package("a").Find("untouched") == nil || len(got.Package("a").Published) != 2 || got.Unfinished != nil {
 			t.Errorf("%+v, %v", got.Package("a"), got.Unfinished)
 		}
 		want := []brief{

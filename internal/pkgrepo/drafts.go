@@ -210,7 +210,7 @@ func (p *plan) nextWorkspace(path string, pkg *Package) string {
 	pkg = cmp.Or(pkg, &Package{Path: path})
 	name := pkg.NextWorkspace()
 	for number := workspaceNumber(name); p.workspaces[place{Draft, path, name}]; number++ {
-		name = variantWorkspace + numbered(number)[1:]
+		name = VariantWorkspace + numbered(number)[1:]
 	}
 	p.workspaces[place{Draft, path, name}] = true
 	return name

@@ -116,11 +116,12 @@ func (n note) of(path string) note {
 // parseNote reads the last paragraph of a message. Of a trailer that is there twice the first counts.
 func parseNote(message string) (n note) {
 	message = strings.TrimRight(message, "\n")
-	_, last, found := cutLast(message, "\n\n")
-	if !found {
+	const gap = "\n\n"
+	at := strings.LastIndex(message, gap)
+	if at < 0 {
 		return note{}
 	}
-	lines := strings.Split(last, "\n")
+	lines := strings.Split(message[at+len(gap):], "\n")
 	for _, line := range lines[max(0, len(lines)-maxTrailers):] {
 		n.read(line)
 	}
@@ -131,37 +132,29 @@ func (n *note) read(line string) {
 	if rest, ok := strings.CutPrefix(line, porchPrefix); ok && len(rest) <= 4*maxPathBytes {
 		var porch porchNote
 		if json.Unmarshal([]byte(rest), &porch) == nil {
-			n.pkg, n.workspace = first(n.pkg, porch.Package), first(n.workspace, porch.Workspace)
+			n.pkg, n.workspace = keep(n.pkg, porch.Package), keep(n.workspace, porch.Workspace)
 		}
 		return
 	}
 	key, value, _ := strings.Cut(line, ": ")
 	switch key {
 	case packageTrailer:
-		n.pkg = first(n.pkg, value)
+		n.pkg = keep(n.pkg, value)
 	case workspaceTrailer:
-		n.workspace = first(n.workspace, value)
+		n.workspace = keep(n.workspace, value)
 	case revisionTrailer:
-		n.revision = first(n.revision, value)
+		n.revision = keep(n.revision, value)
 	case changeTrailer:
-		n.change = first(n.change, value)
+		n.change = keep(n.change, value)
 	case removedTrailer:
 		n.removed = true
 	}
 }
 
-// first keeps what is known already.
-func first(known, read string) string {
+// keep is what is known already, or else what was read.
+func keep(known, read string) string {
 	if known != "" || len(read) > maxPathBytes {
 		return known
 	}
 	return read
-}
-
-func cutLast(text, separator string) (before, after string, found bool) {
-	at := strings.LastIndex(text, separator)
-	if at < 0 {
-		return text, "", false
-	}
-	return text[:at], text[at+len(separator):], true
 }

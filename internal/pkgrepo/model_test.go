@@ -126,7 +126,7 @@ func (s *shop) bound(kind pkgrepo.Kind, pkg, text string) pkgrepo.Change {
 		return change
 	}
 	now := s.Snapshot()
-	switch open, newest := now.Find(pkg, "packagevariant-1"), now.Package(pkg).Newest(); kind {
+	switch open, newest := now.Package(pkg).Find("packagevariant-1"), now.Package(pkg).Newest(); kind {
 	case pkgrepo.Remove, pkgrepo.ProposeDeletion, pkgrepo.RejectDeletion:
 		change.Expect = "none"
 		if newest != nil {

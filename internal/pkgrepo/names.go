@@ -98,12 +98,12 @@ func parseName(name string) (number int, version revision.Version, ok bool) {
 	return 0, version, ok
 }
 
-// variantWorkspace begins the names of workspaces that controllers make.
-const variantWorkspace = "packagevariant-"
+// VariantWorkspace begins the names of the workspaces of variants, as in Porch.
+const VariantWorkspace = "packagevariant-"
 
 // workspaceNumber is the number of such a name; zero for all others.
 func workspaceNumber(name string) int {
-	digits, ok := strings.CutPrefix(name, variantWorkspace)
+	digits, ok := strings.CutPrefix(name, VariantWorkspace)
 	if !ok || strings.HasPrefix(digits, "v") {
 		return 0
 	}

@@ -92,9 +92,9 @@ func (p *plan) add(ctx context.Context, t *task) error {
 	case Publish:
 		err = p.publish(ctx, t, pkg)
 	case ProposeDeletion:
-		err = p.mark(t, pkg)
+		err = p.mark(t, pkg, true)
 	case RejectDeletion:
-		err = p.unmark(t, pkg)
+		err = p.mark(t, pkg, false)
 	case Remove:
 		err = p.remove(ctx, t, pkg)
 	}

@@ -88,26 +88,14 @@ func (p *publisher) push(ctx context.Context, made *plan, tasks []*task, togethe
 	if made.head != made.snapshot.Head {
 		branch = []git.Update{{Ref: p.branch, Old: made.snapshot.Head, New: made.head}}
 	}
-	if together {
-		updates := slices.Clone(branch)
-		for _, t := range tasks {
-			updates = append(updates, t.updates...)
-		}
-		v, err := p.send(ctx, made, updates, len(updates) > 1)
-		if !errors.Is(err, git.ErrNotAtomic) {
-			if err != nil {
-				return nil, err
-			}
-			p.judge(tasks, v)
-			return v.moved, nil
-		}
-		return p.pushInSteps(ctx, made, tasks, branch)
-	}
-	var updates []git.Update
+	updates := slices.Clone(branch)
 	for _, t := range tasks {
 		updates = append(updates, t.updates...)
 	}
-	v, err := p.send(ctx, made, updates, false)
+	v, err := p.send(ctx, made, updates, together && len(updates) > 1)
+	if errors.Is(err, git.ErrNotAtomic) {
+		return p.pushInSteps(ctx, made, tasks, branch)
+	}
 	if err != nil {
 		return nil, err
 	}

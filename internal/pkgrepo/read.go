@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
@@ -43,9 +42,8 @@ func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Packag
 	}
 	s := r.Snapshot()
 	if p := s.Package(pkg); p != nil {
-		at := slices.IndexFunc(p.Published, func(r Revision) bool { return r.Tree != "" && r.Tree == tree })
-		if at >= 0 {
-			return r.Read(ctx, p.Published[at].Commit, pkg)
+		if found := first(p.Published, func(r *Revision) bool { return r.Tree != "" && r.Tree == tree }); found != nil {
+			return r.Read(ctx, found.Commit, pkg)
 		}
 	}
 	commit := ""

@@ -72,11 +72,7 @@ func (p *Package) publishedFrom(tip string) *Revision {
 	if p == nil {
 		return nil
 	}
-	at := slices.IndexFunc(p.newest(), func(r Revision) bool { return r.Source == tip })
-	if at < 0 {
-		return nil
-	}
-	return &p.Published[at]
+	return first(p.newest(), func(r *Revision) bool { return r.Source == tip })
 }
 
 // upToDate compares what is on the branch with what the change was begun on: a variant's names it, and of people's the history
@@ -171,31 +167,21 @@ func (p *plan) flag(r *Revision) (ref, at string) {
 	return ref, p.snapshot.Refs[ref].Hash
 }
 
-func (p *plan) mark(t *task, pkg *Package) error {
+// mark plans that the branch which marks a revision comes, or goes.
+func (p *plan) mark(t *task, pkg *Package, wanted bool) error {
 	r, err := p.release(t, pkg)
 	if err != nil {
 		return err
 	}
 	result := Result{Commit: r.Commit, Tree: r.Tree, Number: r.Number}
-	if ref, at := p.flag(r); at == "" {
+	switch ref, at := p.flag(r); {
+	case wanted == (at != ""):
+		t.settle(result)
+	case wanted:
 		t.push(result, git.Update{Ref: ref, New: r.Commit})
-		return nil
-	}
-	t.settle(result)
-	return nil
-}
-
-func (p *plan) unmark(t *task, pkg *Package) error {
-	r, err := p.release(t, pkg)
-	if err != nil {
-		return err
-	}
-	result := Result{Commit: r.Commit, Tree: r.Tree, Number: r.Number}
-	if ref, at := p.flag(r); at != "" {
+	default:
 		t.push(result, git.Update{Ref: ref, Old: at})
-		return nil
 	}
-	t.settle(result)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package pkgrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,10 +185,7 @@ func compareTies(a, b string) int {
 			return order
 		}
 	}
-	if len(left) != len(right) {
-		return len(left) - len(right)
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(cmp.Compare(len(left), len(right)), strings.Compare(a, b))
 }
 
 func compareParts(a, b string) int {
@@ -196,10 +194,7 @@ func compareParts(a, b string) int {
 	if noNumber != nil || noOther != nil || first == second {
 		return strings.Compare(a, b)
 	}
-	if first < second {
-		return -1
-	}
-	return 1
+	return cmp.Compare(first, second)
 }
 
 // treeOf is the tree of a package in a chosen commit.

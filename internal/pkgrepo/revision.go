@@ -75,7 +75,7 @@ func (p *Package) NextWorkspace() string {
 			highest = max(highest, workspaceNumber(all[i].Workspace))
 		}
 	}
-	return variantWorkspace + numbered(highest + 1)[1:]
+	return VariantWorkspace + numbered(highest + 1)[1:]
 }
 
 // Find is the open change of a workspace; nil if there is none. Where a crash left both, it is the proposed one.
@@ -96,11 +96,7 @@ func (p *Package) open(workspace string, lifecycle Lifecycle) *Revision {
 	if p == nil {
 		return nil
 	}
-	at := slices.IndexFunc(p.Open, func(r Revision) bool { return r.Workspace == workspace && r.Lifecycle == lifecycle })
-	if at < 0 {
-		return nil
-	}
-	return &p.Open[at]
+	return first(p.Open, func(r *Revision) bool { return r.Workspace == workspace && r.Lifecycle == lifecycle })
 }
 
 // Newest is the newest published revision; nil if there is none.
@@ -116,11 +112,17 @@ func (p *Package) Release(name string) *Revision {
 	if p == nil {
 		return nil
 	}
-	at := slices.IndexFunc(p.Published, func(r Revision) bool { return r.Name == name })
-	if at < 0 {
-		return nil
+	return first(p.Published, func(r *Revision) bool { return r.Name == name })
+}
+
+// first is the first revision that fits; nil if none does.
+func first(all []Revision, fits func(*Revision) bool) *Revision {
+	for i := range all {
+		if fits(&all[i]) {
+			return &all[i]
+		}
 	}
-	return &p.Published[at]
+	return nil
 }
 
 // Snapshot is what a repository had when it was last looked at. Nobody may change it.
@@ -154,9 +156,6 @@ func (s *Snapshot) Package(path string) *Package {
 
 // paths are those of the packages in order: what is left out where something is too much is the same each time.
 func (s *Snapshot) paths() []string { return slices.Sorted(maps.Keys(s.Packages)) }
-
-// Find is the package's open change of the workspace; nil if there is none.
-func (s *Snapshot) Find(path, workspace string) *Revision { return s.Package(path).Find(workspace) }
 
 // maxIgnored is how many of the ignored are named.
 const maxIgnored = 20

@@ -77,10 +77,7 @@ func (s *Snapshot) at(path string) *Package {
 
 func (p *Package) sort(marked map[place]bool) {
 	slices.SortFunc(p.Open, func(a, b Revision) int {
-		if order := strings.Compare(a.Workspace, b.Workspace); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Ref, b.Ref)
+		return cmp.Or(strings.Compare(a.Workspace, b.Workspace), strings.Compare(a.Ref, b.Ref))
 	})
 	p.sortPublished()
 	for i := range p.Published {

@@ -103,7 +103,7 @@ func TestWhatStandsStillCostsOneListing(t *testing.T) {
 	s.server.Reset()
 	s.Commit("main", "two", packaged("b", "new"))
 	s.SetRef("refs/heads/drafts/a/mine", before.Head)
-	if now, moved, err := s.Sync(t.Context()); err != nil || !moved || now.Find("a", "mine") == nil {
+	if now, moved, err := s.Sync(t.Context()); err != nil || !moved || now.Package("a").Find("mine") == nil {
 		t.Errorf("moved %t, %v", moved, err)
 	}
 	if fetches := s.server.Count(upstream.Fetch); fetches != 1 {
