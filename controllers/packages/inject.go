@@ -47,17 +47,17 @@ func (k *variants) sources(ctx context.Context, obj *packagesv1.PackageVariant, 
 			"the package has injection points; set spec.serviceAccountName to a ServiceAccount that may read what is injected"))
 	}
 	identity, given := cluster.Identity{Namespace: obj.Namespace, ServiceAccount: account}, injectors(obj)
-	found, wants := map[variant.Lookup]variant.Found{}, []lookups.Want{}
-	for _, lookup := range variant.Lookups(points, given) {
-		want, err := k.want(identity, obj, lookup)
-		if err != nil {
+	found, all := map[variant.Lookup]variant.Found{}, variant.Lookups(points, given)
+	wants := make([]lookups.Want, len(all))
+	for i, lookup := range all {
+		var err error
+		if wants[i], err = k.want(identity, obj, lookup); err != nil {
 			return nil, err
 		}
-		wants = append(wants, want)
 	}
 	// Whoever watches before reading misses nothing.
 	k.shared.Lookups.Watch(key, identity, wants)
-	for i, lookup := range variant.Lookups(points, given) {
+	for i, lookup := range all {
 		var err error
 		if found[lookup], err = k.read(ctx, identity, wants[i]); err != nil {
 			return nil, err
@@ -81,14 +81,14 @@ func (k *variants) want(identity cluster.Identity, obj *packagesv1.PackageVarian
 
 // read reads what is wanted. That the identity may not is a finding, and no error: it is told at the point.
 func (k *variants) read(ctx context.Context, identity cluster.Identity, want lookups.Want) (variant.Found, error) {
-	var found variant.Found
 	objects, err := k.shared.Lookups.Read(ctx, identity, want)
 	if errors.Is(err, cluster.ErrForbidden) {
 		return variant.Found{Refusal: err.Error()}, nil
 	}
 	if err != nil {
-		return found, err
+		return variant.Found{}, err
 	}
+	var found variant.Found
 	for _, object := range objects {
 		found.Objects = append(found.Objects, variant.Object{Namespace: object.GetNamespace(), Name: object.GetName(), Content: object.Object})
 	}

@@ -70,7 +70,7 @@ type looks struct{ sync.Map }
 
 func (l *looks) Observe(obj client.Object, _ time.Duration) {
 	count, _ := l.LoadOrStore(fmt.Sprintf("%T %s", obj, obj.GetName()), new(atomic.Int64))
-	count.(*atomic.Int64).Add(1) //nolint:forcetypeassert // Nothing else is kept.
+	count.(*atomic.Int64).Add(1) //nolint:errcheck,forcetypeassert // Nothing else is kept.
 }
 
 func (*looks) Forget(client.Object) {}
@@ -79,7 +79,7 @@ func (*looks) Forget(client.Object) {}
 func (l *looks) counts() map[string]int64 {
 	all := map[string]int64{}
 	l.Range(func(object, count any) bool {
-		all[object.(string)] = count.(*atomic.Int64).Load() //nolint:forcetypeassert // Nothing else is kept.
+		all[object.(string)] = count.(*atomic.Int64).Load() //nolint:errcheck,forcetypeassert // Nothing else is kept.
 		return true
 	})
 	return all

@@ -20,17 +20,15 @@ type waker struct {
 
 func newWaker() *waker { return &waker{early: map[types.NamespacedName]struct{}{}} }
 
-// wake has the objects looked at, once for many calls.
-func (w *waker) wake(keys ...types.NamespacedName) {
+// wake has an object looked at, once for many calls.
+func (w *waker) wake(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, key := range keys {
-		if w.queue == nil {
-			w.early[key] = struct{}{}
-		} else {
-			w.queue.Add(reconcile.Request{NamespacedName: key})
-		}
+	if w.queue == nil {
+		w.early[key] = struct{}{}
+		return
 	}
+	w.queue.Add(reconcile.Request{NamespacedName: key})
 }
 
 // wakeAfter has an object looked at after a while.

@@ -2,7 +2,6 @@ package pkgrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"sluice.dev/sluice/internal/git"
@@ -93,13 +92,6 @@ func failAll(tasks []*task, err error) {
 
 // isPassing tells whether an error of a push may be gone at the next one.
 func isPassing(err error) bool {
-	for _, lasting := range []error{
-		context.Canceled, context.DeadlineExceeded, git.ErrURL, git.ErrCredential, git.ErrAuthentication, git.ErrHostKey,
-		git.ErrNotFound, git.ErrLimit, git.ErrRejected, git.ErrIdentity, memory.ErrBudget, memory.ErrShortage,
-	} {
-		if errors.Is(err, lasting) {
-			return false
-		}
-	}
-	return true
+	return !isAny(err, context.Canceled, context.DeadlineExceeded, git.ErrURL, git.ErrCredential, git.ErrAuthentication, git.ErrHostKey,
+		git.ErrNotFound, git.ErrLimit, git.ErrRejected, git.ErrIdentity, memory.ErrBudget, memory.ErrShortage)
 }

@@ -1,6 +1,9 @@
 package pkgrepo
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 var (
 	// ErrName says that a package, a workspace, a branch or a directory has a name that is not safe in git.
@@ -25,3 +28,7 @@ var (
 	// ErrProposed says that a change is proposed and therefore frozen.
 	ErrProposed = errors.New("the change is proposed and cannot be written to")
 )
+
+func isAny(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
+}

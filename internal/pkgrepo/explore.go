@@ -161,10 +161,7 @@ func (p *Package) nameBranch() {
 	if p.Branch == nil || p.Branch.Tree == "" {
 		return
 	}
-	for _, r := range p.newest() {
-		if r.Tree == p.Branch.Tree {
-			p.Branch.Number, p.Branch.Name = r.Number, r.Name
-			return
-		}
+	if found := first(p.newest(), func(r *Revision) bool { return r.Tree == p.Branch.Tree }); found != nil {
+		p.Branch.Number, p.Branch.Name = found.Number, found.Name
 	}
 }

@@ -49,12 +49,7 @@ func (e *explorer) fetch(ctx context.Context, gaps []*gap) error {
 
 // isContent tells whether an error is about what is in a commit, or in too many of them. Everything else is about the repository as a whole.
 func isContent(err error) bool {
-	for _, inside := range []error{git.ErrRefNotFound, git.ErrProtocol, git.ErrUnsafeTree, git.ErrLimit, memory.ErrBudget} {
-		if errors.Is(err, inside) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, git.ErrRefNotFound, git.ErrProtocol, git.ErrUnsafeTree, git.ErrLimit, memory.ErrBudget)
 }
 
 // fail remembers why a commit cannot be read for as long as it is wanted: one bad commit is not fetched at each look.
@@ -127,7 +122,7 @@ func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (er
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.err = fmt.Errorf("folder %s is not in the commit: %w", shown(path), fs.ErrNotExist)
-	case err != nil && isContent(err):
+	case isContent(err):
 		d.err = err
 	case err != nil:
 		return err
@@ -150,7 +145,7 @@ func (e *explorer) readFacts(commit *git.Commit, path string) (l learned, err er
 	case errors.Is(err, fs.ErrNotExist):
 		l.err = fmt.Errorf("there is no %s in %s: %w", kpt.KptfileName, shown(path), fs.ErrNotExist)
 		return l, nil
-	case err != nil && isContent(err):
+	case isContent(err):
 		l.err = fmt.Errorf("%s of %s: %w", kpt.KptfileName, shown(path), err)
 		return l, nil
 	case err != nil:

@@ -93,10 +93,8 @@ func (r *Repository) refOf(commit, pkg string) string {
 	}
 	if p := s.Packages[pkg]; p != nil {
 		for _, all := range [][]Revision{p.Open, p.Published} {
-			for i := range all {
-				if all[i].Commit == commit {
-					return all[i].Ref
-				}
+			if found := first(all, func(r *Revision) bool { return r.Commit == commit }); found != nil {
+				return found.Ref
 			}
 		}
 		if p.Branch != nil && s.Head == commit {

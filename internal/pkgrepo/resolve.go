@@ -56,7 +56,7 @@ func (r *Repository) Resolve(ctx context.Context, s Selector) (Found, error) {
 		return Found{}, err
 	}
 	if s.Commit != "" {
-		return r.hold(ctx, w, snapshot, s)
+		return w.hold(ctx, snapshot, s)
 	}
 	found, err := w.choose(snapshot, s)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Repository) Resolve(ctx context.Context, s Selector) (Found, error) {
 }
 
 // hold is what is known by a ref, at a commit.
-func (r *Repository) hold(ctx context.Context, w work, snapshot *Snapshot, s Selector) (found Found, err error) {
+func (w work) hold(ctx context.Context, snapshot *Snapshot, s Selector) (found Found, err error) {
 	switch own := tagsPrefix + w.path(s.Package) + "/"; {
 	case s.Range != "" || countSet(s) != 1:
 		return Found{}, fmt.Errorf("%w: a commit needs exactly one of a revision, a tag and a branch", ErrSelector)
@@ -88,7 +88,7 @@ func (r *Repository) hold(ctx context.Context, w work, snapshot *Snapshot, s Sel
 	found.Commit = s.Commit
 	known := found
 	if snapshot.Refs[found.Ref].Target() != s.Commit {
-		known.Ref = r.refOf(s.Commit, s.Package) // What has moved away does not lead there.
+		known.Ref = w.refOf(s.Commit, s.Package) // What has moved away does not lead there.
 	}
 	found.Tree, err = w.treeOf(ctx, snapshot, known, s.Package)
 	if errors.Is(err, git.ErrRefNotFound) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"sluice.dev/sluice/internal/kpt"
 )
@@ -84,7 +85,7 @@ func (c Config) Applied() (string, error) {
 // DecodeApplied reads what Applied wrote. Fields that it does not know are an error: another release wrote them, and what it
 // made cannot be made once more.
 func DecodeApplied(text string) (Config, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	config := Config{}
 	if err := decoder.Decode(&config); err != nil {

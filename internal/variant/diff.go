@@ -61,11 +61,8 @@ type Difference struct {
 
 // Diff compares two packages, of which either may be nil. At most so many files and objects are named.
 func Diff(from, to kpt.Package, names int) Difference {
-	difference := Difference{}
-	files := maps.Clone(from)
-	if files == nil {
-		files = kpt.Package{}
-	}
+	difference, files := Difference{}, kpt.Package{}
+	maps.Copy(files, from)
 	maps.Copy(files, to)
 	for _, name := range files.Paths() {
 		was, before := from[name]
