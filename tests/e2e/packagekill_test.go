@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -31,7 +32,7 @@ func TestPackagesKilledAnywhereEndAsIfUndisturbed(t *testing.T) {
 		k.run(laps)
 	}
 	t.Logf("killed at %d points in %d laps", k.struck, laps)
-	k.rests()
+	k.comesTo("all repositories are looked at", k.rested())
 	disturbed := k.chronicle()
 
 	k.reset()
@@ -40,7 +41,7 @@ func TestPackagesKilledAnywhereEndAsIfUndisturbed(t *testing.T) {
 	for lap := range laps {
 		k.run(lap + 1)
 	}
-	k.rests()
+	k.comesTo("all repositories are looked at", k.rested())
 	if diff := cmp.Diff(k.chronicle(), disturbed); diff != "" {
 		t.Errorf("what happened when it was killed is not what happens undisturbed (-undisturbed +killed):\n%s", diff)
 	}
@@ -137,12 +138,15 @@ func (k *packageKilling) run(lap int) {
 			disarm = k.arm()
 		}
 		disarm()
-		select {
-		case <-k.manager.Done(): // It was struck after all was done.
-			k.revive(what)
-		default:
-		}
-		k.eventually(what, step.done)
+		k.comesTo(what, step.done)
+	}
+}
+
+// comesTo waits until all is done. A strike that was under way when it was taken back still comes.
+func (k *packageKilling) comesTo(what string, done func(context.Context) (bool, string)) {
+	k.t.Helper()
+	for k.diesBefore(what, done) {
+		k.revive(what)
 	}
 }
 

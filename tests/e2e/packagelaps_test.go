@@ -212,11 +212,10 @@ func (l *packageLaps) isGone(ctx context.Context) (bool, string) {
 	return len(files) == 0, fmt.Sprintf("on the branch there are %d files", len(files))
 }
 
-// rests waits until each repository has been looked at twice more.
-func (l *packageLaps) rests() {
-	l.t.Helper()
+// rested tells whether each repository has been looked at twice more.
+func (l *packageLaps) rested() func(context.Context) (bool, string) {
 	before := l.looks()
-	l.eventually("all repositories are looked at", func(context.Context) (bool, string) {
+	return func(context.Context) (bool, string) {
 		now := l.looks()
 		for name := range l.repos {
 			if now[name] < before[name]+2 {
@@ -224,7 +223,7 @@ func (l *packageLaps) rests() {
 			}
 		}
 		return true, ""
-	})
+	}
 }
 
 // looks is how often each repository's refs were listed.

@@ -62,7 +62,7 @@ func TestGitAloneRemembersPackages(t *testing.T) {
 			now := l.sayings(ctx)
 			return slices.Equal(now, before), fmt.Sprintf("%s\nwant\n%s", strings.Join(now, "\n"), strings.Join(before, "\n"))
 		})
-		l.rests()
+		l.eventually("all repositories are looked at", l.rested())
 		if now := l.refs(); now != refs || l.server.Count(upstream.Push) > 0 {
 			t.Errorf("%s, and Git was written to:\n%s\nbefore:\n%s", loss.what, now, refs)
 		}
