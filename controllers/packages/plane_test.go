@@ -3,6 +3,7 @@ package packages_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -66,23 +67,27 @@ func (e *emitted) Emit(ev event.Event) {
 }
 
 // looks counts how often each object was looked at.
-type looks struct{ sync.Map }
+type looks struct {
+	mu  sync.Mutex
+	all map[string]int64
+}
 
 func (l *looks) Observe(obj client.Object, _ time.Duration) {
-	count, _ := l.LoadOrStore(fmt.Sprintf("%T %s", obj, obj.GetName()), new(atomic.Int64))
-	count.(*atomic.Int64).Add(1) //nolint:errcheck,forcetypeassert // Nothing else is kept.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		l.all = map[string]int64{}
+	}
+	l.all[fmt.Sprintf("%T %s", obj, obj.GetName())]++
 }
 
 func (*looks) Forget(client.Object) {}
 
 // counts are how often they were, until now.
 func (l *looks) counts() map[string]int64 {
-	all := map[string]int64{}
-	l.Range(func(object, count any) bool {
-		all[object.(string)] = count.(*atomic.Int64).Load() //nolint:errcheck,forcetypeassert // Nothing else is kept.
-		return true
-	})
-	return all
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.all)
 }
 
 // plane is the plane of packages, running under a manager of its own in one namespace, with real Git servers.

@@ -38,7 +38,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		return nil, err
 	}
 	plane := controllers.NewPlane()
-	custom, err := newFunctions(mgr, options, p, plane)
+	custom, err := newFunctions(mgr, options, p, plane) //nolint:contextcheck // What it keeps outlives what asks for it.
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	if err := controllers.Setup(ctx, mgr, shared, options.backoff); err != nil {
 		return nil, err
 	}
-	return func() error {
+	return func() error { //nolint:contextcheck // The program is about to end.
 		found.Close()
 		targets.Close()
 		gates.Close()

@@ -41,16 +41,7 @@ func (w work) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint
 		meter.all(args[0])
 		meter.all(args[1])
 	case function == operators.Add && len(args) == 2:
-		switch args[0].(type) {
-		case traits.MutableLister:
-			// It is what a macro collects: only what is added counts.
-		case traits.Lister:
-			meter.used += joinCost
-			meter.all(args[0])
-		default:
-			meter.text(args[0])
-		}
-		meter.all(args[1])
+		meter.sum(args[0], args[1])
 	default:
 		for i, arg := range args {
 			if _, isList := arg.(traits.Lister); isList && i == 0 && slices.Contains(wholeLists(), function) {
@@ -110,6 +101,20 @@ func (m *meter) all(value ref.Val) {
 	default:
 		m.text(value)
 	}
+}
+
+// sum counts what is added, and what it is added to.
+func (m *meter) sum(to, added ref.Val) {
+	switch to.(type) {
+	case traits.MutableLister:
+		// It is what a macro collects: only what is added counts.
+	case traits.Lister:
+		m.used += joinCost
+		m.all(to)
+	default:
+		m.text(to)
+	}
+	m.all(added)
 }
 
 // text counts the length of a text.

@@ -35,7 +35,8 @@ type Env struct {
 	base *cel.Env
 	most uint64
 	// declared are those with the names that callers give, which are few. An Env is larger than most programs.
-	declared sync.Map
+	declared map[string]*cel.Env
+	mu       sync.Mutex
 }
 
 // New makes an Env. Expressions have CEL's standard functions and macros, but for regular expressions, optional fields
@@ -51,7 +52,7 @@ func New(most uint64, more ...cel.EnvOption) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
 	}
-	return &Env{base: base, most: most}, nil
+	return &Env{base: base, most: most, declared: map[string]*cel.Env{}}, nil
 }
 
 // Program is a compiled expression. It is safe for concurrent use.
@@ -102,12 +103,14 @@ func (e *Env) Compile(text string, result *cel.Type, names ...string) (*Program,
 // declaring is the Env in which expressions may use the names.
 func (e *Env) declaring(names []string) (*cel.Env, error) {
 	key := strings.Join(names, " ")
-	if known, ok := e.declared.Load(key); ok {
-		return known.(*cel.Env), nil //nolint:forcetypeassert // Nothing else is put in.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known := e.declared[key]; known != nil {
+		return known, nil
 	}
 	env, err := e.extended(names)
 	if err == nil {
-		e.declared.Store(key, env)
+		e.declared[key] = env
 	}
 	return env, err
 }

@@ -54,7 +54,7 @@ func newKept(most int64) *kept {
 // close is called with the lock held.
 func (h *held) close() {
 	if h.isGone && h.users == 0 {
-		_ = h.module.Close(context.Background()) //nolint:contextcheck // It gives memory back, which does not fail.
+		_ = h.module.Close(context.Background())
 	}
 }
 

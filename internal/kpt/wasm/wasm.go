@@ -97,7 +97,7 @@ func (e *Engine) Run(ctx context.Context, job Job) error {
 		if err != nil {
 			return err
 		}
-		defer e.kept.release(held)
+		defer e.kept.release(held) //nolint:contextcheck // It gives memory back, which does not fail.
 		return e.run(ctx, held, job)
 	})
 }
