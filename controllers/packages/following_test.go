@@ -13,12 +13,10 @@ func TestTheSpecFollowsGit(t *testing.T) {
 	v, cluster := p.changed()
 	p.revision(v.Status.Published.PackageRevision, packagesv1.LifecyclePublished)
 	draft := p.revision(v.Status.Change.PackageRevision, packagesv1.LifecycleDraft)
-	commit, branch := draft.Status.Commit, "app/"+draft.Spec.Workspace
-	cluster.SetRef("refs/heads/proposed/"+branch, commit)
-	cluster.DeleteRef("refs/heads/drafts/" + branch)
+	branch := "app/" + draft.Spec.Workspace
+	cluster.RenameBranch("drafts/"+branch, "proposed/"+branch)
 	p.revision(draft.Name, packagesv1.LifecycleProposed)
-	cluster.SetRef("refs/heads/drafts/"+branch, commit)
-	cluster.DeleteRef("refs/heads/proposed/" + branch)
+	cluster.RenameBranch("proposed/"+branch, "drafts/"+branch)
 	p.revision(draft.Name, packagesv1.LifecycleDraft)
 	cluster.SetRef("refs/heads/deletionProposed/app/v1", v.Status.Published.Commit)
 	p.revision(v.Status.Published.PackageRevision, packagesv1.LifecycleDeletionProposed)

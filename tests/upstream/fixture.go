@@ -138,6 +138,13 @@ func (e *Edited) DeleteRef(ref string) {
 	e.moved()
 }
 
+// RenameBranch gives a branch another name, in one push: nobody sees it twice.
+func (e *Edited) RenameBranch(from, to string) {
+	e.t.Helper()
+	e.Raw("push", "--quiet", "--atomic", ".", from+":refs/heads/"+to, ":refs/heads/"+from)
+	e.moved()
+}
+
 // Bulk is Repository.Bulk.
 func (e *Edited) Bulk(branch string, files int, size int64) string {
 	e.t.Helper()
