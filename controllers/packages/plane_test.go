@@ -112,6 +112,8 @@ type plane struct {
 	// writes counts what the controllers send to the API server to change something, and requests all that they send.
 	writes, requests *atomic.Int64
 	looks            *looks
+	// before is called before each request of the controllers; nil for nothing.
+	before func(*http.Request)
 	// allowed is the allow list of target fields at first, and allow sets another one.
 	allowed map[string]string
 	allow   func(map[string]string) []error
@@ -134,7 +136,9 @@ func newPlane(t *testing.T, change ...func(*plane)) *plane {
 func (p *plane) start() {
 	p.Helper()
 	counted := rest.CopyConfig(env.Config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return countingWrites{next, p.writes, p.requests} })
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return countingWrites{next, p.writes, p.requests, p.before}
+	})
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
@@ -205,9 +209,13 @@ type countingWrites struct {
 	http.RoundTripper
 
 	writes, requests *atomic.Int64
+	before           func(*http.Request)
 }
 
 func (c countingWrites) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.before != nil {
+		c.before(r)
+	}
 	if r.URL.Query().Get("watch") == "" {
 		c.requests.Add(1) // A watch ends and begins again by itself.
 	}

@@ -34,7 +34,7 @@ func newFleet(t *testing.T) *fleet {
 	f.blueprints = f.repository("blueprints")
 	f.blueprints.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "blueprints\n"}))
 	for name, wave := range map[string]string{"canary": "first", "north": "second", "south": "second"} {
-		f.cluster(name, map[string]string{"fleet": "yes", "late": "yes", "wave": wave})
+		f.cluster(name, map[string]string{"fleet": "yes", "late": "yes", "lent": "yes", "wave": wave})
 	}
 	f.mayRead()
 	return f
@@ -173,7 +173,7 @@ func TestWaves(t *testing.T) {
 	f := newFleet(t)
 	for name, story := range map[string]func(*testing.T, *fleet){
 		"upstream": upstreamInWaves, "branch": branchInWaves, "edits": editsInWaves, "failure": failureStops, "gates": gatesHold,
-		"newcomer": newcomerJoins, "flight": fewInFlight,
+		"newcomer": newcomerJoins, "flight": fewInFlight, "back": backInWaves, "retried": triedAgainIsAFailure, "twins": twinsAreTold, "approval": nobodyApprovesAnyMore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
