@@ -112,8 +112,8 @@ type plane struct {
 	// writes counts what the controllers send to the API server to change something, and requests all that they send.
 	writes, requests *atomic.Int64
 	looks            *looks
-	// before is called before each request of the controllers; nil for nothing.
-	before func(*http.Request)
+	// meet sees each request of the controllers before the API server does, and may answer it; nil for nothing.
+	meet func(*http.Request) *http.Response
 	// allowed is the allow list of target fields at first, and allow sets another one.
 	allowed map[string]string
 	allow   func(map[string]string) []error
@@ -137,7 +137,7 @@ func (p *plane) start() {
 	p.Helper()
 	counted := rest.CopyConfig(env.Config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return countingWrites{next, p.writes, p.requests, p.before}
+		return countingWrites{next, p.writes, p.requests, p.meet}
 	})
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -209,12 +209,14 @@ type countingWrites struct {
 	http.RoundTripper
 
 	writes, requests *atomic.Int64
-	before           func(*http.Request)
+	meet             func(*http.Request) *http.Response
 }
 
 func (c countingWrites) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.before != nil {
-		c.before(r)
+	if c.meet != nil {
+		if response := c.meet(r); response != nil {
+			return response, nil
+		}
 	}
 	if r.URL.Query().Get("watch") == "" {
 		c.requests.Add(1) // A watch ends and begins again by itself.

@@ -59,6 +59,9 @@ type spread struct {
 	// have are the variants that are there now, and unwanted how many of them have no target and stay.
 	have     []*packagesv1.PackageVariant
 	unwanted int
+	// isGuarded says that those stay, and late how many variants were not what they were taken for: they are looked at again.
+	isGuarded bool
+	late      int
 	// made, changed and gone count what was done.
 	made, changed, gone int
 }
@@ -170,6 +173,9 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 		})
 	}
 	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets), Again: s.again}
+	if s.late > 0 {
+		report.Progress, report.Again = fmt.Sprintf("%d variants have changed meanwhile", s.late), kernel.Sooner(s.again, countDelay)
+	}
 	if obj.Status.Rollout = s.rollout; s.rollout != nil {
 		report.Facts = append(report.Facts, rolledOut(s))
 	}

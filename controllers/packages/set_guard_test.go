@@ -3,16 +3,24 @@ package packages_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/controllers/packages/lookups"
+	"sluice.dev/sluice/internal/engine/cluster"
 )
 
 // TestWhatComesMeanwhileMakesNoRoom: variants that a mistake has made are no reason to let go of those that it would have deleted,
@@ -57,23 +65,24 @@ type meddler struct {
 	times  atomic.Int64
 }
 
-func (m *meddler) before(r *http.Request) {
+func (m *meddler) meet(r *http.Request) *http.Response {
 	_, name, isVariant := strings.Cut(r.URL.Path, "/packagevariants/")
 	if !m.isOn.Load() || !isVariant || strings.Contains(name, "/") || r.Method != m.method {
-		return
+		return nil
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"meddled":"%d"}}}`, m.times.Add(1))
 	v := &packagesv1.PackageVariant{ObjectMeta: m.meta(name)}
 	if err := env.Client.Patch(context.WithoutCancel(r.Context()), v, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		m.Errorf("change %s: %v", name, err)
 	}
+	return nil
 }
 
 // TestSomebodyElseWritesAVariant: that it has changed meanwhile is no failure of a target, and keeps the set from saying nothing.
 func TestSomebodyElseWritesAVariant(t *testing.T) {
 	t.Parallel()
 	other := &meddler{method: http.MethodPut}
-	p := newPlane(t, func(p *plane) { p.before = other.before })
+	p := newPlane(t, func(p *plane) { p.meet = other.meet })
 	other.plane = p
 	p.named(map[string]string{"edge": "yes"}, "a", "b", "c")
 	set := p.set(selects("edge"))
@@ -111,10 +120,11 @@ func TestAKindThatIsNotThereIsNotAskedForAllTheTime(t *testing.T) {
 	t.Parallel()
 	var looks atomic.Int64
 	p := newPlane(t, func(p *plane) {
-		p.before = func(r *http.Request) {
+		p.meet = func(r *http.Request) *http.Response {
 			if r.URL.Path == "/apis" {
 				looks.Add(1)
 			}
+			return nil
 		}
 	})
 	p.mayRead()
@@ -125,5 +135,45 @@ func TestAKindThatIsNotThereIsNotAskedForAllTheTime(t *testing.T) {
 	})
 	if n := looks.Load(); n > 8 {
 		t.Errorf("the API server was asked for all its kinds %d times", n)
+	}
+}
+
+// TestWhatTheAPIServerSaysOfTargetsIsTold: it is tried again, and the set does not say only that its time is over.
+func TestWhatTheAPIServerSaysOfTargetsIsTold(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, func(p *plane) {
+		p.meet = func(r *http.Request) *http.Response {
+			if !strings.HasSuffix(r.URL.Path, "/configmaps") {
+				return nil
+			}
+			return &http.Response{
+				StatusCode: http.StatusInternalServerError, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the converter is broken","code":500}`)),
+			}
+		}
+	})
+	p.mayRead()
+	set := p.set(packagesv1.Target{ObjectSelector: &packagesv1.ObjectSelector{APIVersion: "v1", Kind: "ConfigMap"}}, func(s *packagesv1.PackageVariantSetSpec) {
+		s.Timeout = &metav1.Duration{Duration: 2 * time.Second}
+	})
+	until(p, set, "what is broken is told", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return strings.Contains(said(s), "the converter is broken"), said(s)
+	})
+}
+
+// TestNobodyLooksIntoAllNamespaces: a kind that was not known when somebody asked where its objects are may live in namespaces.
+func TestNobodyLooksIntoAllNamespaces(t *testing.T) {
+	t.Parallel()
+	connector, err := cluster.NewConnector(env.Config, cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := lookups.NewTargets(connector, func(types.NamespacedName) {}, logr.Discard())
+	t.Cleanup(targets.Close)
+	targets.Allow(nil)
+	want := lookups.Want{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Selector: labels.Everything()}
+	targets.Watch(types.NamespacedName{Namespace: "a", Name: "a"}, cluster.Identity{}, []lookups.Want{want})
+	if found, err := targets.List(t.Context(), cluster.Identity{}, want); err == nil {
+		t.Errorf("%d objects of all namespaces are found", len(found))
 	}
 }

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -45,17 +46,37 @@ func (r *rolling) gather(there map[string]*packagesv1.PackageVariant) error {
 	}
 	for _, t := range r.found.found {
 		p := &place{target: t}
-		p.newest, p.err = r.variant(t, r.newest())
+		if p.newest, p.err = r.variant(t, r.newest()); t.Err != nil {
+			p.err = t.Err // What it sees is less than it should be.
+		}
 		if own := variants[t.Key()]; targets[t.Key()] == 1 && len(own) == 1 {
 			p.have = own[0]
-		} else if p.err == nil {
-			p.have = there[objectName(r.obj.Name, p.newest.Downstream.Repo, p.newest.Downstream.Package)]
+		} else {
+			p.have = cmp.Or(there[r.nameOf(p.newest, p.err)], r.before(t, own))
 		}
 		if p.have != nil && !p.have.DeletionTimestamp.IsZero() {
 			p.have = nil // It is made once more when it is gone.
 		}
 		p.member = r.member(p)
 		r.crew = append(r.crew, p)
+	}
+	return nil
+}
+
+// nameOf is what a variant is called; nothing where there is none.
+func (r *rolling) nameOf(spec packagesv1.PackageVariantSpec, err error) string {
+	if err != nil {
+		return ""
+	}
+	return objectName(r.obj.Name, spec.Downstream.Repo, spec.Downstream.Package)
+}
+
+// before is which of several variants was made for the target: the one that is where its own revision has it.
+func (r *rolling) before(t fanout.Target, several []*packagesv1.PackageVariant) *packagesv1.PackageVariant {
+	for _, v := range several {
+		if then := r.named(marksOf(v).revision); then != nil && r.nameOf(r.variant(t, then)) == v.Name {
+			return v
+		}
 	}
 	return nil
 }
@@ -72,7 +93,7 @@ func (r *rolling) member(p *place) fanout.Member {
 	m.IsFree = v.Undecodable != "" || has.revision == "" && v.Spec.Upstream.Commit == ""
 	isSame := p.err == nil && isVariant(v, p.newest)
 	m.IsCurrent = p.err == nil && (isSame || has.revision == newest)
-	m.HasJoined = has.joined == newest
+	m.HasJoined = has.joined == newest && has.revision == newest
 	m.IsOpen, m.IsDone = v.Status.Change != nil, isSame && hasPublished(v)
 	if at := r.named(has.revision); at != nil {
 		m.At = at.Revision
@@ -103,10 +124,13 @@ func hasPublished(v *packagesv1.PackageVariant) bool {
 		v.Status.Published != nil && v.Status.Change == nil && !conditions.IsTrue(v, packagesv1.UpdatePendingCondition)
 }
 
-// failureOf says why the variant is not what its spec wants. One that waits for a Repository to be read does not fail yet.
+// failureOf says why the variant is not what its spec wants. One that waits for a Repository to be read does not fail yet, nor does one
+// that somebody else came before.
 func failureOf(v *packagesv1.PackageVariant) string {
 	ready := conditions.Get(v, "Ready")
-	if v.Status.ObservedGeneration != v.Generation || ready == nil || ready.Status != "False" || ready.Reason == packagesv1.RepositoryNotReadyReason {
+	// The status observes no generation whose failure is tried again; the condition does.
+	if ready == nil || ready.ObservedGeneration != v.Generation || ready.Status != "False" ||
+		ready.Reason == packagesv1.RepositoryNotReadyReason || ready.Reason == packagesv1.ProgressingReason {
 		return ""
 	}
 	return ready.Reason + ": " + ready.Message
@@ -130,6 +154,7 @@ func (p *place) decide(r *rolling, newest bool, number int64) {
 		return
 	}
 	p.spec, p.marks = p.have.Spec, marksOf(p.have)
+	p.spec.Approval = r.approval(p.target, p.spec.Approval)
 	if then := r.named(p.marks.revision); then != nil {
 		if spec, err := r.variant(p.target, then); err == nil {
 			p.spec = spec
@@ -146,8 +171,8 @@ func (r *rolling) moved(p *place) marks {
 		return marks{newest, newest}
 	case p.member.IsFree:
 		return marks{newest, newest}
-	case isVariant(p.have, p.newest):
+	case isVariant(p.have, p.newest), marksOf(p.have).revision == newest:
 		return marksOf(p.have)
 	}
-	return marks{newest, p.have.Annotations[packagesv1.JoinedAnnotation]}
+	return marks{newest, ""} // Where it has joined counts for that revision alone, which may come back.
 }

@@ -198,16 +198,17 @@ func (k *sets) note(ctx context.Context, r *setRevision, done map[string]time.Ti
 // spec is a set that makes variants of the revision for the targets of today. Not all of them were there then.
 func (r *setRevision) spec(obj *packagesv1.PackageVariantSet) (spec *packagesv1.PackageVariantSetSpec, wasThere []bool) {
 	spec = &packagesv1.PackageVariantSetSpec{Upstream: r.Pin}
+	left := slices.Clone(r.Targets) // Of several that select the same, each is found once.
 	for i := range obj.Spec.Targets {
 		selects := obj.Spec.Targets[i]
 		selects.Template = nil
 		digest := digestOf(selects)
-		at := slices.IndexFunc(r.Targets, func(t revisionTarget) bool { return t.Selects == digest })
+		at := slices.IndexFunc(left, func(t revisionTarget) bool { return t.Selects == digest })
 		if at < 0 && len(r.Targets) == len(obj.Spec.Targets) {
 			at = i // It selects something else by now.
 		}
 		if wasThere = append(wasThere, at >= 0); at >= 0 {
-			selects.Template = r.Targets[at].Template
+			selects.Template, left[at].Selects = r.Targets[at].Template, ""
 		}
 		spec.Targets = append(spec.Targets, packagesv1.Target{Template: selects.Template})
 	}

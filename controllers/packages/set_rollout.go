@@ -200,8 +200,21 @@ func (r *rolling) variant(t fanout.Target, revision *setRevision) (packagesv1.Pa
 		return packagesv1.PackageVariantSpec{}, errNotThen
 	}
 	spec, err := made.set.Variant(t, r.seen, r.found.seen)
-	spec.Upstream = revision.Pin
+	spec.Upstream, spec.Approval = revision.Pin, r.approval(t, spec.Approval)
 	return spec, err
+}
+
+// approval is who approves by a revision, unless the set leaves that to people by now: who has edited it so has chosen the targets, and
+// may have no right to approve.
+func (r *rolling) approval(t fanout.Target, then *packagesv1.Approval) *packagesv1.Approval {
+	now := &packagesv1.PackageVariantSpec{}
+	if template := r.obj.Spec.Targets[t.Index].Template; template != nil {
+		now.Approval = template.Approval
+	}
+	if now.GetApprovalPolicy() == packagesv1.ApprovalManual {
+		return now.Approval
+	}
+	return then
 }
 
 // numbered is the revision of the number, and named the one of the name; nil where it is gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,26 +20,60 @@ import (
 // spread makes the variants that are missing, changes those that are to be others, and lets go of those without a target,
 // unless the guard keeps them. What goes wrong with one of them is its target's problem.
 func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread) error {
+	s.isGuarded = isGuarded(obj, s.there, s.leaving(obj.Name))
 	there := maps.Clone(s.there)
 	for _, downstream := range s.wanted.Places() {
 		name, target := objectName(obj.Name, downstream.Repo, downstream.Package), s.wanted.Targets[downstream]
 		have, err := k.ensure(ctx, obj, there[name], name, target, s.wanted.Variants[downstream], s)
-		if err != nil {
+		switch {
+		case apierrors.IsConflict(err):
+			s.late++ // It has changed meanwhile, which is nobody's problem.
+		case err != nil:
 			s.wanted.Problems = append(s.wanted.Problems, fanout.Problem{Target: target, Err: err})
 		}
 		if delete(there, name); have != nil {
 			s.have = append(s.have, have)
 		}
 	}
-	maps.DeleteFunc(there, func(_ string, v *packagesv1.PackageVariant) bool {
-		stays := !v.DeletionTimestamp.IsZero() ||
-			!s.wanted.IsUnwanted(fanout.There{Downstream: v.Spec.Downstream, Target: v.Annotations[packagesv1.TargetAnnotation]})
-		if stays {
+	going := s.leaving(obj.Name)
+	if s.isGuarded {
+		s.unwanted = len(going)
+	}
+	for name, v := range there {
+		if s.isGuarded || going[name] == nil {
 			s.have = append(s.have, v)
 		}
-		return stays
+	}
+	return k.letGo(ctx, going, s)
+}
+
+// leaving are the variants that have no target any more, by name.
+func (s *spread) leaving(set string) map[string]*packagesv1.PackageVariant {
+	leaving, isUnwanted := maps.Clone(s.there), s.wanted.Unwanted()
+	for at := range s.wanted.Variants {
+		delete(leaving, objectName(set, at.Repo, at.Package))
+	}
+	maps.DeleteFunc(leaving, func(_ string, v *packagesv1.PackageVariant) bool {
+		return !v.DeletionTimestamp.IsZero() ||
+			!isUnwanted(fanout.There{Downstream: v.Spec.Downstream, Target: v.Annotations[packagesv1.TargetAnnotation]})
 	})
-	return k.letGo(ctx, obj, there, s)
+	return leaving
+}
+
+// isGuarded tells whether those that are leaving have to stay. Those that go already make room for no more, nor do those that have
+// come since the guard keeps others: what makes the one may have made the other.
+func isGuarded(obj *packagesv1.PackageVariantSet, there, leaving map[string]*packagesv1.PackageVariant) bool {
+	allowed, err := strconv.Atoi(strings.TrimSpace(obj.Annotations[packagesv1.AllowDeletionAnnotation]))
+	if err == nil && len(leaving) <= allowed {
+		return false
+	}
+	count := 0
+	for name, v := range there {
+		if v.DeletionTimestamp.IsZero() && (leaving[name] != nil || v.Annotations[packagesv1.BesideAnnotation] == "") {
+			count++
+		}
+	}
+	return !fanout.MayGo(count, len(leaving), obj.Spec.GetGuardPercent())
 }
 
 // ensure makes a variant, or what it is to be of one that is there. What the template does not say is people's.
@@ -46,7 +81,7 @@ func (k *sets) ensure(
 	ctx context.Context, obj *packagesv1.PackageVariantSet, have *packagesv1.PackageVariant, name string,
 	target fanout.Target, spec packagesv1.PackageVariantSpec, s *spread,
 ) (*packagesv1.PackageVariant, error) {
-	notes := annotations(target, s.marks[spec.Downstream])
+	notes := s.annotations(have, target, s.marks[spec.Downstream])
 	if have == nil {
 		spec = *spec.DeepCopy() // The answer is decoded into it, and the template is kept.
 		made := &packagesv1.PackageVariant{ObjectMeta: metav1.ObjectMeta{
@@ -66,13 +101,13 @@ func (k *sets) ensure(
 		s.made++
 		return made, nil
 	}
-	isNoted := have.Annotations[packagesv1.TargetAnnotation] == target.Key() && marksOf(have) == s.marks[spec.Downstream]
+	isNoted := !slices.ContainsFunc(ownAnnotations(), func(key string) bool { return have.Annotations[key] != notes[key] })
 	if !have.DeletionTimestamp.IsZero() || isNoted && isVariant(have, spec) {
 		return have, nil
 	}
 	changed := have.DeepCopy()
 	changed.Spec = *new(peoples(have, spec)).DeepCopy()
-	for _, key := range []string{packagesv1.TargetAnnotation, packagesv1.RevisionAnnotation, packagesv1.JoinedAnnotation} {
+	for _, key := range ownAnnotations() {
 		delete(changed.Annotations, key)
 	}
 	for key, value := range notes {
@@ -86,37 +121,37 @@ func (k *sets) ensure(
 	return changed, nil
 }
 
+// ownAnnotations are those that say where a variant comes from.
+func ownAnnotations() []string {
+	return []string{packagesv1.TargetAnnotation, packagesv1.RevisionAnnotation, packagesv1.JoinedAnnotation, packagesv1.BesideAnnotation}
+}
+
 // annotations are what a variant says of where it comes from.
-func annotations(target fanout.Target, m marks) map[string]string {
+func (s *spread) annotations(have *packagesv1.PackageVariant, target fanout.Target, m marks) map[string]string {
 	notes := map[string]string{packagesv1.TargetAnnotation: target.Key(), packagesv1.RevisionAnnotation: m.revision, packagesv1.JoinedAnnotation: m.joined}
+	if s.isGuarded && (have == nil || have.Annotations[packagesv1.BesideAnnotation] != "") {
+		notes[packagesv1.BesideAnnotation] = "true"
+	}
 	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
 	return notes
 }
 
-// letGo deletes the variants that have no target any more. Their own deletionPolicy says what becomes of their packages.
-func (k *sets) letGo(ctx context.Context, obj *packagesv1.PackageVariantSet, going map[string]*packagesv1.PackageVariant, s *spread) error {
-	allowed, err := strconv.Atoi(strings.TrimSpace(obj.Annotations[packagesv1.AllowDeletionAnnotation]))
-	isAllowed := err == nil && len(going) <= allowed
-	// Those that go already, and those that have just come, make room for no more.
-	there := len(going) - s.made
-	for _, v := range s.have {
-		if v.DeletionTimestamp.IsZero() {
-			there++
-		}
-	}
-	if !isAllowed && !fanout.MayGo(there, len(going), obj.Spec.GetGuardPercent()) {
-		s.unwanted = len(going)
-		for _, v := range going {
-			s.have = append(s.have, v)
-		}
+// letGo deletes variants, unless the guard keeps them. Their own deletionPolicy says what becomes of their packages.
+func (k *sets) letGo(ctx context.Context, going map[string]*packagesv1.PackageVariant, s *spread) error {
+	if s.isGuarded {
 		return nil
 	}
 	for name, v := range going {
 		err := k.shared.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
-		if client.IgnoreNotFound(err) != nil {
+		switch {
+		case apierrors.IsConflict(err):
+			s.late++
+			s.have = append(s.have, v)
+		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("delete PackageVariant %s: %w", name, err)
+		default:
+			s.gone++
 		}
-		s.gone++
 	}
 	return nil
 }

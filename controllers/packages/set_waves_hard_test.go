@@ -1,12 +1,20 @@
 package packages_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // publishOpen approves all that is open.
@@ -35,18 +43,26 @@ func backInWaves(t *testing.T, f *fleet) {
 	r.until("canary v1 drafted, north v1 one published, south v1 one published", "first Progressing NotPublished, second Waiting PreviousWave")
 }
 
-// triedAgainIsAFailure: a failure that is tried again, or waits for something, stops a rollout as one that stands still does, and
-// holds none where nobody waits for it.
-func triedAgainIsAFailure(t *testing.T, f *fleet) {
+// waitingIsAFailure: a failure that is tried again, or waits for something, stops a rollout as one that stands still does, and holds
+// none where nobody waits for it.
+func waitingIsAFailure(t *testing.T, f *fleet) {
 	t.Helper()
-	r := f.rollout(t, "retried")
-	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
-		// Nobody has told the functions of this plane what the API server knows.
-		s.Targets[0].Template.Pipeline = &packagesv1.PipelineTemplate{Validators: []packagesv1.FunctionTemplate{{Function: packagesv1.Function{Image: "kubeconform"}}}}
+	r := f.rollout(t, "waiting", func(s *packagesv1.PackageVariantSetSpec) {
+		s.DeletionGuard = &packagesv1.DeletionGuard{MinPercent: new(int32(0))}
 	})
-	r.until("canary v1 RenderFailed, north v1 published, south v1 published", "first Failed VariantFailed, second Waiting PreviousWave")
+	other := &packagesv1.PackageVariant{ObjectMeta: r.meta("other"), Spec: packagesv1.PackageVariantSpec{
+		Upstream: packagesv1.Upstream{Repo: "blueprints", Package: r.name}, Downstream: packagesv1.Downstream{Repo: "canary", Package: "taken"},
+	}}
+	always(&other.Spec)
+	r.create(other)
+	r.published(other, "v1")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].Template.Downstream = &packagesv1.DownstreamTemplate{Package: "taken"}
+	})
+	const variants = "canary v1 NotOwned, north v1 published, south v1 published"
+	r.until(variants, "first Failed VariantFailed, second Waiting PreviousWave")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.OnFailure = packagesv1.FailureContinues })
-	r.until("canary v1 RenderFailed, north v1 RenderFailed, south v1 RenderFailed", "first Done, second Done")
+	r.until(variants, "first Done, second Done")
 }
 
 // twinsAreTold: of two targets that select the same, each has its own template at each revision.
@@ -66,6 +82,16 @@ func twinsAreTold(t *testing.T, f *fleet) {
 	if r.set.Status.ProblemCount != 0 || !conditions.IsReady(r.set) {
 		t.Errorf("there are %d problems: %s", r.set.Status.ProblemCount, said(r.set))
 	}
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[1].Template.Downstream.Package = "other" })
+	testenv.Eventually(t, "another place is reached in waves", func(context.Context) (bool, string) {
+		var all []string
+		for _, v := range r.variants() {
+			all = append(all, v.Spec.Downstream.Repo+"/"+v.Spec.Downstream.Package)
+		}
+		slices.Sort(all)
+		has := strings.Join(all, " ")
+		return has == "canary/other canary/twins north/twin north/twins south/twin south/twins", has
+	})
 }
 
 // nobodyApprovesAnyMore: once a set says that people approve, nothing is approved by what it said before. Whoever made that edit need
@@ -88,4 +114,32 @@ func nobodyApprovesAnyMore(t *testing.T, f *fleet) {
 			t.Errorf("the policy of %s is %s", v.Name, policy)
 		}
 	}
+}
+
+// halfATargetFails: a target of which not everything can be seen is a failure like others, for which nobody waits where none is waited for.
+func halfATargetFails(t *testing.T, f *fleet) {
+	t.Helper()
+	for name, wave := range map[string]string{"canary": "first", "north": "second", "south": "second"} {
+		f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: map[string]string{"place": "yes", "wave": wave}}})
+	}
+	r := f.rollout(t, "half", func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets[0].RepositorySelector = nil
+		s.Targets[0].ObjectSelector = &packagesv1.ObjectSelector{
+			APIVersion: "v1", Kind: "ConfigMap", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"place": "yes"}},
+		}
+	})
+	canary := &corev1.ConfigMap{ObjectMeta: r.meta("canary")}
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(canary), canary); err != nil {
+		t.Fatal(err)
+	}
+	r.ask(canary, func() {
+		canary.Annotations = map[string]string{}
+		for i := range 20 {
+			canary.Annotations[fmt.Sprintf("a%d", i)] = strings.Repeat("a", 1000)
+		}
+	})
+	r.release("v2", "2.0.0")
+	r.until("canary v1 published, north v1 published, south v1 published", "first Failed VariantFailed, second Waiting PreviousWave")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.OnFailure = packagesv1.FailureContinues })
+	r.until("canary v1 published, north v2 published, south v2 published", "first Done, second Done")
 }

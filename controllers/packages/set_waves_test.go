@@ -173,7 +173,8 @@ func TestWaves(t *testing.T) {
 	f := newFleet(t)
 	for name, story := range map[string]func(*testing.T, *fleet){
 		"upstream": upstreamInWaves, "branch": branchInWaves, "edits": editsInWaves, "failure": failureStops, "gates": gatesHold,
-		"newcomer": newcomerJoins, "flight": fewInFlight, "back": backInWaves, "retried": triedAgainIsAFailure, "twins": twinsAreTold, "approval": nobodyApprovesAnyMore,
+		"newcomer": newcomerJoins, "flight": fewInFlight, "back": backInWaves, "waiting": waitingIsAFailure, "twins": twinsAreTold, "approval": nobodyApprovesAnyMore,
+		"half": halfATargetFails,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

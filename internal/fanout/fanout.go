@@ -126,12 +126,16 @@ type There struct {
 	Target string
 }
 
-// IsUnwanted tells whether a variant has no target any more. One whose target has a problem may only seem so.
-func (w Wanted) IsUnwanted(there There) bool {
-	if _, targeted := w.Targets[there.Downstream]; targeted {
-		return false
+// Unwanted tells which variants have no target any more. One whose target has a problem may only seem so.
+func (w Wanted) Unwanted() func(There) bool {
+	doubtful := make(map[string]bool, len(w.Problems))
+	for _, p := range w.Problems {
+		doubtful[p.Target.Key()] = true
 	}
-	return !slices.ContainsFunc(w.Problems, func(p Problem) bool { return p.Target.Key() == there.Target })
+	return func(there There) bool {
+		_, targeted := w.Targets[there.Downstream]
+		return !targeted && !doubtful[there.Target]
+	}
 }
 
 // MayGo tells whether so many of the variants that are there may go: the percentage stays.

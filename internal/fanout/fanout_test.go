@@ -154,7 +154,7 @@ func TestATargetWithAProblemHarmsNoOther(t *testing.T) {
 		if problem := got.Problems[0]; problem.Target.Name != test.bad.Name || !strings.Contains(problem.Err.Error(), test.want) {
 			t.Errorf("%s: %s: %v", test.reason, problem.Target, problem.Err)
 		}
-		if got.IsUnwanted(fanout.There{Downstream: packagesv1.Downstream{Repo: "before"}, Target: test.bad.Key()}) {
+		if got.Unwanted()(fanout.There{Downstream: packagesv1.Downstream{Repo: "before"}, Target: test.bad.Key()}) {
 			t.Errorf("%s: what the target had before would go", test.reason)
 		}
 	}
@@ -170,8 +170,26 @@ func TestTwoTargetsOfOnePlaceHaveNone(t *testing.T) {
 	if len(got.Variants) != 0 || len(got.Problems) != 2 || !strings.Contains(got.Problems[0].Err.Error(), "Cluster b leads to package web of Repository north as well") {
 		t.Errorf("%d variants and the problems %v", len(got.Variants), got.Problems)
 	}
-	if got.IsUnwanted(fanout.There{Downstream: packagesv1.Downstream{Repo: "north", Package: "web"}}) {
+	if got.Unwanted()(fanout.There{Downstream: packagesv1.Downstream{Repo: "north", Package: "web"}}) {
 		t.Error("the variant that is there already would go")
+	}
+}
+
+// TestManyProblemsAreLookedThroughOnce: thousands of variants are asked about in each round, with as many problems.
+func TestManyProblemsAreLookedThroughOnce(t *testing.T) {
+	t.Parallel()
+	w := fanout.Wanted{}
+	for i := range 1000 {
+		w.Problems = append(w.Problems, fanout.Problem{Target: cluster(fmt.Sprintf("edge-%d", i))})
+	}
+	unwanted := w.Unwanted()
+	allocs := testing.AllocsPerRun(10, func() {
+		if unwanted(fanout.There{Target: w.Problems[999].Target.Name + ", web"}) || !unwanted(fanout.There{Target: "Cluster other, web"}) {
+			t.Error("a variant whose target has a problem is unwanted, or one that has none is not")
+		}
+	})
+	if allocs > 10 {
+		t.Errorf("to ask about two variants makes %v texts", allocs)
 	}
 }
 

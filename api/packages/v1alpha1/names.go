@@ -19,6 +19,10 @@ const (
 	// JoinedAnnotation says on a PackageVariant at which revision of its set it was made.
 	JoinedAnnotation = "packages.sluice.dev/joined"
 
+	// BesideAnnotation says on a PackageVariant that it was made while its set's guard kept others that have no target. As long as
+	// the guard does, it makes no room for these.
+	BesideAnnotation = "packages.sluice.dev/beside-unwanted"
+
 	// SetLabel says on a ControllerRevision of which PackageVariantSet it is, by its UID.
 	SetLabel = "packages.sluice.dev/set"
 

@@ -188,6 +188,26 @@ func (t tree) seen(value any, left *int) (copied any, ok bool) {
 	}
 }
 
+// errMetadata is an object of which nobody keeps all that it is marked with.
+var errMetadata = fmt.Errorf("its labels and annotations take more than %d bytes together", maxFields)
+
+// bound leaves out labels and annotations that take too much together, and says so.
+func (o *Object) bound() error {
+	left := maxFields
+	for _, texts := range []*map[string]string{&o.Labels, &o.Annotations} {
+		for key, value := range *texts {
+			left -= len(key) + len(value) + perValue
+		}
+		if left < 0 {
+			*texts = nil
+		}
+	}
+	if left < 0 {
+		return errMetadata
+	}
+	return nil
+}
+
 // short are annotations that expressions get to see.
 func short(annotations map[string]string) map[string]string {
 	maps.DeleteFunc(annotations, func(_, value string) bool { return len(value) > maxText })

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sluice.dev/sluice/controllers/packages/lookups"
@@ -58,6 +59,22 @@ func TestOnlyAllowedFieldsAreKept(t *testing.T) {
 	allowed, _ := lookups.ReadAllowed(map[string]string{"a": allow("spec")})
 	if got, err := lookups.Seen(allowed, clusterKind, object); err == nil || got != nil {
 		t.Errorf("an object with more than may be kept: %v", err)
+	}
+}
+
+// TestWhatIsKeptOfAnObjectIsBounded: its annotations are as many as whoever makes it likes, and are kept for each selector.
+func TestWhatIsKeptOfAnObjectIsBounded(t *testing.T) {
+	t.Parallel()
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"wave": "first"}, Annotations: map[string]string{"healthy": "yes"}}}
+	if got := lookups.Kept(object); got.Err != nil || got.Annotations["healthy"] != "yes" {
+		t.Errorf("a common object: %v", got)
+	}
+	for i := range 200 {
+		object.Annotations[fmt.Sprint(i)] = strings.Repeat("a", 1000)
+	}
+	got := lookups.Kept(object)
+	if got.Err == nil || got.Labels["wave"] != "first" || len(got.Annotations) > 0 {
+		t.Errorf("of an object with 200,000 bytes, %d annotations are kept: %v", len(got.Annotations), got.Err)
 	}
 }
 

@@ -27,8 +27,8 @@ type feed struct {
 	seen  tree
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// end gives up, with the reason.
-	end func(error)
+	// end gives up, with the reason, and hears of one that is tried again.
+	end, hears func(error)
 }
 
 // IsWatchListSemanticsUnSupported has everything listed page by page: a stream of it has no bound.
@@ -38,7 +38,7 @@ func (*feed) IsWatchListSemanticsUnSupported() bool { return true }
 func (t *Targets) follow(ctx context.Context, s selection, seen tree, kept *store) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	f := &feed{selection: s, seen: seen, end: end}
+	f := &feed{selection: s, seen: seen, end: end, hears: kept.hear}
 	if err := f.connect(t.connector); err != nil {
 		return fmt.Errorf("ask for the kind %s: %w", s.gvk.Kind, err)
 	}
@@ -61,7 +61,7 @@ func (f *feed) connect(connector *cluster.Connector) error {
 		resource := api.Resource(mapping.Resource).Namespace(f.namespace)
 		f.list = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) }
 		f.watch = resource.Watch
-		return nil
+		return f.inPlace(mapping)
 	}
 	api, mapping, err := connector.Whole(f.identity, f.gvk)
 	if err != nil {
@@ -70,6 +70,14 @@ func (f *feed) connect(connector *cluster.Connector) error {
 	resource := api.Resource(mapping.Resource).Namespace(f.namespace)
 	f.list = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) }
 	f.watch = resource.Watch
+	return f.inPlace(mapping)
+}
+
+// inPlace refuses to look into all namespaces: whoever has asked did not know yet that the kind lives in one.
+func (f *feed) inPlace(mapping *meta.RESTMapping) error {
+	if f.namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return fmt.Errorf("%w: it has come just now", cluster.ErrNoKind)
+	}
 	return nil
 }
 
@@ -125,7 +133,7 @@ func (f *feed) changes(ctx context.Context, options metav1.ListOptions) (watch.I
 // failed gives up what does not come right by trying again.
 func (f *feed) failed(verb string, err error) error {
 	err = fmt.Errorf("%s %s as %s: %w", verb, f.gvk.Kind, f.identity, err)
-	if isHopeless(err) {
+	if f.hears(err); isHopeless(err) {
 		f.end(err)
 	}
 	return err
@@ -139,8 +147,9 @@ func (f *feed) kept(object runtime.Object) *Object {
 			Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 			Labels: o.GetLabels(), Annotations: short(o.GetAnnotations()),
 		}
+		made.Err = made.bound()
 	}
-	if o, ok := object.(*unstructured.Unstructured); ok {
+	if o, ok := object.(*unstructured.Unstructured); ok && made.Err == nil {
 		made.Fields, made.Err = f.seen.of(o.Object)
 	}
 	return made

@@ -51,6 +51,8 @@ type store struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*Object
 	err     error
+	// heard is what has gone wrong so far with what is tried still.
+	heard error
 	// settled is closed as soon as the objects are there, or an error.
 	settled chan struct{}
 }
@@ -72,7 +74,9 @@ func (s *store) list(ctx context.Context) ([]*Object, error) {
 	select {
 	case <-settled:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return nil, cmp.Or(s.heard, context.Cause(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +97,13 @@ func (s *store) settle() (wasAwaited bool) {
 		close(s.settled)
 		return true
 	}
+}
+
+// hear notes why there is nothing yet.
+func (s *store) hear(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = err
 }
 
 // fail notes why there is nothing.
@@ -156,7 +167,7 @@ func (s *store) Replace(objects []any, _ string) error {
 		}
 	}
 	s.mu.Lock()
-	s.objects, s.err = made, nil
+	s.objects, s.err, s.heard = made, nil, nil
 	wasAwaited := s.settle()
 	s.mu.Unlock()
 	if !wasAwaited {

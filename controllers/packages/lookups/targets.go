@@ -170,10 +170,10 @@ func (t *Targets) keep(ctx context.Context, s selection, kept *store) {
 		t.log.V(1).Info("cannot watch targets", "kind", s.gvk.String(), "namespace", s.namespace, "as", s.identity.String(), "cause", err.Error())
 		select {
 		case <-ctx.Done():
-		case <-kept.again:
+		case <-kept.again: // Somebody asks as often as he likes: what kinds there are is not looked at each time.
 		case <-time.After(lateness):
+			t.connector.Refresh()
 		}
-		t.connector.Refresh()
 	}
 }
 
