@@ -40,7 +40,29 @@ func backInWaves(t *testing.T, f *fleet) {
 	r.publishOpen()
 	r.until("canary v1 one published, north v1 one published, south v1 one published", "first Done, second Done")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Labels = nil })
-	r.until("canary v1 drafted, north v1 one published, south v1 one published", "first Progressing NotPublished, second Waiting PreviousWave")
+	const variants, waves = "canary v1 drafted, north v1 one published, south v1 one published", "first Progressing NotPublished, second Waiting PreviousWave"
+	r.until(variants, waves)
+	r.settles()
+	r.until(variants, waves)
+}
+
+// settles has the set looked at again, with all that was written seen.
+func (r *rollout) settles() {
+	r.Helper()
+	for range 2 {
+		r.again(r.set, func() string { return r.set.Status.LastHandledReconcileAt })
+	}
+}
+
+// places are where the set's variants are.
+func (r *rollout) places() string {
+	r.Helper()
+	var all []string
+	for _, v := range r.variants() {
+		all = append(all, v.Spec.Downstream.Repo+"/"+v.Spec.Downstream.Package)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
 }
 
 // waitingIsAFailure: a failure that is tried again, or waits for something, stops a rollout as one that stands still does, and holds
@@ -77,21 +99,19 @@ func twinsAreTold(t *testing.T, f *fleet) {
 	r.until("canary v1 published, canary v1 published, north v1 published, north v1 published, south v1 published, south v1 published", "first Done, second Done")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.Waves[0].MaxInFlight = new(intstr.FromInt32(1)) })
 	r.edit(paused(true))
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[1].Template.Downstream.Package = "other" })
+	testenv.Eventually(t, "another place is reached in the first wave", func(context.Context) (bool, string) {
+		return strings.HasPrefix(r.places(), "canary/other canary/twins "), r.places()
+	})
+	r.settles()
+	if has := r.places(); has != "canary/other canary/twins north/twin north/twins south/twin south/twins" {
+		t.Errorf("another place is reached at %s", has)
+	}
 	r.release("v2", "2.0.0")
 	r.until("canary v2 published, canary v2 published, north v1 published, north v1 published, south v1 published, south v1 published", "first Done, second Waiting Paused")
 	if r.set.Status.ProblemCount != 0 || !conditions.IsReady(r.set) {
 		t.Errorf("there are %d problems: %s", r.set.Status.ProblemCount, said(r.set))
 	}
-	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[1].Template.Downstream.Package = "other" })
-	testenv.Eventually(t, "another place is reached in waves", func(context.Context) (bool, string) {
-		var all []string
-		for _, v := range r.variants() {
-			all = append(all, v.Spec.Downstream.Repo+"/"+v.Spec.Downstream.Package)
-		}
-		slices.Sort(all)
-		has := strings.Join(all, " ")
-		return has == "canary/other canary/twins north/twin north/twins south/twin south/twins", has
-	})
 }
 
 // nobodyApprovesAnyMore: once a set says that people approve, nothing is approved by what it said before. Whoever made that edit need
