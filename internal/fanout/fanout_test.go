@@ -176,8 +176,9 @@ func TestTwoTargetsOfOnePlaceHaveNone(t *testing.T) {
 }
 
 // TestManyProblemsAreLookedThroughOnce: thousands of variants are asked about in each round, with as many problems.
+//
+//nolint:paralleltest // It counts allocations, which are those of all tests.
 func TestManyProblemsAreLookedThroughOnce(t *testing.T) {
-	t.Parallel()
 	w := fanout.Wanted{}
 	for i := range 1000 {
 		w.Problems = append(w.Problems, fanout.Problem{Target: cluster(fmt.Sprintf("edge-%d", i))})
