@@ -47,7 +47,7 @@ func New(most uint64, more ...cel.EnvOption) (*Env, error) {
 	base, err := cel.NewEnv(append([]cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
-		cel.ParserRecursionLimit(64), cel.ParserExpressionSizeLimit(maxLength),
+		cel.ParserRecursionLimit(64), cel.ParserExpressionSizeLimit(maxLength), cel.CustomTypeAdapter(adapter{}),
 	}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)

@@ -108,7 +108,7 @@ func (b *Budget) most(wish fair.Wish) int64 {
 // there or else short. Nobody who has a slot waits, so that this ends.
 func (b *Budget) run(ctx context.Context, wish fair.Wish, share *fair.Share, slots *fair.Pool, work func(context.Context) error) error {
 	a := &account{budget: b, wish: wish, share: share}
-	defer func() { a.share.Release() }()
+	defer a.end()
 	return inSlot(ctx, wish, slots, func(ctx context.Context) error {
 		if share == nil && b.least > 0 && !a.grow(wish.Weight) {
 			return &shortage{b, wish.Weight}
@@ -136,6 +136,16 @@ type account struct {
 	mu    sync.Mutex
 	share *fair.Share // nil until something is needed
 	drawn int64
+	ended bool
+}
+
+// end gives all back. Who still works for others then, as those who share what they make, gets nothing more: nobody would give
+// it back.
+func (a *account) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	a.share.Release()
 }
 
 // Draw takes bytes that are going to be allocated. They are given back when the work ends, or by Return. The error is
@@ -182,6 +192,9 @@ func draw(ctx context.Context, from kind, bytes int64) error {
 	if need > most {
 		return fmt.Errorf("%w %s: %d bytes are needed, and the work of one namespace may take %d with %s",
 			ErrBudget, a.budget.kind, need, most, a.budget.flag)
+	}
+	if a.ended {
+		return &shortage{a.budget, need}
 	}
 	// More than is needed is taken only where it is there: a share that was waited for is just what was.
 	if !a.grow(min((need+step-1)/step*step, most)) && !a.grow(need) {

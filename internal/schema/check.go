@@ -29,6 +29,9 @@ type Check struct {
 	Steps int
 	// Findings are how many are wanted at most, of one object.
 	Findings int
+
+	// patterns are those that were compiled on the way.
+	patterns map[pattern]matcher
 }
 
 // Object checks an object of a kind that the document has. The error is ErrTooMuch, or the context's.
@@ -172,9 +175,9 @@ func (v *visit) fitting(schemas []*Schema, n *yaml.Node, path []string) int {
 		if v.err != nil {
 			return count
 		}
-		inner := &visit{ctx: v.ctx, check: &Check{Steps: v.check.Steps, Findings: 1}, document: v.document, depth: v.depth + 1}
+		inner := &visit{ctx: v.ctx, check: &Check{Steps: v.check.Steps, Findings: 1, patterns: v.check.patterns}, document: v.document, depth: v.depth + 1}
 		inner.value(s, n, path)
-		v.check.Steps, v.err = inner.check.Steps, inner.err
+		v.check.Steps, v.check.patterns, v.err = inner.check.Steps, inner.check.patterns, inner.err
 		if len(inner.findings) == 0 {
 			count++
 		}

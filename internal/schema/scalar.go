@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -66,8 +67,8 @@ func (v *visit) scalar(s *Schema, n *yaml.Node, path []string) {
 
 func (v *visit) text(s *Schema, text string, path []string) {
 	v.count(utf8.RuneCountInString(text), s.MinLength, s.MaxLength, path, "characters")
-	if s.Pattern != nil && s.Pattern.Regexp != nil && !s.Pattern.MatchString(text) {
-		v.find(path, "does not match %s", s.Pattern)
+	if s.Pattern != nil && !v.matches(*s.Pattern, text) {
+		v.find(path, "does not match %s", *s.Pattern)
 	}
 	switch s.Format {
 	case "byte":
@@ -79,6 +80,31 @@ func (v *visit) text(s *Schema, text string, path []string) {
 			v.find(path, "is no date and time as in 2006-01-02T15:04:05Z")
 		}
 	}
+}
+
+// perStep is how many instructions of a pattern are one step.
+const perStep = 64
+
+// matches tells whether the text matches; one that takes too long to find out ends the visit. Each instruction may be tried at
+// each place.
+func (v *visit) matches(p pattern, text string) bool {
+	if v.check.patterns == nil {
+		v.check.patterns = map[pattern]matcher{}
+	}
+	compiled, known := v.check.patterns[p]
+	if !known {
+		compiled = p.compile()
+		v.check.patterns[p] = compiled
+		v.check.Steps -= compiled.size
+	}
+	if compiled.Regexp == nil {
+		return true
+	}
+	v.check.Steps -= len(text) * compiled.size / perStep
+	if v.err = v.ctx.Err(); v.err == nil && v.check.Steps < 0 {
+		v.err = ErrTooMuch
+	}
+	return v.err != nil || compiled.MatchString(text)
 }
 
 func (v *visit) number(s *Schema, n *yaml.Node, path []string) {
@@ -129,15 +155,15 @@ func equals(one any, n *yaml.Node) bool {
 	return true // Lists and maps are not looked into.
 }
 
-// maxListed bounds how many values of an enumeration are named.
-const maxListed = 20
+// maxListed bounds how many values of an enumeration are named, and maxWord what of each.
+const maxListed, maxWord = 20, 100
 
 // list names the values of an enumeration.
 func list(values []any) string {
 	words := []string{}
 	for _, value := range values[:min(len(values), maxListed)] {
 		text, _ := json.Marshal(value) // It was read from JSON.
-		words = append(words, string(text))
+		words = append(words, fmt.Sprintf("%.*s", maxWord, text))
 	}
 	if len(values) > maxListed {
 		words = append(words, "…")

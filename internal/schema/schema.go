@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -75,12 +76,13 @@ func (o *orBool) UnmarshalJSON(text []byte) error {
 // maxPattern bounds the expressions that texts are compared with.
 const maxPattern = 4096
 
-// pattern is an expression that a text has to match somewhere.
-type pattern struct {
-	*regexp.Regexp
-}
+// maxProgram bounds what an expression is compiled to, in instructions: a few bytes can be hundreds of thousands.
+const maxProgram = 10_000
 
-// UnmarshalJSON reads it. One that Go has no word for is left out, as the API server does.
+// pattern is an expression that a text has to match somewhere. It is compiled by who needs it: a schema has many.
+type pattern string
+
+// UnmarshalJSON reads it.
 func (p *pattern) UnmarshalJSON(text []byte) error {
 	var expression string
 	if err := json.Unmarshal(text, &expression); err != nil {
@@ -89,8 +91,32 @@ func (p *pattern) UnmarshalJSON(text []byte) error {
 	if len(expression) > maxPattern {
 		return fmt.Errorf("a pattern is longer than %d bytes", maxPattern)
 	}
-	p.Regexp, _ = regexp.Compile(expression)
+	*p = pattern(expression)
 	return nil
+}
+
+// matcher is an expression that is compiled, and how many instructions that took. It has none for one that is too large, or
+// that Go has no word for: those are left out, as the API server does.
+type matcher struct {
+	*regexp.Regexp
+
+	size int
+}
+
+func (p pattern) compile() matcher {
+	parsed, err := syntax.Parse(string(p), syntax.Perl)
+	if err != nil {
+		return matcher{}
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return matcher{}
+	}
+	made := matcher{size: len(program.Inst)}
+	if made.size <= maxProgram {
+		made.Regexp, _ = regexp.Compile(string(p)) // It is nil where that fails.
+	}
+	return made
 }
 
 // Document is what an API server says of one version of one group.

@@ -46,12 +46,29 @@ func (m *machine) guarded(raw *starlark.Builtin, before check) *starlark.Builtin
 			if err := before(m, args, kwargs); err != nil {
 				return nil, err
 			}
+			if raw.Name() == "sorted" && len(args) > 1 {
+				// It takes its key by place as well.
+				args, kwargs = args[:1], append(byName(args[1:], "key", "reverse"), kwargs...)
+			}
 			result, err := raw.CallInternal(thread, args, m.watched(kwargs))
 			if err != nil {
 				return nil, err
 			}
 			return result, m.small(result)
 		})
+}
+
+// byName are arguments as they are given by their names; those that have none are given by an empty one, which nobody takes.
+func byName(args starlark.Tuple, names ...string) []starlark.Tuple {
+	named := make([]starlark.Tuple, 0, len(args))
+	for i, arg := range args {
+		name := ""
+		if i < len(names) {
+			name = names[i]
+		}
+		named = append(named, starlark.Tuple{starlark.String(name), arg})
+	}
+	return named
 }
 
 // watched looks at what the function in key= returns, as somebody is going to compare it.
@@ -161,7 +178,8 @@ func builtinChecks() map[string]check {
 		return func(m *machine, args starlark.Tuple, _ []starlark.Tuple) error { return m.gone(size, args...) }
 	}
 	compared := func(size int64) check {
-		return func(m *machine, args starlark.Tuple, _ []starlark.Tuple) error {
+		return func(m *machine, args starlark.Tuple, kwargs []starlark.Tuple) error {
+			args = whole(args, kwargs)
 			if err := m.gone(size, args...); err != nil {
 				return err
 			}
@@ -170,11 +188,13 @@ func builtinChecks() map[string]check {
 		}
 	}
 	written := func(m *machine, args starlark.Tuple, kwargs []starlark.Tuple) error {
-		all := args
+		// What stands between the arguments is there as often as they are.
 		for _, pair := range kwargs {
-			all = append(slices.Clip(all), pair[1])
+			if err := m.times(int64(len(args)), int64(len(word(pair[1])))); err != nil {
+				return err
+			}
 		}
-		return m.formatted("{", "{", all)
+		return m.formatted("{", "{", whole(args, kwargs))
 	}
 	collected := func(pairs bool) check {
 		return func(m *machine, args starlark.Tuple, kwargs []starlark.Tuple) error {
@@ -188,7 +208,7 @@ func builtinChecks() map[string]check {
 		}
 	}
 	return map[string]check{
-		"abs": free, "bool": free, "chr": free, "float": free, "hasattr": free, "hash": free, "len": free, "ord": free,
+		"abs": free, "bool": free, "chr": free, "float": free, "hasattr": free, "hash": hashed, "len": free, "ord": free,
 		"range": free, "type": free,
 		"any": each(1), "all": each(1),
 		"dir":       func(m *machine, _ starlark.Tuple, _ []starlark.Tuple) error { return m.take(100 * perValue * 2) },
@@ -223,11 +243,27 @@ func (m *machine) keys(args starlark.Tuple, pairs bool) error {
 }
 
 // number refuses texts that are longer than any integer may be: reading one takes the square of its length.
-func number(m *machine, args starlark.Tuple, _ []starlark.Tuple) error {
-	if len(args) > 0 {
-		if text, ok := args[0].(starlark.String); ok && len(text) > maxBits+2 {
+func number(m *machine, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	for _, arg := range whole(args, kwargs) {
+		if text, ok := arg.(starlark.String); ok && len(text) > maxBits+2 {
 			return m.fail(fmt.Errorf("%w: a number has more than %d characters", ErrLimit, maxBits))
 		}
 	}
 	return nil
+}
+
+// hashed goes through a text, byte by byte.
+func hashed(m *machine, args starlark.Tuple, _ []starlark.Tuple) error {
+	for _, arg := range args {
+		m.work(perWork * int64(len(word(arg))) / perHash)
+	}
+	return nil
+}
+
+// whole are all arguments, those that are given by name behind the others.
+func whole(args starlark.Tuple, kwargs []starlark.Tuple) starlark.Tuple {
+	for _, pair := range kwargs {
+		args = append(slices.Clip(args), pair[1])
+	}
+	return args
 }

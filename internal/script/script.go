@@ -14,6 +14,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 // ErrLimit says that a script takes more than it may.
@@ -32,6 +34,8 @@ const (
 	maxDepth = 200
 	// maxBits bounds integers.
 	maxBits = 1024
+	// maxMessage bounds what a script says when it fails, in bytes.
+	maxMessage = 4096
 	// maxPrinted bounds the lines that print keeps.
 	maxPrinted = 10
 )
@@ -127,6 +131,9 @@ func (m *machine) explain(err error) error {
 		err = limit
 	} else {
 		err = errors.New(failed.Msg)
+	}
+	if text := err.Error(); len(text) > maxMessage {
+		err = errors.New(printable.Line(text, maxMessage))
 	}
 	for i := range failed.CallStack {
 		if position := failed.CallStack.At(i).Pos; position.Filename() == "source" {

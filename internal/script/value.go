@@ -92,14 +92,16 @@ func (m *machine) dict(n *yaml.Node, depth int) (*starlark.Dict, error) {
 
 // scalar is what a single value says to Kubernetes: what is no null, number or bool is a text.
 func scalar(n *yaml.Node) starlark.Value {
-	plain := strings.ReplaceAll(n.Value, "_", "")
 	switch n.ShortTag() {
 	case "!!null":
 		return starlark.None
 	case "!!bool":
 		return starlark.Bool(strings.EqualFold(n.Value, "true"))
 	case "!!int":
-		if number, ok := new(big.Int).SetString(plain, 0); ok && number.BitLen() <= maxBits {
+		if len(n.Value) > maxBits+2 {
+			break // Reading it would take the square of its length.
+		}
+		if number, ok := new(big.Int).SetString(strings.ReplaceAll(n.Value, "_", ""), 0); ok && number.BitLen() <= maxBits {
 			return starlark.MakeBigInt(number)
 		}
 	case "!!float":

@@ -39,11 +39,11 @@ func twice(n *yaml.Node, path []string) []string {
 // expand copies n with all that its aliases stand for. How much that is, is known before anything is copied: ten lines can stand
 // for more than a memory holds.
 func expand(n *yaml.Node, room *room) (*yaml.Node, error) {
-	total, err := expandedSize(n, map[*yaml.Node]int64{})
+	total, err := expandedSize(n, map[*yaml.Node]extent{})
 	if err != nil {
 		return nil, err
 	}
-	if err := room.take(total - size(n)); err != nil {
+	if err := room.hold(total.bytes-size(n), total.values-count(n)); err != nil {
 		return nil, fmt.Errorf("what its aliases stand for: %w", err)
 	}
 	made := yaml.NewRNode(yaml.CopyYNode(n))
@@ -58,16 +58,19 @@ const hugeSize = 1 << 40
 
 var errAliasInItself = errors.New("an alias stands for something that it is part of")
 
-// expandedSize counts what known does not have yet; -1 marks what is being counted.
-func expandedSize(n *yaml.Node, known map[*yaml.Node]int64) (int64, error) {
+// extent is how much there is of something; a negative one marks what is being counted.
+type extent struct{ bytes, values int64 }
+
+// expandedSize counts what known does not have yet.
+func expandedSize(n *yaml.Node, known map[*yaml.Node]extent) (extent, error) {
 	if counted, found := known[n]; found {
-		if counted < 0 {
-			return 0, errAliasInItself
+		if counted.values < 0 {
+			return extent{}, errAliasInItself
 		}
 		return counted, nil
 	}
-	known[n] = -1
-	total := int64(len(n.Value)) + 2
+	known[n] = extent{values: -1}
+	total := extent{int64(len(n.Value)) + 2, 1}
 	below := n.Content
 	if n.Kind == yaml.AliasNode {
 		below = []*yaml.Node{n.Alias}
@@ -75,9 +78,9 @@ func expandedSize(n *yaml.Node, known map[*yaml.Node]int64) (int64, error) {
 	for _, one := range below {
 		counted, err := expandedSize(one, known)
 		if err != nil {
-			return 0, err
+			return extent{}, err
 		}
-		total = min(total+counted, hugeSize)
+		total = extent{min(total.bytes+counted.bytes, hugeSize), min(total.values+counted.values, hugeSize)}
 	}
 	known[n] = total
 	return total, nil

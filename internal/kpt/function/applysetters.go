@@ -222,7 +222,7 @@ func (s *setter) setList(o *object, n, key *yaml.Node, path []string, value stri
 	if n.Kind == yaml.SequenceNode && sameNode(n, list) {
 		return nil
 	}
-	if err := s.room.take(size(list) - size(n)); err != nil {
+	if err := s.room.put(n, list); err != nil {
 		return o.fail(path, err)
 	}
 	flow := !s.compat && n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle != 0 && (len(n.Content) > 0 || key == nil)

@@ -127,7 +127,7 @@ func (c *calculator) become(o *object, at location, wanted *yaml.Node) error {
 	if wanted.Tag == tagString && at.node.Kind == yaml.ScalarNode {
 		return c.putString(o, at, wanted.Value)
 	}
-	if err := c.room.take(size(wanted) - size(at.node)); err != nil {
+	if err := c.room.put(at.node, wanted); err != nil {
 		return err
 	}
 	quote(wanted)

@@ -17,12 +17,12 @@ import (
 // node is the result of an expression as YAML. A few lists within each other can stand for more than a memory holds, so that it
 // is counted on the way.
 func (c *calculator) node(result ref.Val) (*yaml.Node, error) {
-	w := writer{left: c.room.left, most: c.room.most}
+	w := writer{left: c.room.left, most: c.room.most, values: c.room.values}
 	return w.node(result)
 }
 
 // writer writes down values.
-type writer struct{ left, most int64 }
+type writer struct{ left, most, values int64 }
 
 func (w *writer) node(value ref.Val) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
@@ -60,8 +60,10 @@ func (w *writer) node(value ref.Val) (*yaml.Node, error) {
 }
 
 func (w *writer) take(n *yaml.Node) error {
-	// A node takes more than its text; two bytes for it, as size has it, would let a package take all memory.
-	if w.left -= int64(len(n.Value)) + 8; w.left < 0 {
+	if w.values--; w.values < 0 {
+		return fmt.Errorf("%w: there is no room for so many values", ErrTooLarge)
+	}
+	if w.left -= int64(len(n.Value)) + 2; w.left < 0 {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, w.most)
 	}
 	return nil

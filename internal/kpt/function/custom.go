@@ -1,11 +1,9 @@
 package function
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 
@@ -63,16 +61,6 @@ func (g *rendering) lookup(folder string, entry *kpt.Function, validate bool) (s
 	return name, g.custom(folder, entry.Image, validate), nil
 }
 
-// mayCallCustom tells whether a pipeline of the package may name a function that is known by its content.
-func mayCallCustom(p kpt.Package) bool {
-	for name, file := range p {
-		if path.Base(name) == kpt.KptfileName && bytes.Contains(file.Content, []byte("sha256:")) {
-			return true
-		}
-	}
-	return false
-}
-
 // isCustom tells whether the entry's function is none of this package's.
 func isCustom(entry *kpt.Function) bool {
 	_, found := functions()[kpt.ImageName(entry.Image)]
@@ -84,13 +72,22 @@ func isCustom(entry *kpt.Function) bool {
 func (g *rendering) custom(folder, image string, validate bool) function {
 	return func(ctx context.Context, r *run) error {
 		list := &resourceList{folder: folder, run: r}
+		// It reads a copy of everything, which is made of nodes first.
+		cost := int64(0)
+		for _, o := range r.objects {
+			cost += perNode*count(o.root) + 2*size(o.root)
+		}
+		if err := memory.Draw(ctx, cost); err != nil {
+			return err
+		}
+		defer memory.Return(ctx, cost)
 		input, err := list.encode()
 		if err != nil {
 			return err
 		}
 		err = g.options.Custom.Run(ctx, Call{Image: image, Input: input, Output: func(ctx context.Context, output []byte) error {
 			// What is read lasts until the objects are in their places.
-			if err := memory.Draw(ctx, perNode*values(output)); err != nil {
+			if err := memory.Draw(ctx, perNode*values(output)+2*int64(len(output))); err != nil {
 				return err
 			}
 			written, err := readList(output, g.options)

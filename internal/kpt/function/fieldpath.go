@@ -275,7 +275,7 @@ func (s step) make(r *run, o *object, at location, kind yaml.Kind) ([]location, 
 		return nil, nil
 	}
 	path := join(at.path, strconv.Itoa(len(n.Content)))
-	if err := r.room.take(size(made) + int64(len(path))*2); err != nil {
+	if err := r.room.hold(size(made)+int64(len(path))*2, count(made)); err != nil {
 		return nil, o.fail(path, err)
 	}
 	n.Content = append(n.Content, made)

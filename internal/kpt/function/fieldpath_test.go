@@ -88,7 +88,7 @@ func FuzzReplacementPath(f *testing.F) {
 		}
 		node := root.Content[0]
 		resource := &kpt.Resource{File: "a.yaml", Node: yaml.NewRNode(node)}
-		r := &run{room: &room{left: 1 << 20, most: 1 << 20}}
+		r := &run{room: &room{left: 1 << 20, most: 1 << 20, values: 1 << 20}}
 		one := &object{resource: resource, root: node}
 		if r.write(one, path, from, fieldOptions{Create: create}, copyNode(value.Content[0])) != nil {
 			return

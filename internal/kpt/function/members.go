@@ -31,7 +31,7 @@ func (r *run) remove(o *object) {
 
 // insert adds an object to the end of a file, which is named from the package's folder, once the function is done.
 func (r *run) insert(file string, root *yaml.Node) error {
-	if err := r.room.take(size(root)); err != nil {
+	if err := r.room.put(nil, root); err != nil {
 		return err
 	}
 	r.made = append(r.made, madeObject{file: path.Join(r.folder, file), root: root})

@@ -157,9 +157,6 @@ func (r *Renderer) anew(ctx context.Context, key string, p kpt.Package) (*render
 		return nil, &Error{Err: fmt.Errorf("%w: it has some %d values, and %d are allowed", ErrTooLarge, nodes, r.options.MaxNodes)}
 	}
 	cost := 2*total + perNode*nodes
-	if r.options.Custom != nil && mayCallCustom(p) {
-		cost *= 2 // Such a function reads a copy of everything.
-	}
 	if err := memory.Draw(ctx, cost); err != nil {
 		return nil, err
 	}
@@ -172,8 +169,13 @@ func (r *Renderer) render(ctx context.Context, p kpt.Package) (*rendered, error)
 	late := &Error{Err: fmt.Errorf("%w: more than %v", ErrTimeout, r.options.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Timeout, late)
 	defer cancel()
-	total, _ := weigh(p)
-	done, err := r.run(ctx, p, &room{left: r.options.MaxBytes - total, most: r.options.MaxBytes})
+	total, nodes := weigh(p)
+	room := &room{
+		left: r.options.MaxBytes - total, most: r.options.MaxBytes, values: r.options.MaxNodes - nodes,
+		draw: func(bytes int64) error { return memory.Draw(ctx, bytes) },
+	}
+	defer func() { memory.Return(ctx, perNode*room.drawn) }()
+	done, err := r.run(ctx, p, room)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -27,7 +27,7 @@ func (r *run) put(o *object, at location, options fieldOptions, value *yaml.Node
 	if sameNode(n, value) {
 		return nil
 	}
-	if err := r.room.take(size(value) - size(n)); err != nil {
+	if err := r.room.put(n, value); err != nil {
 		return o.fail(at.path, err)
 	}
 	made := copyNode(value)

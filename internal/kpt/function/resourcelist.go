@@ -154,6 +154,9 @@ func (l *resourceList) put(item *yaml.Node, claimed map[int]bool) error {
 	o := l.run.objects[i]
 	file := l.file(item, l.places(i))
 	restore(item, o.root)
+	if err := o.keepsOrigin(item); err != nil {
+		return err
+	}
 	if name := l.places(i)[atPath]; file != name {
 		if o.resource.IsKptfile() {
 			return errors.New("a function may not move a Kptfile")
@@ -164,7 +167,7 @@ func (l *resourceList) put(item *yaml.Node, claimed map[int]bool) error {
 	if was := o.resource.IsKptfile(); was != isKptfile(item) {
 		return errors.New("a function may neither make nor remove a Kptfile")
 	}
-	if err := l.run.room.take(size(item) - size(o.root)); err != nil {
+	if err := l.run.room.put(o.root, item); err != nil {
 		return err
 	}
 	*o.root = *l.run.settle(o.root, item)

@@ -77,7 +77,7 @@ func (r *run) replaceText(o *object, n *yaml.Node, path []string, value string) 
 // add appends the key to the map.
 func (r *run) add(o *object, parent *yaml.Node, path []string, value *yaml.Node) error {
 	key := newText(path[len(path)-1])
-	if err := r.room.take(size(key) + size(value) + int64(2*len(path))); err != nil {
+	if err := r.room.hold(size(key)+size(value)+int64(2*len(path)), 1+count(value)); err != nil {
 		return o.fail(path, err)
 	}
 	parent.Content = append(parent.Content, key, value)

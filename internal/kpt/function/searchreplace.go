@@ -30,7 +30,7 @@ func searchReplace(ctx context.Context, r *run) error {
 		if configures || o.resource.IsKptfile() || !s.inFile(o.resource.File) {
 			continue
 		}
-		if err := s.walk(o, location{node: o.root}, s.path.begin()); err != nil {
+		if err := s.walk(ctx, o, location{node: o.root}, s.path.begin()); err != nil {
 			return err
 		}
 	}
@@ -156,35 +156,47 @@ func (s *search) checkGroups(key string, text *string) error {
 	return nil
 }
 
-// filled is the text with the groups that matched.
-func filled(text string, groups []string) string {
-	return group.ReplaceAllStringFunc(text, func(found string) string {
+// filled is the text with the groups that matched. How long that is, is known before it is made: a few bytes name a long group
+// again and again.
+func (s *search) filled(text string, groups []string) (string, error) {
+	total := int64(len(text))
+	value := func(found string) string {
 		number, err := strconv.Atoi(found[2 : len(found)-1])
 		if err != nil || number >= len(groups) {
 			return found
 		}
 		return groups[number]
-	})
+	}
+	for _, found := range group.FindAllString(text, -1) {
+		total += int64(len(value(found)))
+	}
+	if total > s.room.most {
+		return "", fmt.Errorf("%w: more than %d bytes", ErrTooLarge, s.room.most)
+	}
+	return group.ReplaceAllStringFunc(text, value), nil
 }
 
 func (s *search) inFile(name string) bool { return s.file == nil || s.file.MatchString(name) }
 
 // walk looks at all single values at and below the place. The states are how far the path was followed.
-func (s *search) walk(o *object, at location, states states) error {
+func (s *search) walk(ctx context.Context, o *object, at location, states states) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	n := at.node
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
 			below := location{n.Content[i+1], append(at.path, key)}
-			if err := s.walk(o, below, s.path.follow(states, key, -1, below.node)); err != nil {
+			if err := s.walk(ctx, o, below, s.path.follow(states, key, -1, below.node)); err != nil {
 				return err
 			}
 		}
 	case yaml.SequenceNode:
 		for i, element := range n.Content {
 			below := location{element, append(at.path, strconv.Itoa(i))}
-			if err := s.walk(o, below, s.path.follow(states, "", i, element)); err != nil {
+			if err := s.walk(ctx, o, below, s.path.follow(states, "", i, element)); err != nil {
 				return err
 			}
 		}
@@ -211,14 +223,22 @@ func (s *search) look(o *object, at location) error {
 		return o.fail(at.path, errOrigin)
 	}
 	if s.comment != nil {
-		if err := s.annotate(at.node, filled(*s.comment, groups)); err != nil {
+		comment, err := s.filled(*s.comment, groups)
+		if err == nil {
+			err = s.annotate(at.node, comment)
+		}
+		if err != nil {
 			return o.fail(at.path, err)
 		}
 	}
 	if s.put == nil {
 		return nil
 	}
-	return s.replace(o, at, filled(*s.put, groups))
+	value, err := s.filled(*s.put, groups)
+	if err != nil {
+		return o.fail(at.path, err)
+	}
+	return s.replace(o, at, value)
 }
 
 func (s *search) matches(value string) (bool, []string, error) {
@@ -236,8 +256,15 @@ func (s *search) matches(value string) (bool, []string, error) {
 
 // replace puts the value. One that would be found and changed again would grow each time the package is rendered.
 func (s *search) replace(o *object, at location, value string) error {
-	if again, groups, err := s.matches(value); err != nil || again && filled(*s.put, groups) != value {
-		return o.fail(at.path, errors.Join(err, fmt.Errorf("%q would be found again, and become another value each time: %s has to match no result", value, byValueRegex)))
+	again, groups, err := s.matches(value)
+	if err == nil && again {
+		var once string
+		if once, err = s.filled(*s.put, groups); err == nil && once != value {
+			err = fmt.Errorf("%.200q would be found again, and become another value each time: %s has to match no result", value, byValueRegex)
+		}
+	}
+	if err != nil {
+		return o.fail(at.path, err)
 	}
 	if at.node.Value == value && !isNull(at.node) {
 		return nil

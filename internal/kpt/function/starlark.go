@@ -98,7 +98,9 @@ func (s *scripted) report(results []script.Result) error {
 	failures := []string{}
 	for _, result := range results {
 		if result.Severity == "error" {
-			failures = append(failures, result.Message)
+			if len(failures) < maxProblems {
+				failures = append(failures, printable.Line(result.Message, maxLine))
+			}
 			continue
 		}
 		s.note("%s", printable.Line(strings.TrimPrefix(result.Severity+": "+result.Message, ": "), maxLine))
@@ -179,7 +181,10 @@ func (s *scripted) change(o *object, wanted *yaml.Node) error {
 	if sameValue(o.root, wanted) {
 		return nil
 	}
-	if err := s.room.take(size(wanted) - size(o.root)); err != nil {
+	if err := o.keepsOrigin(wanted); err != nil {
+		return err
+	}
+	if err := s.room.put(o.root, wanted); err != nil {
 		return o.fail(nil, err)
 	}
 	quote(wanted)

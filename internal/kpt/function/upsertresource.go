@@ -139,7 +139,7 @@ func (u *upserter) upsert(wanted wantedObject) error {
 		if sameValue(o.root, root) {
 			continue
 		}
-		if err := u.room.take(size(root) - size(o.root)); err != nil {
+		if err := u.room.put(o.root, root); err != nil {
 			return o.fail(nil, err)
 		}
 		overwrite(o.root, root)
