@@ -57,7 +57,7 @@ func hostile() map[string]string {
 		"a key by place":         "a = [0] * 1000\nfor _ in range(2):\n  a = [a] * 1000\nx = sorted([1, 2], lambda x: a)\n",
 		"function as a value":    "x = sorted([range(1 << 40)], key=list)\n",
 		"method as a value":      long + "f = ('{0}' * 100000).format\nx = sorted([s], key=f)\n",
-		"what fails, far apart":  "fail(*([0] * 600), sep='x' * (1 << 20))\n",
+		"what fails, far apart":  "fail(sep='x' * (1 << 20), *([0] * 600))\n",
 		"getattr":                long + "x = getattr('{0}' * 100000, 'format')(s)\n",
 		"slices":                 "x = [0] * 1000000\ny = [x[:] for _ in range(1000)]\n",
 		"slices of texts":        long + "y = [s[::2] for _ in range(10000)]\n",

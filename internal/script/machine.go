@@ -17,8 +17,6 @@ const (
 	drawn = 1 << 20
 	// perWork is how many bytes that an operation looks at are one step.
 	perWork = 64
-	// perHash is how many bytes are one step for who goes through a text byte by byte.
-	perHash = 8
 	// maxLook bounds what one operation looks at.
 	maxLook = 8 << 20
 )
