@@ -22,7 +22,8 @@ func TestNumbersAreNotReadAtAnyLength(t *testing.T) {
 			"A package can say of any text that it is a number.",
 			Script{Source: "x = 1\n", Items: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
 				{Kind: yaml.ScalarNode, Tag: "!!str", Value: "a"}, {Kind: yaml.ScalarNode, Tag: "!!int", Value: digits},
-			}}}}, nil,
+			}}}},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
