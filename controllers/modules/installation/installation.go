@@ -170,7 +170,7 @@ func (*installations) Table() status.Table {
 
 // Finalize implements kernel.Owner: everything was dismantled.
 func (k *installations) Finalize(_ context.Context, obj *modulesv1.ModuleInstallation) error {
-	k.Forget(client.ObjectKeyFromObject(obj)) //nolint:contextcheck // What it ends does not live in a round.
+	k.Forget(client.ObjectKeyFromObject(obj)) //nolint:contextcheck,nolintlint // What it ends does not live in a round.
 	return nil
 }
 

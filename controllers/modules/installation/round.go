@@ -254,6 +254,6 @@ func (k *installations) hold(r *round, reason, message string) {
 
 // Settle implements kernel.Owner: it watches what the installation waits for, and only while it waits.
 func (k *installations) Settle(_ context.Context, obj *modulesv1.ModuleInstallation, r round) error {
-	k.lookouts.Set(client.ObjectKeyFromObject(obj), r.awaited) //nolint:contextcheck // The watches outlive the round.
+	k.lookouts.Set(client.ObjectKeyFromObject(obj), r.awaited) //nolint:contextcheck,nolintlint // The watches outlive the round.
 	return nil
 }
