@@ -19,8 +19,8 @@ func (d *demo) fillRepositories() error {
 	}); err != nil {
 		return err
 	}
-	for _, name := range clusters() {
-		if _, err := d.commit(name, "Begin", map[string]string{"README.md": "# What runs in " + name + "\n"}); err != nil {
+	for _, name := range append([]string{blueprints, fleetRepository}, clusters()...) {
+		if _, err := d.commit(name, "Begin", map[string]string{"README.md": "# The packages of " + name + "\n"}); err != nil {
 			return err
 		}
 		if err := d.repos[name].AcceptPushes(); err != nil {

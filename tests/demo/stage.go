@@ -62,7 +62,7 @@ func start(ctx context.Context, out io.Writer) (d *demo, err error) {
 		{"build etcd, kube-apiserver, kube-controller-manager and kubectl", d.buildControlPlane},
 		{"build sluice", d.buildSluice},
 		{"start the control plane", d.startControlPlane},
-		{"start a Git server (git http-backend) with six repositories", d.startGit},
+		{"start a Git server (git http-backend) with seven repositories", d.startGit},
 		{"start a registry (CNCF Distribution)", d.startRegistry},
 		{"start sluice manager", d.startManager},
 	}
@@ -118,7 +118,7 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 
 func (d *demo) startGit(ctx context.Context) (err error) {
 	root := filepath.Join(d.dir, "git")
-	for _, name := range append([]string{"app", "library", blueprints}, clusters()...) {
+	for _, name := range append([]string{"app", "library", blueprints, fleetRepository}, clusters()...) {
 		if d.repos[name], err = upstream.NewRepository(ctx, root, name); err != nil {
 			return err
 		}

@@ -34,6 +34,10 @@ func (d *demo) walk(ctx context.Context) error {
 		{"A package is made into variants for three clusters", d.packageDrafted},
 		{"The drafts are proposed, approved and published", d.packageApproved},
 		{"Upstream is revised, and a person's edit is kept", d.packageUpdated},
+		{"Three clusters are objects, and one object gives a package to each; docs/forty-clusters.md says so", d.fleetSpread},
+		{"A fourth cluster arrives by its label", d.clusterArrives},
+		{"A new revision goes out in two waves, of which the second stops at a gate", d.wavesStop},
+		{"A selector that is emptied by mistake deletes nothing", d.nothingDeleted},
 	}
 	for i, step := range steps {
 		d.say("\n--- %d. %s", i+1, step.title)

@@ -18,6 +18,7 @@ var (
 	digests    = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 	registryAt = regexp.MustCompile(`(?m)^Registry: (\S+) `)
 	kubeconfig = regexp.MustCompile(`(?m)export KUBECONFIG=(\S+)`)
+	gitAt      = regexp.MustCompile(`(?m)^  git clone (\S+)/app\.git$`)
 )
 
 // reader follows a page at a terminal.
@@ -29,13 +30,37 @@ type reader struct {
 	instead []string
 }
 
-// TestTheGuideRuns follows docs/publish-a-module.md against what make up leaves running: every block, in its order, with
-// the replacements that the page asks for and no other.
-func TestTheGuideRuns(t *testing.T) {
+// TestTheGuidesRun follows the guides against what make up leaves running: every block, in its order, with the replacements that
+// the pages ask for and no other.
+func TestTheGuidesRun(t *testing.T) {
 	t.Parallel()
+	up := &reader{t: t, folder: t.TempDir()}
+	up.up()
+	t.Run("Modules", func(t *testing.T) {
+		t.Parallel()
+		up.another(t).publishesModules()
+	})
+	t.Run("Clusters", func(t *testing.T) {
+		t.Parallel()
+		r := up.another(t)
+		guide := page(t, "docs/forty-clusters.md")
+		for _, block := range guide.Blocks("sh", "yaml") {
+			r.follow(guide, block)
+		}
+	})
+}
+
+// another reads another page, in a folder of its own.
+func (r *reader) another(t *testing.T) *reader {
+	t.Helper()
+	return &reader{t: t, folder: t.TempDir(), env: r.env, instead: slices.Clone(r.instead)}
+}
+
+// publishesModules follows docs/publish-a-module.md, where digests are to be replaced by those that are printed on the way.
+func (r *reader) publishesModules() {
+	t := r.t
+	t.Helper()
 	guide := page(t, "docs/publish-a-module.md")
-	r := &reader{t: t, folder: t.TempDir()}
-	r.up()
 	var named, pushed []string
 	for _, block := range guide.Blocks("yaml") {
 		for _, digest := range digests.FindAllString(block.Text, -1) {
@@ -98,12 +123,15 @@ func (r *reader) up() {
 			r.t.Errorf("make up prints %q:\n%s", noise, printed)
 		}
 	}
-	registry, config := registryAt.FindStringSubmatch(printed), kubeconfig.FindStringSubmatch(printed)
-	if registry == nil || config == nil {
-		r.t.Fatalf("make up names no registry, or no kubeconfig:\n%s", printed)
+	registry, config, git := registryAt.FindStringSubmatch(printed), kubeconfig.FindStringSubmatch(printed), gitAt.FindStringSubmatch(printed)
+	if registry == nil || config == nil || git == nil {
+		r.t.Fatalf("make up names no registry, no kubeconfig, or no repository:\n%s", printed)
 	}
 	r.env = append(r.env, "KUBECONFIG="+config[1], "HOME="+r.folder)
-	r.instead = []string{"registry.example.com", registry[1]}
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		r.env = append(r.env, "GIT_"+who+"_NAME=Platform", "GIT_"+who+"_EMAIL=platform@example.com")
+	}
+	r.instead = []string{"registry.example.com", registry[1], "https://git.example.com/blueprints", git[1] + "/blueprints", "https://git.example.com/clusters", git[1] + "/clusters"}
 }
 
 // follow does what a block says: a command is run, and an object applied.

@@ -112,6 +112,24 @@ func (p Page) Blocks(infos ...string) []Block {
 	return found
 }
 
+// Section is the part of the page below the heading of level two, up to the next one.
+func (p Page) Section(title string) (Page, error) {
+	from := slices.Index(p.prose, "## "+title)
+	if from < 0 {
+		return Page{}, fmt.Errorf("%s has no section %q", p.Path, title)
+	}
+	part := Page{Path: p.Path, prose: p.prose[from+1:]}
+	if to := slices.IndexFunc(part.prose, func(line string) bool { return strings.HasPrefix(line, "## ") }); to >= 0 {
+		part.prose = part.prose[:to]
+	}
+	for _, block := range p.blocks {
+		if block.Line > from && block.Line <= from+1+len(part.prose) {
+			part.blocks = append(part.blocks, block)
+		}
+	}
+	return part, nil
+}
+
 // Prose is the page's text without its blocks.
 func (p Page) Prose() string { return strings.Join(p.prose, "\n") }
 
