@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // TestInventorySize: as many members as an installation may well have fit into 1 MiB as the API server stores them,
@@ -25,11 +26,11 @@ func TestInventorySize(t *testing.T) {
 		{"the largest", modulesv1.MaxMembers, 3 << 19},
 	} {
 		object := inventory(t, tc.members)
-		if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+		if err := env.Client.Create(t.Context(), object, testenv.Strict()); err != nil {
 			t.Fatalf("%s: %v", tc.reason, err)
 		}
 		object.SetLabels(map[string]string{"edited": "true"})
-		if err := env.Client.Update(t.Context(), object, strict()); err != nil {
+		if err := env.Client.Update(t.Context(), object, testenv.Strict()); err != nil {
 			t.Fatalf("%s: %v", tc.reason, err)
 		}
 		stored, err := json.Marshal(object)
@@ -41,7 +42,7 @@ func TestInventorySize(t *testing.T) {
 			t.Errorf("%s: %d members take %d bytes, more than %d", tc.reason, tc.members, len(stored), tc.bytes)
 		}
 	}
-	if err := env.Client.Create(t.Context(), inventory(t, modulesv1.MaxMembers+1), strict()); err == nil {
+	if err := env.Client.Create(t.Context(), inventory(t, modulesv1.MaxMembers+1), testenv.Strict()); err == nil {
 		t.Error("more members than there may be were taken")
 	}
 }

@@ -94,7 +94,7 @@ func TestInstalledTemplatesKeepTheirContent(t *testing.T) {
 	t.Parallel()
 	installed := templateEdits()
 	for name, edit := range installed {
-		version, _, _ := unstructured.NestedString(parse(t, modulesv1.ModuleTemplateKind, name, edit.before).Object, "spec", "version")
+		version, _, _ := unstructured.NestedString(manifests().Parse(t, modulesv1.ModuleTemplateKind, edit.before).Object, "spec", "version")
 		edit.before += "\nstatus: {installed: {version: '" + version + "', content: x}}"
 		installed[name] = edit
 	}
@@ -110,7 +110,7 @@ func TestWhatNobodyInstalledMayBeCorrected(t *testing.T) {
 			edit.want = ""
 		}
 		free[name] = edit
-		stated, _, _ := unstructured.NestedString(parse(t, modulesv1.ModuleTemplateKind, name, edit.before).Object, "spec", "version")
+		stated, _, _ := unstructured.NestedString(manifests().Parse(t, modulesv1.ModuleTemplateKind, edit.before).Object, "spec", "version")
 		if stated == "" || strings.HasPrefix(name, "Module") || strings.HasPrefix(name, "Channel") {
 			delete(raised, name)
 			continue

@@ -83,7 +83,7 @@ func TestTightenedRulesLeaveOldObjectsEditable(t *testing.T) {
 				t.Fatal(err)
 			}
 			object := func(body string) *unstructured.Unstructured {
-				made := parse(t, tc.kind, "redis", body)
+				made := manifests().Parse(t, tc.kind, body)
 				made.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: "v1alpha1", Kind: tc.kind})
 				return made
 			}

@@ -7,6 +7,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/tests/config"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // TestSamplesAreAccepted: the API server takes every sample as it stands, and there is one of each kind that people
@@ -24,7 +25,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 		}
 		kinds[object.GetKind()]++
 		object.SetNamespace("default")
-		if err := env.Client.Create(t.Context(), object, client.DryRunAll, strict()); err != nil {
+		if err := env.Client.Create(t.Context(), object, client.DryRunAll, testenv.Strict()); err != nil {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}

@@ -1,18 +1,14 @@
 package v1alpha1_test
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/tests/testenv"
@@ -35,38 +31,14 @@ const (
 	tagged2   = "artifact: {oci: {repository: oci://registry.example.com/mods/redis, digest: '" + digest2 + "', tag: 2.0.0}}"
 )
 
-// parse reads the body of an object, such as "spec: {…}", with variables and without a name.
-func parse(t *testing.T, kind, name, body string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	body = strings.NewReplacer("ARTIFACT1", artifact1, "ARTIFACT2", artifact2, "TAGGED1", tagged1, "TAGGED2", tagged2,
-		"DIGEST1", digest1, "DIGEST2", digest2, "COMMIT1", "'"+commit1+"'").Replace(body)
-	if err := yaml.UnmarshalStrict([]byte(body), &object.Object); err != nil {
-		t.Fatalf("parse %s: %v", body, err)
-	}
-	object.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(kind))
-	object.SetNamespace("default")
-	if object.GetName() == "" {
-		object.SetName(name)
-	}
-	return object
-}
-
-// verdict compares what the API server said with what it was to say: nothing, or the words.
-func verdict(t *testing.T, reason string, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("%s\nwant it accepted, got: %v", reason, err)
-	case want != "" && err == nil:
-		t.Errorf("%s\nwant it refused with %q, but it was accepted", reason, want)
-	case want != "" && !strings.Contains(err.Error(), want):
-		t.Errorf("%s\nwant it refused with %q, got: %v", reason, want, err)
+// manifests are those of the tests.
+func manifests() testenv.Manifests {
+	return testenv.Manifests{
+		Env: env, Version: modulesv1.GroupVersion, Register: modulesv1.AddToScheme, Name: "redis",
+		Words: strings.NewReplacer("ARTIFACT1", artifact1, "ARTIFACT2", artifact2, "TAGGED1", tagged1, "TAGGED2", tagged2,
+			"DIGEST1", digest1, "DIGEST2", digest2, "COMMIT1", "'"+commit1+"'"),
 	}
 }
-
-// strict makes an unknown field an error.
-func strict() client.FieldValidation { return client.FieldValidation(metav1.FieldValidationStrict) }
 
 type acceptance struct {
 	reason string
@@ -79,33 +51,8 @@ func testAcceptance(t *testing.T, kind string, cases map[string]acceptance) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, kind, "redis", tc.body)
-			err := env.Client.Create(t.Context(), object, client.DryRunAll, strict())
-			verdict(t, tc.reason, err, tc.want)
-			if err == nil {
-				decodes(t, kind, object)
-			}
+			manifests().Create(t, tc.reason, kind, tc.body, tc.want)
 		})
-	}
-}
-
-// decodes: what the API server takes, Go can hold. A list with one object that it cannot hold would fail as a whole.
-func decodes(t *testing.T, kind string, object *unstructured.Unstructured) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := modulesv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	typed, err := scheme.New(modulesv1.GroupVersion.WithKind(kind))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := object.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, typed); err != nil {
-		t.Errorf("the API server takes what cannot be decoded: %v", err)
 	}
 }
 
@@ -114,26 +61,13 @@ type transition struct {
 	want                  string // words of the refusal; "" when the edit is accepted
 }
 
+// testTransitions makes each object with its status, and then edits its spec.
 func testTransitions(t *testing.T, kind string, cases map[string]transition) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			namespace := env.NewNamespace(t)
-			before, after := parse(t, kind, "redis", tc.before), parse(t, kind, "redis", tc.after)
-			before.SetNamespace(namespace)
-			after.SetNamespace(namespace)
-			status, reported := before.Object["status"]
-			if err := env.Client.Create(t.Context(), before, strict()); err != nil {
-				t.Fatalf("the object before the edit is refused: %v", err)
-			}
-			if before.Object["status"] = status; reported {
-				if err := env.Client.Status().Update(t.Context(), before); err != nil {
-					t.Fatalf("the status before the edit is refused: %v", err)
-				}
-			}
-			after.SetResourceVersion(before.GetResourceVersion())
-			verdict(t, tc.reason, env.Client.Update(t.Context(), after, strict()), tc.want)
+			manifests().Edit(t, tc.reason, kind, tc.before, tc.after, tc.want)
 		})
 	}
 }
@@ -162,8 +96,8 @@ func TestDefaults(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, tc.kind, "defaults", tc.body)
-			if err := env.Client.Create(t.Context(), object, client.DryRunAll, strict()); err != nil {
+			object := manifests().Parse(t, tc.kind, tc.body)
+			if err := env.Client.Create(t.Context(), object, client.DryRunAll, testenv.Strict()); err != nil {
 				t.Fatal(err)
 			}
 			got, _, err := unstructured.NestedFieldNoCopy(object.Object, tc.path...)
@@ -192,17 +126,15 @@ func TestStatusThatCannotBeHeldIsRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, modulesv1.ModuleInstallationKind, strings.ToLower(name), "spec: {module: {name: redis}}")
+			object := manifests().Parse(t, modulesv1.ModuleInstallationKind, "spec: {module: {name: redis}}")
+			object.SetName(strings.ToLower(name))
 			object.SetNamespace(namespace)
-			if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+			if err := env.Client.Create(t.Context(), object, testenv.Strict()); err != nil {
 				t.Fatal(err)
 			}
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.body+`}`))
 			err := env.Client.Status().Patch(t.Context(), object, patch)
-			verdict(t, tc.reason, err, tc.want)
-			if err == nil {
-				decodes(t, modulesv1.ModuleInstallationKind, object)
-			}
+			manifests().Verdict(t, tc.reason, object, err, tc.want)
 		})
 	}
 }

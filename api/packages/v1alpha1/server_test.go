@@ -1,18 +1,14 @@
 package v1alpha1_test
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/tests/testenv"
@@ -28,39 +24,15 @@ const (
 	commit2 = "2222222222222222222222222222222222222222222222222222222222222222"
 )
 
-// parse reads the body of an object, such as "spec: {…}", with variables and without a name.
-func parse(t *testing.T, kind, name, body string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	body = strings.NewReplacer("COMMIT1", "'"+commit1+"'", "COMMIT2", "'"+commit2+"'",
-		"UP", "upstream: {repo: blueprints, package: web}", "DOWN", "downstream: {repo: edge}",
-		"GIT", "gitRepositoryRef: {name: edge}", "ONE", "repository: edge, package: web, workspace: one").Replace(body)
-	if err := yaml.UnmarshalStrict([]byte(body), &object.Object); err != nil {
-		t.Fatalf("parse %s: %v", body, err)
-	}
-	object.SetGroupVersionKind(packagesv1.GroupVersion.WithKind(kind))
-	object.SetNamespace("default")
-	if object.GetName() == "" {
-		object.SetName(name)
-	}
-	return object
-}
-
-// verdict compares what the API server said with what it was to say: nothing, or the words.
-func verdict(t *testing.T, reason string, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("%s\nwant it accepted, got: %v", reason, err)
-	case want != "" && err == nil:
-		t.Errorf("%s\nwant it refused with %q, but it was accepted", reason, want)
-	case want != "" && !strings.Contains(err.Error(), want):
-		t.Errorf("%s\nwant it refused with %q, got: %v", reason, want, err)
+// manifests are those of the tests.
+func manifests() testenv.Manifests {
+	return testenv.Manifests{
+		Env: env, Version: packagesv1.GroupVersion, Register: packagesv1.AddToScheme, Name: "web",
+		Words: strings.NewReplacer("COMMIT1", "'"+commit1+"'", "COMMIT2", "'"+commit2+"'",
+			"UP", "upstream: {repo: blueprints, package: web}", "DOWN", "downstream: {repo: edge}",
+			"GIT", "gitRepositoryRef: {name: edge}", "ONE", "repository: edge, package: web, workspace: one"),
 	}
 }
-
-// strict makes an unknown field an error.
-func strict() client.FieldValidation { return client.FieldValidation(metav1.FieldValidationStrict) }
 
 type acceptance struct {
 	reason string
@@ -73,33 +45,8 @@ func testAcceptance(t *testing.T, kind string, cases map[string]acceptance) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, kind, "web", tc.body)
-			err := env.Client.Create(t.Context(), object, client.DryRunAll, strict())
-			verdict(t, tc.reason, err, tc.want)
-			if err == nil {
-				decodes(t, kind, object)
-			}
+			manifests().Create(t, tc.reason, kind, tc.body, tc.want)
 		})
-	}
-}
-
-// decodes: what the API server takes, Go can hold. A list with one object that it cannot hold would fail as a whole.
-func decodes(t *testing.T, kind string, object *unstructured.Unstructured) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := packagesv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	typed, err := scheme.New(packagesv1.GroupVersion.WithKind(kind))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := object.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, typed); err != nil {
-		t.Errorf("the API server takes what cannot be decoded: %v", err)
 	}
 }
 
@@ -114,21 +61,7 @@ func testTransitions(t *testing.T, kind string, cases map[string]transition) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			namespace := env.NewNamespace(t)
-			before, after := parse(t, kind, "web", tc.before), parse(t, kind, "web", tc.after)
-			before.SetNamespace(namespace)
-			after.SetNamespace(namespace)
-			status, reported := before.Object["status"]
-			if err := env.Client.Create(t.Context(), before, strict()); err != nil {
-				t.Fatalf("the object before the edit is refused: %v", err)
-			}
-			if before.Object["status"] = status; reported {
-				if err := env.Client.Status().Update(t.Context(), before); err != nil {
-					t.Fatalf("the status before the edit is refused: %v", err)
-				}
-			}
-			after.SetResourceVersion(before.GetResourceVersion())
-			verdict(t, tc.reason, env.Client.Update(t.Context(), after, strict()), tc.want)
+			manifests().Edit(t, tc.reason, kind, tc.before, tc.after, tc.want)
 		})
 	}
 }
@@ -154,8 +87,8 @@ func TestDefaults(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, tc.kind, "defaults", tc.body)
-			if err := env.Client.Create(t.Context(), object, client.DryRunAll, strict()); err != nil {
+			object := manifests().Parse(t, tc.kind, tc.body)
+			if err := env.Client.Create(t.Context(), object, client.DryRunAll, testenv.Strict()); err != nil {
 				t.Fatal(err)
 			}
 			got, _, err := unstructured.NestedFieldNoCopy(object.Object, tc.path...)
@@ -197,17 +130,15 @@ func TestStatusThatCannotBeHeldIsRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := parse(t, tc.kind, strings.ToLower(name), tc.spec)
+			object := manifests().Parse(t, tc.kind, tc.spec)
+			object.SetName(strings.ToLower(name))
 			object.SetNamespace(namespace)
-			if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+			if err := env.Client.Create(t.Context(), object, testenv.Strict()); err != nil {
 				t.Fatal(err)
 			}
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.body+`}`))
 			err := env.Client.Status().Patch(t.Context(), object, patch)
-			verdict(t, tc.reason, err, tc.want)
-			if err == nil {
-				decodes(t, tc.kind, object)
-			}
+			manifests().Verdict(t, tc.reason, object, err, tc.want)
 		})
 	}
 }
@@ -217,9 +148,10 @@ func TestRevisionsAreFoundByTheirFields(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
 	for _, name := range []string{"web", "database"} {
-		object := parse(t, packagesv1.PackageRevisionKind, name, "spec: {repository: edge, package: "+name+", workspace: one}")
+		object := manifests().Parse(t, packagesv1.PackageRevisionKind, "spec: {repository: edge, package: "+name+", workspace: one}")
+		object.SetName(name)
 		object.SetNamespace(namespace)
-		if err := env.Client.Create(t.Context(), object, strict()); err != nil {
+		if err := env.Client.Create(t.Context(), object, testenv.Strict()); err != nil {
 			t.Fatal(err)
 		}
 	}
