@@ -60,9 +60,15 @@ type Owner struct {
 // String is "namespace/name".
 func (o Owner) String() string { return o.Namespace + "/" + o.Name }
 
+// Mark is what the names of all its entries begin with.
+func (o Owner) Mark() string { return ownMarker + o.String() + "/" }
+
+// Nobody is the owner that stands for any other. No object has such a name.
+func Nobody() Owner { return Owner{Namespace: "-", Name: "-"} }
+
 // FunctionName is what the owner's entry is called that stands at the index among its own, and that it calls name.
 func (o Owner) FunctionName(index int, name string) string {
-	called := fmt.Sprintf("%s%s/%d", ownMarker, o, index)
+	called := fmt.Sprintf("%s%d", o.Mark(), index)
 	if name == "" {
 		return called
 	}

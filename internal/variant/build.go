@@ -109,17 +109,29 @@ func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.R
 	if err := v.Config.inject(resources, fill); err != nil {
 		return nil, err
 	}
+	name := ""
+	if with == nil && !function.SeesName(resources) {
+		var err error
+		if name, err = rename(resources, nameless); err != nil {
+			return nil, err
+		}
+	}
 	before, err := resources.Package()
 	if err != nil {
 		return nil, err
 	}
-	after, results, err := with.render(ctx, renderer, before)
+	after, results, err := with.render(ctx, anonymous{renderer, v.Config.Owner}, before)
 	if err != nil {
 		return nil, err
 	}
 	made := &built{results: results}
 	if made.resources, err = kpt.Open(after); err != nil {
 		return nil, fmt.Errorf("read what was rendered: %w", err)
+	}
+	if name != "" {
+		if _, err := rename(made.resources, name); err != nil {
+			return nil, err
+		}
 	}
 	made.resources.KeepOrigins(resources)
 	return made, v.Config.report(made.resources)

@@ -117,7 +117,7 @@ func (r Request) rendered(ctx context.Context, renderer Renderer, l *local, s si
 	if same, err := own.same(peoples); same || err != nil {
 		return s, err
 	}
-	rendered, _, err := renderer.Render(ctx, s.local)
+	rendered, _, err := anonymous{renderer, r.Last.Config.Owner}.Render(ctx, s.local)
 	if err != nil {
 		return sides{}, err
 	}
