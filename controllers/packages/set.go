@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,7 @@ type sets struct {
 	shared   Shared
 	compiler *fanout.Compiler
 	written  *written
+	log      logr.Logger
 }
 
 var (
@@ -72,7 +74,7 @@ func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	if err != nil {
 		return err
 	}
-	k := &sets{shared: shared, compiler: compiler, written: newWritten()}
+	k := &sets{shared: shared, compiler: compiler, written: newWritten(), log: mgr.GetLogger().WithName("packagevariantset")}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("packagevariantset").
@@ -218,6 +220,7 @@ func (k *sets) Events(before, after *packagesv1.PackageVariantSet, s *spread, er
 	if s.made+s.changed+s.gone > 0 {
 		events = append(events, event.Happened(about, packagesv1.VariantsChangedReason, fmt.Sprintf("Variants: %d made, %d changed, %d deleted", s.made, s.changed, s.gone), ""))
 	}
+	events = append(events, k.tellWaves(about, before, after)...)
 	switch {
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)

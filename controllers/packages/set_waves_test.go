@@ -150,6 +150,22 @@ func (r *rollout) until(variants, waves string) {
 	})
 }
 
+// told waits until so many events with the reason were told of the set.
+func (r *rollout) told(reason string, times int) {
+	r.Helper()
+	testenv.Eventually(r.T, fmt.Sprintf("%s told %d times", reason, times), func(context.Context) (bool, string) {
+		r.events.mu.Lock()
+		defer r.events.mu.Unlock()
+		count := 0
+		for _, told := range r.events.events {
+			if name, rest, _ := strings.Cut(told, " "); name == r.name && strings.HasSuffix(rest, " "+reason) {
+				count++
+			}
+		}
+		return count == times, fmt.Sprint(count)
+	})
+}
+
 // edit changes the set.
 func (r *rollout) edit(change func(*packagesv1.PackageVariantSetSpec)) {
 	r.Helper()
@@ -200,6 +216,10 @@ func upstreamInWaves(t *testing.T, f *fleet) {
 	}
 	r.edit(paused(false))
 	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Done")
+	r.told("WaveBegun", 2)
+	r.told("WaveDone", 2)
+	r.settles()
+	r.told("WaveBegun", 2)
 	var kept appsv1.ControllerRevisionList
 	if err := env.Client.List(t.Context(), &kept, client.InNamespace(r.namespace), client.MatchingLabels{packagesv1.SetLabel: string(r.set.UID)}); err != nil {
 		t.Fatal(err)
@@ -269,6 +289,7 @@ func failureStops(t *testing.T, f *fleet) {
 		return conditions.GetReason(s, "Ready") == packagesv1.RolloutStoppedReason && conditions.GetReason(s, packagesv1.RolledOutCondition) == packagesv1.RolloutStoppedReason &&
 			strings.Contains(said(s), "PackageVariant failing.canary.failing-") && strings.Contains(said(s), "UnknownFunction"), said(s)
 	})
+	r.told("WaveFailed", 1)
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Pipeline = nil; template("well")(s) })
 	r.until("canary v1 well published, north v1 well published, south v1 well published", "first Done, second Done")
 	until(r.plane, r.set, "all is well", func(s *packagesv1.PackageVariantSet) (bool, string) { return conditions.IsReady(s), said(s) })

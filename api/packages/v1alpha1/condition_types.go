@@ -178,6 +178,15 @@ const (
 
 	// VariantsChangedReason: variants were made, changed or deleted.
 	VariantsChangedReason = "VariantsChanged"
+
+	// WaveBegunReason: the first variants of a wave take the newest revision. Reason of an event.
+	WaveBegunReason = "WaveBegun"
+
+	// WaveDoneReason: all variants of a wave are published with the newest revision. Reason of an event.
+	WaveDoneReason = "WaveDone"
+
+	// WaveFailedReason: a variant of a wave fails with the newest revision; the message names it. Reason of an event.
+	WaveFailedReason = "WaveFailed"
 )
 
 // Reasons of events that report what was done.
