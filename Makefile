@@ -24,7 +24,7 @@ verify: generate fmt lint ## Generate, format and lint; fail when anything diffe
 test: ## Run all tests, with the race detector, against a real API server
 	tests/test.sh
 
-torture: ## Kill the program at all points, push beside it, measure it beside 200 hostile objects and in 256 MiB, and play 2,000 random sequences of what operators and users do; a failure prints its seed
+torture: ## Kill the program at all points, also with a set of 200 targets, push beside it, measure it beside 200 hostile objects and in 256 MiB, and play 2,000 random sequences of what operators and users do; a failure prints its seed
 	SLUICE_TORTURE=1 tests/test.sh -run "Killed|TestForeignWriters|TestAHostileTenant|TestHostileInputs" -count=1 ./tests/e2e
 	SLUICE_TORTURE=1 go test ./internal/git -run TestAKilledFetch -count=1
 	SLUICE_TORTURE=$${SLUICE_TORTURE:-2000} go test ./internal/engine -run TestNothingOfAUserIsLost -count=1 -timeout=12h

@@ -225,6 +225,13 @@ func (f *foreign) endsWith(revision int) {
 			f.t.Errorf("%s: %d revisions upstream became %q, and the last is %s", v.Name, revision, tags, last)
 		}
 	}
+	f.isKept()
+	f.sound()
+}
+
+// isKept checks that all that was accepted of people is still where they put it.
+func (f *foreign) isKept() {
+	f.t.Helper()
 	for _, edit := range f.made {
 		if _, err := f.repos[edit.repository].Repository.Raw("merge-base", "--is-ancestor", edit.commit, edit.ref); err != nil {
 			f.t.Errorf("%s: commit %s of %s was accepted and is not there any more: %v", edit.repository, edit.commit, edit.ref, err)
@@ -233,7 +240,6 @@ func (f *foreign) endsWith(revision int) {
 			f.t.Errorf("%s: what was written as %s.txt is not there any more", edit.repository, edit.word)
 		}
 	}
-	f.sound()
 }
 
 // open are the branches of the package's changes, a line each.

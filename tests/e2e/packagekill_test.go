@@ -56,6 +56,8 @@ type packageKilling struct {
 	// points are where the program is killed, one after the other and then again; without any it is left in peace.
 	points []strikePoint
 	tried  int
+	// most is how often a step is struck before it may come to its end.
+	most int
 }
 
 // strikePoint has a strike come at a moment of what the program does, and takes that back.
@@ -67,7 +69,7 @@ type strikePoint struct {
 func newPackageKilling(t *testing.T) *packageKilling {
 	t.Helper()
 	api := newAPIProxy(t) // It has to outlive the program.
-	k := &packageKilling{packageLaps: newPackageLaps(t), api: api}
+	k := &packageKilling{packageLaps: newPackageLaps(t), api: api, most: mostKills}
 	k.kubeconfig = api.kubeconfig
 	for n := 1; n <= 14; n++ {
 		for _, when := range []moment{beforeForwarding, beforeAnswering, afterAnswering} {
@@ -125,21 +127,26 @@ func (k *packageKilling) insideGit(repository, stage string) strikePoint {
 func (k *packageKilling) run(lap int) {
 	k.t.Helper()
 	for _, step := range k.steps(lap) {
-		what := fmt.Sprintf("lap %d: %s", lap, step.name)
-		disarm := k.arm()
-		step.begin()
-		for range mostKills {
-			died := k.diesBefore(what, step.done)
-			disarm()
-			if !died {
-				break
-			}
-			k.revive(what)
-			disarm = k.arm()
-		}
-		disarm()
-		k.comesTo(what, step.done)
+		k.strikeOn(fmt.Sprintf("lap %d: %s", lap, step.name), step)
 	}
+}
+
+// strikeOn has a step done, and the program killed as long as it is not.
+func (k *packageKilling) strikeOn(what string, step lapStep) {
+	k.t.Helper()
+	disarm := k.arm()
+	step.begin()
+	for range k.most {
+		died := k.diesBefore(what, step.done)
+		disarm()
+		if !died {
+			break
+		}
+		k.revive(what)
+		disarm = k.arm()
+	}
+	disarm()
+	k.comesTo(what, step.done)
 }
 
 // comesTo waits until all is done. A strike that was under way when it was taken back still comes.

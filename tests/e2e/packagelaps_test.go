@@ -51,16 +51,22 @@ func newPackageLaps(t *testing.T) *packageLaps {
 func (l *packageLaps) begin() {
 	l.t.Helper()
 	l.repositories(blueprints, "north", "south")
-	for _, name := range []string{"north", "south"} {
-		for _, hook := range []string{"pre-receive", "reference-transaction", "post-receive"} {
-			l.repos[name].Hook(hook, recordHook)
-		}
-	}
+	l.record("north", "south")
 	l.variants = nil
 	for _, of := range [][2]string{{"web", "north"}, {"db", "north"}, {"web", "south"}} {
 		l.variants = append(l.variants, l.variant(of[0], of[1]))
 	}
 	l.start()
+}
+
+// record has all that becomes of the repositories' refs recorded.
+func (l *packageLaps) record(repositories ...string) {
+	l.t.Helper()
+	for _, name := range repositories {
+		for _, hook := range []string{"pre-receive", "reference-transaction", "post-receive"} {
+			l.repos[name].Hook(hook, recordHook)
+		}
+	}
 }
 
 // recordHook writes down which ref has come to which commit, and kills the process whose number is in the file strike-STAGE, once,
