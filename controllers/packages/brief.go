@@ -21,6 +21,8 @@ import (
 type brief struct {
 	owner    string
 	adoption packagesv1.AdoptionPolicy
+	// adopted is what was taken over as it was; nil for nothing.
+	adopted *packagesv1.AdoptedStatus
 
 	up *mirror
 	// upstream is the package's path below the directory of its Repository.
@@ -41,7 +43,7 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 	spec := &obj.Spec
 	b := &brief{
 		owner: ownerOf(obj), adoption: spec.GetAdoptionPolicy(), upstream: spec.Upstream.Package,
-		downRepo: in(obj, spec.Downstream.Repo), downstream: spec.GetDownstreamPackage(),
+		downRepo: in(obj, spec.Downstream.Repo), downstream: spec.GetDownstreamPackage(), adopted: adoptedAt(obj, target(obj)),
 	}
 	l.downstream = new(target(obj))
 	var err error
@@ -126,11 +128,15 @@ func (b *brief) intent(commit string) (string, error) {
 
 // makes tells whether the revision is what is to be made. A commit upstream that left the package as it was changes nothing.
 func (b *brief) makes(r *pkgrepo.Revision) bool {
-	if r.Facts.Variant != b.owner || r.Facts.Lock == nil {
+	if !b.owns(r) || r.Facts.Lock == nil {
 		return false
 	}
+	config := r.Facts.Config
+	if r.Facts.Variant == "" {
+		config = b.adopted.Config
+	}
 	digest, err := b.intent(r.Facts.Lock.Commit)
-	return err == nil && r.Facts.Config == digest
+	return err == nil && config == digest
 }
 
 // message describes a commit.

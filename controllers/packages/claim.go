@@ -20,11 +20,11 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 	if p == nil {
 		return nil, nil
 	}
-	open := ownChange(p, b.owner)
+	open := ownChange(p, b.owns)
 	if err := b.canRead(p, open != nil); err != nil {
 		return nil, err
 	}
-	if open != nil || p.Branch != nil && p.Branch.Facts.Variant == b.owner {
+	if open != nil || p.Branch != nil && b.owns(p.Branch) {
 		return open, nil
 	}
 	if p.Branch != nil {
@@ -35,25 +35,25 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 	var left *pkgrepo.Revision
 	for i := range p.Open {
 		other := &p.Open[i]
-		if other.Facts.Variant == "" || !strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) {
+		if !strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) {
 			continue // People may have drafts of their own.
 		}
 		if err := s.mayAdopt(ctx, b, other.Facts.Variant); err != nil {
 			return nil, err
 		}
-		left = ownChange(p, other.Facts.Variant)
+		left = ownChange(p, func(r *pkgrepo.Revision) bool { return r.Facts.Variant == other.Facts.Variant })
 	}
 	return left, nil
 }
 
 // ownChange is a variant's open change; nil without one. A copy that somebody made of it has another name.
-func ownChange(p *pkgrepo.Package, owner string) (found *pkgrepo.Revision) {
+func ownChange(p *pkgrepo.Package, owns func(*pkgrepo.Revision) bool) (found *pkgrepo.Revision) {
 	if p == nil {
 		return nil
 	}
 	for i := range p.Open {
 		open := &p.Open[i]
-		if open.Facts.Variant == owner && strings.HasPrefix(open.Workspace, pkgrepo.VariantWorkspace) &&
+		if owns(open) && strings.HasPrefix(open.Workspace, pkgrepo.VariantWorkspace) &&
 			(found == nil || open.Lifecycle == pkgrepo.Proposed || found.Lifecycle == open.Lifecycle && open.Workspace > found.Workspace) {
 			found = open
 		}
@@ -89,6 +89,12 @@ func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
 				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
 		}
 		what = fmt.Sprintf("package %s of Repository %s was kept by PackageVariant %s, which keeps it no more", b.downstream, b.downRepo.Name, other)
+	}
+	if other == "" {
+		if keeper := s.keeper(ctx, b); keeper != "" && keeper != b.owner {
+			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
+				"package %s of Repository %s is kept by PackageVariant %s, which was there first; choose another downstream package", b.downstream, b.downRepo.Name, keeper))
+		}
 	}
 	if b.adoption == packagesv1.AdoptExisting {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/variant"
 )
 
 // errNoSource says that no Repository of the namespace has what a lock names.
@@ -29,7 +30,7 @@ func (s Shared) locked(ctx context.Context, namespace string, lock *kpt.Lock) (k
 	for i := range list.Items {
 		repository := &list.Items[i]
 		pkg, ok := below(repository.Spec.Directory, lock.Directory)
-		if !ok || s.urlOf(ctx, repository) != lock.Repo {
+		if !ok || !variant.SameRepository(s.urlOf(ctx, repository), lock.Repo) {
 			continue
 		}
 		m := s.mirrors.get(client.ObjectKeyFromObject(repository))

@@ -27,6 +27,8 @@ type made struct {
 	results   []function.Result
 	// difference is what it changes of what is on the branch.
 	difference variant.Difference
+	// adopted is the package that is there, where it needed nothing to be taken over; else nil.
+	adopted *packagesv1.AdoptedStatus
 	// isPreview says that it was not written.
 	isPreview bool
 	// isUnchanged says that the package was as it should be: what was said of it before stays right.

@@ -91,6 +91,10 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
+	if outcome.Stands {
+		m.kept.adopted, err = m.adopt(cur)
+		return pkgrepo.Made{Package: cur.Local, Unchanged: true}, err
+	}
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, packagesv1.MaxChangedFiles)
 	message := m.message(m.subject(cur))
 	message.Config, err = m.intent(m.blueprint.Commit)

@@ -36,6 +36,18 @@ func (m *mirrors) get(key types.NamespacedName) *mirror {
 	return m.all[key]
 }
 
+// of are the Repositories that have a Git repository.
+func (m *mirrors) of(url string) (found []*mirror) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, mirror := range m.all {
+		if mirror.url == url {
+			found = append(found, mirror)
+		}
+	}
+	return found
+}
+
 // put takes in a repository, in the place of what was known of it.
 func (m *mirrors) put(made *mirror) {
 	m.mu.Lock()

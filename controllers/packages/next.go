@@ -18,11 +18,22 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 	if l.open, err = k.shared.claim(ctx, b, l.state); err != nil {
 		return err
 	}
-	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
-	if change := k.step(obj, b, l); change != nil {
-		return k.order(obj, b, l, *change)
+	if branch := branchOf(l.state); b.hasAdopted(branch) || b.hasAdopted(l.open) {
+		l.adopted = b.adopted
 	}
-	k.shared.desk.withdraw(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	for range 2 {
+		change := k.step(obj, b, l)
+		if change == nil {
+			k.shared.desk.withdraw(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+			break
+		}
+		taken, err := k.order(obj, b, l, *change)
+		if err != nil || taken == nil {
+			return err
+		}
+		b.adopted, l.adopted = taken, taken // Nothing was written, and something else may come next.
+	}
 	return nil
 }
 
@@ -59,9 +70,10 @@ func (l *look) isPublished(b *brief) bool {
 	return l.state != nil && l.state.Branch != nil && b.makes(l.state.Branch)
 }
 
-// isMade tells whether the open change is what should be, and begun on what the branch has.
+// isMade tells whether the open change is what should be, and begun on what the branch has. One that was taken over as it was does
+// not say on what it was begun; who publishes it looks at its history.
 func (l *look) isMade(b *brief) bool {
-	return b.makes(l.open) && l.open.Facts.Base == baseOf(l.state.Branch)
+	return b.makes(l.open) && (b.hasAdopted(l.open) || l.open.Facts.Base == baseOf(l.state.Branch))
 }
 
 // baseOf is how a change names what it was begun on.
@@ -104,8 +116,9 @@ func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
 	return false
 }
 
-// order has the change made, and tells what became of it. A failure is told once more while it is tried again.
-func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) error {
+// order has the change made, and tells what became of it: taken is what was taken over as it was, nil for nothing. A failure is told
+// once more while it is tried again.
+func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) (taken *packagesv1.AdoptedStatus, err error) {
 	o := order{
 		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: change.Kind == pkgrepo.Preview},
 	}
@@ -117,17 +130,20 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 	found := k.shared.desk.ask(b.downRepo, o)
 	if found == nil {
 		l.progress = progressOf(change)
-		return nil
+		return nil, nil
 	}
 	l.last = found
 	switch err := found.result.Err; {
 	case err != nil:
-		return explain(err)
+		return nil, explain(err)
+	case found.made != nil && found.made.adopted != nil:
+		l.pending, l.pendingReason = "", ""
+		return found.made.adopted, nil
 	case change.Kind != pkgrepo.Preview:
 		// The repository has moved on since.
 		l.progress = progressOf(change)
 	}
-	return nil
+	return nil, nil
 }
 
 func tipOf(open *pkgrepo.Revision) string {

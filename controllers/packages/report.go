@@ -29,6 +29,7 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 		// It did not come so far as to look at the package.
 		return kernel.Report{Progress: l.progress, Facts: k.Table().Stated(obj)}
 	}
+	s.Adopted = l.adopted
 	s.Published = published(l.downstream.Repo, l.state)
 	k.reportChange(obj, l, err)
 	return kernel.Report{Message: said(obj, l), Progress: l.progress, Facts: facts(obj, l, err), Again: k.again(l)}

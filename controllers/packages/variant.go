@@ -53,6 +53,8 @@ type look struct {
 	last *outcome
 	// wrote is what became of the order that wrote the open change; nil if that is not known any more.
 	wrote *outcome
+	// adopted is what was taken over as it was; nil for nothing.
+	adopted *packagesv1.AdoptedStatus
 	// pending says why the package is not made anew though it should be, with the reason; empty if it is.
 	pending, pendingReason string
 	// progress says what is being done; empty when all is done that can be.

@@ -70,15 +70,16 @@ func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at
 	if obj.Spec.GetDeletionPolicy() == packagesv1.DeletionOrphan {
 		return nil
 	}
-	b := &brief{owner: ownerOf(obj), downRepo: in(obj, at.Repo), downstream: at.Package}
+	b := &brief{owner: ownerOf(obj), downRepo: in(obj, at.Repo), downstream: at.Package, adopted: adoptedAt(obj, at)}
 	var err error
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
 		return unlessGone(err)
 	}
 	l.state = b.down.Snapshot().Package(b.downstream)
-	l.open = ownChange(l.state, b.owner)
+	l.open = ownChange(l.state, b.owns)
 	if change := leaving(b, l); change != nil {
-		return k.order(obj, b, l, *change)
+		_, err := k.order(obj, b, l, *change)
+		return err
 	}
 	l.state, l.open = nil, nil
 	return nil
@@ -89,7 +90,7 @@ func leaving(b *brief, l *look) *pkgrepo.Change {
 	if l.open != nil {
 		return &pkgrepo.Change{Kind: pkgrepo.Drop, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
 	}
-	if l.state == nil || l.state.Branch == nil || l.state.Branch.Facts.Variant != b.owner {
+	if l.state == nil || l.state.Branch == nil || !b.owns(l.state.Branch) {
 		return nil
 	}
 	newest := l.state.Newest()

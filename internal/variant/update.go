@@ -44,6 +44,9 @@ type Request struct {
 	Base string
 	// Policy says whose change counts in a conflict. With merge.Fail, nothing is made.
 	Policy merge.Policy
+
+	// isUnmarked says that no variant has marked the local package as its own.
+	isUnmarked bool
 }
 
 // Outcome is what came of it.
@@ -52,6 +55,9 @@ type Outcome struct {
 	Package kpt.Package
 	// Unchanged says that it is there already, byte for byte.
 	Unchanged bool
+	// Stands says that no variant has marked the local package as its own, and that this is all it lacks: it can be taken over
+	// as it is.
+	Stands bool
 	// Conflicts are places that upstream and people changed in different ways, in the order of the files.
 	Conflicts []merge.Conflict
 	// Results are what the functions did.
@@ -84,37 +90,50 @@ func Update(ctx context.Context, request Request, renderer Renderer) (Outcome, e
 	if request.Local == nil {
 		return Desired(ctx, request.Next, request.Base, renderer)
 	}
-	theirs, err := Desired(ctx, request.Next, request.Base, renderer)
+	if request.Last == nil {
+		var err error
+		if request, err = request.takeOver(ctx, renderer); err != nil {
+			return Outcome{}, fmt.Errorf("read the local package: %w", err)
+		}
+	}
+	outcome, err := request.update(ctx, renderer)
+	outcome.Stands = err == nil && request.stands(outcome.Package)
+	return outcome, err
+}
+
+// update is Update for a package that is there.
+func (r Request) update(ctx context.Context, renderer Renderer) (Outcome, error) {
+	theirs, err := Desired(ctx, r.Next, r.Base, renderer)
 	if err != nil {
 		return Outcome{}, err
 	}
-	l, err := request.readLocal()
+	l, err := r.readLocal()
 	if err != nil {
 		return Outcome{}, fmt.Errorf("read the local package: %w", err)
 	}
-	base, basis, err := request.basis(ctx, renderer, l)
+	base, basis, err := r.basis(ctx, renderer, l)
 	if err != nil {
 		return Outcome{}, err
 	}
 	theirs.Basis = basis
 	if base.Equal(l.edited) {
-		theirs.Unchanged = theirs.Package.Equal(request.Local)
+		theirs.Unchanged = theirs.Package.Equal(r.Local)
 		return theirs, nil
 	}
 	s := sides{base: base, theirs: theirs.Package, local: l.edited}
 	if basis == BasisApplied {
-		if s, err = request.alike(ctx, renderer, l, s); err != nil {
+		if s, err = r.alike(ctx, renderer, l, s); err != nil {
 			return Outcome{}, err
 		}
 	}
-	merged, conflicts, err := merge.Merge(s.base, s.theirs, s.local, request.Policy)
+	merged, conflicts, err := merge.Merge(s.base, s.theirs, s.local, r.Policy)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("merge: %w", err)
 	}
-	if request.Policy == merge.Fail && len(conflicts) > 0 {
+	if r.Policy == merge.Fail && len(conflicts) > 0 {
 		return Outcome{Basis: basis, Conflicts: conflicts}, fmt.Errorf("%w: %s", ErrConflict, conflicts[0])
 	}
-	return request.settle(ctx, renderer, merged, Outcome{Basis: basis, Conflicts: conflicts})
+	return r.settle(ctx, renderer, merged, Outcome{Basis: basis, Conflicts: conflicts})
 }
 
 // settle makes the controller's parts of what was merged, and renders it.

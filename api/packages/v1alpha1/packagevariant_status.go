@@ -47,12 +47,30 @@ type PackageVariantStatus struct {
 	// +optional
 	Published *PublishedStatus `json:"published,omitempty"`
 
+	// Adopted is what was taken over as it was, because it lacked nothing: no commit was made for it. It goes with the first
+	// commit.
+	// +optional
+	Adopted *AdoptedStatus `json:"adopted,omitempty"`
+
 	// Preview is the change that would be made, while dryRun is set or a proposal is frozen. Where a conflict keeps a change
 	// from being begun, it lists the conflicts.
 	// +optional
 	Preview *ChangeStatus `json:"preview,omitempty"`
 
 	meta.ReconcileRequestStatus `json:",inline"`
+}
+
+// AdoptedStatus is a state of a package that somebody else made, and that is what the variant would make.
+type AdoptedStatus struct {
+	// Tree is Git's name for the package's folder.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Tree string `json:"tree"`
+
+	// Config is the digest of what the package would be made from.
+	// +kubebuilder:validation:MaxLength=71
+	// +required
+	Config string `json:"config"`
 }
 
 // UpstreamStatus is a revision of a package, as it was found.

@@ -1,0 +1,145 @@
+package packages_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+const namespacing = "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1"
+
+// porched is what Porch made of the story's package at v1 for a PackageVariant of its name: cloned, adapted, injected and rendered, in
+// the layout in which Porch writes objects.
+func (s *story) porched(image string) map[string]string {
+	url, commit := s.server.URL("blueprints.git"), s.blueprints.Raw("rev-parse", s.name+"/v1")
+	git := fmt.Sprintf("  type: git\n  git:\n    repo: %s\n    directory: %s\n    ref: %[2]s/v1\n", url, s.name)
+	return map[string]string{
+		"Kptfile": fmt.Sprintf("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: %[1]s\nupstream:\n%[2]s  updateStrategy: resource-merge\n"+
+			"upstreamLock:\n%[2]s    commit: %[3]s\ninfo:\n  readinessGates:\n  - conditionType: config.injection.ConfigMap.settings\n"+
+			"pipeline:\n  mutators:\n  - name: PackageVariant.%[1]s..0\n    image: %[4]s\n    configMap:\n      namespace: edge\n"+
+			"status:\n  conditions:\n  - type: config.injection.ConfigMap.settings\n    status: \"True\"\n    message: injected resource \"north\" from cluster\n    reason: ConfigInjected\n",
+			s.name, git, commit, namespacing),
+		"deployment.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: # kpt-merge: /app\n  name: app # the app itself\n  namespace: edge\nspec:\n  replicas: 1\n  template:\n    spec:\n" +
+			"      containers:\n      - name: app\n        image: example.com/app:" + image + "\n",
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: # kpt-merge: /settings\n  name: settings\n  namespace: edge\n  annotations:\n" +
+			"    kpt.dev/config-injection: required\n    kpt.dev/injected-resource: north\ndata:\n  region: north\n",
+	}
+}
+
+// moved makes the variant as it stood for Porch, and lets it take over what is there.
+func (s *story) moved(change ...func(*packagesv1.PackageVariantSpec)) {
+	s.Helper()
+	s.begin(append([]func(*packagesv1.PackageVariantSpec){inject("reader", packagesv1.Injector{Name: "north"}), func(spec *packagesv1.PackageVariantSpec) {
+		spec.AdoptionPolicy = packagesv1.AdoptExisting
+		spec.Pipeline = &packagesv1.Pipeline{Mutators: []packagesv1.Function{{Image: namespacing, ConfigMap: map[string]string{"namespace": "edge"}}}}
+	}}, change...)...)
+}
+
+// taken waits until the package is taken over as it is.
+func (s *story) taken() {
+	s.Helper()
+	until(s.plane, s.v, "it is taken over", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.IsReady(v) && v.Status.Adopted != nil, fmt.Sprintf("%s, change %+v", said(v), v.Status.Change)
+	})
+}
+
+// own are the refs of the story's package, and the folder that the branch has.
+func (s *story) own() string {
+	s.Helper()
+	var own []string
+	for line := range strings.Lines(refs(s.cluster)) {
+		if strings.Contains(line, "/"+s.name+"/") {
+			own = append(own, line)
+		}
+	}
+	tree, err := s.cluster.Resolve("main:" + s.name)
+	return fmt.Sprint(strings.Join(own, ""), tree, err != nil)
+}
+
+// TestWhatPorchKeptIsTakenOverWithoutACommit, in whatever state it is, and goes on like every variant's.
+func TestWhatPorchKeptIsTakenOverWithoutACommit(t *testing.T) {
+	t.Parallel()
+	scene := newScene(t)
+	scene.mayRead()
+	scene.create(scene.regional("north", "north"))
+	porch := upstream.Porch{Edited: scene.cluster}
+	for name, test := range map[string]struct {
+		reason string
+		write  func(*testing.T, *story)
+		// change is the workspace of the open change that is taken over, empty for none.
+		change    string
+		lifecycle packagesv1.Lifecycle
+	}{
+		"published": {"Nothing is open.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+			porch.Approve(s.name, "packagevariant-1", 1)
+		}, "", ""},
+		"edited": {"People edited what was published before.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+			porch.Approve(s.name, "packagevariant-1", 1)
+			files := s.porched("1.0.0")
+			files["deployment.yaml"], files["notes.txt"] = strings.ReplaceAll(files["deployment.yaml"], "replicas: 1", "replicas: 7"), "ours\n"
+			porch.Draft(s.name, "people", "edit", files)
+			porch.Propose(s.name, "people")
+			porch.Approve(s.name, "people", 2)
+		}, "", ""},
+		"marked": {"Its deletion is proposed.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+			porch.Approve(s.name, "packagevariant-1", 1)
+			porch.ProposeDeletion(s.name, 1)
+		}, "", ""},
+		"drafted": {"The first draft is open.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+		}, "packagevariant-1", packagesv1.LifecycleDraft},
+		"proposed": {"It is proposed, beside a draft of people's.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+			porch.Propose(s.name, "packagevariant-1")
+			porch.Draft(s.name, "people", "edit", s.porched("9.9.9"))
+		}, "packagevariant-1", packagesv1.LifecycleProposed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scene.story(t, name)
+			s.release("v1", "1.0.0", map[string]string{"settings.yaml": point("ConfigMap", "settings", "required")})
+			test.write(t, s)
+			t.Parallel() // Porch writes one package at a time.
+			before := s.own()
+			s.moved()
+			s.sync()
+			s.taken()
+			s.settle()
+			if now := s.own(); now != before {
+				t.Fatalf("%s it was written to:\n%s\nbefore:\n%s\n%s", test.reason, now, before, s.cluster.Raw("log", "-p", "-1", "--all", "--", s.name))
+			}
+			if change := s.v.Status.Change; (change == nil) != (test.change == "") || change != nil && (change.Workspace != test.change || change.Lifecycle != test.lifecycle) {
+				t.Fatalf("%s the change is %+v", test.reason, change)
+			}
+
+			s.release("v2", "2.0.0", map[string]string{"settings.yaml": point("ConfigMap", "settings", "required")})
+			s.settle()
+			if test.lifecycle == packagesv1.LifecycleProposed {
+				s.move(s.revision(), packagesv1.LifecycleDraft)
+				s.settle()
+			}
+			s.has(s.open("Kptfile"), s.name+"/v2", "sluice.dev/"+s.namespace+"/"+s.name+"/0", "packages.sluice.dev/variant")
+			s.hasNot(s.open("Kptfile"), "PackageVariant.")
+			s.has(s.open("deployment.yaml"), "app:2.0.0", "namespace: edge")
+			s.has(s.open("settings.yaml"), "region: north", "namespace: edge")
+			if change := s.v.Status.Change; change.ConflictCount > 0 || test.change != "" && change.Workspace != test.change {
+				t.Errorf("%s the change is %+v", test.reason, change)
+			}
+			if name == "edited" {
+				s.has(s.open("deployment.yaml"), "replicas: 7")
+				s.has(s.open("notes.txt"), "ours")
+			}
+			s.publish(s.v)
+			if s.v.Status.Adopted != nil {
+				t.Errorf("the package says by now whose it is: %+v", s.v.Status.Adopted)
+			}
+		})
+	}
+}
