@@ -93,6 +93,11 @@ func TestWhatPorchKeptIsTakenOverWithoutACommit(t *testing.T) {
 			porch.Approve(s.name, "packagevariant-1", 1)
 			porch.ProposeDeletion(s.name, 1)
 		}, "", ""},
+		"upgraded": {"A draft on top of what is published is open.", func(_ *testing.T, s *story) {
+			porch.Draft(s.name, "packagevariant-1", "", s.porched("0.9.0"))
+			porch.Approve(s.name, "packagevariant-1", 1)
+			porch.Draft(s.name, "packagevariant-2", "upgrade", s.porched("1.0.0"))
+		}, "packagevariant-2", packagesv1.LifecycleDraft},
 		"drafted": {"The first draft is open.", func(_ *testing.T, s *story) {
 			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
 		}, "packagevariant-1", packagesv1.LifecycleDraft},
@@ -141,5 +146,41 @@ func TestWhatPorchKeptIsTakenOverWithoutACommit(t *testing.T) {
 				t.Errorf("the package says by now whose it is: %+v", s.v.Status.Adopted)
 			}
 		})
+	}
+}
+
+// TestOnlyOneVariantTakesOver what no variant's name stands in: the one that may, and of two the one that has it or was there first. Who
+// has taken it over is quiet, also after a restart, and may be deleted like every other.
+func TestOnlyOneVariantTakesOver(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, frequent).story(t, "app")
+	s.mayRead()
+	s.create(s.regional("north", "north"))
+	porch := upstream.Porch{Edited: s.cluster}
+	s.release("v1", "1.0.0", map[string]string{"settings.yaml": point("ConfigMap", "settings", "required")})
+	porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
+	porch.Approve(s.name, "packagevariant-1", 1)
+	before := refs(s.cluster)
+
+	s.moved(func(spec *packagesv1.PackageVariantSpec) { spec.AdoptionPolicy = packagesv1.AdoptNone })
+	fails(s.plane, s.v, packagesv1.NotOwnedReason, "adoptExisting")
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.AdoptionPolicy = packagesv1.AdoptExisting })
+	s.taken()
+	second := s.variantNamed("second", func(spec *packagesv1.PackageVariantSpec) { *spec = *s.v.Spec.DeepCopy() })
+	fails(s.plane, second, packagesv1.NotOwnedReason, "is kept by PackageVariant "+s.namespace+"/app")
+	s.delete(second)
+	s.gone(second)
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.AdoptionPolicy = packagesv1.AdoptNone })
+	s.settle()
+	s.quiet(s.cluster)
+	s.stop()
+	s.start()
+	if s.settle(); s.v.Status.Adopted == nil || refs(s.cluster) != before {
+		t.Errorf("%s after a restart: %+v, and\n%s", said(s.v), s.v.Status.Adopted, refs(s.cluster))
+	}
+	s.delete(s.v)
+	s.gone(s.v)
+	if now := refs(s.cluster); !strings.Contains(now, "refs/heads/deletionProposed/app/v1") {
+		t.Errorf("its deletion is not proposed:\n%s", now)
 	}
 }

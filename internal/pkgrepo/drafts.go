@@ -58,6 +58,9 @@ func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on 
 	if now.Branch, err = p.onBranch(ctx, t.Package); err != nil {
 		return err
 	}
+	if now.Open, err = p.begun(ctx, change, now.Branch); err != nil {
+		return err
+	}
 	local, drawn, err := p.local(ctx, on, now, t.Package)
 	defer memory.Return(ctx, drawn)
 	if err != nil {
@@ -69,6 +72,21 @@ func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on 
 		return err
 	}
 	return use(on, made)
+}
+
+// begun is the open change with what it was begun on, where its Kptfile does not say and its history says that it is what the branch
+// has: another program began it.
+func (p *plan) begun(ctx context.Context, change, branch *Revision) (*Revision, error) {
+	if change == nil || branch == nil || change.Facts.Base != "" || change.Err != nil {
+		return change, nil
+	}
+	isBegun, err := p.isBegunOn(ctx, change, branch.Tree)
+	if !isBegun || err != nil {
+		return change, err
+	}
+	told := *change
+	told.Facts.Base = branch.Tree
+	return &told, nil
 }
 
 // draft is what is written to; nil for a new one, whose workspace is chosen where the task names none.

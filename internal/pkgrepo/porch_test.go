@@ -1,6 +1,7 @@
 package pkgrepo_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func TestARepositoryOfPorchIsReadAsItIs(t *testing.T) {
 	files := func(name, content string) map[string]string {
 		return map[string]string{"Kptfile": kptfile(name), "data.yaml": content}
 	}
-	for i, workspace := range []string{"packagevariant-1", "v2", "packagevariant-3", "packagevariant-4"} {
+	for i, workspace := range []string{"packagevariant-1", "second", "packagevariant-3", "packagevariant-4"} {
 		p.Numbers = i > 1
 		p.Draft("edge/web", workspace, "", files("web", fmt.Sprint("a: ", i, "\n")))
 		if i == 1 {
@@ -54,18 +55,18 @@ func TestARepositoryOfPorchIsReadAsItIs(t *testing.T) {
 	p.Draft("edge/web", "people", "edit", files("web", "a: 7\n"))
 	p.Propose("edge/web", "people")
 	p.Draft("new", "v1", "init", files("new", "a: 1\n"))
-	tagged := p.Draft("gone", "v1", "init", files("gone", "a: 1\n"))
+	tagged := p.Draft("gone", "first", "init", files("gone", "a: 1\n"))
 	p.Tag("gone/v1", tagged, true)
-	p.DeleteRef("refs/heads/drafts/gone/v1")
+	p.DeleteRef("refs/heads/drafts/gone/first")
 
 	snapshot := s.sync()
 	for path, want := range map[string][]string{
 		"edge/web": {
 			"Draft  packagevariant-5 web <nil>", "Proposed  people web <nil>", "Published v4 packagevariant-4 web <nil>",
-			"DeletionProposed v3 packagevariant-3 web <nil>", "Published v2 v2 web <nil>", "Published v1   <nil>", "branch v4 web",
+			"DeletionProposed v3 packagevariant-3 web <nil>", "Published v2 second web <nil>", "Published v1   <nil>", "branch v4 web",
 		},
 		"new":  {"Draft  v1 new <nil>"},
-		"gone": {"Published v1 v1 gone <nil>"},
+		"gone": {"Published v1 first gone <nil>"},
 	} {
 		pkg := snapshot.Package(path)
 		if pkg == nil {
@@ -125,5 +126,34 @@ func TestHostileLinesOfPorchAreNoWorkspaces(t *testing.T) {
 	}
 	if len(snapshot.Packages) != len(lines) {
 		t.Errorf("%d packages", len(snapshot.Packages))
+	}
+}
+
+// TestADraftOfPorchIsBegunOnWhatItsHistorySays: its Kptfile does not. Who writes to it learns what the branch had then, or that the
+// branch has moved on since.
+func TestADraftOfPorchIsBegunOnWhatItsHistorySays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	p := s.porch()
+	for i, workspace := range []string{"packagevariant-1", "packagevariant-2"} {
+		p.Draft("web", workspace, "", map[string]string{"Kptfile": kptfile("web"), "data.yaml": fmt.Sprint("a: ", i, "\n")})
+		if i == 0 {
+			p.Approve("web", workspace, 1)
+		}
+	}
+	base := func() (base, tree string) {
+		s.sync()
+		s.one(pkgrepo.Change{Kind: pkgrepo.Write, Package: "web", Workspace: "packagevariant-2", Make: func(_ context.Context, now pkgrepo.Current) (pkgrepo.Made, error) {
+			base, tree = now.Open.Facts.Base, now.Branch.Tree
+			return pkgrepo.Made{Unchanged: true}, nil
+		}})
+		return base, tree
+	}
+	if begun, tree := base(); begun != tree {
+		t.Errorf("it was begun on %q, and the branch has %s", begun, tree)
+	}
+	s.Commit("main", "an edit", packaged("web", "b: 1"))
+	if begun, tree := base(); begun != "" {
+		t.Errorf("it was begun on %q, and the branch has %s by now", begun, tree)
 	}
 }

@@ -71,7 +71,7 @@ func TestWhatPorchMadeStands(t *testing.T) {
 			r.Next.Config.Pipeline.Mutators[0].ConfigMap = map[string]string{"site": "us"}
 		}, false},
 		"unknown upstream": {"Nobody can tell what is people's.", func(_ kpt.Package, r *variant.Request) { r.Locked = nil }, true},
-		"marked": {"A variant has marked it.", func(p kpt.Package, r *variant.Request) {
+		"marked": {"A variant has marked it.", func(p kpt.Package, _ *variant.Request) {
 			p[kpt.KptfileName] = desired(t, one, "").Package[kpt.KptfileName]
 		}, false},
 	} {
