@@ -101,7 +101,7 @@ func TestWhatPorchKeptIsTakenOverWithoutACommit(t *testing.T) {
 		"drafted": {"The first draft is open.", func(_ *testing.T, s *story) {
 			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
 		}, "packagevariant-1", packagesv1.LifecycleDraft},
-		"proposed": {"It is proposed, beside a draft of people's.", func(_ *testing.T, s *story) {
+		"offered": {"It is proposed, beside a draft of people's.", func(_ *testing.T, s *story) {
 			porch.Draft(s.name, "packagevariant-1", "", s.porched("1.0.0"))
 			porch.Propose(s.name, "packagevariant-1")
 			porch.Draft(s.name, "people", "edit", s.porched("9.9.9"))

@@ -77,16 +77,17 @@ func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on 
 // begun is the open change with what it was begun on, where its Kptfile does not say and its history says that it is what the branch
 // has: another program began it.
 func (p *plan) begun(ctx context.Context, change, branch *Revision) (*Revision, error) {
-	if change == nil || branch == nil || change.Facts.Base != "" || change.Err != nil {
-		return change, nil
+	if change != nil && branch != nil && change.Facts.Base == "" {
+		isBegun, err := p.isBegunOn(ctx, change, branch.Tree)
+		if err != nil {
+			return nil, err
+		}
+		if isBegun {
+			told := *change
+			told.Facts.Base, change = branch.Tree, &told
+		}
 	}
-	isBegun, err := p.isBegunOn(ctx, change, branch.Tree)
-	if !isBegun || err != nil {
-		return change, err
-	}
-	told := *change
-	told.Facts.Base = branch.Tree
-	return &told, nil
+	return change, nil
 }
 
 // draft is what is written to; nil for a new one, whose workspace is chosen where the task names none.
