@@ -164,8 +164,14 @@ func TestOnlyOneVariantTakesOver(t *testing.T) {
 
 	s.moved(func(spec *packagesv1.PackageVariantSpec) { spec.AdoptionPolicy = packagesv1.AdoptNone })
 	fails(s.plane, s.v, packagesv1.NotOwnedReason, "adoptExisting")
-	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.AdoptionPolicy = packagesv1.AdoptExisting })
+	s.edit(func(spec *packagesv1.PackageVariantSpec) {
+		spec.AdoptionPolicy, spec.DryRun = packagesv1.AdoptExisting, true
+	})
 	s.taken()
+	if s.v.Status.Preview != nil || conditions.IsTrue(s.v, packagesv1.UpdatePendingCondition) {
+		t.Errorf("a dry run would change something: %+v", s.v.Status.Preview)
+	}
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.DryRun = false })
 	second := s.variantNamed("second", func(spec *packagesv1.PackageVariantSpec) { *spec = *s.v.Spec.DeepCopy() })
 	fails(s.plane, second, packagesv1.NotOwnedReason, "is kept by PackageVariant "+s.namespace+"/app")
 	s.delete(second)
