@@ -34,23 +34,30 @@ func (k *revisions) publish(ctx context.Context, obj *packagesv1.PackageRevision
 	if isPublished(s.seen) {
 		return k.shared.Pipeline.Store.Delete(ctx, stored(obj))
 	}
-	subject := source.Subject{Object: stored(obj), UID: string(obj.UID), Timeout: k.shared.Allowed(packagesv1.DefaultRepositoryTimeout)}
-	if reported := obj.Status.Artifact; reported != nil {
+	made, err := k.shared.store(ctx, source.Subject{Object: stored(obj), UID: string(obj.UID)}, obj.Status.Artifact, change{m, s.seen})
+	s.artifact = made
+	return err
+}
+
+// store makes the artifact of an object from the session, unless it is there. What there is of it is returned also with an error.
+func (s Shared) store(ctx context.Context, subject source.Subject, reported *meta.Artifact, session source.Session) (made *meta.Artifact, err error) {
+	subject.Timeout = s.Allowed(packagesv1.DefaultRepositoryTimeout)
+	if reported != nil {
 		subject.Reported = &storage.Artifact{Path: reported.Path, Revision: reported.Revision, Digest: digest.Digest(reported.Digest)}
 	}
-	open := func(context.Context) (source.Session, error) { return change{m, s.seen}, nil }
-	outcome, err := k.shared.Pipeline.Run(ctx, subject, open, func(context.Context, source.Change) error { return nil })
+	open := func(context.Context) (source.Session, error) { return session, nil }
+	outcome, err := s.Pipeline.Run(ctx, subject, open, func(context.Context, source.Change) error { return nil })
 	if outcome.Known && outcome.Record.Current.Path != "" {
 		current := outcome.Record.Current
-		s.artifact = &meta.Artifact{
-			Path: current.Path, URL: k.shared.Artifact(current.Path), Revision: current.Revision, Digest: current.Digest.String(),
+		made = &meta.Artifact{
+			Path: current.Path, URL: s.Artifact(current.Path), Revision: current.Revision, Digest: current.Digest.String(),
 			LastUpdateTime: metav1.NewTime(current.StoredAt), Size: new(current.Size), Metadata: current.Metadata,
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("make the artifact: %w", err)
+		return made, fmt.Errorf("make the artifact: %w", err)
 	}
-	return nil
+	return made, nil
 }
 
 // change is an open change as a source: a commit's folder of one package.

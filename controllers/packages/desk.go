@@ -1,6 +1,8 @@
 package packages
 
 import (
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,10 +22,21 @@ const (
 	gatherMost  = 15 * time.Second
 )
 
-// orderer is the object that gave an order. It has one at a time.
+// orderer is who gave an order, and has one at a time: an object, or a set for one of its variants, 'set/variant'.
 type orderer struct {
 	kind string
 	types.NamespacedName
+}
+
+// setOrderer is a set, for one of its variants.
+func setOrderer(set types.NamespacedName, variant string) orderer {
+	return orderer{ofSet, types.NamespacedName{Namespace: set.Namespace, Name: set.Name + "/" + variant}}
+}
+
+// objectOf is the object behind an orderer's name.
+func objectOf(key types.NamespacedName) types.NamespacedName {
+	key.Name, _, _ = strings.Cut(key.Name, "/")
+	return key
 }
 
 // order is what an object wants done to a package.
@@ -103,6 +116,27 @@ func (d *desk) ask(repository types.NamespacedName, o order) (found *outcome) {
 		d.put(repository, o)
 	}
 	return found
+}
+
+// collect hands over what became of an order, and forgets it; nil as long as it was not carried out.
+func (d *desk) collect(o order) *outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.outcomes[o.from]
+	if known == nil || known.key != o.key {
+		return nil
+	}
+	delete(d.outcomes, o.from)
+	return known
+}
+
+// order gives an order to a repository, in the place of what the same object had ordered before.
+func (d *desk) order(repository types.NamespacedName, o order) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inHand[o.from] != o.key {
+		d.put(repository, o)
+	}
 }
 
 // last is what became of the object's order that was carried out last, and of the one that wrote its open change; nil if none was.
@@ -208,7 +242,7 @@ func (d *desk) drop(o order) {
 	defer d.mu.Unlock()
 	if d.inHand[o.from] == o.key {
 		delete(d.inHand, o.from)
-		d.givers[o.from.kind].wake(o.from.NamespacedName)
+		d.givers[o.from.kind].wake(objectOf(o.from.NamespacedName))
 	}
 }
 
@@ -232,7 +266,7 @@ func (d *desk) tell(o order, result pkgrepo.Result) {
 		(before == nil || before.result.Commit != result.Commit) {
 		d.written[o.from] = now
 	}
-	d.givers[o.from.kind].wake(o.from.NamespacedName)
+	d.givers[o.from.kind].wake(objectOf(o.from.NamespacedName))
 }
 
 // forget takes back what an object ordered, and what became of it or will.
@@ -248,6 +282,18 @@ func (d *desk) forget(from orderer) {
 	if from.kind == ofVariant {
 		delete(d.woken, from.NamespacedName)
 	}
+}
+
+// forgetSet takes back what a set ordered for its variants.
+func (d *desk) forgetSet(set types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isOf := func(from orderer) bool { return from.kind == ofSet && objectOf(from.NamespacedName) == set }
+	for _, t := range d.waiting {
+		maps.DeleteFunc(t.orders, func(from orderer, _ order) bool { return isOf(from) })
+	}
+	maps.DeleteFunc(d.inHand, func(from orderer, _ string) bool { return isOf(from) })
+	maps.DeleteFunc(d.outcomes, func(from orderer, _ *outcome) bool { return isOf(from) })
 }
 
 // withdraw takes back an order that still waits: there is nothing left to do.

@@ -29,6 +29,8 @@ type made struct {
 	difference variant.Difference
 	// adopted is the package that is there, where it needed nothing to be taken over; else nil.
 	adopted *packagesv1.AdoptedStatus
+	// content names what was made, where it is made for the preview of a set.
+	content string
 	// isPreview says that it was not written.
 	isPreview bool
 	// isUnchanged says that the package was as it should be: what was said of it before stays right.
@@ -37,18 +39,7 @@ type made struct {
 
 // show tells of it in a status.
 func (m *made) show(s *packagesv1.ChangeStatus) {
-	d := m.difference
-	s.Files = &packagesv1.FileChanges{Added: capped(d.Files.Added), Changed: capped(d.Files.Changed), Removed: capped(d.Files.Removed)}
-	for _, f := range d.FileNames {
-		s.Files.Names = append(s.Files.Names, packagesv1.FileChange{Change: packagesv1.Difference(f.Change), Path: fit(f.Path, maxText)})
-	}
-	s.Objects = &packagesv1.ObjectChanges{Added: capped(d.Objects.Added), Changed: capped(d.Objects.Changed), Removed: capped(d.Objects.Removed)}
-	for _, o := range d.ObjectNames {
-		s.Objects.Names = append(s.Objects.Names, packagesv1.ObjectChange{
-			Change: packagesv1.Difference(o.Change), Group: fit(o.ID.Group, maxName), Kind: fit(o.ID.Kind, maxLabel),
-			Namespace: fit(o.ID.Namespace, maxLabel), Name: fit(o.ID.Name, maxName),
-		})
-	}
+	s.Files, s.Objects = m.differs()
 	m.showConflicts(s)
 	s.RenderResults = nil
 	for _, r := range m.results[:min(len(m.results), packagesv1.MaxRenderResults)] {
@@ -63,15 +54,37 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 	}
 }
 
+// differs are the files and objects that differ from what is on the branch.
+func (m *made) differs() (*packagesv1.FileChanges, *packagesv1.ObjectChanges) {
+	d := m.difference
+	files := &packagesv1.FileChanges{Added: capped(d.Files.Added), Changed: capped(d.Files.Changed), Removed: capped(d.Files.Removed)}
+	for _, f := range d.FileNames {
+		files.Names = append(files.Names, packagesv1.FileChange{Change: packagesv1.Difference(f.Change), Path: fit(f.Path, maxText)})
+	}
+	objects := &packagesv1.ObjectChanges{Added: capped(d.Objects.Added), Changed: capped(d.Objects.Changed), Removed: capped(d.Objects.Removed)}
+	for _, o := range d.ObjectNames {
+		objects.Names = append(objects.Names, packagesv1.ObjectChange{
+			Change: packagesv1.Difference(o.Change), Group: fit(o.ID.Group, maxName), Kind: fit(o.ID.Kind, maxLabel),
+			Namespace: fit(o.ID.Namespace, maxLabel), Name: fit(o.ID.Name, maxName),
+		})
+	}
+	return files, objects
+}
+
 // showConflicts tells of nothing else.
 func (m *made) showConflicts(s *packagesv1.ChangeStatus) {
-	s.Conflicts, s.ConflictCount = nil, capped(len(m.conflicts))
-	for _, c := range m.conflicts[:min(len(m.conflicts), packagesv1.MaxConflicts)] {
-		s.Conflicts = append(s.Conflicts, packagesv1.Conflict{
+	s.Conflicts, s.ConflictCount = m.conflicted(packagesv1.MaxConflicts), capped(len(m.conflicts))
+}
+
+// conflicted are the first so many conflicts.
+func (m *made) conflicted(most int) (listed []packagesv1.Conflict) {
+	for _, c := range m.conflicts[:min(len(m.conflicts), most)] {
+		listed = append(listed, packagesv1.Conflict{
 			File: fit(c.File, maxText), Resource: fit(c.Resource, maxText), Path: fit(c.Path, maxText),
 			Base: fit(c.Base, packagesv1.MaxConflictValue), Upstream: fit(c.Upstream, packagesv1.MaxConflictValue), Local: fit(c.Local, packagesv1.MaxConflictValue),
 		})
 	}
+	return listed
 }
 
 func capped(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.

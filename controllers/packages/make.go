@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type maker struct {
 	policy packagesv1.ConflictPolicy
 	// workspace is that of the draft that is written to; empty for a new one.
 	workspace string
+	// previews is how many changes the preview of a set names; zero for what is made for the variant itself.
+	previews int
 	// kept is filled in with what was made last.
 	kept *made
 }
@@ -95,7 +98,10 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		m.kept.adopted, err = m.adopt(cur)
 		return pkgrepo.Made{Package: cur.Local, Unchanged: true}, err
 	}
-	m.kept.difference = variant.Diff(onBranch, outcome.Package, packagesv1.MaxChangedFiles)
+	m.kept.difference = variant.Diff(onBranch, outcome.Package, cmp.Or(m.previews, packagesv1.MaxChangedFiles))
+	if m.previews > 0 {
+		m.kept.content = contentDigest(outcome.Package)
+	}
 	message := m.message(m.subject(cur))
 	message.Config, err = m.intent(m.blueprint.Commit)
 	m.kept.isUnchanged = outcome.Unchanged && cur.Open != nil

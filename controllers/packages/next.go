@@ -122,7 +122,7 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 	o := order{
 		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: change.Kind == pkgrepo.Preview},
 	}
-	o.key = strings.Join([]string{b.downRepo.Name, b.downstream, string(change.Kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), string(obj.Spec.GetConflictPolicy())}, " ")
+	o.key = l.keyOf(b, change.Kind, obj.Spec.GetConflictPolicy())
 	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {
 		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, kept: o.made}).make
 	}
@@ -144,6 +144,11 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 		l.progress = progressOf(change)
 	}
 	return nil, nil
+}
+
+// keyOf names what is wanted, and of what state of the package.
+func (l *look) keyOf(b *brief, kind pkgrepo.Kind, policy packagesv1.ConflictPolicy) string {
+	return strings.Join([]string{b.downRepo.Name, b.downstream, string(kind), l.digest, tipOf(l.open), baseOf(branchOf(l.state)), string(policy)}, " ")
 }
 
 func tipOf(open *pkgrepo.Revision) string {

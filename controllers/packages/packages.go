@@ -64,15 +64,19 @@ type Shared struct {
 	SetLookups Targets
 	// Gates find what the waves of sets wait for.
 	Gates Lookups
+	// Previews read what would be injected into the variants of sets. Its owners are 'set/variant', as they are told to WakeSet.
+	Previews Lookups
 	// Slots bound how many packages are made at once. Memory and Files are what all work with Git draws from. Nil means no bound.
 	Slots  *fair.Pool
 	Memory *memory.Budget
 	Files  *memory.Budget
 
-	// Pipeline makes artifacts of open changes, and Artifact gives the address of a path. Objects named on Rebuild have lost theirs.
-	Pipeline *source.Pipeline
-	Artifact func(path string) string
-	Rebuild  <-chan ctrlevent.GenericEvent
+	// Pipeline makes artifacts of open changes and of previews, and Artifact gives the address of a path. Revisions named on Rebuild
+	// have lost theirs, and sets on RebuildSet.
+	Pipeline   *source.Pipeline
+	Artifact   func(path string) string
+	Rebuild    <-chan ctrlevent.GenericEvent
+	RebuildSet <-chan ctrlevent.GenericEvent
 	// Changed is told of each change that a repository has carried out, or could not.
 	Changed func(pkgrepo.Kind, error)
 
@@ -101,7 +105,7 @@ type Plane struct {
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
 	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker()}
-	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions})
+	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions, ofSet: p.sets})
 	return p
 }
 
@@ -150,4 +154,5 @@ func Setup(ctx context.Context, mgr ctrl.Manager, shared Shared, backoff func() 
 const (
 	ofVariant  = "variant"
 	ofRevision = "revision"
+	ofSet      = "set"
 )

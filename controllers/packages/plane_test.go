@@ -185,6 +185,8 @@ func (p *plane) start() {
 	shared.SetLookups = targets
 	gates := lookups.New(connector, shared.WakeSet, logr.Discard())
 	shared.Gates = gates
+	previews := lookups.New(connector, shared.WakeSet, logr.Discard())
+	shared.Previews, shared.RebuildSet = previews, make(chan ctrlevent.GenericEvent)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.Context()))
 	backoff := func() *kernel.Backoff { return kernel.NewBackoff(shortestDelay, time.Second) }
 	if err := packages.Setup(ctx, mgr, shared, backoff); err != nil {
@@ -197,6 +199,7 @@ func (p *plane) start() {
 		found.Close()
 		targets.Close()
 		gates.Close()
+		previews.Close()
 		if err := <-done; err != nil {
 			p.Errorf("the manager ended with %v", err)
 		}

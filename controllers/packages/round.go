@@ -79,10 +79,13 @@ func (k *repositories) apply(ctx context.Context, obj *packagesv1.Repository, m 
 // isWithdrawn drops an order whose object has been edited, suspended or deleted since it was given: it may have waited for long.
 func (k *repositories) isWithdrawn(ctx context.Context, o order) bool {
 	giver := client.Object(&packagesv1.PackageVariant{})
-	if o.from.kind == ofRevision {
+	switch o.from.kind {
+	case ofRevision:
 		giver = &packagesv1.PackageRevision{}
+	case ofSet:
+		giver = &packagesv1.PackageVariantSet{}
 	}
-	err := k.shared.Client.Get(ctx, o.from.NamespacedName, giver)
+	err := k.shared.Client.Get(ctx, objectOf(o.from.NamespacedName), giver)
 	if err != nil && !apierrors.IsNotFound(err) || err == nil && giver.GetUID() == o.uid && giver.GetGeneration() == o.generation {
 		return false
 	}
@@ -119,14 +122,16 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 	}
 }
 
-// tellSets wakes the sets that say themselves when their variants take what is new in the repository.
+// tellSets wakes the sets that say themselves when their variants take what is new in the repository, and those with a preview: it
+// may have been of what was there before.
 func (k *repositories) tellSets(ctx context.Context, key types.NamespacedName) {
 	var list packagesv1.PackageVariantSetList
 	if err := k.shared.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the sets of the repository; they follow at their interval")
 	}
 	for i := range list.Items {
-		if set := &list.Items[i]; set.Spec.Rollout != nil && set.Spec.Upstream.Repo == key.Name {
+		set := &list.Items[i]
+		if set.Spec.Rollout != nil && set.Spec.Upstream.Repo == key.Name || set.Spec.DryRun || set.Status.Preview != nil {
 			k.shared.sets.wake(client.ObjectKeyFromObject(set))
 		}
 	}

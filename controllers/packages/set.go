@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/predicates"
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -35,10 +39,12 @@ type sets struct {
 	compiler *fanout.Compiler
 	written  *written
 	log      logr.Logger
+	previews *previews
 }
 
 var (
 	_ kernel.Kind[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
+	_ kernel.Owner[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
 	_ kernel.Forgetter                                    = (*sets)(nil)
 )
 
@@ -64,6 +70,12 @@ type spread struct {
 	// isGuarded says that those stay, and late how many variants were not what they were taken for: they are looked at again.
 	isGuarded bool
 	late      int
+	// preview is what would become of the variants, and previewText the whole of it. held says why a revision is, and approved
+	// which preview of it was.
+	preview        *packagesv1.SetPreview
+	previewText    []byte
+	artifact       *meta.Artifact
+	held, approved string
 	// made, changed and gone count what was done.
 	made, changed, gone int
 }
@@ -74,7 +86,9 @@ func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	if err != nil {
 		return err
 	}
-	k := &sets{shared: shared, compiler: compiler, written: newWritten(), log: mgr.GetLogger().WithName("packagevariantset")}
+	k := &sets{
+		shared: shared, compiler: compiler, written: newWritten(), previews: newPreviews(), log: mgr.GetLogger().WithName("packagevariantset"),
+	}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("packagevariantset").
@@ -83,6 +97,7 @@ func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 		Watches(&packagesv1.Repository{}, k.ofRepository(), builder.WithPredicates(predicate.Or(
 			predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(ctrlsource.Func(shared.sets.Start)).
+		WatchesRawSource(ctrlsource.Channel(shared.RebuildSet, &handler.EnqueueRequestForObject{})).
 		WithOptions(shared.ControllerOptions(backoff)).
 		Complete(kernel.New(shared.Shell, k, "", backoff))
 }
@@ -109,6 +124,7 @@ func (k *sets) Forget(key client.ObjectKey) {
 	k.shared.SetLookups.Forget(key)
 	k.shared.Gates.Forget(key)
 	k.written.forget(key)
+	k.forgetPreview(key)
 }
 
 // Work implements kernel.Kind: it finds the targets, and makes their variants what they should be.
@@ -135,10 +151,12 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 	if err != nil {
 		return s, err
 	}
-	if err := k.spread(ctx, obj, s); err != nil {
+	if err := k.apply(ctx, obj, s); err != nil {
 		return s, err
 	}
-	s.isDone = true
+	if err := k.publish(ctx, obj, s); err != nil {
+		return s, err
+	}
 	if s.unwanted > 0 {
 		return s, failure.Wait(packagesv1.DeletionGuardedReason, 0, errors.New(guarded(s)))
 	}
@@ -152,8 +170,29 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 	return s, lacks
 }
 
+// apply makes the variants what they are to be, unless that is only to be shown.
+func (k *sets) apply(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread) error {
+	if s.preview == nil {
+		k.forgetPreview(client.ObjectKeyFromObject(obj))
+	}
+	if obj.Spec.DryRun {
+		s.have, s.isDone = slices.Collect(maps.Values(s.there)), true
+		return nil
+	}
+	if err := k.spread(ctx, obj, s); err != nil {
+		return err
+	}
+	s.isDone = true
+	// Targets that a revision does not know have no problem: they wait, and whatever they have stays.
+	s.wanted.Problems = slices.DeleteFunc(s.wanted.Problems, func(p fanout.Problem) bool { return errors.Is(p.Err, errNotThen) })
+	return nil
+}
+
 // want works out what the variants are to be: with a rollout, in their turns.
 func (k *sets) want(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread, compiled *fanout.Set, found *finding) (lacks, err error) {
+	if obj.Spec.DryRun {
+		return nil, k.dryRun(ctx, obj, s, compiled, found)
+	}
 	if obj.Spec.Rollout != nil {
 		return k.rollOut(ctx, obj, s, compiled, found)
 	}
@@ -163,6 +202,9 @@ func (k *sets) want(ctx context.Context, obj *packagesv1.PackageVariantSet, s *s
 
 // Report implements kernel.Kind.
 func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kernel.Report {
+	if s.isDone || s.preview != nil {
+		obj.Status.Preview, obj.Status.Artifact = s.preview, s.artifact
+	}
 	if !s.isDone {
 		return kernel.Report{Facts: (&sets{}).Table().Stated(obj)}
 	}
@@ -175,6 +217,9 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 		})
 	}
 	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets), Again: s.again}
+	if obj.Spec.DryRun {
+		return dry(obj, s, report)
+	}
 	if s.late > 0 {
 		report.Progress, report.Again = fmt.Sprintf("%d variants have changed meanwhile", s.late), kernel.Sooner(s.again, countDelay)
 	}
@@ -187,11 +232,23 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 	return report
 }
 
+// dry is what is reported while nothing is done.
+func dry(obj *packagesv1.PackageVariantSet, s *spread, report kernel.Report) kernel.Report {
+	report.Facts = (&sets{}).Table().Stated(obj)
+	report.Message = "dryRun leaves the variants as they are; status.preview shows what would become of them"
+	if s.preview.Pending > 0 {
+		report.Progress = "Working out what would become of the packages"
+	}
+	return report
+}
+
 // rolledOut says whether a rollout has come to its end.
 func rolledOut(s *spread) status.Fact {
 	switch {
 	case s.isStopped:
 		return status.False(packagesv1.RolledOutCondition, packagesv1.RolloutStoppedReason, s.waits)
+	case s.held != "":
+		return status.False(packagesv1.RolledOutCondition, packagesv1.PreviewNotApprovedReason, s.held)
 	case s.waits != "":
 		return status.False(packagesv1.RolledOutCondition, packagesv1.RolloutWaitsReason, s.waits)
 	}
@@ -221,6 +278,9 @@ func (k *sets) Events(before, after *packagesv1.PackageVariantSet, s *spread, er
 		events = append(events, event.Happened(about, packagesv1.VariantsChangedReason, fmt.Sprintf("Variants: %d made, %d changed, %d deleted", s.made, s.changed, s.gone), ""))
 	}
 	events = append(events, k.tellWaves(about, before, after)...)
+	if s.approved != "" {
+		events = append(events, event.Happened(about, packagesv1.PreviewApprovedReason, fmt.Sprintf("The preview %s was approved: its revision is rolled out", s.approved), ""))
+	}
 	switch {
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)

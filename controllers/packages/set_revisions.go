@@ -116,9 +116,14 @@ func (k *sets) history(ctx context.Context, obj *packagesv1.PackageVariantSet) (
 	return all, nil
 }
 
-// revise makes sure that the newest revision has the content.
-func (k *sets) revise(ctx context.Context, obj *packagesv1.PackageVariantSet, history []*setRevision, content revisionContent) ([]*setRevision, error) {
-	key, number := keyOf(content), int64(1)
+// revise makes sure that the newest revision has the content. A new one is held, or not.
+func (k *sets) revise(
+	ctx context.Context, obj *packagesv1.PackageVariantSet, history []*setRevision, content revisionContent, isHeld bool,
+) ([]*setRevision, error) {
+	key, number, notes := keyOf(content), int64(1), map[string]string{}
+	if isHeld {
+		notes[packagesv1.HeldAnnotation] = "true"
+	}
 	if len(history) > 0 {
 		number = history[len(history)-1].Revision + 1
 	}
@@ -129,7 +134,7 @@ func (k *sets) revise(ctx context.Context, obj *packagesv1.PackageVariantSet, hi
 		}
 		// What was before comes back: it is rolled out as anything else.
 		again.Revision = number
-		delete(again.Annotations, packagesv1.WavesAnnotation)
+		again.Annotations = notes
 		if err := k.shared.Client.Update(ctx, &again.ControllerRevision, client.FieldOwner(k.shared.FieldOwner)); err != nil {
 			return nil, fmt.Errorf("change ControllerRevision %s: %w", again.Name, err)
 		}
@@ -145,7 +150,7 @@ func (k *sets) revise(ctx context.Context, obj *packagesv1.PackageVariantSet, hi
 	}
 	made := &setRevision{revisionContent: content, key: key, ControllerRevision: appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: obj.Namespace, Name: objectName(obj.Name, digestOf(string(obj.UID) + key)[:8]), Labels: map[string]string{packagesv1.SetLabel: string(obj.UID)},
+			Namespace: obj.Namespace, Name: objectName(obj.Name, digestOf(string(obj.UID) + key)[:8]), Labels: map[string]string{packagesv1.SetLabel: string(obj.UID)}, Annotations: notes,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(obj, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantSetKind))},
 		},
 		Data: runtime.RawExtension{Raw: raw}, Revision: number,

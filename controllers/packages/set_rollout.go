@@ -29,6 +29,7 @@ type rolling struct {
 	*sets
 
 	obj     *packagesv1.PackageVariantSet
+	there   map[string]*packagesv1.PackageVariant
 	rollout *fanout.Rollout
 	found   *finding
 	seen    map[string]any
@@ -36,6 +37,8 @@ type rolling struct {
 	// made are the revisions with compiled expressions, by name.
 	made map[string]*madeRevision
 	crew []*place
+	// unknown are the targets that wait for a revision that is held.
+	unknown []fanout.Problem
 	// gates says which object of a gate is not ready, once they are read, and again when to look again.
 	gates     string
 	gatesRead bool
@@ -54,7 +57,7 @@ type madeRevision struct {
 // rollOut works out which variant is to be at which revision now. What it cannot find upstream is returned beside: all else goes on
 // with the newest revision that there is.
 func (k *sets) rollOut(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread, compiled *fanout.Set, found *finding) (lacks, err error) {
-	r := &rolling{sets: k, obj: obj, found: found, seen: found.upstream(), made: map[string]*madeRevision{}}
+	r := &rolling{sets: k, obj: obj, there: s.there, found: found, seen: found.upstream(), made: map[string]*madeRevision{}}
 	if r.rollout, err = fanout.NewRollout(obj.Spec.Rollout); err != nil {
 		return nil, failure.Stall(packagesv1.InvalidSpecReason, err)
 	}
@@ -67,6 +70,9 @@ func (k *sets) rollOut(ctx context.Context, obj *packagesv1.PackageVariantSet, s
 	if len(r.history) == 0 {
 		return nil, lacks
 	}
+	if err = r.hold(ctx, s); err != nil {
+		return nil, err
+	}
 	if err = r.gather(s.there); err != nil {
 		return nil, err
 	}
@@ -75,21 +81,30 @@ func (k *sets) rollOut(ctx context.Context, obj *packagesv1.PackageVariantSet, s
 
 func (r *rolling) newest() *setRevision { return r.history[len(r.history)-1] }
 
-// revise makes what upstream and the templates are now the newest revision.
-func (r *rolling) revise(ctx context.Context, compiled *fanout.Set) (lacks, err error) {
-	up := r.obj.Spec.Upstream
-	m, err := r.shared.repository(ctx, in(r.obj, up.Repo))
-	var at packagesv1.UpstreamStatus
+// content is what variants are to be made of now.
+func (k *sets) content(ctx context.Context, obj *packagesv1.PackageVariantSet) (content revisionContent, err error) {
+	up := obj.Spec.Upstream
+	m, err := k.shared.repository(ctx, in(obj, up.Repo))
 	if err == nil {
-		err = r.shared.inBudget(ctx, r.obj, func(ctx context.Context) error {
-			at, err = m.find(ctx, up)
+		err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
+			at, err := m.find(ctx, up)
+			content = contentOf(obj, at, m.directory)
 			return err
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("upstream: %w", err), nil
+		return content, fmt.Errorf("upstream: %w", err)
 	}
-	if r.history, err = r.sets.revise(ctx, r.obj, r.history, contentOf(r.obj, at, m.directory)); err == nil {
+	return content, nil
+}
+
+// revise makes what upstream and the templates are now the newest revision.
+func (r *rolling) revise(ctx context.Context, compiled *fanout.Set) (lacks, err error) {
+	content, err := r.content(ctx, r.obj)
+	if err != nil {
+		return err, nil
+	}
+	if r.history, err = r.sets.revise(ctx, r.obj, r.history, content, r.holds(content)); err == nil {
 		newest := r.newest()
 		r.made[newest.Name] = &madeRevision{newest, compiled, slices.Repeat([]bool{true}, len(r.obj.Spec.Targets))}
 	}
@@ -123,7 +138,8 @@ func (r *rolling) decide(ctx context.Context, s *spread, compiled *fanout.Set) e
 		s.marks[p.spec.Downstream] = p.marks
 		return p.spec, p.err
 	})
-	s.again = kernel.Sooner(r.again, plan.Again)
+	s.wanted.Problems = append(s.wanted.Problems, r.unknown...)
+	s.again = kernel.Sooner(s.again, kernel.Sooner(r.again, plan.Again))
 	s.rollout, s.waits, s.isStopped = r.report(plan), plan.Waits, plan.IsStopped
 	return r.collect(ctx, r.history, used)
 }

@@ -20,7 +20,7 @@ import (
 // spread makes the variants that are missing, changes those that are to be others, and lets go of those without a target,
 // unless the guard keeps them. What goes wrong with one of them is its target's problem.
 func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread) error {
-	s.isGuarded = isGuarded(obj, s.there, s.leaving(obj.Name))
+	s.isGuarded = isGuarded(obj, s.there, untargeted(obj.Name, s.there, s.wanted))
 	there := maps.Clone(s.there)
 	for _, downstream := range s.wanted.Places() {
 		name, target := objectName(obj.Name, downstream.Repo, downstream.Package), s.wanted.Targets[downstream]
@@ -35,7 +35,7 @@ func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 			s.have = append(s.have, have)
 		}
 	}
-	going := s.leaving(obj.Name)
+	going := untargeted(obj.Name, s.there, s.wanted)
 	if s.isGuarded {
 		s.unwanted = len(going)
 	}
@@ -47,10 +47,10 @@ func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 	return k.letGo(ctx, going, s)
 }
 
-// leaving are the variants that have no target any more, by name.
-func (s *spread) leaving(set string) map[string]*packagesv1.PackageVariant {
-	leaving, isUnwanted := maps.Clone(s.there), s.wanted.Unwanted()
-	for at := range s.wanted.Variants {
+// untargeted are the variants that have no target any more, by name.
+func untargeted(set string, there map[string]*packagesv1.PackageVariant, wanted fanout.Wanted) map[string]*packagesv1.PackageVariant {
+	leaving, isUnwanted := maps.Clone(there), wanted.Unwanted()
+	for at := range wanted.Variants {
 		delete(leaving, objectName(set, at.Repo, at.Package))
 	}
 	maps.DeleteFunc(leaving, func(_ string, v *packagesv1.PackageVariant) bool {

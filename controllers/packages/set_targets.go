@@ -193,5 +193,5 @@ func (f *finding) upstream() map[string]any {
 	return seen
 }
 
-// WakeSet has a set looked at.
-func (p *Plane) WakeSet(key types.NamespacedName) { p.sets.wake(key) }
+// WakeSet has a set looked at, also where it is named for one of its variants.
+func (p *Plane) WakeSet(key types.NamespacedName) { p.sets.wake(objectOf(key)) }

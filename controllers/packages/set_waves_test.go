@@ -41,7 +41,7 @@ func newFleet(t *testing.T) *fleet {
 }
 
 // cluster makes a repository of the fleet.
-func (f *fleet) cluster(name string, labels map[string]string) {
+func (f *fleet) cluster(name string, labels map[string]string) *upstream.Edited {
 	f.Helper()
 	made := f.upstreams.Repository(name + ".git")
 	made.AcceptPushes()
@@ -49,6 +49,7 @@ func (f *fleet) cluster(name string, labels map[string]string) {
 	r := f.packages(name)
 	r.Labels = labels
 	f.create(f.source(name, f.server), r)
+	return made
 }
 
 // rollout is a set of the fleet with waves.

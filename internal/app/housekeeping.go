@@ -131,6 +131,9 @@ func served() []controllers.Known {
 	return append(controllers.Kinds(), controllers.Known{
 		Group: packagesv1.GroupVersion, Name: packagesv1.PackageRevisionKind, Dir: packages.RevisionDir,
 		New: func() controllers.Object { return &packagesv1.PackageRevision{} },
+	}, controllers.Known{
+		Group: packagesv1.GroupVersion, Name: packagesv1.PackageVariantSetKind, Dir: packages.SetDir,
+		New: func() controllers.Object { return &packagesv1.PackageVariantSet{} },
 	})
 }
 

@@ -45,6 +45,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 	found := lookups.New(connector, plane.WakeVariant, ctrl.Log.WithName("packages"))
 	targets := lookups.NewTargets(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
 	gates := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
+	previews := lookups.New(connector, plane.WakeSet, ctrl.Log.WithName("packages"))
 	if err := watchTargetFields(mgr, options, p.metrics, targets.Allow); err != nil {
 		return nil, err
 	}
@@ -57,14 +58,16 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Lookups:     found,
 		SetLookups:  targets,
 		Gates:       gates,
+		Previews:    previews,
 		Slots:       fair.New(int64(options.Concurrent), 0),
 		Memory:      p.memory.work,
 		Files:       p.memory.files,
 
-		Pipeline: p.pipeline(options, limits),
-		Artifact: p.address.URL,
-		Changed:  p.metrics.packageChanged,
-		Rebuild:  p.rebuild.wake[controllers.RevisionDir],
+		Pipeline:   p.pipeline(options, limits),
+		Artifact:   p.address.URL,
+		Changed:    p.metrics.packageChanged,
+		Rebuild:    p.rebuild.wake[controllers.RevisionDir],
+		RebuildSet: p.rebuild.wake[controllers.SetDir],
 
 		DefaultServiceAccount: options.DefaultServiceAccount,
 	}
@@ -75,6 +78,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		found.Close()
 		targets.Close()
 		gates.Close()
+		previews.Close()
 		return custom.close()
 	}, nil
 }

@@ -176,6 +176,13 @@ const (
 	// for what. Reason of RolledOut.
 	RolloutWaitsReason = "RolloutWaits"
 
+	// PreviewNotApprovedReason: a new revision waits until somebody approves its preview; the message has the digest. Look at
+	// status.preview, and put the digest into the annotation 'packages.sluice.dev/approved-preview'. Reason of RolledOut.
+	PreviewNotApprovedReason = "PreviewNotApproved"
+
+	// PreviewApprovedReason: the preview of a revision was approved; the message has its digest.
+	PreviewApprovedReason = "PreviewApproved"
+
 	// VariantsChangedReason: variants were made, changed or deleted.
 	VariantsChangedReason = "VariantsChanged"
 

@@ -29,6 +29,13 @@ const (
 	// WavesAnnotation says on a ControllerRevision since when which waves are done with it, as an object in JSON.
 	WavesAnnotation = "packages.sluice.dev/waves"
 
+	// HeldAnnotation says on a ControllerRevision that it waits until its preview is approved.
+	HeldAnnotation = "packages.sluice.dev/held"
+
+	// ApprovedPreviewAnnotation says on a PackageVariantSet which preview is approved, by its digest; and on a ControllerRevision
+	// with which it was.
+	ApprovedPreviewAnnotation = "packages.sluice.dev/approved-preview"
+
 	// AllowDeletionAnnotation says on a PackageVariantSet how many of its variants may go, whatever its guard says.
 	AllowDeletionAnnotation = "packages.sluice.dev/allow-deletion"
 

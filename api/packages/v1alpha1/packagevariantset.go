@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -26,6 +27,9 @@ func (in *PackageVariantSet) GetConditions() []metav1.Condition { return in.Stat
 func (in *PackageVariantSet) SetConditions(conditions []metav1.Condition) {
 	in.Status.Conditions = conditions
 }
+
+// GetArtifact returns the artifact that status names, or nil.
+func (in *PackageVariantSet) GetArtifact() *meta.Artifact { return in.Status.Artifact }
 
 // GetRequeueAfter returns the time between two rounds: DefaultSetInterval when none is set.
 func (in *PackageVariantSet) GetRequeueAfter() time.Duration {

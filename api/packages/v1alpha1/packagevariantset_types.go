@@ -50,6 +50,10 @@ type PackageVariantSetSpec struct {
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// DryRun leaves the variants as they are, and makes none. What would become of them is in status.preview.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+
 	// Suspend stops all work for this object until it is taken back; its variants stay, and work on.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -195,6 +199,14 @@ type PackageVariantSetStatus struct {
 	// Rollout is how far the newest revision is.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// Preview is what would become of the packages: with dryRun, or of a revision that waits until its preview is approved.
+	// +optional
+	Preview *SetPreview `json:"preview,omitempty"`
+
+	// Artifact is the whole of the preview, of each target a line of JSON.
+	// +optional
+	Artifact *meta.Artifact `json:"artifact,omitempty"`
 
 	meta.ReconcileRequestStatus `json:",inline"`
 }
