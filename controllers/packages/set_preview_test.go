@@ -69,7 +69,8 @@ func (r *rollout) previews(what string, is func(*packagesv1.SetPreview) bool) *p
 	until(r.plane, r.set, what, func(s *packagesv1.PackageVariantSet) (bool, string) {
 		p := s.Status.Preview
 		text, _ := json.Marshal(p)
-		return p != nil && p.Digest != "" && s.Status.ObservedGeneration == s.Generation && is(p), fmt.Sprintf("%s %s", said(s), text)
+		ready := conditions.Get(s, "Ready") // What is tried again is not observed.
+		return p != nil && p.Digest != "" && ready != nil && ready.ObservedGeneration == s.Generation && is(p), fmt.Sprintf("%s %s", said(s), text)
 	})
 	return r.set.Status.Preview
 }
@@ -208,7 +209,7 @@ func editsAreHeld(t *testing.T, f *previewed) {
 		return strings.HasPrefix(has, "canary v2 one published, north v2 one published, south v2 ") && strings.Contains(has, "south v2 one published"), has + waves
 	})
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets = s.Targets[:1] })
-	r.waits("until")
+	r.waits("look at it again")
 }
 
 // allIsHeld where the set says so, also what is new upstream; and nothing once nobody has to approve any more.
