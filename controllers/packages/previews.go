@@ -27,7 +27,9 @@ type worked struct {
 	conflictCount int32
 	// content names what was made and what is told of it, also where that is cut.
 	content string
-	err     error
+	// adopts says that nothing has to be made: what is there is as it should be.
+	adopts bool
+	err    error
 	// retry is when a failure is tried again that may pass.
 	retry time.Time
 	size  int
@@ -35,7 +37,7 @@ type worked struct {
 }
 
 func newWorked(o *outcome) *worked {
-	w := &worked{key: o.key, conflicts: o.made.conflicted(len(o.made.conflicts)), conflictCount: capped(len(o.made.conflicts))}
+	w := &worked{key: o.key, conflicts: o.made.conflicted(len(o.made.conflicts)), conflictCount: capped(len(o.made.conflicts)), adopts: o.made.adopted != nil}
 	if w.err = o.result.Err; w.err != nil {
 		w.err = explain(w.err)
 	} else {

@@ -92,6 +92,9 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 	isSame, intent := have != nil && isVariant(have, spec), specDigest(spec)
 	spec.DryRun = true
 	v := &packagesv1.PackageVariant{ObjectMeta: metav1.ObjectMeta{Namespace: f.obj.Namespace, Name: name}, Spec: spec}
+	if have != nil {
+		v.Status.Downstream, v.Status.Adopted = have.Status.Downstream, have.Status.Adopted
+	}
 	f.after[name] = &worked{} // It may have something looked up.
 	l := &look{}
 	b, err := f.variants.brief(ctx, v, l)
@@ -104,27 +107,28 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 		return
 	}
 	f.again = kernel.Sooner(f.again, f.variants.again(l))
-	change := f.variants.step(v, b, l)
+	w := &worked{adopts: true}
+	if change := f.variants.step(v, b, l); change != nil {
+		if w = f.work(v, b, l, change); w == nil {
+			f.pending++
+			return
+		}
+		f.after[name] = w
+	}
 	switch {
+	case w.adopts && isSame:
+		is.Change = packagesv1.PreviewUnchanged
+	case w.adopts:
+		is.Change, is.Message = packagesv1.PreviewChanged, "the package stays as it is, and its variant is made or becomes another"
 	case l.open == nil && branchOf(l.state) == nil:
 		is.Change = packagesv1.PreviewCreated
-	case change == nil && isSame:
-		is.Change = packagesv1.PreviewUnchanged
-	case change == nil:
-		is.Change, is.Message = packagesv1.PreviewChanged, "the package stays as it is, and its variant is made or becomes another"
 	default:
 		is.Change = packagesv1.PreviewChanged
 	}
-	if change == nil {
+	if w.adopts {
 		f.targets = append(f.targets, foreseen{TargetPreview: is, content: intent + treeOf(l)})
 		return
 	}
-	w := f.work(v, b, l, change)
-	if w == nil {
-		f.pending++
-		return
-	}
-	f.after[name] = w
 	is.Files, is.Objects, is.Conflicts, is.ConflictCount = w.files, w.objects, w.conflicts, w.conflictCount
 	if w.err != nil {
 		f.fail(is, w.err, w.content)

@@ -16,6 +16,9 @@ const (
 	manualSet  = setOf + "}]}"
 	alwaysSet  = setOf + ", template: {approval: {policy: Always}}}]}"
 	initialSet = setOf + ", template: {approval: {policy: Initial}}}]}"
+	dryRunSet  = setOf + ", template: {approval: {policy: Always}}}], dryRun: true}"
+
+	approvedPreview = `{"metadata":{"annotations":{"packages.sluice.dev/approved-preview":"sha256:a"}}}`
 )
 
 func TestNobodyApprovesThroughASet(t *testing.T) {
@@ -35,6 +38,10 @@ func TestNobodyApprovesThroughASet(t *testing.T) {
 		"WavesFree":   {"people approve what comes of them", manualSet, patch(`{"spec":{"rollout":{"waves":[{"name":"a"}]}}}`), "", false},
 		"Guard":       {"a guard approves nothing", alwaysSet, patch(`{"spec":{"deletionGuard":{"minPercent":0}}}`), "", false},
 		"Suspend":     {"to stop is free", alwaysSet, patch(`{"spec":{"suspend":true}}`), "", false},
+		"DryRun":      {"to only look is free", alwaysSet, patch(`{"spec":{"dryRun":true}}`), "", false},
+		"DryRunBack":  {"to go on is not", dryRunSet, patch(`{"spec":{"dryRun":null}}`), "", true},
+		"Preview":     {"a preview is approved by approvers", alwaysSet, patch(approvedPreview), "", true},
+		"PreviewFree": {"people approve what comes of it", manualSet, patch(approvedPreview), "", false},
 		"Label":       {"labels are free", alwaysSet, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
 		"Delete":      {"a deletion is only proposed", alwaysSet, remove, "", false},
 	})
