@@ -43,9 +43,9 @@ type sets struct {
 }
 
 var (
-	_ kernel.Kind[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
+	_ kernel.Kind[*packagesv1.PackageVariantSet, *spread]  = (*sets)(nil)
 	_ kernel.Owner[*packagesv1.PackageVariantSet, *spread] = (*sets)(nil)
-	_ kernel.Forgetter                                    = (*sets)(nil)
+	_ kernel.Forgetter                                     = (*sets)(nil)
 )
 
 // spread is what came of one look at a set.

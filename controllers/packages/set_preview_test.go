@@ -83,7 +83,7 @@ func (r *rollout) approve(digest string) {
 	})
 }
 
-// waits waits until the set says what it waits for.
+// waits has the set say what it waits for.
 func (r *rollout) waits(words ...string) {
 	r.Helper()
 	until(r.plane, r.set, fmt.Sprintf("the set waits: %v", words), func(s *packagesv1.PackageVariantSet) (bool, string) {
