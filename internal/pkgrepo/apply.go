@@ -30,7 +30,9 @@ func (r *Repository) Apply(ctx context.Context, changes []Change) []Result {
 	}
 	defer end()
 	tasks := w.newTasks(changes)
-	w.carryOut(ctx, tasks)
+	leftovers := w.newPruning(tasks)
+	w.carryOut(ctx, tasks, leftovers)
+	leftovers.finish(ctx)
 	for i, t := range tasks {
 		results[i] = t.result
 	}
@@ -38,7 +40,7 @@ func (r *Repository) Apply(ctx context.Context, changes []Change) []Result {
 }
 
 // carryOut tries until all tasks are done.
-func (w work) carryOut(ctx context.Context, tasks []*task) {
+func (w work) carryOut(ctx context.Context, tasks []*task, leftovers *pruning) {
 	races, broken, refusals := 0, 0, 0
 	for {
 		left := open(tasks)
@@ -50,7 +52,7 @@ func (w work) carryOut(ctx context.Context, tasks []*task) {
 			failAll(left, err)
 			return
 		}
-		p := &publisher{work: w, snapshot: s, refusals: refusals}
+		p := &publisher{work: w, snapshot: s, refusals: refusals, pruning: leftovers}
 		for _, together := range []bool{true, false} {
 			if err = p.attempt(ctx, left, together); err != nil {
 				break

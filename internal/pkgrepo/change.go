@@ -47,6 +47,8 @@ type Change struct {
 	Expect string
 	// Make makes what a Write or Preview puts into the package. It is called again after a lost race.
 	Make func(context.Context, Current) (Made, error)
+	// Leftovers are what a Prune removes, MaxLeftovers at most. Those that are somewhere else by now stay.
+	Leftovers []Leftover
 	// Message describes the commit of a Publish or a Remove; a zero one is filled in.
 	Message Message
 }
@@ -85,6 +87,8 @@ type Result struct {
 	Number int
 	// Changed tells whether the repository was changed for it.
 	Changed bool
+	// Gone are the leftovers that a Prune removed. What a server did not let go is no error: see Repository.Refused.
+	Gone []Leftover
 	// Err is what was wrong with this change alone, or what was wrong with all: ErrOutOfDate, ErrMoved, ErrExists, ErrGone,
 	// ErrProposed, ErrReadOnly, ErrName, git.ErrRejected, git.ErrRefMoved after too many lost races, an error of Make, or
 	// one of the connection.

@@ -111,6 +111,8 @@ type Repository struct {
 
 	mu       sync.Mutex
 	settings Settings
+	// refused are leftovers that the server did not let go, by their refs.
+	refused map[string]refusal
 }
 
 // Repository returns one of which nothing is known yet. Where its settings cannot be used, all it does is ErrName.

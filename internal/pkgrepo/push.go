@@ -18,6 +18,7 @@ type publisher struct {
 	work
 
 	snapshot *Snapshot
+	pruning  *pruning
 	// settled counts the tasks that were ended or singled out: without any, somebody else was first everywhere.
 	settled  int
 	refusals int
@@ -92,7 +93,7 @@ func (p *publisher) push(ctx context.Context, made *plan, tasks []*task, togethe
 	for _, t := range tasks {
 		updates = append(updates, t.updates...)
 	}
-	v, err := p.send(ctx, made, updates, together && len(updates) > 1)
+	v, err := p.sendWith(ctx, made, updates, together && len(updates) > 1)
 	if errors.Is(err, git.ErrNotAtomic) {
 		return p.pushInSteps(ctx, made, tasks, branch)
 	}

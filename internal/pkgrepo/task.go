@@ -39,7 +39,7 @@ func (w work) newTasks(changes []Change) []*task {
 			t.fail(err)
 			continue
 		}
-		if change.Kind == Preview {
+		if change.Kind == Preview || change.Kind == Prune {
 			continue // It is in the way of nothing.
 		}
 		of := [2]string{change.Package, "workspace " + change.Workspace}
@@ -60,6 +60,9 @@ func (c Change) isOfRelease() bool {
 }
 
 func (w work) check(change Change) error {
+	if change.Kind == Prune {
+		return w.checkLeftovers(change.Leftovers)
+	}
 	if err := CheckPath(w.path(change.Package)); err != nil {
 		return err
 	}
@@ -83,6 +86,19 @@ func (w work) check(change Change) error {
 		return nil
 	}
 	return CheckWorkspace(change.Workspace)
+}
+
+// checkLeftovers keeps whoever makes a mistake from removing what is none of the packages'.
+func (w work) checkLeftovers(all []Leftover) error {
+	if len(all) > MaxLeftovers {
+		return fmt.Errorf("%w: %d leftovers at once, more than %d", ErrLimit, len(all), MaxLeftovers)
+	}
+	for _, one := range all {
+		if _, ok := w.parse(one.Ref); !ok || one.Commit == "" {
+			return fmt.Errorf("%w: %s is no leftover of a package", ErrName, shown(one.Ref))
+		}
+	}
+	return nil
 }
 
 // isTogether tells whether what the change moves is moved in one step or not at all.
