@@ -67,3 +67,16 @@ func (m *mirrors) forget(key types.NamespacedName) {
 	}
 	delete(m.all, key)
 }
+
+// snapshots are what is known of all repositories.
+func (m *mirrors) snapshots() []*pkgrepo.Snapshot {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var all []*pkgrepo.Snapshot
+	for _, one := range m.all {
+		if s := one.Snapshot(); s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -41,6 +41,7 @@ var (
 type round struct {
 	url      string
 	snapshot *pkgrepo.Snapshot
+	pruned   pruned
 }
 
 // New implements kernel.Kind.
@@ -56,7 +57,9 @@ func (*repositories) View(obj *packagesv1.Repository) kernel.View {
 }
 
 // Table implements kernel.Kind.
-func (*repositories) Table() status.Table { return status.Table{} }
+func (*repositories) Table() status.Table {
+	return status.Table{Facts: []string{packagesv1.HistoryBlockedCondition}}
+}
 
 // Work implements kernel.Kind: it looks what is in Git, carries out what is ordered, and shows what there is as objects.
 func (k *repositories) Work(ctx context.Context, obj *packagesv1.Repository, _ kernel.Announce) (round, error) {
@@ -88,7 +91,7 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 		return r, failure.Retry(packagesv1.SyncFailedReason, err)
 	}
 	k.shared.mirrors.put(m)
-	k.carryOut(ctx, obj, m)
+	r.pruned = k.carryOut(ctx, obj, m)
 	r.snapshot = m.Snapshot()
 	if err := k.show(ctx, obj, r.snapshot); err != nil {
 		return r, err
@@ -161,10 +164,10 @@ func (k *repositories) remote(ctx context.Context, source *sourcev1.GitRepositor
 }
 
 // Report implements kernel.Kind.
-func (*repositories) Report(obj *packagesv1.Repository, r round, err error) kernel.Report {
+func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) kernel.Report {
 	s := r.snapshot
 	if s == nil || err != nil {
-		return kernel.Report{}
+		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	packages, revisions, changes := count(s)
 	obj.Status.URL, obj.Status.Head = r.url, s.Head
@@ -173,20 +176,23 @@ func (*repositories) Report(obj *packagesv1.Repository, r round, err error) kern
 	if hidden := leftOut(s); hidden > 0 {
 		message += fmt.Sprintf("; %d open changes have no object, as a package has more than %d", hidden, maxOpen)
 	}
-	return kernel.Report{Message: message}
+	return kernel.Report{Message: message, Facts: r.pruned.facts(), Again: r.pruned.again()}
 }
 
 // Events implements kernel.Kind.
-func (k *repositories) Events(before, after *packagesv1.Repository, _ round, err error) []event.Event {
+func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) (events []event.Event) {
 	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
 	switch {
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)
 		return []event.Event{event.Failed(about, reason, err, "")}
 	case err == nil && k.Table().HasFailed(before):
-		return []event.Event{event.Recovered(about, event.Artifact{}, fmt.Sprintf("Repository %s is synced again", after.Name))}
+		events = append(events, event.Recovered(about, event.Artifact{}, fmt.Sprintf("Repository %s is synced again", after.Name)))
 	}
-	return nil
+	if len(r.pruned.gone) > 0 {
+		events = append(events, event.Happened(about, packagesv1.HistoryPrunedReason, r.pruned.said(), ""))
+	}
+	return events
 }
 
 // Settle implements kernel.Owner.

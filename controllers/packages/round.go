@@ -26,18 +26,22 @@ const (
 	passphraseKey = "passphrase"
 )
 
-// carryOut carries out all that is ordered, in one fetch and one push.
-func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) {
+// carryOut carries out all that is ordered, in one fetch and one push, and removes what the history lets go of with it.
+func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) (p pruned) {
 	key := client.ObjectKeyFromObject(obj)
 	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, o) })
-	if len(orders) == 0 {
-		return
+	leftovers, err := k.leftovers(ctx, obj, m)
+	if len(orders)+len(leftovers) == 0 {
+		return pruned{err: err, refused: refusedBy(obj, m)}
 	}
-	changes := make([]pkgrepo.Change, 0, len(orders))
+	changes := make([]pkgrepo.Change, 0, len(orders)+1)
 	for _, o := range orders {
 		changes = append(changes, o.change)
 	}
-	results := make([]pkgrepo.Result, len(orders))
+	if len(leftovers) > 0 {
+		changes = append(changes, pkgrepo.Change{Kind: pkgrepo.Prune, Leftovers: leftovers})
+	}
+	results := make([]pkgrepo.Result, len(changes))
 	for i := range results {
 		results[i].Err = errBroken
 	}
@@ -49,6 +53,13 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 		}
 	}()
 	k.apply(ctx, obj, m, changes, results)
+	if len(leftovers) > 0 {
+		result := results[len(orders)]
+		p.gone, err = result.Gone, cmp.Or(err, result.Err)
+		k.tellGone(ctx, result)
+	}
+	p.err, p.refused, p.isMore = err, refusedBy(obj, m), len(leftovers) == pkgrepo.MaxLeftovers
+	return p
 }
 
 // apply carries out changes in the budget. Those that come upon too little are begun anew when there is what they asked for.

@@ -43,9 +43,10 @@ func (s *shop) tags() []string {
 	return strings.Fields(s.Raw("for-each-ref", "--sort=v:refname", "--format=%(refname:lstrip=2)", "refs/tags"))
 }
 
-// branched gives a repository one package with so many published revisions, made by the git program in one go.
-func branched(s *shop, pkg string, revisions int) {
+// branched gives a repository the package a with so many published revisions, made by the git program in one go.
+func branched(s *shop, revisions int) {
 	s.t.Helper()
+	const pkg = "a"
 	var stream strings.Builder
 	for n := 1; n <= revisions; n++ {
 		message := fmt.Sprintf("Publish %s v%d\n\nSluice-Package: %s\nSluice-Revision: v%d\n", pkg, n, pkg, n)
@@ -64,7 +65,7 @@ func branched(s *shop, pkg string, revisions int) {
 func TestTagsAreBoundedByHistory(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, overHTTP)
-	branched(s, "a", 1000)
+	branched(s, 1000)
 	s.sync()
 	h := keeping(10)
 	for rounds := 0; ; rounds++ {
@@ -117,23 +118,32 @@ func TestOfThoseThatAreOldSomeStay(t *testing.T) {
 		h      pkgrepo.History
 		want   []string
 	}{
-		"no history":      {"nothing is removed that nobody asked to have removed", nothing, keeping(0), nil},
-		"few":             {"what is shown as objects stays", nothing, keeping(1), []string{"a/v1", "a/v2", "a/v3"}},
-		"a name":          {"somebody names the tag", nothing, pkgrepo.History{Revisions: 3, Needed: func(tag, _ string) bool { return tag == "a/v2" }}, []string{"a/v1", "a/v3"}},
-		"moved by hand":   {"it leads to what was published under another name", func(s *shop) { s.SetRef("refs/tags/a/v2", s.at("a/v3")) }, keeping(3), []string{"a/v1", "a/v3"}},
-		"made by hand":    {"its commit does not say that it was published", func(s *shop) { s.Raw("tag", "a/v7", s.Commit("main", "by hand", packaged("a", "x"))) }, keeping(4), []string{"a/v1", "a/v2", "a/v3"}},
-		"with a message":  {"it was signed or described by a person", func(s *shop) { s.Raw("tag", "-f", "-a", "-m", "words", "a/v2", "a/v2") }, keeping(3), []string{"a/v1", "a/v3"}},
-		"marked":          {"somebody is asked whether it is to be deleted", func(s *shop) { s.one(pkgrepo.Change{Kind: pkgrepo.ProposeDeletion, Package: "a", Revision: "v2"}) }, keeping(3), []string{"a/v1", "a/v3"}},
-		"off the branch":  {"its commit would be lost with it", func(s *shop) { s.SetRef("refs/heads/main", s.Commit("other", "anew", packaged("a", "x"))) }, keeping(3), nil},
-		"a gone package":  {"its numbers are not to be used twice", func(s *shop) { s.one(pkgrepo.Change{Kind: pkgrepo.Remove, Package: "a", Expect: s.at("a/v6")}) }, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
-		"of other kinds":  {"versions are people's", func(s *shop) { s.Raw("tag", "a/v1.2.0", "a/v1"); s.Raw("tag", "v1", "a/v1"); s.Raw("tag", "b/a/v1", "a/v1") }, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
-		"another's words": {"a commit says what it published, and is not believed of another package", func(s *shop) { s.Raw("tag", "b/v1", "a/v1"); s.Raw("tag", "b/v2", "a/v2"); s.Raw("tag", "b/v3", "a/v3"); s.Raw("tag", "b/v4", "a/v4") }, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
+		"no history":     {"nothing is removed that nobody asked to have removed", nothing, keeping(0), nil},
+		"few":            {"what is shown as objects stays", nothing, keeping(1), []string{"a/v1", "a/v2", "a/v3"}},
+		"a name":         {"somebody names the tag", nothing, pkgrepo.History{Revisions: 3, Needed: func(tag, _ string) bool { return tag == "a/v2" }}, []string{"a/v1", "a/v3"}},
+		"moved by hand":  {"it leads to what was published under another name", func(s *shop) { s.SetRef("refs/tags/a/v2", s.at("a/v3")) }, keeping(3), []string{"a/v1", "a/v3"}},
+		"made by hand":   {"its commit does not say that it was published", func(s *shop) { s.Raw("tag", "a/v7", s.Commit("main", "by hand", packaged("a", "x"))) }, keeping(4), []string{"a/v1", "a/v2", "a/v3"}},
+		"with a message": {"it was signed or described by a person", func(s *shop) { s.Raw("tag", "-f", "-a", "-m", "words", "a/v2", "a/v2") }, keeping(3), []string{"a/v1", "a/v3"}},
+		"marked":         {"somebody is asked whether it is to be deleted", func(s *shop) { s.one(pkgrepo.Change{Kind: pkgrepo.ProposeDeletion, Package: "a", Revision: "v2"}) }, keeping(3), []string{"a/v1", "a/v3"}},
+		"off the branch": {"its commit would be lost with it", func(s *shop) { s.SetRef("refs/heads/main", s.Commit("other", "anew", packaged("a", "x"))) }, keeping(3), nil},
+		"a gone package": {"its numbers are not to be used twice", func(s *shop) { s.one(pkgrepo.Change{Kind: pkgrepo.Remove, Package: "a", Expect: s.at("a/v6")}) }, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
+		"of other kinds": {"versions are people's", func(s *shop) {
+			s.Raw("tag", "a/v1.2.0", "a/v1")
+			s.Raw("tag", "v1", "a/v1")
+			s.Raw("tag", "b/a/v1", "a/v1")
+		}, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
+		"another's words": {"a commit says what it published, and is not believed of another package", func(s *shop) {
+			s.Raw("tag", "b/v1", "a/v1")
+			s.Raw("tag", "b/v2", "a/v2")
+			s.Raw("tag", "b/v3", "a/v3")
+			s.Raw("tag", "b/v4", "a/v4")
+		}, keeping(3), []string{"a/v1", "a/v2", "a/v3"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, overHTTP)
-			branched(s, "a", 6)
+			branched(s, 6)
 			s.sync()
 			tc.do(s)
 			s.sync()
@@ -163,7 +173,7 @@ func TestAHandIsQuickerThanPruning(t *testing.T) {
 			if !atomic {
 				withoutAtomic(s)
 			}
-			branched(s, "a", 6)
+			branched(s, 6)
 			s.sync()
 			draft := s.one(write("a", "mine", "two"))
 			over := s.leftovers(keeping(3))
@@ -205,7 +215,7 @@ func TestProtectedTagsStopNothing(t *testing.T) {
 			if !tc.atomic {
 				withoutAtomic(s)
 			}
-			branched(s, "a", 6)
+			branched(s, 6)
 			s.sync()
 			s.Hook(tc.hook, tc.script)
 			draft := s.one(write("a", "mine", "two"))
@@ -238,7 +248,7 @@ func TestAKilledPruningIsRepeated(t *testing.T) {
 		t.Run(fmt.Sprint(made, " moves"), func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, overHTTP, withoutAtomic)
-			branched(s, "a", 6)
+			branched(s, 6)
 			s.sync()
 			draft := s.one(write("a", "mine", "two"))
 			before := s.refs()

@@ -97,6 +97,8 @@ func (p *plan) add(ctx context.Context, t *task) error {
 		err = p.mark(t, pkg, false)
 	case Remove:
 		err = p.remove(ctx, t, pkg)
+	case Prune:
+		return nil // It is no part of a plan: see pruning.
 	}
 	switch {
 	case err == nil:

@@ -32,12 +32,14 @@ type refusal struct {
 	at time.Time
 }
 
-// Refused are the leftovers that the server refused to remove, and still has.
+// Refused are the leftovers that the server refused to remove not long ago, and still has.
 func (r *Repository) Refused() []Refusal {
 	s := r.Snapshot()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.refused, func(name string, one refusal) bool { return s != nil && s.Refs[name].Target() != one.Commit })
+	maps.DeleteFunc(r.refused, func(name string, one refusal) bool {
+		return s != nil && s.Refs[name].Target() != one.Commit || r.depot.options.Clock.Since(one.at) >= refusalLasts
+	})
 	refused := make([]Refusal, 0, len(r.refused))
 	for _, name := range slices.Sorted(maps.Keys(r.refused)) {
 		refused = append(refused, r.refused[name].Refusal)
@@ -114,10 +116,10 @@ func (p *pruning) judge(updates []git.Update, v verdicts, isAlone bool) {
 func (p *pruning) refuse(one Leftover, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.Repository.refused == nil {
-		p.Repository.refused = map[string]refusal{}
+	if p.refused == nil {
+		p.refused = map[string]refusal{}
 	}
-	p.Repository.refused[one.Ref] = refusal{Refusal{one, why}, p.depot.options.Clock.Now()}
+	p.refused[one.Ref] = refusal{Refusal{one, why}, p.depot.options.Clock.Now()}
 }
 
 // sendWith sends updates, with the leftovers among them as long as nobody refuses that.

@@ -21,6 +21,10 @@ const (
 	RenderedCondition = "Rendered"
 )
 
+// HistoryBlockedCondition is True on a Repository while what spec.history lets go of cannot be removed. Negative polarity, without
+// influence on Ready: all else goes on.
+const HistoryBlockedCondition = "HistoryBlocked"
+
 // DeletionGuardedCondition is True on a PackageVariantSet while variants without a target stay because of its guard.
 // Negative polarity; Ready is False with it.
 const DeletionGuardedCondition = "DeletionGuarded"
@@ -209,6 +213,9 @@ const (
 
 	// PublishedReason: a change was published; the message names the revision.
 	PublishedReason = "Published"
+
+	// HistoryPrunedReason: tags of old revisions were removed from Git; the message names them, and the log their commits.
+	HistoryPrunedReason = "HistoryPruned"
 )
 
 // Reasons that every kind shares.

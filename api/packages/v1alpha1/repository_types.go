@@ -62,6 +62,10 @@ type RepositorySpec struct {
 	// +optional
 	Commit *CommitSpec `json:"commit,omitempty"`
 
+	// History bounds what Git keeps of what was published. Without it, no tag is ever removed.
+	// +optional
+	History *HistorySpec `json:"history,omitempty"`
+
 	// Interval at which the repository is asked for what others have changed. 5m when nothing is set. Some jitter is
 	// added, to spread the load.
 	// +kubebuilder:validation:Type=string
@@ -100,6 +104,16 @@ type CommitSpec struct {
 	// 'identity', an SSH one, and 'passphrase' where the key has one. Without it, commits are not signed.
 	// +optional
 	SigningKeySecretRef *LocalReference `json:"signingKeySecretRef,omitempty"`
+}
+
+// HistorySpec bounds what Git keeps of what was published.
+type HistorySpec struct {
+	// Revisions is how many published revisions of each package keep their tags, the newest ones. Tags of older ones are
+	// removed from Git for good, unless somebody needs them; their commits stay on the branch. Without it, all tags stay.
+	// +kubebuilder:validation:Minimum=3
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	Revisions *int32 `json:"revisions,omitempty"`
 }
 
 // Identity is a person, or a program, as Git writes one down.
