@@ -70,7 +70,7 @@ func TestSetsKilledInEveryWaveBesideForeignWriters(t *testing.T) {
 }
 
 // setWaves are the waves, in order.
-var setWaves = []string{"a", "b", "c"} //nolint:gochecknoglobals // It is constant.
+var setWaves = []string{"a", "b", "c"}
 
 // setKilling is a set on whose program strikes come.
 type setKilling struct {
