@@ -141,6 +141,15 @@ func (w *world) round() packages.Spread {
 		w.Fatal(err)
 	}
 	after, gone := w.variants(), 0
+	leading := map[string]int{}
+	for _, to := range w.leads {
+		leading[to]++
+	}
+	for name, v := range after {
+		if before[name] == nil && leading[v.Spec.Downstream.Repo] != 1 {
+			w.Fatalf("%s is made, and %d targets lead there", name, leading[v.Spec.Downstream.Repo])
+		}
+	}
 	for name, v := range before {
 		if after[name] != nil {
 			continue

@@ -120,6 +120,10 @@ func (f *finding) objects(ctx context.Context, index int, want lookups.Want) err
 	if apierrors.IsForbidden(err) {
 		return failure.Retry(packagesv1.TargetsForbiddenReason, fmt.Errorf("spec.targets[%d]: %w", index, err))
 	}
+	if errors.Is(err, lookups.ErrTooMany) {
+		// No edit is needed where objects go.
+		return failure.Retry(packagesv1.InvalidSpecReason, fmt.Errorf("spec.targets[%d]: %w", index, err))
+	}
 	if err != nil {
 		return fmt.Errorf("spec.targets[%d]: %w", index, err)
 	}

@@ -1,0 +1,159 @@
+package packages_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/upstream"
+)
+
+// TestABadTargetIsReportedAlone: each is named with what is wrong with it, and all others have their variants.
+func TestABadTargetIsReportedAlone(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.mayRead()
+	p.named(nil, "there")
+	bad := map[string]struct{ reason, want string }{
+		"missing-key":   {"a key that is not there is an error", "no such key: nowhere"},
+		"no-text":       {"a result is a text", "must be a text"},
+		"runs-away":     {"what runs away is stopped", "cost limit"},
+		"no-repository": {"a Repository has to be there", `there is no Repository "gone"`},
+		"twin-one":      {"of two that lead to one place, none has it", "ConfigMap twin-two leads to package twin of Repository there as well"},
+		"twin-two":      {"nor has the other", "ConfigMap twin-one leads to package twin of Repository there as well"},
+	}
+	for name := range bad {
+		p.create(p.target(name))
+	}
+	p.create(p.target("good-one"), p.target("good-two"))
+	const name = "target.name == "
+	set := p.set(packagesv1.Target{
+		ObjectSelector: &packagesv1.ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cluster": "yes"}}},
+		Template: &packagesv1.VariantTemplate{
+			DeletionPolicy: packagesv1.DeletionOrphan,
+			Downstream: &packagesv1.DownstreamTemplate{
+				RepoExpr: name + "'no-repository' ? 'gone' : 'there'", PackageExpr: "target.name.startsWith('twin') ? 'twin' : target.name",
+			},
+			LabelExprs: []packagesv1.MapExpr{{Key: "a", ValueExpr: name + "'missing-key' ? target.labels.nowhere : " + name + "'no-text' ? target.labels : " +
+				name + "'runs-away' ? [1, 2, 3].map(i, target.annotations.long.replace('', target.annotations.long))[0] : 'fine'"}},
+		},
+	})
+	p.spread(set, "there/good-one", "there/good-two")
+	until(p, set, "all problems", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return int(s.Status.ProblemCount) == len(bad) && int(s.Status.Targets) == len(bad)+2 &&
+			conditions.GetReason(s, "Ready") == packagesv1.TargetsFailedReason, fmt.Sprintf("%+v", s.Status)
+	})
+	for _, problem := range set.Status.Problems {
+		target := strings.TrimPrefix(problem.Target, "targets[0], ConfigMap ")
+		if of, isBad := bad[target]; !isBad || !strings.Contains(problem.Message, of.want) {
+			t.Errorf("%s: %s is reported with %q", of.reason, problem.Target, problem.Message)
+		}
+	}
+}
+
+// target is an object that a set selects.
+func (p *plane) target(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.namespace, Name: name, Labels: map[string]string{"cluster": "yes"}, Annotations: map[string]string{"long": strings.Repeat("a", 1000)},
+	}}
+}
+
+// crowd answers for the API server with more objects than anybody wants to make.
+type crowd struct {
+	count, lists atomic.Int64
+}
+
+func (c *crowd) meet(r *http.Request) *http.Response {
+	if !strings.HasSuffix(r.URL.Path, "/configmaps") || r.URL.Query().Get("watch") != "" {
+		return nil
+	}
+	c.lists.Add(1)
+	from, _ := strconv.ParseInt(r.URL.Query().Get("continue"), 10, 64)
+	limit, _ := strconv.ParseInt(r.URL.Query().Get("limit"), 10, 64)
+	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	list.ResourceVersion = "1"
+	for i := from; i < min(from+limit, c.count.Load()); i++ {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: fmt.Sprintf("target-%05d", i), ResourceVersion: "1", UID: "uid"},
+		})
+		list.Continue = strconv.FormatInt(i+1, 10)
+	}
+	if from+limit >= c.count.Load() {
+		list.Continue = ""
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))),
+	}
+}
+
+// TestThereAreTenThousandTargetsAtMost: more of them are refused by their number, what is made stays, and a status of as many problems
+// names the first of them.
+func TestThereAreTenThousandTargetsAtMost(t *testing.T) {
+	t.Parallel()
+	many := &crowd{}
+	many.count.Store(10_000)
+	p := newPlane(t, func(p *plane) { p.meet = many.meet })
+	p.mayRead()
+	set := p.set(packagesv1.Target{
+		ObjectSelector: &packagesv1.ObjectSelector{APIVersion: "v1", Kind: "ConfigMap"},
+		Template:       &packagesv1.VariantTemplate{NamespaceExpr: "target.labels.region"},
+	})
+	until(p, set, "ten thousand problems", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return s.Status.Targets == 10_000 && s.Status.ProblemCount == 10_000 && len(s.Status.Problems) == 50, said(s)
+	})
+	many.count.Store(10_001)
+	p.ask(set, func() { set.Spec.Targets[0].ObjectSelector.MatchLabels = map[string]string{"another": "selection"} })
+	until(p, set, "one more is refused", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.GetReason(s, "Ready") == packagesv1.InvalidSpecReason && strings.Contains(said(s), "spec.targets[0]") &&
+			strings.Contains(said(s), "more than 10000 of kind ConfigMap; make several sets"), said(s)
+	})
+	many.count.Store(3)
+	p.answered(set, "fewer")
+	until(p, set, "as many as may be go on", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return s.Status.Targets == 3, fmt.Sprint(said(s), many.lists.Load())
+	})
+}
+
+// TestARepositoryThatCannotBeWrittenHarmsNoOther: the variant says what is wrong, and the others of the set are drafted.
+func TestARepositoryThatCannotBeWrittenHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.stocked(readme)
+	locked := p.upstreams.Repository("locked.git")
+	locked.Commit("main", "begin", upstream.Text(readme))
+	dead := p.source("dead", p.server)
+	dead.Spec.URL = "http://127.0.0.1:1/dead.git"
+	p.create(p.source("locked", p.server), p.packages("locked"), dead, p.packages("dead"))
+	var all []packagesv1.RepositoryTarget
+	for _, name := range []string{"cluster", "locked", "dead", "missing"} {
+		all = append(all, packagesv1.RepositoryTarget{Name: name})
+	}
+	set := p.set(packagesv1.Target{Repositories: all})
+	until(p, set, "one is drafted, and one a problem", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return s.Status.Variants == 3 && s.Status.ReadyVariants == 1 && s.Status.OpenVariants == 1 && s.Status.ProblemCount == 1 &&
+			strings.Contains(s.Status.Problems[0].Message, `no Repository "missing"`), fmt.Sprintf("%+v", s.Status)
+	})
+	for _, v := range p.spread(set, "cluster/app", "dead/app", "locked/app") {
+		switch v.Spec.Downstream.Repo {
+		case "dead":
+			fails(p, &v, packagesv1.RepositoryNotReadyReason, "dead")
+		case "locked":
+			fails(p, &v, packagesv1.PushFailedReason, "403 Forbidden")
+		}
+	}
+}
