@@ -78,19 +78,22 @@ func (c *crowd) meet(r *http.Request) *http.Response {
 		return nil
 	}
 	c.lists.Add(1)
-	from, _ := strconv.ParseInt(r.URL.Query().Get("continue"), 10, 64)
+	// All pages of a list are of one moment.
+	var from, count int64
+	if _, err := fmt.Sscanf(r.URL.Query().Get("continue"), "%d of %d", &from, &count); err != nil {
+		count = c.count.Load()
+	}
 	limit, _ := strconv.ParseInt(r.URL.Query().Get("limit"), 10, 64)
 	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 	list.ResourceVersion = "1"
-	for i := from; i < min(from+limit, c.count.Load()); i++ {
+	for i := from; i < min(from+limit, count); i++ {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: fmt.Sprintf("target-%05d", i), ResourceVersion: "1", UID: "uid"},
 		})
-		list.Continue = strconv.FormatInt(i+1, 10)
 	}
-	if from+limit >= c.count.Load() {
-		list.Continue = ""
+	if from+limit < count {
+		list.Continue = fmt.Sprintf("%d of %d", from+limit, count)
 	}
 	text, err := json.Marshal(list)
 	if err != nil {

@@ -163,3 +163,24 @@ func halfATargetFails(t *testing.T, f *fleet) {
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.OnFailure = packagesv1.FailureContinues })
 	r.until("canary v1 published, north v2 published, south v2 published", "first Done, second Done")
 }
+
+// wavesChangeOnTheWay: an edit of the waves while a revision goes out takes it back from nobody, and begins nothing anew.
+func wavesChangeOnTheWay(t *testing.T, f *fleet) {
+	t.Helper()
+	r := f.rollout(t, "rewaved", paused(true))
+	r.release("v2", "2.0.0")
+	r.until("canary v2 published, north v1 published, south v1 published", "first Done, second Waiting Paused")
+	revision, before := r.set.Status.Rollout.Revision, r.variants()
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
+		s.Rollout.Waves = []packagesv1.Wave{
+			{Name: "nobody", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"wave": "none"}}},
+			{Name: "rest", Pause: true, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"wave": "second"}}},
+		}
+	})
+	r.until("canary v2 published, north v1 published, south v1 published", "nobody Empty, rest Waiting Paused, (others) Done")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.Waves[1].Pause = false })
+	r.until("canary v2 published, north v2 published, south v2 published", "nobody Empty, rest Done, (others) Done")
+	if now := r.variants()[0]; r.set.Status.Rollout.Revision != revision || now.Generation != before[0].Generation || now.Status.Published.Commit != before[0].Status.Published.Commit {
+		t.Errorf("the revision was %s and is %s; the canary was changed %d times", revision, r.set.Status.Rollout.Revision, now.Generation-before[0].Generation)
+	}
+}

@@ -191,7 +191,7 @@ func TestWaves(t *testing.T) {
 	for name, story := range map[string]func(*testing.T, *fleet){
 		"upstream": upstreamInWaves, "branch": branchInWaves, "edits": editsInWaves, "failure": failureStops, "gates": gatesHold,
 		"newcomer": newcomerJoins, "flight": fewInFlight, "back": backInWaves, "waiting": waitingIsAFailure, "twins": twinsAreTold, "approval": nobodyApprovesAnyMore,
-		"half": halfATargetFails,
+		"half": halfATargetFails, "rewaved": wavesChangeOnTheWay,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package fanout_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -191,6 +192,32 @@ func TestManyProblemsAreLookedThroughOnce(t *testing.T) {
 	})
 	if allocs > 10 {
 		t.Errorf("to ask about two variants makes %v texts", allocs)
+	}
+}
+
+// TestTenThousandTargetsTakeLittleMemory: as many as a set may have, with expressions for most of what may be one.
+//
+//nolint:paralleltest // It measures the memory of the process.
+func TestTenThousandTargetsTakeLittleMemory(t *testing.T) {
+	s, err := compile(t, set(rich()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := make([]fanout.Target, 10_000)
+	for i := range targets {
+		targets[i] = cluster(fmt.Sprintf("edge-%05d", i))
+	}
+	held := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := held()
+	wanted := s.Variants(targets, upstream(), repositories)
+	bytes := int64(held()) - int64(before)
+	if t.Logf("%d variants hold %d KiB", len(wanted.Variants), bytes>>10); len(wanted.Variants) != len(targets) || bytes > 64<<20 {
+		t.Errorf("%d variants hold %d MiB", len(wanted.Variants), bytes>>20)
 	}
 }
 
