@@ -39,13 +39,13 @@ func (r *Repository) Leftovers(ctx context.Context, h History) ([]Leftover, erro
 		return nil, err
 	}
 	old := w.outdated(s, h)
-	if err := w.learnOrigins(ctx, s, old); err != nil {
+	published, err := w.published(ctx, s, old)
+	if err != nil {
 		return nil, err
 	}
 	var found []Leftover
 	for _, one := range old {
-		at, ok := recall[origins](w.depot.memory, originKey{s.known.remote, one.Commit})
-		if ok && at.pkg == w.path(one.Package) && at.revision == one.Name && len(found) < MaxLeftovers {
+		if published[origins{one.Commit, w.path(one.Package), one.Name}] && len(found) < MaxLeftovers {
 			found = append(found, Leftover{one.Ref, one.Commit})
 		}
 	}
@@ -69,43 +69,48 @@ func (w work) outdated(s *Snapshot, h History) []*Revision {
 	return old
 }
 
-// origins is what a commit on the branch says that it published; nothing for one that is not there.
-type origins struct{ pkg, revision string }
+// origins is what a commit on the branch says that it published.
+type origins struct{ commit, pkg, revision string }
 
-// originKey is what the memory knows them by.
-type originKey struct{ remote, commit string }
+// staysKey is what the memory knows a tag by whose commit did not publish it, or is not on the branch.
+type staysKey struct {
+	remote string
+	origins
+}
 
 // maxOrigins is how many commits of the branch are looked at to find out what they published.
 const maxOrigins = 1 << 12
 
-// learnOrigins finds out what the commits of revisions published, and remembers it: a tag that is not to go costs nothing more.
-func (w work) learnOrigins(ctx context.Context, s *Snapshot, of []*Revision) error {
-	sought := map[string]bool{}
+// published are those of the revisions that their commits on the branch say that they published. Of the others it is remembered that they
+// stay, so that they cost nothing more; of these nothing is, as a branch that is rewritten has their commits no more.
+func (w work) published(ctx context.Context, s *Snapshot, of []*Revision) (map[origins]bool, error) {
+	sought, found := map[origins]bool{}, map[origins]bool{}
+	commits := map[string]bool{}
 	for _, one := range of {
-		if _, ok := recall[origins](w.depot.memory, originKey{s.known.remote, one.Commit}); !ok {
-			sought[one.Commit] = true
+		is := origins{one.Commit, w.path(one.Package), one.Name}
+		if _, stays := recall[bool](w.depot.memory, staysKey{s.known.remote, is}); !stays {
+			sought[is], commits[one.Commit] = true, true
 		}
 	}
-	learn := func(commit string, is origins) {
-		delete(sought, commit)
-		w.depot.memory.put(originKey{s.known.remote, commit}, is, int64(len(commit)+len(is.pkg)+len(is.revision)))
-	}
 	if len(sought) == 0 || s.Head == "" {
-		return nil
+		return nil, nil
 	}
 	tip := git.Want{Hash: s.Head, Ref: w.branch}
 	err := w.depot.client.Log(ctx, w.settings.Fetch, tip, maxOrigins, func(c git.Logged) bool {
-		if sought[c.Hash] {
+		if commits[c.Hash] {
 			n := parseNote(c.Message)
-			learn(c.Hash, origins{strings.Clone(n.pkg), strings.Clone(n.revision)})
+			found[origins{c.Hash, n.pkg, n.revision}] = true
+			delete(commits, c.Hash)
 		}
-		return len(sought) > 0
+		return len(commits) > 0
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for commit := range sought {
-		learn(commit, origins{})
+	for is := range sought {
+		if !found[is] {
+			w.depot.memory.put(staysKey{s.known.remote, is}, true, int64(len(is.commit)+len(is.pkg)+len(is.revision)))
+		}
 	}
-	return nil
+	return found, nil
 }

@@ -283,3 +283,19 @@ func TestAKilledPruningIsRepeated(t *testing.T) {
 		})
 	}
 }
+
+// TestNoTagGoesWhoseCommitHasLeftTheBranch, also where it was on the branch when it was found to be over: with the tag, the commit would be lost.
+func TestNoTagGoesWhoseCommitHasLeftTheBranch(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	branched(s, 6)
+	s.sync()
+	if found := s.leftovers(keeping(3)); len(found) != 3 {
+		t.Fatalf("%v is over", found)
+	}
+	s.SetRef("refs/heads/main", s.Commit("other", "anew", packaged("a", "x")))
+	s.sync()
+	if gone := s.prune(keeping(3)); len(gone) > 0 {
+		t.Errorf("%v has gone, and its commits with it", gone)
+	}
+}
