@@ -21,7 +21,9 @@ type pruned struct {
 	refused []pkgrepo.Refusal
 	// isMore says that there may be more to remove.
 	isMore bool
-	err    error
+	// wait is when what is needed may be known, if it is not yet.
+	wait time.Duration
+	err  error
 }
 
 // moreDelay is when the next part of many leftovers is removed.
@@ -32,7 +34,7 @@ func (p pruned) again() time.Duration {
 	if p.isMore && len(p.gone) > 0 && p.err == nil {
 		return moreDelay
 	}
-	return 0
+	return p.wait
 }
 
 // fewRefs is how many refs a message names.

@@ -85,3 +85,34 @@ func TestAHistoryRemovesWhatNobodyNeeds(t *testing.T) {
 	})
 	p.tagged(old, "the others stay", "app/v2", "app/v3", "app/v4", "app/v6", "app/v7", "app/v8")
 }
+
+// TestNoTagGoesBeforeAllRepositoriesAreRead: after a restart, or where all objects are made at once, a package may be of a tag that nothing
+// else names. A Repository that cannot be read holds up nobody.
+func TestNoTagGoesBeforeAllRepositoriesAreRead(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	old := p.repository("old")
+	revised(p, old, "app", 5)
+	nowhere, server := p.packages("nowhere"), p.upstreams.HTTP(upstream.HTTPOptions{})
+	p.create(nowhere)
+	fails(p, nowhere, packagesv1.GitRepositoryNotFoundReason, "nowhere")
+	late := p.upstreams.Repository("late.git")
+	git := fmt.Sprintf("  type: git\n  git:\n    repo: %s\n    directory: /app\n    ref: app/v1\n", p.server.URL("old.git"))
+	late.Commit("main", "clone", upstream.Text(map[string]string{"mine/Kptfile": kptfile + "upstream:\n" + git + "  updateStrategy: resource-merge\nupstreamLock:\n" + git + "    commit: " + old.Raw("rev-parse", "app/v1") + "\n"}))
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	server.Before(upstream.LsRefs, func() {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-answer
+	})
+	p.create(p.source("late", server), p.packages("late"))
+	<-asked
+	r := &packagesv1.Repository{ObjectMeta: p.meta("old")}
+	p.ask(r, func() { r.Spec.History = &packagesv1.HistorySpec{Revisions: new(int32(3))} })
+	p.again(r, func() string { return r.Status.LastHandledReconcileAt })
+	p.tagged(old, "nothing has gone", "app/v1", "app/v2", "app/v3", "app/v4", "app/v5")
+	close(answer)
+	p.tagged(old, "what nobody needs has gone", "app/v1", "app/v3", "app/v4", "app/v5")
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -33,6 +35,9 @@ func (n *needs) has(tag, commit string) bool {
 	return false
 }
 
+// errUnread says that nobody knows yet what is needed: a Repository was not read so far, though it may well be.
+var errUnread = errors.New("what packages of other Repositories were made of is not known yet")
+
 // needs asks the cluster for them.
 func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	n := &needs{tags: map[string]bool{}, releases: map[string]bool{}, commits: map[string]bool{}}
@@ -40,8 +45,9 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	var sets packagesv1.PackageVariantSetList
 	var revisions packagesv1.PackageRevisionList
 	var sources sourcev1.GitRepositoryList
+	var repositories packagesv1.RepositoryList
 	var errs []error
-	for _, list := range []client.ObjectList{&variants, &sets, &revisions, &sources} {
+	for _, list := range []client.ObjectList{&variants, &sets, &revisions, &sources, &repositories} {
 		if err := k.shared.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			errs = append(errs, fmt.Errorf("find out which tags are needed: %w", err))
 		}
@@ -64,6 +70,13 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	for i := range sources.Items {
 		if ref := sources.Items[i].Spec.Reference; ref != nil {
 			n.tags[ref.Tag], n.tags[strings.TrimPrefix(ref.Name, "refs/tags/")], n.commits[ref.Commit] = true, true, true
+		}
+	}
+	for i := range repositories.Items {
+		// One that cannot be read does not hold up those of others: what is known of its packages is in their PackageRevisions.
+		one := &repositories.Items[i]
+		if !one.Spec.Suspend && one.DeletionTimestamp.IsZero() && !conditions.IsFalse(one, meta.ReadyCondition) && k.shared.mirrors.get(client.ObjectKeyFromObject(one)) == nil {
+			errs = append(errs, errUnread)
 		}
 	}
 	for _, s := range k.shared.mirrors.snapshots() {

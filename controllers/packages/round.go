@@ -31,8 +31,12 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 	key := client.ObjectKeyFromObject(obj)
 	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, o) })
 	leftovers, err := k.leftovers(ctx, obj, m)
+	if errors.Is(err, errUnread) {
+		p.wait, err = k.shared.RequeueDependency, nil
+	}
 	if len(orders)+len(leftovers) == 0 {
-		return pruned{err: err, refused: refusedBy(obj, m)}
+		p.err, p.refused = err, refusedBy(obj, m)
+		return p
 	}
 	changes := make([]pkgrepo.Change, 0, len(orders)+1)
 	for _, o := range orders {
