@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,6 +149,9 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 		return s, err
 	}
 	lacks, err := k.want(ctx, obj, s, compiled, found)
+	if err != nil && s.preview != nil {
+		return s, cmp.Or(k.publish(ctx, obj, s), err) // Nothing goes on before somebody has looked at it.
+	}
 	if err != nil {
 		return s, err
 	}

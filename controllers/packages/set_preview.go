@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +40,10 @@ type foresight struct {
 	// before is what was worked out in the round before, and after what is in this one, by the name of the variant.
 	before, after map[string]*worked
 	targets       []foreseen
-	pending       int
-	again         time.Duration
+	// edit names the templates: of what fails and of what selects nothing, nothing else tells which edit it comes of.
+	edit    string
+	pending int
+	again   time.Duration
 }
 
 // foreseen is what would become of a target.
@@ -59,7 +62,7 @@ func (k *sets) foresee(ctx context.Context, obj *packagesv1.PackageVariantSet, t
 	planning.Lookups = lookupsOfSet{k.shared.Previews, key}
 	f := &foresight{
 		sets: k, obj: obj, key: key, variants: &variants{shared: planning}, there: there, before: k.previews.of(key), after: map[string]*worked{},
-		names: min(max(namesOfAll/max(len(wanted.Variants), 1), packagesv1.MaxChangedFiles), maxNames),
+		names: min(max(namesOfAll/max(len(wanted.Variants), 1), packagesv1.MaxChangedFiles), maxNames), edit: editOf(obj),
 	}
 	for _, downstream := range wanted.Places() {
 		spec := wanted.Variants[downstream]
@@ -188,6 +191,16 @@ func treeOf(l *look) string {
 func specDigest(spec packagesv1.PackageVariantSpec) string {
 	spec.Upstream = packagesv1.Upstream{}
 	return digestOf(spec)
+}
+
+// editOf names the templates of a set, in whatever order.
+func editOf(obj *packagesv1.PackageVariantSet) string {
+	templates := make([]string, 0, len(obj.Spec.Targets))
+	for i := range obj.Spec.Targets {
+		templates = append(templates, digestOf(obj.Spec.Targets[i].Template))
+	}
+	slices.Sort(templates)
+	return digestOf(templates)
 }
 
 // lookupsOfSet has a set told of what is looked up for its variants.

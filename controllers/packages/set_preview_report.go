@@ -34,7 +34,7 @@ func (f *foresight) report(revision string) (*packagesv1.SetPreview, []byte) {
 	slices.SortFunc(f.targets, func(a, b foreseen) int {
 		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Package, b.Package), cmp.Compare(a.content, b.content))
 	})
-	var digests []string
+	digests := []string{f.edit}
 	var text bytes.Buffer
 	for _, t := range f.targets {
 		countIn(p, t.TargetPreview)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,7 +43,7 @@ func TestPreviewsOfSets(t *testing.T) {
 		f.clusters[name] = f.cluster(name, map[string]string{"fleet": "yes", "wave": wave})
 	}
 	f.mayRead()
-	for name, story := range map[string]func(*testing.T, *previewed){"dry": dryRunWritesNothing, "held": editsAreHeld, "all": allIsHeld} {
+	for name, story := range map[string]func(*testing.T, *previewed){"dry": dryRunWritesNothing, "held": editsAreHeld, "all": allIsHeld, "blind": failuresHideNoEdit, "lost": lostRevisionsHideNothing} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			story(t, f)
@@ -228,4 +229,40 @@ func allIsHeld(t *testing.T, f *previewed) {
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(r.set), &set); err != nil || set.Status.Preview != nil {
 		t.Errorf("the preview is left behind: %+v %v", set.Status.Preview, err)
 	}
+}
+
+// failuresHideNoEdit: who approves while a target fails, of which there is nothing to see, has approved no other edit of it.
+func failuresHideNoEdit(t *testing.T, f *previewed) {
+	t.Helper()
+	r := f.rollout(t, "blind", func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.PreviewApproval = packagesv1.ApproveEdits })
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
+		s.Targets = append(s.Targets, packagesv1.Target{
+			Repositories: []packagesv1.RepositoryTarget{{Name: "nowhere"}}, Template: &packagesv1.VariantTemplate{Labels: map[string]string{"edit": "one"}},
+		})
+	})
+	first := r.previews("the preview of a target that fails", func(p *packagesv1.SetPreview) bool { return p.Failed == 1 && p.Unchanged == 3 }).Digest
+	r.approve(first)
+	until(r.plane, r.set, "it is approved", func(s *packagesv1.PackageVariantSet) (bool, string) { return s.Status.Preview == nil, said(s) })
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[1].Template.Labels["edit"] = "two" })
+	r.previews("the preview of another edit of it", func(p *packagesv1.SetPreview) bool { return p.Failed == 1 && p.Unchanged == 3 && p.Digest != first })
+	if c := conditions.Get(r.set, packagesv1.RolledOutCondition); c == nil || c.Reason != packagesv1.PreviewNotApprovedReason {
+		t.Errorf("the edit goes out: %+v", c)
+	}
+}
+
+// lostRevisionsHideNothing: where nobody knows what was before, all is held, and the whole preview is to be seen.
+func lostRevisionsHideNothing(t *testing.T, f *previewed) {
+	t.Helper()
+	r := f.rollout(t, "lost", func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.PreviewApproval = packagesv1.ApproveEdits })
+	if err := env.Client.DeleteAllOf(t.Context(), &appsv1.ControllerRevision{}, client.InNamespace(r.namespace),
+		client.MatchingLabels{packagesv1.SetLabel: string(r.set.UID)}); err != nil {
+		t.Fatal(err)
+	}
+	r.edit(template("one"))
+	p := r.previews("the preview of the edit", func(p *packagesv1.SetPreview) bool { return p.Changed == 3 && p.Revision != "" })
+	if lines := f.lines(t, r.set); len(lines) != 3 {
+		t.Errorf("the artifact has %+v", lines)
+	}
+	r.approve(p.Digest)
+	r.until("canary v1 one published, north v1 one published, south v1 one published", "first Done, second Done")
 }
