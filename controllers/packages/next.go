@@ -23,7 +23,10 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 	}
 	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
 	for range 2 {
-		change := k.step(obj, b, l)
+		change := k.review(obj, b, l)
+		if change == nil {
+			change = k.step(obj, b, l)
+		}
 		if change == nil {
 			k.shared.desk.withdraw(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
 			break
@@ -34,7 +37,10 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 		}
 		b.adopted, l.adopted = taken, taken // Nothing was written, and something else may come next.
 	}
-	return nil
+	if l.review.isAsked && l.review.request == nil && l.review.err == nil {
+		l.progress = "Asking for the review"
+	}
+	return l.review.problem(b)
 }
 
 // step is the change that comes next; nil if there is nothing to do for now.
@@ -175,6 +181,8 @@ func progressOf(change pkgrepo.Change) string {
 		return "Proposing the draft"
 	case pkgrepo.Publish:
 		return "Publishing the proposal"
+	case pkgrepo.Record:
+		return "Recording what was merged"
 	default:
 		return "Taking back what is open"
 	}

@@ -22,10 +22,12 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/forge"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/variant"
 )
 
@@ -80,6 +82,10 @@ type Shared struct {
 	// Changed is told of each change that a repository has carried out, or could not.
 	Changed func(pkgrepo.Kind, error)
 
+	// Transport reaches the forges on which changes are reviewed, and Asked is told of each request to one with what came of it.
+	Transport *transport.Factory
+	Asked     func(provider forge.Provider, result string)
+
 	// Plane is what the controllers share in memory.
 	*Plane
 	// DefaultServiceAccount reads what is injected for variants that name none; empty means that they have to.
@@ -98,13 +104,17 @@ type Plane struct {
 	blueprints *blueprints
 	desk       *desk
 	signers    *signers
+	reviews    *reviews
 	// repositories, variants, revisions and sets wake their objects.
 	repositories, variants, revisions, sets *waker
 }
 
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
-	p := &Plane{mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker()}
+	p := &Plane{
+		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(),
+		repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker(),
+	}
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions, ofSet: p.sets})
 	return p
 }
@@ -141,7 +151,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, shared Shared, backoff func() 
 	}
 	for kind, setup := range map[string]func(ctrl.Manager, Shared, *kernel.Backoff) error{
 		packagesv1.RepositoryKind: setupRepository, packagesv1.PackageVariantKind: setupVariant, packagesv1.PackageRevisionKind: setupRevision,
-		packagesv1.PackageVariantSetKind: setupSet,
+		packagesv1.PackageVariantSetKind: setupSet, "review": setupReviewer,
 	} {
 		if err := setup(mgr, shared, backoff()); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", kind, err)

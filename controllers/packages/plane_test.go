@@ -31,6 +31,7 @@ import (
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/event"
+	"sluice.dev/sluice/internal/forge"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/kpt/function"
@@ -173,6 +174,7 @@ func (p *plane) start() {
 	shared.Artifact = func(path string) string { return "http://artifacts.example/" + path }
 	shared.Rebuild = make(chan ctrlevent.GenericEvent)
 	shared.Changed = func(pkgrepo.Kind, error) {}
+	shared.Transport, shared.Asked = connections, func(forge.Provider, string) {}
 	found := lookups.New(connector, shared.WakeVariant, logr.Discard())
 	shared.Lookups = found
 	targets := lookups.NewTargets(connector, shared.WakeSet, logr.Discard())

@@ -59,23 +59,7 @@ func published(repository string, p *pkgrepo.Package) *packagesv1.PublishedStatu
 // reportChange shows the open change, and what would be changed.
 func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err error) {
 	s := &obj.Status
-	before := s.Change
-	s.Change = nil
-	if l.open != nil {
-		s.Change = &packagesv1.ChangeStatus{
-			PackageRevision: revisionName(l.downstream.Repo, l.open), Workspace: l.open.Workspace,
-			Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
-		}
-		isKnown := before != nil && before.Workspace == l.open.Workspace
-		switch {
-		case l.wrote != nil && l.wrote.result.Commit == l.open.Commit && (!isKnown || !l.wrote.made.isUnchanged):
-			l.wrote.made.show(s.Change)
-		case isKnown:
-			// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
-			s.Change.Files, s.Change.Objects, s.Change.RenderResults = before.Files, before.Objects, before.RenderResults
-			s.Change.Conflicts, s.Change.ConflictCount = before.Conflicts, before.ConflictCount
-		}
-	}
+	s.Change = changeOf(obj, l)
 	if l.pending == "" {
 		s.Preview = nil
 	} else if l.last != nil && l.last.made.isPreview {
@@ -94,6 +78,27 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err err
 	l.last.made.showConflicts(s.Preview)
 }
 
+// changeOf is the open change; nil for none.
+func changeOf(obj *packagesv1.PackageVariant, l *look) *packagesv1.ChangeStatus {
+	if l.open == nil {
+		return nil
+	}
+	now, before := &packagesv1.ChangeStatus{
+		PackageRevision: revisionName(l.downstream.Repo, l.open), Workspace: l.open.Workspace,
+		Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
+	}, obj.Status.Change
+	isKnown := before != nil && before.Workspace == l.open.Workspace
+	switch {
+	case l.wrote != nil && l.wrote.result.Commit == l.open.Commit && (!isKnown || !l.wrote.made.isUnchanged):
+		l.wrote.made.show(now)
+	case isKnown:
+		// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
+		now.Files, now.Objects, now.RenderResults = before.Files, before.Objects, before.RenderResults
+		now.Conflicts, now.ConflictCount = before.Conflicts, before.ConflictCount
+	}
+	return now
+}
+
 // said is the message of Ready where nothing is wrong.
 func said(obj *packagesv1.PackageVariant, l *look) string {
 	name := fmt.Sprintf("Package %s of Repository %s", l.downstream.Package, l.downstream.Repo)
@@ -101,11 +106,13 @@ func said(obj *packagesv1.PackageVariant, l *look) string {
 	case obj.Spec.DryRun:
 		return name + " is left as it is; status.preview shows what would be changed"
 	case l.open == nil:
-		return name + " is published"
+		return name + " is published" + l.review.tail()
 	case l.open.Lifecycle == pkgrepo.Proposed:
-		return fmt.Sprintf("%s: %s is proposed, and waits for its approval", name, l.open.Workspace)
+		return fmt.Sprintf("%s: %s is proposed, and waits for its approval%s", name, l.open.Workspace, l.review.tail())
 	case len(l.open.Facts.Waiting()) > 0:
-		return fmt.Sprintf("%s: %s waits for its readiness gates", name, l.open.Workspace)
+		return fmt.Sprintf("%s: %s waits for its readiness gates%s", name, l.open.Workspace, l.review.tail())
+	case l.review.isAsked:
+		return fmt.Sprintf("%s: %s waits for its review%s", name, l.open.Workspace, l.review.tail())
 	}
 	return fmt.Sprintf("%s: %s waits to be proposed", name, l.open.Workspace)
 }
@@ -130,6 +137,7 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 	default:
 		stated = append(stated, status.True(packagesv1.InjectedCondition, packagesv1.SucceededReason, "Every injection point is filled"))
 	}
+	stated = append(stated, l.review.report(obj, l)...)
 	return append(stated, rendered(l, err))
 }
 
@@ -139,6 +147,8 @@ func rendered(l *look, err error) status.Fact {
 		switch _, reason := (status.Table{}).Explain(err); reason {
 		case packagesv1.RenderFailedReason, packagesv1.UnknownFunctionReason, packagesv1.FunctionUntrustedReason:
 			return status.False(packagesv1.RenderedCondition, reason, err.Error())
+		case packagesv1.ReviewFailedReason:
+			err = nil // The package was made before anybody was to look at it.
 		}
 	}
 	if err != nil || l.progress != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,7 +84,7 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 		return r, err
 	}
 	r.url = m.url
-	before := m.Snapshot()
+	before, isAsked := m.Snapshot(), obj.Annotations[meta.ReconcileRequestAnnotation] != obj.Status.LastHandledReconcileAt
 	if err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
 		_, _, err := m.Sync(ctx)
 		return err
@@ -91,6 +92,7 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 		return r, failure.Retry(packagesv1.SyncFailedReason, err)
 	}
 	k.shared.mirrors.put(m)
+	k.shared.reviews.look(key, isAsked || m.Snapshot() != before)
 	r.pruned = k.carryOut(ctx, obj, m)
 	r.snapshot = m.Snapshot()
 	if err := k.show(ctx, obj, r.snapshot); err != nil {
@@ -202,5 +204,6 @@ func (*repositories) Settle(context.Context, *packagesv1.Repository, round) erro
 func (k *repositories) Forget(key client.ObjectKey) {
 	k.shared.mirrors.forget(key)
 	k.shared.signers.forget(key)
+	k.shared.reviews.drop(key)
 	k.shared.desk.close(key)
 }

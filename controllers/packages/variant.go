@@ -55,6 +55,8 @@ type look struct {
 	wrote *outcome
 	// adopted is what was taken over as it was; nil for nothing.
 	adopted *packagesv1.AdoptedStatus
+	// review is how the review of the change goes.
+	review reviewed
 	// pending says why the package is not made anew though it should be, with the reason; empty if it is.
 	pending, pendingReason string
 	// progress says what is being done; empty when all is done that can be.
@@ -90,6 +92,7 @@ func (*variants) Table() status.Table {
 		SuspendedReason: packagesv1.SuspendedReason,
 		Facts: []string{
 			packagesv1.UpdatePendingCondition, packagesv1.ConflictedCondition, packagesv1.InjectedCondition, packagesv1.RenderedCondition,
+			packagesv1.ReviewedCondition,
 		},
 	}
 }
@@ -97,6 +100,7 @@ func (*variants) Table() status.Table {
 // Forget implements kernel.Forgetter.
 func (k *variants) Forget(key client.ObjectKey) {
 	k.shared.desk.forget(orderer{ofVariant, key})
+	k.shared.reviews.forget(key)
 	k.shared.Lookups.Forget(key)
 }
 

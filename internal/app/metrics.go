@@ -44,6 +44,7 @@ type metrics struct {
 	calls     *prometheus.CounterVec
 
 	changes  *prometheus.CounterVec
+	forges   *prometheus.CounterVec
 	packages *prometheus.CounterVec
 	mistakes prometheus.Gauge
 }
@@ -95,6 +96,7 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 		calls:     counters("sluice_member_calls_total", "Requests to the API server for the objects of installations.", "verb"),
 
 		changes:  counters("sluice_package_changes_total", "Changes of packages that repositories were asked for, by kind and result.", "change", "result"),
+		forges:   counters("sluice_package_forge_requests_total", "Requests to the APIs of forges, by provider and result: unchanged ones had no body, limited ones were too many.", "provider", "result"),
 		packages: counters("sluice_package_renders_total", "Packages that were rendered, or known from before.", "result"),
 		mistakes: gauge("sluice_package_target_fields_mistakes", "Entries of the allow list of target fields that do not count."),
 	}

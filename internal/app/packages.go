@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/forge"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/schema"
@@ -69,6 +70,9 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Rebuild:    p.rebuild.wake[controllers.RevisionDir],
 		RebuildSet: p.rebuild.wake[controllers.SetDir],
 
+		Transport: p.connections,
+		Asked:     p.metrics.forgeAsked,
+
 		DefaultServiceAccount: options.DefaultServiceAccount,
 	}
 	if err := controllers.Setup(ctx, mgr, shared, options.backoff); err != nil {
@@ -103,6 +107,11 @@ func (m *metrics) packageRendered(isKnown bool, err error) {
 		return
 	}
 	m.packages.WithLabelValues(result(err)).Inc()
+}
+
+// forgeAsked implements packages.Shared.Asked.
+func (m *metrics) forgeAsked(provider forge.Provider, result string) {
+	m.forges.WithLabelValues(string(provider), result).Inc()
 }
 
 // packageChanged implements packages.Shared.Changed.

@@ -21,6 +21,9 @@ const (
 	Reject  Kind = "Reject"
 	// Publish puts an open change onto the branch, tags it with the next number, and removes the open change.
 	Publish Kind = "Publish"
+	// Record tags what somebody else has put onto the branch, as a forge does that merges a change, with the next number, and
+	// removes the open change that it is if that is still there. Nothing is written to the branch.
+	Record Kind = "Record"
 	// Drop removes an open change.
 	Drop Kind = "Drop"
 	// ProposeDeletion marks a published revision, and RejectDeletion takes the mark away.
@@ -45,6 +48,8 @@ type Change struct {
 	// Expect is the commit that the change is bound to: the tip of the open change or the commit of the revision. If the
 	// repository has another one, the change is ErrMoved. Publish and Remove require it; it is what was approved.
 	Expect string
+	// Tree is what a Record is bound to: the package's folder on the branch. With another one there, it is ErrMoved.
+	Tree string
 	// Make makes what a Write or Preview puts into the package. It is called again after a lost race.
 	Make func(context.Context, Current) (Made, error)
 	// Leftovers are what a Prune removes, MaxLeftovers at most. Those that are somewhere else by now stay.

@@ -201,7 +201,7 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})
 	}
 	message := made.Message.text("Change "+t.Package, trailer{packageTrailer, p.path(t.Package)}, trailer{workspaceTrailer, t.workspace})
-	commit, err := p.commit(ctx, on, edit, message)
+	commit, err := p.commit(ctx, edit, message, p.under(t, on, draft)...)
 	if err != nil {
 		return err
 	}
@@ -222,6 +222,27 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 		Ref: p.ref(place{Draft, t.Package, t.workspace}), Old: old, New: commit,
 	})
 	return nil
+}
+
+// under are the commits that one on a draft stands on. What has come to the package on the branch since the draft was begun is part
+// of what is written: the history says so as well, for others could not merge the draft otherwise. Then the branch comes first, whose
+// files are those beside the package.
+func (p *plan) under(t *task, on string, draft *Revision) []string {
+	if on == "" {
+		return nil
+	}
+	head := p.snapshot.Head
+	if draft == nil || draft.Facts.Base == "" || p.commits[head] == nil {
+		return []string{on}
+	}
+	now := kpt.BaseNone
+	if pkg := p.snapshot.Package(t.Package); pkg != nil && pkg.Branch != nil {
+		now = pkg.Branch.Tree
+	}
+	if now == draft.Facts.Base {
+		return []string{on}
+	}
+	return []string{head, on}
 }
 
 // nextWorkspace is one that neither the repository nor another task has.

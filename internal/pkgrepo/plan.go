@@ -91,6 +91,8 @@ func (p *plan) add(ctx context.Context, t *task) error {
 		err = p.drop(t, pkg)
 	case Publish:
 		err = p.publish(ctx, t, pkg)
+	case Record:
+		err = p.record(ctx, t, pkg)
 	case ProposeDeletion:
 		err = p.mark(t, pkg, true)
 	case RejectDeletion:
@@ -137,20 +139,20 @@ func (p *plan) treeAt(ctx context.Context, commit, pkg string) (string, error) {
 	return id, err
 }
 
-// commit makes a commit on another, or the first one.
-func (p *plan) commit(ctx context.Context, on string, edit git.Edit, message string) (string, error) {
+// commit makes a commit on others, of the files of the first one; without any, it is the first.
+func (p *plan) commit(ctx context.Context, edit git.Edit, message string, on ...string) (string, error) {
 	now := p.depot.options.Clock.Now().UTC()
 	author, committer := p.settings.Author, p.settings.Committer
 	if committer == (Person{}) {
 		committer = author
 	}
 	made := git.NewCommit{
-		Base: on, Edits: []git.Edit{edit}, Message: message, Signer: p.settings.Signer,
+		Parents: on, Edits: []git.Edit{edit}, Message: message, Signer: p.settings.Signer,
 		Author:    git.Identity{Name: author.Name, Email: author.Email, When: now},
 		Committer: git.Identity{Name: committer.Name, Email: committer.Email, When: now},
 	}
-	if on != "" {
-		made.Parents = []string{on}
+	if len(on) > 0 {
+		made.Base = on[0]
 	}
 	return p.objects.Commit(ctx, made)
 }

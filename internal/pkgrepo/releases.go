@@ -35,9 +35,9 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	if _, err := p.base(change.Commit); err != nil {
 		return err
 	}
-	number := max(pkg.Next(), p.numbers[pkg.Path]+1)
-	if number > maxNumber {
-		return fmt.Errorf("%w: there is no number above %d", ErrLimit, maxNumber)
+	number, err := p.nextNumber(pkg)
+	if err != nil {
+		return err
 	}
 	if err := errors.Join(p.clear(t.Package), p.upToDate(ctx, change)); err != nil {
 		return err
@@ -139,7 +139,11 @@ func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string, most 
 
 // extend makes a commit on the branch, or on what is planned there already.
 func (p *plan) extend(ctx context.Context, edit git.Edit, message string) (string, error) {
-	commit, err := p.commit(ctx, p.head, edit, message)
+	var on []string
+	if p.head != "" {
+		on = []string{p.head}
+	}
+	commit, err := p.commit(ctx, edit, message, on...)
 	if err == nil {
 		p.head = commit
 	}

@@ -78,7 +78,7 @@ func (w work) check(change Change) error {
 		if change.Expect == "" {
 			return fmt.Errorf("%w: a commit has to be expected", ErrMoved)
 		}
-	case Propose, Reject, Drop, ProposeDeletion, RejectDeletion:
+	case Propose, Reject, Record, Drop, ProposeDeletion, RejectDeletion:
 	default:
 		return fmt.Errorf("change of unknown kind %s", shown(string(change.Kind)))
 	}
@@ -103,7 +103,7 @@ func (w work) checkLeftovers(all []Leftover) error {
 
 // isTogether tells whether what the change moves is moved in one step or not at all.
 func (t *task) isTogether() bool {
-	return t.Kind == Publish || t.Kind == Remove || t.Kind == Propose || t.Kind == Reject
+	return t.Kind == Publish || t.Kind == Record || t.Kind == Remove || t.Kind == Propose || t.Kind == Reject
 }
 
 func (t *task) fail(err error) { t.done, t.result = true, Result{Err: err} }

@@ -19,6 +19,11 @@ const (
 
 	// RenderedCondition says whether the package's functions have run.
 	RenderedCondition = "Rendered"
+
+	// ReviewedCondition says what came of the review of the open change, or of the one that was published last: True once its
+	// request is merged, Unknown while it waits for people, False where it was closed, or cannot be asked for. Absent
+	// where the spec asks for no review. Without influence on Ready, but for what only people can mend.
+	ReviewedCondition = "Reviewed"
 )
 
 // HistoryBlockedCondition is True on a Repository while what spec.history lets go of cannot be removed. Negative polarity, without
@@ -156,6 +161,33 @@ const (
 
 	// InvalidTransitionReason: the lifecycle that is asked for cannot follow the one that was observed. Ask for another.
 	InvalidTransitionReason = "InvalidTransition"
+)
+
+// Reasons of Reviewed. Those that people have to mend are also reasons of Ready.
+const (
+	// ReviewPendingReason: the request is open, and waits for people; the message says where it is. Merge it to approve the
+	// change, or close it to reject it.
+	ReviewPendingReason = "ReviewPending"
+
+	// ReviewMergedReason: the request was merged, and the change is published.
+	ReviewMergedReason = "ReviewMerged"
+
+	// ReviewClosedReason: the request was closed, which rejects the change as it is. Another one gets a request of its own;
+	// open it again to have the same one reviewed.
+	ReviewClosedReason = "ReviewClosed"
+
+	// MergedOtherwiseReason: the request was merged, and the branch has something else than what was to be reviewed. That is
+	// no approval: nothing is published. What is on the branch now is taken over into the next change.
+	MergedOtherwiseReason = "MergedOtherwise"
+
+	// ReviewDelayedReason: the forge does not answer at the moment, or wants fewer requests; the message has its words.
+	// Tried again, not before the time that it asks for. Everything else goes on.
+	ReviewDelayedReason = "ReviewDelayed"
+
+	// ReviewFailedReason: the review cannot be asked for: the forge does not accept the credential, the provider or the
+	// endpoint is another one's, or it refuses the request; the message has its words. Also a reason of Ready. The draft
+	// stays, and can be approved by its PackageRevision.
+	ReviewFailedReason = "ReviewFailed"
 )
 
 // Reasons of a PackageVariantSet.

@@ -59,6 +59,14 @@ func (in *PackageVariantSpec) GetApprovalPolicy() ApprovalPolicy {
 	return cmp.Or(in.Approval.Policy, ApprovalManual)
 }
 
+// GetReview returns where changes are reviewed: nil when nothing is set.
+func (in *PackageVariantSpec) GetReview() *Review {
+	if in.Approval == nil {
+		return nil
+	}
+	return in.Approval.Review
+}
+
 // GetConflictPolicy returns what is taken of a conflict: ConflictUpstream when nothing is set.
 func (in *PackageVariantSpec) GetConflictPolicy() ConflictPolicy {
 	return cmp.Or(in.ConflictPolicy, ConflictUpstream)

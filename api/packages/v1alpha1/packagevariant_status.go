@@ -52,6 +52,10 @@ type PackageVariantStatus struct {
 	// +optional
 	Adopted *AdoptedStatus `json:"adopted,omitempty"`
 
+	// Review is the pull or merge request of the open change, or of the one that was published last.
+	// +optional
+	Review *ReviewStatus `json:"review,omitempty"`
+
 	// Preview is the change that would be made, while dryRun is set or a proposal is frozen. Where a conflict keeps a change
 	// from being begun, it lists the conflicts.
 	// +optional

@@ -33,6 +33,8 @@ const (
 )
 
 // Approval says who approves the changes of a variant.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.review) || !has(self.policy) || self.policy != 'Always'",message="a review needs somebody who approves; set policy to Manual or Initial"
 type Approval struct {
 	// Policy is 'Manual', where people propose and approve; 'Initial', where the controller does for the first revision;
 	// or 'Always', where it does for every one. What the package's readiness gates wait for is waited for in any case.
@@ -41,6 +43,11 @@ type Approval struct {
 	// +kubebuilder:default=Manual
 	// +optional
 	Policy ApprovalPolicy `json:"policy,omitempty"`
+
+	// Review asks for the approval where people review: each open change gets a pull or merge request, whose merge
+	// approves it and whose closing rejects it. Without it, its branch and its PackageRevision are there for that.
+	// +optional
+	Review *Review `json:"review,omitempty"`
 }
 
 // ConflictPolicy says what is taken where upstream and people's edits changed the same.

@@ -1,0 +1,180 @@
+package packages_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/forges"
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// TestAReviewIsFollowed: what people make of a request, and what becomes of it when the change does.
+func TestAReviewIsFollowed(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "gitlab") // It alone leaves requests open whose branch is gone.
+	isOpen := func(p forges.Pull) bool { return p.State == "open" }
+	t.Run("closed and opened again", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "closing")
+		s.sync()
+		first := s.pull("there is a request", isOpen)
+		s.says(packagesv1.ReviewPendingReason)
+		draft := s.v.Status.Change.Commit
+		f.forge.Close(first.Number, "bob")
+		s.says(packagesv1.ReviewClosedReason, "bob closed", fmt.Sprint(first.Number))
+		s.settle()
+		if again := s.pull("it stays closed", func(forges.Pull) bool { return true }); again.Number != first.Number || again.State != "closed" || s.v.Status.Change.Commit != draft {
+			t.Errorf("after the rejection: %+v, draft %+v", again, s.v.Status.Change)
+		}
+		f.forge.Reopen(first.Number)
+		s.says(packagesv1.ReviewPendingReason)
+		f.forge.Change(first.Number, func(p *forges.Pull) { p.Body = "Please look at the image.\n\n" + p.Body })
+		s.release("v2", "2.0.0", nil)
+		s.settle()
+		edited := s.pull("it tells of the new commit", func(p forges.Pull) bool { return strings.Contains(p.Body, s.v.Status.Change.Commit) })
+		if edited.Number != first.Number || !strings.HasPrefix(edited.Body, "Please look at the image.\n\n<!--") || strings.Contains(edited.Body, draft) {
+			t.Errorf("the request is %+v", edited)
+		}
+		f.forge.Close(first.Number, "bob")
+		s.says(packagesv1.ReviewClosedReason)
+		s.release("v3", "3.0.0", nil)
+		s.sync()
+		s.pull("another change has another request", func(p forges.Pull) bool { return p.Number > first.Number && p.State == "open" })
+	})
+	t.Run("merged with something else", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "otherwise")
+		s.sync()
+		first := s.pull("there is a request", isOpen)
+		f.forge.Change(first.Number, func(p *forges.Pull) { p.State, p.By = "merged", "carol" })
+		s.says(packagesv1.MergedOtherwiseReason, "carol merged")
+		s.settle()
+		if s.v.Status.Published != nil || strings.Contains(refs(s.cluster), "refs/tags/otherwise/") {
+			t.Errorf("it was published: %+v", s.v.Status.Published)
+		}
+		files := s.cluster.Tree(s.v.Status.Change.Commit)
+		s.person("main", map[string]string{"Kptfile": files["otherwise/Kptfile"].Content, "deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "1.0.0-hot")})
+		s.settle()
+		second := s.pull("what is on the branch is taken over", func(p forges.Pull) bool { return p.Number > first.Number && p.State == "open" })
+		f.forge.Merge(second.Number, forges.Squash, "dave", false)
+		s.isPublished("v1")
+		s.says(packagesv1.ReviewMergedReason, "dave merged")
+	})
+	t.Run("proposed and closed", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "proposing")
+		s.sync()
+		first := s.pull("there is a request", isOpen)
+		s.settle()
+		s.move(s.revision(), packagesv1.LifecycleProposed)
+		second := s.pull("the proposal has a request", func(p forges.Pull) bool { return isOpen(p) && strings.HasPrefix(p.Head, "proposed/") })
+		testenv.Eventually(t, "the request of a branch that is gone is closed", func(context.Context) (bool, string) {
+			return f.forge.Pulls()[first.Number-1].State == "closed", ""
+		})
+		f.forge.Close(second.Number, "erin")
+		s.says(packagesv1.ReviewClosedReason, "erin closed")
+		until(s.plane, s.v, "it is a draft again", func(v *packagesv1.PackageVariant) (bool, string) {
+			return v.Status.Change != nil && v.Status.Change.Lifecycle == packagesv1.LifecycleDraft && conditions.IsReady(v), said(v)
+		})
+	})
+	t.Run("approved by its revision", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "beside")
+		s.sync()
+		s.pull("there is a request", isOpen)
+		s.settle()
+		s.publish(s.v)
+		s.pull("no request is left open", func(p forges.Pull) bool { return p.State == "closed" })
+		s.isPublished("v1")
+		if c := conditions.Get(s.v, packagesv1.ReviewedCondition); c != nil {
+			t.Errorf("nobody reviewed it, and %+v", c)
+		}
+	})
+	t.Run("from a copy", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "copied")
+		f.forge.Foreign("acme/cluster", "drafts/copied/packagevariant-1", "main", "")
+		s.sync()
+		ours := s.pull("there is a request of ours", func(p forges.Pull) bool { return isOpen(p) && p.Body != "" })
+		s.says(packagesv1.ReviewPendingReason, fmt.Sprintf("/%d ", ours.Number))
+	})
+	t.Run("let go", func(t *testing.T) {
+		t.Parallel()
+		s := f.tale(t, "leaving")
+		s.sync()
+		s.pull("there is a request", isOpen)
+		s.settle()
+		s.delete(s.v)
+		s.pull("it is closed", func(p forges.Pull) bool { return p.State == "closed" })
+	})
+}
+
+// TestAForgeThatRefusesHoldsUpNothing: the condition says what it answers, the draft is there, and once it is well it is asked.
+func TestAForgeThatRefusesHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "github")
+	f.forge.Always(forges.Status(http.StatusUnauthorized, "Bad credentials "+forges.Token))
+	s := f.tale(t, "refused")
+	for _, test := range []struct {
+		answer  http.HandlerFunc
+		reason  string
+		isReady bool
+		words   string
+	}{
+		{nil, packagesv1.ReviewFailedReason, false, "401"},
+		{forges.Status(http.StatusForbidden, "not for you"), packagesv1.ReviewFailedReason, false, "not for you"},
+		{forges.Status(http.StatusNotFound, "Not Found"), packagesv1.ReviewFailedReason, false, "acme/cluster"},
+		{func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, packagesv1.ReviewFailedReason, false, "not the JSON"},
+		{forges.Endless, packagesv1.ReviewFailedReason, false, "longer than"},
+		{forges.Status(http.StatusInternalServerError, "oops"), packagesv1.ReviewDelayedReason, true, "oops"},
+		{forges.Limited(http.StatusForbidden, map[string]string{"Retry-After": "1"}), packagesv1.ReviewDelayedReason, true, "rate limit"},
+	} {
+		if test.answer != nil {
+			f.forge.Always(test.answer)
+		}
+		s.sync()
+		s.says(test.reason, test.words)
+		until(s.plane, s.v, "Ready says so where people have to mend it", func(v *packagesv1.PackageVariant) (bool, string) {
+			return conditions.IsReady(v) == test.isReady && v.Status.Change != nil && !strings.Contains(fmt.Sprint(v.Status.Conditions), forges.Token), said(v)
+		})
+	}
+	s.has(s.open("deployment.yaml"), "app:1.0.0")
+	f.forge.Always(nil)
+	first := s.pull("it is asked", func(p forges.Pull) bool { return p.State == "open" })
+	s.says(packagesv1.ReviewPendingReason)
+	s.settle()
+
+	before := len(f.forge.Asked())
+	for range 3 {
+		s.sync()
+	}
+	s.settle()
+	asked := f.forge.Asked()[before:]
+	for _, request := range asked {
+		if !strings.HasSuffix(request, " 304") {
+			t.Errorf("while nothing changed, the forge was asked %s", request)
+		}
+	}
+	if len(asked) == 0 {
+		t.Error("nobody has looked")
+	}
+
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Approval.Review.SecretRef.Name = "missing" })
+	s.says(packagesv1.ReviewFailedReason, "missing")
+	f.create(f.secret("missing", forges.Token))
+	s.says(packagesv1.ReviewPendingReason, fmt.Sprintf("/%d ", first.Number))
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Approval.Review.Provider = packagesv1.ReviewGitLab })
+	s.says(packagesv1.ReviewFailedReason, "404")
+	s.edit(f.asks)
+	s.says(packagesv1.ReviewPendingReason)
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Approval = nil })
+	until(s.plane, s.v, "nothing is said of a review", func(v *packagesv1.PackageVariant) (bool, string) {
+		return v.Status.Review == nil && conditions.Get(v, packagesv1.ReviewedCondition) == nil && conditions.IsReady(v), said(v)
+	})
+}
