@@ -13,17 +13,22 @@ import (
 
 const namespacing = "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1"
 
-// porched is what Porch made of the story's package at v1 for a PackageVariant of its name: cloned, adapted, injected and rendered, in
-// the layout in which Porch writes objects.
+// porched is what Porch made of the story's package at v1 for a PackageVariant of its name.
 func (s *story) porched(image string) map[string]string {
-	url, commit := s.server.URL("blueprints.git"), s.blueprints.Raw("rev-parse", s.name+"/v1")
-	git := fmt.Sprintf("  type: git\n  git:\n    repo: %s\n    directory: %s\n    ref: %[2]s/v1\n", url, s.name)
+	return s.plane.porched(s.name, s.blueprints, image)
+}
+
+// porched is what Porch made of a package at v1 for a PackageVariant of its name: cloned, adapted, injected and rendered, in the layout
+// in which Porch writes objects.
+func (p *plane) porched(name string, blueprints *upstream.Edited, image string) map[string]string {
+	url, commit := p.server.URL("blueprints.git"), blueprints.Raw("rev-parse", name+"/v1")
+	git := fmt.Sprintf("  type: git\n  git:\n    repo: %s\n    directory: %s\n    ref: %[2]s/v1\n", url, name)
 	return map[string]string{
 		"Kptfile": fmt.Sprintf("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: %[1]s\nupstream:\n%[2]s  updateStrategy: resource-merge\n"+
 			"upstreamLock:\n%[2]s    commit: %[3]s\ninfo:\n  readinessGates:\n  - conditionType: config.injection.ConfigMap.settings\n"+
 			"pipeline:\n  mutators:\n  - name: PackageVariant.%[1]s..0\n    image: %[4]s\n    configMap:\n      namespace: edge\n"+
 			"status:\n  conditions:\n  - type: config.injection.ConfigMap.settings\n    status: \"True\"\n    message: injected resource \"north\" from cluster\n    reason: ConfigInjected\n",
-			s.name, git, commit, namespacing),
+			name, git, commit, namespacing),
 		"deployment.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: # kpt-merge: /app\n  name: app # the app itself\n  namespace: edge\nspec:\n  replicas: 1\n  template:\n    spec:\n" +
 			"      containers:\n      - name: app\n        image: example.com/app:" + image + "\n",
 		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: # kpt-merge: /settings\n  name: settings\n  namespace: edge\n  annotations:\n" +

@@ -49,7 +49,7 @@ func (r *setRevision) isHeld() bool { return r.Annotations[packagesv1.HeldAnnota
 
 // holds tells whether a revision of the content is to wait. It is compared with the one that was not held last: what was not
 // rolled out is no reason to let go of the next.
-func (r *rolling) holds(content revisionContent) bool {
+func (r *rolling) holds(content revisionContent, compiled *fanout.Set) bool {
 	policy := r.obj.Spec.Rollout.PreviewApproval
 	if policy == "" {
 		return false
@@ -59,13 +59,31 @@ func (r *rolling) holds(content revisionContent) bool {
 			return digestOf(last.Targets) != digestOf(content.Targets) || policy == packagesv1.ApproveAll && last.key != keyOf(content)
 		}
 	}
-	// Either this is the first, or nobody knows what was before.
 	for _, v := range r.there {
 		if marksOf(v) != (marks{}) {
+			return true // Nobody knows what was before.
+		}
+	}
+	if len(r.there) == 0 {
+		return len(r.history) > 0
+	}
+	return r.becomeOthers(compiled, policy)
+}
+
+// becomeOthers tells whether variants that no revision has held so far are others than the set wants by now: it was edited when its
+// rollout was added. What is new upstream they have followed by themselves.
+func (r *rolling) becomeOthers(compiled *fanout.Set, policy packagesv1.PreviewApproval) bool {
+	is := isSameBut
+	if policy == packagesv1.ApproveAll {
+		is = isVariant
+	}
+	wanted := compiled.Variants(r.found.found, r.seen, r.found.seen)
+	for at, spec := range wanted.Variants {
+		if have := r.there[objectName(r.obj.Name, at.Repo, at.Package)]; have == nil || !is(have, spec) {
 			return true
 		}
 	}
-	return len(r.history) > 0
+	return false
 }
 
 // hold keeps the newest revision back until its preview is approved: the rollout goes on with the one before, as if there was no other.
@@ -92,12 +110,12 @@ func (r *rolling) hold(ctx context.Context, s *spread) error {
 			others = append(others, revision)
 		}
 	}
-	if r.history = others; len(others) == 0 {
-		return failure.Wait(packagesv1.PreviewNotApprovedReason, 0, errors.New(s.held))
-	}
 	// Nobody looks any more at what an edit was before it became another.
 	if err := r.collect(ctx, held, nil); err != nil {
 		return err
+	}
+	if r.history = others; len(others) == 0 {
+		return failure.Wait(packagesv1.PreviewNotApprovedReason, 0, errors.New(s.held))
 	}
 	return r.leaveOut(r.newest())
 }

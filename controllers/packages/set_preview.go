@@ -92,7 +92,7 @@ func (k *sets) foresee(ctx context.Context, obj *packagesv1.PackageVariantSet, t
 // look works out what would become of the package of a target.
 func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name string, spec packagesv1.PackageVariantSpec) {
 	have := f.there[name]
-	isSame, intent := have != nil && isVariant(have, spec), specDigest(spec)
+	isSame, intent := have != nil && isSameBut(have, spec), specDigest(spec)
 	spec.DryRun = true
 	v := &packagesv1.PackageVariant{ObjectMeta: metav1.ObjectMeta{Namespace: f.obj.Namespace, Name: name}, Spec: spec}
 	if have != nil {
@@ -118,11 +118,14 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 		}
 		f.after[name] = w
 	}
+	is.Message = fit(l.missing, maxProblemText)
 	switch {
 	case w.adopts && isSame:
 		is.Change = packagesv1.PreviewUnchanged
+	case w.adopts && have == nil:
+		is.Change, is.Message = packagesv1.PreviewUnchanged, "the package is taken over as it is"
 	case w.adopts:
-		is.Change, is.Message = packagesv1.PreviewChanged, "the package stays as it is, and its variant is made or becomes another"
+		is.Change, is.Message = packagesv1.PreviewChanged, "the package stays as it is, and its variant becomes another"
 	case l.open == nil && branchOf(l.state) == nil:
 		is.Change = packagesv1.PreviewCreated
 	default:
@@ -185,6 +188,12 @@ func treeOf(l *look) string {
 		return l.open.Tree
 	}
 	return branchOf(l.state).Tree
+}
+
+// isSameBut tells whether a variant is what it is to be, but for where upstream is.
+func isSameBut(have *packagesv1.PackageVariant, spec packagesv1.PackageVariantSpec) bool {
+	spec.Upstream = have.Spec.Upstream
+	return isVariant(have, spec)
 }
 
 // specDigest names what a variant is to be, but for where upstream is: what comes of that is in the package.

@@ -28,8 +28,9 @@ type previewed struct {
 	clusters map[string]*upstream.Edited
 }
 
-func TestPreviewsOfSets(t *testing.T) {
-	t.Parallel()
+// newPreviewed makes one of three clusters. What is injected has the same names, but for that of the south.
+func newPreviewed(t *testing.T) *previewed {
+	t.Helper()
 	f := &previewed{fleet: &fleet{}, clusters: map[string]*upstream.Edited{}}
 	f.plane = newPlane(t, func(p *plane) {
 		p.store = func(s storage.Store) storage.Store {
@@ -43,7 +44,20 @@ func TestPreviewsOfSets(t *testing.T) {
 		f.clusters[name] = f.cluster(name, map[string]string{"fleet": "yes", "wave": wave})
 	}
 	f.mayRead()
-	for name, story := range map[string]func(*testing.T, *previewed){"dry": dryRunWritesNothing, "held": editsAreHeld, "all": allIsHeld, "blind": failuresHideNoEdit, "lost": lostRevisionsHideNothing} {
+	f.create(f.regional("canary", "canary"), f.regional("north", "north"))
+	return f
+}
+
+func TestPreviewsOfSets(t *testing.T) {
+	t.Parallel()
+	f := newPreviewed(t)
+	for _, name := range []string{"east", "west"} { // Nobody selects them by the label of the fleet.
+		f.clusters[name] = f.cluster(name, nil)
+	}
+	for name, story := range map[string]func(*testing.T, *previewed){
+		"dry": dryRunWritesNothing, "held": editsAreHeld, "all": allIsHeld, "blind": failuresHideNoEdit, "lost": lostRevisionsHideNothing,
+		"filled": previewsAreWhatIsDrafted, "moved": takingOverChangesNothing, "busy": fleetsMayBeBusy,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			story(t, f)

@@ -104,7 +104,7 @@ func (r *rolling) revise(ctx context.Context, compiled *fanout.Set) (lacks, err 
 	if err != nil {
 		return err, nil
 	}
-	if r.history, err = r.sets.revise(ctx, r.obj, r.history, content, r.holds(content)); err == nil {
+	if r.history, err = r.sets.revise(ctx, r.obj, r.history, content, r.holds(content, compiled)); err == nil {
 		newest := r.newest()
 		r.made[newest.Name] = &madeRevision{newest, compiled, slices.Repeat([]bool{true}, len(r.obj.Spec.Targets))}
 	}

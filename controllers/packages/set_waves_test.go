@@ -58,14 +58,24 @@ type rollout struct {
 
 	name string
 	set  *packagesv1.PackageVariantSet
+	// more are further files of the package.
+	more map[string]string
 }
 
 // rollout makes a set whose package is at v1 everywhere, in a test of its own.
 func (f *fleet) rollout(t *testing.T, name string, change ...func(*packagesv1.PackageVariantSetSpec)) *rollout {
 	t.Helper()
+	r := f.begin(t, name, nil, change...)
+	r.until("canary v1 published, north v1 published, south v1 published", "first Done, second Done")
+	return r
+}
+
+// begin makes the set, with more files in its package.
+func (f *fleet) begin(t *testing.T, name string, more map[string]string, change ...func(*packagesv1.PackageVariantSetSpec)) *rollout {
+	t.Helper()
 	own, plane := *f, *f.plane
 	own.plane, plane.T = &plane, t
-	r := &rollout{fleet: &own, name: name}
+	r := &rollout{fleet: &own, name: name, more: more}
 	r.release("v1", "1.0.0")
 	r.set = &packagesv1.PackageVariantSet{ObjectMeta: r.meta(name), Spec: packagesv1.PackageVariantSetSpec{
 		Upstream: packagesv1.Upstream{Repo: "blueprints", Package: name}, ServiceAccountName: "reader",
@@ -84,7 +94,6 @@ func (f *fleet) rollout(t *testing.T, name string, change ...func(*packagesv1.Pa
 		c(&r.set.Spec)
 	}
 	r.create(r.set)
-	r.until("canary v1 published, north v1 published, south v1 published", "first Done, second Done")
 	return r
 }
 
@@ -94,6 +103,9 @@ func (r *rollout) release(revision, image string) {
 	files := map[string]string{
 		r.name + "/Kptfile":         strings.ReplaceAll(kptfile, "app", r.name),
 		r.name + "/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", image),
+	}
+	for name, content := range r.more {
+		files[r.name+"/"+name] = content
 	}
 	r.blueprints.Tag(r.name+"/"+revision, r.blueprints.Commit("main", r.name+" "+revision, upstream.Text(files)), false)
 }

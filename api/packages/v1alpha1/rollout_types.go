@@ -30,7 +30,7 @@ type Rollout struct {
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 
 	// PreviewApproval holds a new revision until its preview is approved: with 'Edits', one that is an edit of the targets or
-	// their templates; with 'All', also what is new upstream. The first revision of a set is not held. Who approves puts
+	// their templates; with 'All', also what is new upstream. The first revision of a new set is not held. Who approves puts
 	// status.preview.digest into the annotation 'packages.sluice.dev/approved-preview'.
 	// +kubebuilder:validation:Enum=Edits;All
 	// +optional
