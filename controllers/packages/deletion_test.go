@@ -55,15 +55,18 @@ func (p *plane) lifecycles() map[string]packagesv1.Lifecycle {
 	return all
 }
 
-// TestAVariantThatGoesDropsItsChange, and what it proposes for the rest can be refused.
+// TestAVariantThatGoesDropsItsChange, also where that is proposed, and what it proposes for the rest can be refused.
 func TestAVariantThatGoesDropsItsChange(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	v, cluster := p.changed()
 	branch := strings.TrimSpace(cluster.Raw("rev-parse", "main"))
+	change := p.revision(v.Status.Change.PackageRevision, packagesv1.LifecycleDraft)
+	p.ask(change, func() { change.Spec.Lifecycle = packagesv1.LifecycleProposed })
+	p.revision(change.Name, packagesv1.LifecycleProposed)
 	p.delete(v)
 	p.gone(v)
-	if got := refs(cluster); strings.Contains(got, "/drafts/") || !strings.Contains(got, "refs/heads/deletionProposed/app/v1") {
+	if got := refs(cluster); strings.Contains(got, "/drafts/") || strings.Contains(got, "/proposed/") || !strings.Contains(got, "refs/heads/deletionProposed/app/v1") {
 		t.Errorf("the refs are\n%s", got)
 	}
 	r := p.revision(v.Status.Published.PackageRevision, packagesv1.LifecycleDeletionProposed)

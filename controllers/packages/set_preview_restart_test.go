@@ -35,10 +35,12 @@ func TestHeldEditsOutliveTheProcess(t *testing.T) {
 		}
 		return p.Digest
 	}
-	held("the preview of what came with the rollout")
+	first := held("the preview of what came with the rollout")
 	if conditions.GetReason(r.set, "Ready") != packagesv1.PreviewNotApprovedReason {
 		t.Errorf("it is not held: %s", said(r.set))
 	}
+	r.edit(template("other"))
+	r.previews("the preview of another edit in its place", func(p *packagesv1.SetPreview) bool { return p.Changed == 3 && p.Digest != first && r.held() == 1 })
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Labels = nil })
 	r.until("canary v1 drafted, north v1 drafted, south v1 drafted", "all Done")
 

@@ -56,7 +56,7 @@ func TestPreviewsOfSets(t *testing.T) {
 	}
 	for name, story := range map[string]func(*testing.T, *previewed){
 		"dry": dryRunWritesNothing, "held": editsAreHeld, "all": allIsHeld, "blind": failuresHideNoEdit, "lost": lostRevisionsHideNothing,
-		"filled": previewsAreWhatIsDrafted, "moved": takingOverChangesNothing, "busy": fleetsMayBeBusy,
+		"filled": previewsAreWhatIsDrafted, "moved": takingOverChangesNothing, "busy": fleetsMayBeBusy, "beside": othersGoOnBeside,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

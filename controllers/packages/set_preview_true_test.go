@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -197,4 +198,62 @@ func (p *plane) patch(obj client.Object, patch string) {
 	if err := env.Client.Patch(p.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// othersGoOnBeside an edit that is held: waves of the revision before, and what is no longer selected, which goes as its policy says.
+// Of edits that were held, the last one alone is kept, and none that is taken back.
+func othersGoOnBeside(t *testing.T, f *previewed) {
+	t.Helper()
+	r := f.begin(t, "beside", nil, paused(true), func(s *packagesv1.PackageVariantSetSpec) {
+		s.Rollout.PreviewApproval = packagesv1.ApproveEdits
+		s.Targets[0].RepositorySelector, s.Targets[0].Repositories = nil, []packagesv1.RepositoryTarget{{Name: "canary"}, {Name: "north"}, {Name: "south"}}
+		s.Targets[0].Template.DeletionPolicy = ""
+	})
+	r.until("canary v1 published, north v1 published, south v1 published", "first Done, second Done")
+	canary := r.variants()[0]
+	r.patch(&canary, `{"spec":{"suspend":true}}`)
+	r.release("v2", "2.0.0")
+	r.until("canary v2 published, north v1 published, south v1 published", "first Progressing NotPublished, second Waiting PreviousWave")
+	r.has(r.set.Status.Rollout.Waves[0].Message, canary.Name)
+	r.patch(&canary, `{"spec":{"suspend":null}}`)
+	r.until("canary v2 published, north v1 published, south v1 published", "first Done, second Waiting Paused")
+
+	digest := ""
+	for _, edit := range []string{"one", "two"} {
+		r.edit(template(edit))
+		digest = r.previews("the preview of edit "+edit, func(p *packagesv1.SetPreview) bool { return p.Changed == 3 && p.Revision != "" && p.Digest != digest }).Digest
+	}
+	if held := r.held(); held != 1 {
+		t.Errorf("%d edits are kept that are held", held)
+	}
+	r.edit(paused(false))
+	r.until("canary v2 published, north v2 published, south v2 published", "first Done, second Done")
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Template.Labels = nil })
+	until(r.plane, r.set, "what is taken back is gone", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return s.Status.Preview == nil && r.held() == 0, said(s)
+	})
+
+	r.edit(template("three"))
+	r.previews("the preview of edit three", func(p *packagesv1.SetPreview) bool { return p.Changed == 3 })
+	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Targets[0].Repositories = s.Targets[0].Repositories[:2] })
+	r.previews("the preview without the south", func(p *packagesv1.SetPreview) bool { return p.Changed == 2 && p.Deleted == 0 })
+	r.until("canary v2 published, north v2 published", "first Done, second Done")
+	if got := f.refs("beside"); got["south refs/heads/deletionProposed/beside/v2"] == "" {
+		t.Errorf("the deletion is not proposed: %v", got)
+	}
+}
+
+// held counts the revisions of the set that are.
+func (r *rollout) held() (count int) {
+	r.Helper()
+	var list appsv1.ControllerRevisionList
+	if err := env.Client.List(r.Context(), &list, client.InNamespace(r.namespace), client.MatchingLabels{packagesv1.SetLabel: string(r.set.UID)}); err != nil {
+		r.Fatal(err)
+	}
+	for _, revision := range list.Items {
+		if revision.Annotations[packagesv1.HeldAnnotation] != "" {
+			count++
+		}
+	}
+	return count
 }

@@ -71,6 +71,15 @@ func TestWhatPorchMadeStands(t *testing.T) {
 			r.Next.Config.Pipeline.Mutators[0].ConfigMap = map[string]string{"site": "us"}
 		}, false},
 		"unknown upstream": {"Nobody can tell what is people's.", func(_ kpt.Package, r *variant.Request) { r.Locked = nil }, true},
+		"another repository": {"It is of another one.", func(p kpt.Package, _ *variant.Request) {
+			rewrite(t, p, "git.example/blueprints", "git.example/elsewhere")
+		}, false},
+		"a branch": {"It follows a branch, and the spec tags.", func(p kpt.Package, _ *variant.Request) { rewrite(t, p, "ref: shops/web/v1", "ref: main") }, false},
+		"twice": {"Porch has added an entry more than once.", func(p kpt.Package, _ *variant.Request) {
+			const entry = "    name: PackageVariant.web.eu.site.labels.1\n    exclude:\n    - kind: Site\n"
+			rewrite(t, p, entry, entry+"  - image: set-labels\n    configMap:\n      site: eu\n"+entry)
+		}, false},
+		"no context": {"Porch did not write one.", func(p kpt.Package, _ *variant.Request) { delete(p, "package-context.yaml") }, false},
 		"marked": {"A variant has marked it.", func(p kpt.Package, _ *variant.Request) {
 			p[kpt.KptfileName] = desired(t, one, "").Package[kpt.KptfileName]
 		}, false},
@@ -81,8 +90,13 @@ func TestWhatPorchMadeStands(t *testing.T) {
 				Next: variant.Version{Blueprint: one.Blueprint, Config: config()}, Local: byPorch(t, one), Locked: one.Blueprint.Package, Policy: merge.Upstream,
 			}
 			test.change(request.Local, &request)
-			if got := run(t, request); got.Stands != test.stands {
-				t.Errorf("%s it stands: %v\n%s", test.reason, got.Stands, got.Package[kpt.KptfileName].Content)
+			got := run(t, request)
+			kptfile := string(got.Package[kpt.KptfileName].Content)
+			if got.Stands != test.stands {
+				t.Errorf("%s it stands: %v\n%s", test.reason, got.Stands, kptfile)
+			}
+			if !got.Stands && (strings.Contains(kptfile, "PackageVariant.") || strings.Count(kptfile, "name: sluice.dev/fleet/web.eu/1/site.labels") != 1) {
+				t.Errorf("the variant's functions are not there once, under their own names:\n%s", kptfile)
 			}
 		})
 	}
@@ -105,4 +119,16 @@ func TestWhatPorchMadeIsUpgradedLikeOurOwn(t *testing.T) {
 	if len(got.Package) != len(want) {
 		t.Errorf("it has %d files, not %d", len(got.Package), len(want))
 	}
+}
+
+// rewrite replaces text in the Kptfile of a package, which has to have it.
+func rewrite(t *testing.T, p kpt.Package, old, text string) {
+	t.Helper()
+	file := p[kpt.KptfileName]
+	changed := strings.ReplaceAll(string(file.Content), old, text)
+	if changed == string(file.Content) {
+		t.Fatalf("%q is not in\n%s", old, changed)
+	}
+	file.Content = []byte(changed)
+	p[kpt.KptfileName] = file
 }
