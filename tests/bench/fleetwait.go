@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 var errTooLong = errors.New("it takes too long")
 

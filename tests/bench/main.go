@@ -64,7 +64,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve, modules or packages")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve, modules, packages or sets")
 	p.engine.flags()
 	p.packages.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
