@@ -71,7 +71,7 @@ func (f *previewed) refs(pkg string) map[string]string {
 	for name, repository := range f.clusters {
 		for line := range strings.Lines(repository.Raw("for-each-ref", "--format=%(refname) %(objectname)")) {
 			if ref, _, _ := strings.Cut(line, " "); strings.Contains(ref, "/"+pkg+"/") {
-				all[name+" "+ref] = line
+				all[name+" "+ref] = strings.TrimSpace(line)
 			}
 		}
 	}
