@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxPoints is of how many packages the points of injection are remembered: of blueprints, and of what is made of them.
+	// maxPoints is of how many packages the points of injection and slots are remembered: of blueprints, and of what is made of them.
 	maxPoints = 2048
 	// maxBlueprints and maxBlueprintBytes bound the blueprints that are remembered, and how large one of them is: many
 	// variants are made of the same one.
@@ -24,12 +24,12 @@ const (
 // blueprints remembers upstream packages. What is remembered belongs to the Repository that it was read with.
 type blueprints struct {
 	packages *lru.Cache[string, kpt.Package]
-	marks    *lru.Cache[string, []kpt.Point]
+	marks    *lru.Cache[string, variant.Marks]
 }
 
 func newBlueprints() *blueprints {
 	packages, _ := lru.New[string, kpt.Package](maxBlueprints) // It fails for a size below one alone.
-	marks, _ := lru.New[string, []kpt.Point](maxPoints)
+	marks, _ := lru.New[string, variant.Marks](maxPoints)
 	return &blueprints{packages: packages, marks: marks}
 }
 
@@ -53,15 +53,16 @@ func (c *blueprints) read(ctx context.Context, b *brief) (kpt.Package, error) {
 	return read, nil
 }
 
-// points are the points of injection of the package that the brief is about, and those that people added to what is made of it.
-func (s Shared) points(ctx context.Context, b *brief) ([]kpt.Point, error) {
+// marks are the points of injection and the slots of the package that the brief is about, and those that people added to what is
+// made of it.
+func (s Shared) marks(ctx context.Context, b *brief) (variant.Marks, error) {
 	c := s.blueprints
 	upstream, err := c.marked(b.up, b.blueprint.Tree, func() (kpt.Package, error) { return c.read(ctx, b) })
 	if isUnreadable(err) {
-		return nil, explain(fmt.Errorf("upstream package %s: %w", b.upstream, err))
+		return variant.Marks{}, explain(fmt.Errorf("upstream package %s: %w", b.upstream, err))
 	}
 	if err != nil {
-		return nil, err
+		return variant.Marks{}, err
 	}
 	local := s.local(ctx, b)
 	if local == nil || local.Tree == "" {
@@ -69,22 +70,22 @@ func (s Shared) points(ctx context.Context, b *brief) ([]kpt.Point, error) {
 	}
 	added, err := c.marked(b.down, local.Tree, func() (kpt.Package, error) { return b.down.Read(ctx, local.Commit, b.downstream) })
 	if err != nil && !isUnreadable(err) { // What cannot be read has no points, and whoever merges it says what is wrong.
-		return nil, fmt.Errorf("read the package %s: %w", b.downstream, err)
+		return variant.Marks{}, fmt.Errorf("read the package %s: %w", b.downstream, err)
 	}
 	return variant.Distinct(upstream, added), nil
 }
 
-// marked are the points of injection in a tree of the repository.
-func (c *blueprints) marked(in *mirror, tree string, read func() (kpt.Package, error)) ([]kpt.Point, error) {
+// marked are the points of injection and the slots in a tree of the repository.
+func (c *blueprints) marked(in *mirror, tree string, read func() (kpt.Package, error)) (variant.Marks, error) {
 	key := in.key.String() + " " + tree
 	if known, ok := c.marks.Get(key); ok {
 		return known, nil
 	}
 	p, err := read()
 	if err != nil {
-		return nil, err
+		return variant.Marks{}, err
 	}
-	found, err := variant.Points(p)
+	found, err := variant.MarksOf(p)
 	if err == nil {
 		c.marks.Add(key, found)
 	}

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/pkgrepo"
-	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/variant"
 )
 
@@ -53,21 +52,23 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
 		return nil, fmt.Errorf("downstream: %w", err)
 	}
-	var points []kpt.Point
+	var marks variant.Marks
 	if err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
 		if err := b.choose(ctx, obj, l); err != nil {
 			return err
 		}
-		points, err = k.shared.points(ctx, b)
+		marks, err = k.shared.marks(ctx, b)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	b.config = configOf(obj, b)
-	if b.config.Sources, err = k.sources(ctx, obj, points); err != nil {
+	bound, err := k.fill(ctx, obj, marks, &b.config)
+	if err != nil {
 		return nil, err
 	}
-	l.injected, l.missing = injectedStatus(points, b.config.Sources)
+	l.injected, l.lacking = injectedStatus(marks.Points, b.config.Sources)
+	l.bound = boundStatus(marks.Slots, bound)
 	l.digest, err = b.intent(b.blueprint.Commit)
 	return b, err
 }
@@ -160,8 +161,7 @@ func shortRef(name string) string {
 const fewPoints = 8
 
 // injectedStatus shows what fills the points, and says which required ones are left empty.
-func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packagesv1.InjectedStatus, missing string) {
-	lacking := []string{}
+func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packagesv1.InjectedStatus, lacking []string) {
 	for _, point := range points {
 		s := packagesv1.InjectedStatus{
 			Point: fit(point.ID.Name, maxName), File: fit(point.File(), maxRef), Group: fit(point.ID.Group, maxName), Version: fit(point.Version, maxLabel),
@@ -182,8 +182,5 @@ func injectedStatus(points []kpt.Point, sources []variant.Source) (shown []packa
 			shown = append(shown, s)
 		}
 	}
-	if len(lacking) > 0 {
-		missing = "These required injection points are not filled: " + printable.List(lacking, fewPoints)
-	}
-	return shown, missing
+	return shown, lacking
 }

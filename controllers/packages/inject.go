@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +15,6 @@ import (
 	"sluice.dev/sluice/controllers/packages/lookups"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
-	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/variant"
 )
 
@@ -34,36 +34,44 @@ func injectors(obj *packagesv1.PackageVariant) []variant.Injector {
 	return all
 }
 
-// sources reads what fills the points, as the variant's ServiceAccount, and has the variant told of changes.
-func (k *variants) sources(ctx context.Context, obj *packagesv1.PackageVariant, points []kpt.Point) ([]variant.Source, error) {
+// fill reads what fills points of injection and slots, as the variant's ServiceAccount, and has the variant told of changes. It
+// returns what became of all bindings: those that have no point change nothing, and are not in the configuration.
+func (k *variants) fill(ctx context.Context, obj *packagesv1.PackageVariant, marks variant.Marks, config *variant.Config) ([]variant.Bound, error) {
 	key := client.ObjectKeyFromObject(obj)
-	if len(points) == 0 {
-		k.shared.Lookups.Forget(key)
-		return nil, nil
+	bindings, err := bindings(obj, marks.Slots)
+	if err != nil {
+		return nil, err
 	}
 	account := cmp.Or(obj.Spec.ServiceAccountName, k.shared.DefaultServiceAccount)
-	if account == "" {
+	switch reads := len(marks.Points) > 0 || slices.ContainsFunc(bindings, binding.isRead); {
+	case !reads:
+		k.shared.Lookups.Forget(key)
+	case account == "":
 		return nil, failure.Stall(packagesv1.ServiceAccountMissingReason, errors.New(
-			"the package has injection points; set spec.serviceAccountName to a ServiceAccount that may read what is injected"))
+			"the package has points that objects of the cluster fill; set spec.serviceAccountName to a ServiceAccount that may read them"))
 	}
 	identity, given := cluster.Identity{Namespace: obj.Namespace, ServiceAccount: account}, injectors(obj)
-	found, all := map[variant.Lookup]variant.Found{}, variant.Lookups(points, given)
-	wants := make([]lookups.Want, len(all))
+	found, all := map[variant.Lookup]variant.Found{}, variant.Lookups(marks.Points, given)
+	wants := make([]lookups.Want, len(all), len(all)+len(bindings))
 	for i, lookup := range all {
-		var err error
 		if wants[i], err = k.want(identity, obj, lookup); err != nil {
 			return nil, err
 		}
 	}
-	// Whoever watches before reading misses nothing.
-	k.shared.Lookups.Watch(key, identity, wants)
+	if wants, err = k.bindingWants(identity, obj, bindings, wants); err != nil {
+		return nil, err
+	}
+	if len(wants) > 0 {
+		// Whoever watches before reading misses nothing.
+		k.shared.Lookups.Watch(key, identity, wants)
+	}
 	for i, lookup := range all {
-		var err error
 		if found[lookup], err = k.read(ctx, identity, wants[i]); err != nil {
 			return nil, err
 		}
 	}
-	return variant.Sources(points, given, found), nil
+	config.Sources = variant.Sources(marks.Points, given, found)
+	return k.bind(ctx, identity, bindings, config)
 }
 
 // want is what is to be read for a lookup.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/kpt/merge"
 	"sluice.dev/sluice/internal/printable"
@@ -29,6 +30,8 @@ type made struct {
 	difference variant.Difference
 	// adopted is the package that is there, where it needed nothing to be taken over; else nil.
 	adopted *packagesv1.AdoptedStatus
+	// conditions are those that what was made has.
+	conditions []kpt.Condition
 	// content names what was made, where it is made for the preview of a set.
 	content string
 	// isPreview says that it was not written.

@@ -98,6 +98,11 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		m.kept.adopted, err = m.adopt(cur)
 		return pkgrepo.Made{Package: cur.Local, Unchanged: true}, err
 	}
+	facts, err := kpt.ReadFacts(outcome.Package[kpt.KptfileName].Content)
+	if err != nil {
+		return pkgrepo.Made{}, err
+	}
+	m.kept.conditions = facts.Conditions
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, cmp.Or(m.previews, packagesv1.MaxChangedFiles))
 	if m.previews > 0 {
 		m.kept.content = contentDigest(outcome.Package)

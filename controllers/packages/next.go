@@ -22,6 +22,7 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 		l.adopted = b.adopted
 	}
 	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	l.refuse(l.conditions(b))
 	for range 2 {
 		change := k.review(obj, b, l)
 		if change == nil {

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/status"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -23,7 +24,7 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 		s.Downstream = l.downstream
 	}
 	if l.digest != "" {
-		s.Config, s.Injected = l.digest, l.injected
+		s.Config, s.Injected, s.Bindings = l.digest, l.injected, l.bound[:min(len(l.bound), packagesv1.MaxBindings)]
 	}
 	if l.digest == "" || l.downstream == nil {
 		// It did not come so far as to look at the package.
@@ -39,6 +40,11 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 func (k *variants) again(l *look) time.Duration {
 	for i := range l.injected {
 		if l.injected[i].Reason == packagesv1.InjectionForbiddenReason {
+			return k.shared.RequeueDependency
+		}
+	}
+	for i := range l.bound {
+		if l.bound[i].Reason == packagesv1.InjectionForbiddenReason {
 			return k.shared.RequeueDependency
 		}
 	}
@@ -130,15 +136,29 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 	if change != nil && change.ConflictCount > 0 {
 		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change.ConflictCount, where)))
 	}
-	switch {
-	case len(l.injected) == 0:
-	case l.missing != "":
-		stated = append(stated, status.False(packagesv1.InjectedCondition, packagesv1.InjectionMissingReason, l.missing))
+	switch missing := l.missing(); {
+	case len(l.injected) == 0 && len(l.bound) == 0:
+	case missing != "":
+		stated = append(stated, status.False(packagesv1.InjectedCondition, packagesv1.InjectionMissingReason, missing))
 	default:
-		stated = append(stated, status.True(packagesv1.InjectedCondition, packagesv1.SucceededReason, "Every injection point is filled"))
+		stated = append(stated, status.True(packagesv1.InjectedCondition, packagesv1.SucceededReason, filledSaid(l.bound)))
 	}
 	stated = append(stated, l.review.report(obj, l)...)
 	return append(stated, rendered(l, err))
+}
+
+// filledSaid is the message where all is filled that has to be. A binding whose name no point has is not, but may be a typing error.
+func filledSaid(bound []packagesv1.BindingStatus) string {
+	said, pointless := "Every required point is filled", []string{}
+	for i := range bound {
+		if bound[i].Reason == packagesv1.NoPointReason {
+			pointless = append(pointless, bound[i].Name)
+		}
+	}
+	if len(pointless) > 0 {
+		said += "; the package has no point of these bindings: " + printable.List(pointless, fewPoints)
+	}
+	return said
 }
 
 // rendered says whether the package's functions have run.

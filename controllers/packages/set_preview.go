@@ -118,7 +118,7 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 		}
 		f.after[name] = w
 	}
-	is.Message = fit(l.missing, maxProblemText)
+	is.Message = fit(l.missing(), maxProblemText)
 	switch {
 	case w.adopts && isSame:
 		is.Change = packagesv1.PreviewUnchanged

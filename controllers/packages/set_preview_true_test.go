@@ -23,28 +23,43 @@ func previewsAreWhatIsDrafted(t *testing.T, f *previewed) {
 	t.Helper()
 	labels := packagesv1.FunctionTemplate{Function: packagesv1.Function{Image: "set-labels"}, ConfigMapExprs: []packagesv1.MapExpr{{Key: "at", ValueExpr: "repository.name"}}}
 	namespace := packagesv1.FunctionTemplate{Function: packagesv1.Function{Image: "set-namespace", ConfigMap: map[string]string{"namespace": "edge"}}}
-	r := f.begin(t, "filled", map[string]string{"settings.yaml": point("ConfigMap", "settings", "required")}, func(s *packagesv1.PackageVariantSetSpec) {
+	bindings := []packagesv1.BindingTemplate{{
+		BindingTarget: packagesv1.BindingTarget{Name: "where", Path: "data.region"},
+		From: packagesv1.BindingSourceTemplate{Object: &packagesv1.BindingObjectTemplate{
+			BindingObject: packagesv1.BindingObject{APIVersion: "v1", Kind: "ConfigMap"}, NameExpr: "repository.name",
+		}},
+	}, {
+		BindingTarget: packagesv1.BindingTarget{Name: "rank", Type: packagesv1.IntegerBinding},
+		From:          packagesv1.BindingSourceTemplate{LiteralExpr: "string(size(repository.name) * 7)"},
+	}}
+	settings := point("ConfigMap", "settings", "required") + "---\n" + marked("where: none", "rank: 1")["a.yaml"]
+	r := f.begin(t, "filled", map[string]string{"settings.yaml": settings}, func(s *packagesv1.PackageVariantSetSpec) {
 		s.DryRun, s.Rollout.PreviewApproval, s.Rollout.Waves = true, packagesv1.ApproveEdits, []packagesv1.Wave{{Name: "all"}}
 		s.Targets[0].Template = &packagesv1.VariantTemplate{
-			Injectors: []packagesv1.InjectorTemplate{{NameExpr: "repository.name"}}, ServiceAccountName: "reader",
+			Injectors: []packagesv1.InjectorTemplate{{NameExpr: "repository.name"}}, ServiceAccountName: "reader", Bindings: bindings,
 			Pipeline: &packagesv1.PipelineTemplate{Mutators: []packagesv1.FunctionTemplate{labels, namespace}},
 		}
 	})
 	r.previews("the preview of new packages", func(p *packagesv1.SetPreview) bool { return p.Created == 3 && p.Failed == 0 })
 	first := f.lines(t, r.set)
-	r.has(first["south"].Message, "required", "settings")
-	r.hasNot(first["north"].Message, "settings")
+	r.has(first["south"].Message, "required", "settings", "where (there is no ConfigMap south")
+	r.hasNot(first["north"].Message, "settings", "where")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.DryRun = false })
 	r.drafts(f, first, map[string]string{"canary": "region: canary", "north": "region: north", "south": "region: none"})
 
+	for name, text := range map[string]string{"canary": "where: canary # packages.sluice.dev/bind: where\n  rank: 42 #", "north": "where: north", "south": "where: none"} {
+		r.drafted(f, name, text)
+	}
+
 	r.create(r.regional("south", "far"))
 	r.drafted(f, "south", "region: far")
+	r.drafted(f, "south", "where: far #")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
 		s.Targets[0].Template.Pipeline.Mutators[0].ConfigMap = map[string]string{"tier": "new"}
 	})
 	held := r.previews("the preview of the edit", func(p *packagesv1.SetPreview) bool { return p.Changed == 3 && p.Revision != "" }).Digest
-	settings := f.regional("canary", "canary")
-	r.ask(settings, func() { settings.Data["region"] = "near" })
+	place := f.regional("canary", "canary")
+	r.ask(place, func() { place.Data["region"] = "near" })
 	r.drafted(f, "canary", "region: near")
 	next := r.previews("the preview with what is injected now", func(p *packagesv1.SetPreview) bool { return p.Changed == 3 && p.Digest != held }).Digest
 	r.approve(held)

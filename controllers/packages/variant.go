@@ -44,8 +44,9 @@ type look struct {
 	// digest names what the package is to be made of.
 	digest   string
 	injected []packagesv1.InjectedStatus
-	// missing says which required points have nothing to fill them.
-	missing string
+	bound    []packagesv1.BindingStatus
+	// lacking says which required points of injection have nothing to fill them.
+	lacking []string
 	// state is what the repository has of the package, and open the variant's own change of it.
 	state *pkgrepo.Package
 	open  *pkgrepo.Revision

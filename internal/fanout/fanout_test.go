@@ -59,7 +59,16 @@ func TestATemplateIsFilledIn(t *testing.T) {
 			PackageContext: packagesv1.PackageContext{Data: map[string]string{"a": "b"}, RemoveKeys: []string{"old"}},
 			DataExprs:      []packagesv1.MapExpr{{Key: "where", ValueExpr: "target.name.split('-')[1]"}}, RemoveKeyExprs: []string{"'not-' + target.labels.region"},
 		},
-		Injectors:     []packagesv1.InjectorTemplate{{NameExpr: "target.name"}, {Injector: packagesv1.Injector{Name: "all"}}},
+		Injectors: []packagesv1.InjectorTemplate{{NameExpr: "target.name"}, {Injector: packagesv1.Injector{Name: "all"}}},
+		Bindings: []packagesv1.BindingTemplate{
+			{BindingTarget: packagesv1.BindingTarget{Name: "a"}, From: packagesv1.BindingSourceTemplate{LiteralExpr: `target.labels.region + '"'`}},
+			{
+				BindingTarget: packagesv1.BindingTarget{Name: "b", Path: "data.c"},
+				From: packagesv1.BindingSourceTemplate{Object: &packagesv1.BindingObjectTemplate{
+					BindingObject: packagesv1.BindingObject{APIVersion: "v1", Kind: "ConfigMap"}, NameExpr: "target.name",
+				}},
+			},
+		},
 		NamespaceExpr: "target.?labels.team.orValue('none')",
 		Pipeline: &packagesv1.PipelineTemplate{Mutators: []packagesv1.FunctionTemplate{{
 			Function:       packagesv1.Function{Image: "set-labels", ConfigMap: map[string]string{"a": "b"}},
@@ -81,7 +90,14 @@ func TestATemplateIsFilledIn(t *testing.T) {
 			Annotations:    map[string]string{"from": "core blueprints"},
 			PackageContext: &packagesv1.PackageContext{Data: map[string]string{"a": "b", "where": "1"}, RemoveKeys: []string{"old", "not-north"}},
 			Injectors:      []packagesv1.Injector{{Name: "edge-1"}, {Name: "all"}},
-			Namespace:      "none",
+			Bindings: []packagesv1.Binding{
+				{BindingTarget: packagesv1.BindingTarget{Name: "a"}, From: packagesv1.BindingSource{Literal: &packagesv1.Literal{JSON: `"north\""`}}},
+				{
+					BindingTarget: packagesv1.BindingTarget{Name: "b", Path: "data.c"},
+					From:          packagesv1.BindingSource{Object: &packagesv1.BindingObject{APIVersion: "v1", Kind: "ConfigMap", Name: "edge-1"}},
+				},
+			},
+			Namespace: "none",
 			Pipeline: &packagesv1.Pipeline{Mutators: []packagesv1.Function{{
 				Image: "set-labels", ConfigMap: map[string]string{"a": "b", "cluster": "edge-1"},
 			}}},
@@ -113,6 +129,9 @@ func TestWhatIsWrongWithATemplateIsNamed(t *testing.T) {
 		{"a result is a text", packagesv1.VariantTemplate{
 			LabelExprs: []packagesv1.MapExpr{{Key: "a", ValueExpr: "1 + 1"}},
 		}, []string{"template.labelExprs[0].valueExpr", "int in place of string"}},
+		{"a binding's are named by their place", packagesv1.VariantTemplate{
+			Bindings: []packagesv1.BindingTemplate{{From: packagesv1.BindingSourceTemplate{LiteralExpr: "1"}}},
+		}, []string{"template.bindings[0].from.literalExpr", "int in place of string"}},
 		{"regular expressions take any time", packagesv1.VariantTemplate{
 			NamespaceExpr: "target.name.matches('a+') ? 'a' : 'b'",
 		}, []string{"template.namespaceExpr", "regular expressions"}},

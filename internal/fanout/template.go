@@ -17,6 +17,7 @@ type template struct {
 	data                 []pair
 	removeKeys           []text
 	injectors            []text
+	bindings             []bindingText
 	mutators, validators [][]pair
 }
 
@@ -46,6 +47,7 @@ func (c *compiler) template(field string, t *packagesv1.VariantTemplate) *templa
 	for i, injector := range t.Injectors {
 		made.injectors = append(made.injectors, c.text(fmt.Sprintf("%s.injectors[%d].name", field, i), injector.Name, injector.NameExpr))
 	}
+	made.bindings = c.bindings(field+".bindings", t.Bindings)
 	if t.Pipeline != nil {
 		made.mutators = c.functions(field+".pipeline.mutators", t.Pipeline.Mutators)
 		made.validators = c.functions(field+".pipeline.validators", t.Pipeline.Validators)
@@ -141,6 +143,7 @@ func (t *template) spec(values map[string]any, repositories Repositories) (packa
 		injector.Name = w.text(t.injectors[i])
 		made.Injectors = append(made.Injectors, injector)
 	}
+	made.Bindings = w.bindings(f.Bindings, t.bindings)
 	if f.Pipeline != nil {
 		made.Pipeline = &packagesv1.Pipeline{Mutators: w.functions(f.Pipeline.Mutators, t.mutators), Validators: w.functions(f.Pipeline.Validators, t.validators)}
 	}

@@ -10,7 +10,8 @@ import (
 const (
 	// ContextFile is where functions find what they are to know of a package.
 	ContextFile = "package-context.yaml"
-	contextName = "kptfile.kpt.dev"
+	// ContextName is what the ConfigMap in it is called.
+	ContextName = "kptfile.kpt.dev"
 
 	// ContextKeyName is the key under which the context says what the package is called.
 	ContextKeyName = "name"
@@ -22,7 +23,7 @@ const (
 func (r *Resources) context() *Resource {
 	for _, item := range r.Items {
 		id := item.ID()
-		if item.File == ContextFile && id.Group == "" && id.Kind == "ConfigMap" && id.Name == contextName {
+		if item.File == ContextFile && id.Group == "" && id.Kind == "ConfigMap" && id.Name == ContextName {
 			return item
 		}
 	}
@@ -62,7 +63,7 @@ func newContext() *yaml.RNode {
 	root := newMap()
 	setScalar(root, "apiVersion", "v1")
 	setScalar(root, "kind", "ConfigMap")
-	setScalar(sure(root, "metadata"), "name", contextName)
+	setScalar(sure(root, "metadata"), "name", ContextName)
 	setScalar(sure(root, "metadata", "annotations"), LocalConfigAnnotation, "true")
 	return yaml.NewRNode(root)
 }

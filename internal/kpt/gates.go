@@ -8,8 +8,19 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// injectionCondition begins the types of the conditions of points of injection.
-const injectionCondition = "config.injection."
+const (
+	// injectionCondition begins the types of the conditions of points of injection, and bindingCondition those of slots.
+	injectionCondition = "config.injection."
+	bindingCondition   = "config.binding."
+)
+
+// SlotConditionType is the type of the condition of the slots of a name.
+func SlotConditionType(name string) string { return bindingCondition + name }
+
+// SlotNameOf is the name of the slots that a condition of the type is about.
+func SlotNameOf(conditionType string) (name string, ok bool) {
+	return strings.CutPrefix(conditionType, bindingCondition)
+}
 
 // ConditionTypes are the types of the conditions of the points, one each, in their order: config.injection.<Kind>.<name>.
 // Points that would share one have their group, namespace and file behind it, between slashes, which no name has in it.
@@ -34,7 +45,7 @@ func ConditionTypes(points []Point) ([]string, error) {
 	return types, nil
 }
 
-// SetInjectionStatus makes the conditions of points of injection, and the gates that wait for them, exactly these. Those that
+// SetInjectionStatus makes the conditions of points of injection and of slots, and the gates that wait for them, exactly these. Those that
 // are there are changed in their places, new ones stand at the end, and what others report stays.
 func (k *Kptfile) SetInjectionStatus(gates []string, conditions []Condition) {
 	wait, tell := make([]reported, len(gates)), make([]reported, len(conditions))
@@ -65,7 +76,7 @@ func (k *Kptfile) setReported(part, field, key string, left []reported) {
 		case i >= 0:
 			left[i].write(node)
 			left = slices.Delete(left, i, i+1)
-		case strings.HasPrefix(called, injectionCondition):
+		case strings.HasPrefix(called, injectionCondition), strings.HasPrefix(called, bindingCondition):
 			continue
 		}
 		wanted = append(wanted, node)

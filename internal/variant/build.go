@@ -104,11 +104,48 @@ func (c Config) functions() kpt.Pipeline {
 	return own
 }
 
-// finish injects and renders, and notes what came of it.
+// finish injects, binds and renders, and notes what came of it.
 func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.Resources, fill filler, with *functions) (*built, error) {
 	if err := v.Config.inject(resources, fill); err != nil {
 		return nil, err
 	}
+	said, err := v.Config.bind(resources, fill)
+	if err != nil {
+		return nil, err
+	}
+	made, err := v.render(ctx, renderer, resources, with)
+	if err != nil {
+		return nil, err
+	}
+	if v.Config.bindsWithin() {
+		if made, said, err = v.rebind(ctx, renderer, made, fill, with); err != nil {
+			return nil, err
+		}
+	}
+	return made, v.Config.report(made.resources, said)
+}
+
+// rebind binds once more now that functions have run: they may have changed what objects of the package say. If it is something
+// else than before, the functions see that as well.
+func (v Version) rebind(ctx context.Context, renderer Renderer, made *built, fill filler, with *functions) (*built, said, error) {
+	before, err := made.resources.Package()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := v.Config.bind(made.resources, fill)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := made.resources.Package()
+	if err == nil && !before.Equal(after) {
+		made, err = v.render(ctx, renderer, made.resources, with)
+	}
+	return made, found, err
+}
+
+// render runs the functions. Those that cannot tell what the package is called see it without its name, so that what is the same
+// but for that is rendered once.
+func (v Version) render(ctx context.Context, renderer Renderer, resources *kpt.Resources, with *functions) (*built, error) {
 	name := ""
 	if with == nil && !function.SeesName(resources) {
 		var err error
@@ -134,5 +171,5 @@ func (v Version) finish(ctx context.Context, renderer Renderer, resources *kpt.R
 		}
 	}
 	made.resources.KeepOrigins(resources)
-	return made, v.Config.report(made.resources)
+	return made, nil
 }

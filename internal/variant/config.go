@@ -49,6 +49,8 @@ type Config struct {
 	Pipeline kpt.Pipeline `json:"pipeline,omitzero"`
 	// Sources are what fills the points of injection; see Sources.
 	Sources []Source `json:"sources,omitempty"`
+	// Bindings are what is bound to the slots of the package, in the order in which it is; names are there once.
+	Bindings []Bound `json:"bindings,omitempty"`
 }
 
 // Intent is the digest of everything that a variant is made from, people's edits aside: two are the same only if what would be
@@ -71,13 +73,17 @@ func (c Config) canonical() Config {
 	return c
 }
 
-// Applied is the configuration without what is injected, in the form that DecodeApplied reads: what a package says of how it
+// Applied is the configuration without what is injected and bound, in the form that DecodeApplied reads: what a package says of how it
 // was made, so that it can be made once more.
 func (c Config) Applied() (string, error) {
 	c = c.canonical()
 	c.Sources = slices.Clone(c.Sources)
 	for i := range c.Sources {
 		c.Sources[i].Content = nil
+	}
+	c.Bindings = slices.Clone(c.Bindings)
+	for i := range c.Bindings {
+		c.Bindings[i].Value = nil
 	}
 	return encode(c)
 }

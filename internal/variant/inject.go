@@ -8,12 +8,16 @@ import (
 	"sluice.dev/sluice/internal/kpt"
 )
 
-// filler is what fills a point from a source whose content may not be known; not ok leaves the point as it is.
-type filler func(kpt.Point, Source) (content map[string]any, ok bool)
+// filler is what fills points and slots whose sources may not say with what; not ok leaves one as it is.
+type filler struct {
+	point func(kpt.Point, Source) (content map[string]any, ok bool)
+	// slots are nil where the bindings say what there is to hold.
+	slots *held
+}
 
-// fromSource fills points with what the sources say.
-func fromSource(_ kpt.Point, source Source) (content map[string]any, ok bool) {
-	return source.Content, true
+// fromSource fills points with what the sources and bindings say.
+func fromSource() filler {
+	return filler{point: func(_ kpt.Point, source Source) (map[string]any, bool) { return source.Content, true }}
 }
 
 // complete says whether the sources have what they are to fill points with: a configuration that was read from a package has
@@ -24,6 +28,11 @@ func (c Config) complete() error {
 			return fmt.Errorf("the content of %s %s is missing", source.Kind, source.Name)
 		}
 	}
+	for _, bound := range c.Bindings {
+		if bound.Reason == "" && bound.Within == nil && bound.Value == nil {
+			return fmt.Errorf("the value of the binding %s is missing", bound.Name)
+		}
+	}
 	return nil
 }
 
@@ -32,13 +41,17 @@ func (c Config) complete() error {
 func fromLocal(local *kpt.Resources) (filler, error) {
 	points, err := local.Points()
 	if err != nil {
-		return nil, err
+		return filler{}, err
+	}
+	slots, err := heldBy(local)
+	if err != nil {
+		return filler{}, err
 	}
 	held := map[kpt.ID][]kpt.Point{}
 	for _, point := range points {
 		held[point.Origin()] = append(held[point.Origin()], point)
 	}
-	return func(point kpt.Point, _ Source) (map[string]any, bool) {
+	return filler{slots: slots, point: func(point kpt.Point, _ Source) (map[string]any, bool) {
 		same := held[point.Origin()]
 		i := slices.IndexFunc(same, func(other kpt.Point) bool { return other.File() == point.File() })
 		if i < 0 && len(same) != 1 {
@@ -46,7 +59,7 @@ func fromLocal(local *kpt.Resources) (filler, error) {
 		}
 		content, err := same[max(i, 0)].Content()
 		return content, err == nil
-	}, nil
+	}}, nil
 }
 
 // inject fills the points, and releases those that nothing fills.
@@ -61,7 +74,7 @@ func (c Config) inject(resources *kpt.Resources, fill filler) error {
 			point.Release()
 			continue
 		}
-		content, ok := fill(point, *source)
+		content, ok := fill.point(point, *source)
 		if !ok {
 			continue
 		}
@@ -73,7 +86,7 @@ func (c Config) inject(resources *kpt.Resources, fill filler) error {
 }
 
 // report makes the Kptfile say which points are filled, and wait for those that have to be.
-func (c Config) report(resources *kpt.Resources) error {
+func (c Config) report(resources *kpt.Resources, said said) error {
 	points, err := resources.Points()
 	if err != nil {
 		return err
@@ -82,12 +95,21 @@ func (c Config) report(resources *kpt.Resources) error {
 	if err != nil {
 		return err
 	}
-	conditions := make([]kpt.Condition, len(points))
-	gates := []string{}
+	conditions, gates := []kpt.Condition{}, []string{}
 	for i, point := range points {
-		conditions[i] = c.condition(point, types[i])
+		conditions = append(conditions, c.condition(point, types[i]))
 		if point.Required {
 			gates = append(gates, types[i])
+		}
+	}
+	slots, err := resources.Slots()
+	if err != nil {
+		return err
+	}
+	for _, named := range namesOf(slots) {
+		conditions = append(conditions, c.slotCondition(named.Name, said))
+		if named.Required {
+			gates = append(gates, kpt.SlotConditionType(named.Name))
 		}
 	}
 	slices.Sort(gates)

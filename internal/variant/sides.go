@@ -18,7 +18,7 @@ type sides struct {
 
 // local is the package that is there.
 type local struct {
-	// fill fills points of injection with what they hold there, and notes is what its Kptfile says of where it comes from.
+	// fill fills points of injection and slots with what they hold there, and notes is what its Kptfile says of where it comes from.
 	fill  filler
 	notes map[string]string
 	// edited is the package with what people did to the controller's own parts taken back: it is none of their edits, and in
@@ -84,6 +84,9 @@ func (r Request) last(ctx context.Context, renderer Renderer, l *local, with *fu
 	if err := r.Last.Config.inject(made.resources, l.fill); err != nil {
 		return nil, err
 	}
+	if _, err := r.Last.Config.bind(made.resources, l.fill); err != nil {
+		return nil, err
+	}
 	if err := note(made.resources, l.notes); err != nil {
 		return nil, err
 	}
@@ -139,7 +142,7 @@ func (r Request) rendered(ctx context.Context, renderer Renderer, l *local, s si
 	if err != nil {
 		return sides{}, err
 	}
-	made, err := r.Next.build(ctx, renderer, fromSource, next)
+	made, err := r.Next.build(ctx, renderer, fromSource(), next)
 	if err != nil {
 		return sides{}, err
 	}

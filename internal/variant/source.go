@@ -56,8 +56,16 @@ const (
 	ReasonAmbiguous = "AmbiguousInjection"
 	// ReasonForbidden is that nobody may read the object, or write it to git.
 	ReasonForbidden = "InjectionForbidden"
-	// reasonInjected is that it is filled.
+	// ReasonPathMissing is that an object has nothing where a binding looks.
+	ReasonPathMissing = "PathMissing"
+	// ReasonNoBinding is that no binding has the name of a slot, and ReasonNoPoint that no slot has that of a binding.
+	ReasonNoBinding = "BindingMissing"
+	ReasonNoPoint   = "NoPoint"
+	// ReasonInvalid is that a value does not go where it is bound to.
+	ReasonInvalid = "BindingInvalid"
+	// reasonInjected and reasonBound are that it is filled.
 	reasonInjected = "ConfigInjected"
+	reasonBound    = "ValueBound"
 )
 
 // Source fills points of injection, or says why it cannot.
@@ -75,22 +83,6 @@ type Source struct {
 	// Reason says in one word why nothing is injected, and Message in a sentence; empty where something is.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-}
-
-// Points are the points of injection of the package.
-func Points(p kpt.Package) ([]kpt.Point, error) {
-	resources, err := kpt.Open(p)
-	if err != nil {
-		return nil, err
-	}
-	return resources.Points()
-}
-
-// Distinct are the points of several packages, each once, in order: those that people added are filled like upstream's.
-func Distinct(packages ...[]kpt.Point) []kpt.Point {
-	all := slices.Concat(packages...)
-	slices.SortStableFunc(all, comparePoints)
-	return slices.CompactFunc(all, func(a, b kpt.Point) bool { return comparePoints(a, b) == 0 })
 }
 
 // comparePoints goes by what decides about sources.

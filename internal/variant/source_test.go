@@ -22,11 +22,11 @@ func pointsOf(t *testing.T, documents ...string) []kpt.Point {
 		all += document
 	}
 	p := kpt.Package{"points.yaml": {Content: []byte(all), Mode: 0o644}}
-	points, err := variant.Points(p)
+	points, err := variant.MarksOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return variant.Distinct(points, points)
+	return variant.Distinct(points, points).Points
 }
 
 func TestSources(t *testing.T) {

@@ -71,7 +71,7 @@ func Desired(ctx context.Context, v Version, base string, renderer Renderer) (Ou
 	if err := v.Config.complete(); err != nil {
 		return Outcome{}, err
 	}
-	made, err := v.build(ctx, renderer, fromSource, nil)
+	made, err := v.build(ctx, renderer, fromSource(), nil)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -145,7 +145,7 @@ func (r Request) settle(ctx context.Context, renderer Renderer, merged kpt.Packa
 	if err := r.Next.adapt(resources); err != nil {
 		return Outcome{}, fmt.Errorf("read what was merged: %w", err)
 	}
-	made, err := r.Next.finish(ctx, renderer, resources, fromSource, nil)
+	made, err := r.Next.finish(ctx, renderer, resources, fromSource(), nil)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -54,6 +54,7 @@ func edits() map[string]struct {
 		"pipeline":           {`{"pipeline":{"mutators":[{"image":"set-labels"}]}}`, true},
 		"injectors":          {`{"injectors":[{"name":"a"}]}`, true},
 		"namespace":          {`{"namespace":"other"}`, true},
+		"bindings":           {`{"bindings":[{"name":"a","from":{"packageContext":"a"}}]}`, true},
 		"adoptionPolicy":     {`{"adoptionPolicy":"adoptExisting"}`, true},
 		"deletionPolicy":     {`{"deletionPolicy":"orphan"}`, true},
 		"conflictPolicy":     {`{"conflictPolicy":"Local"}`, true},

@@ -10,6 +10,12 @@ const (
 	// MaxConflicts is how many conflicts a change lists.
 	MaxConflicts = 32
 
+	// MaxBindings is how many names of binding points a status lists.
+	MaxBindings = 64
+
+	// MaxLiteral is how long a literal may be, in bytes.
+	MaxLiteral = 16 << 10
+
 	// MaxInjected is how many points of injection a status lists.
 	MaxInjected = 64
 

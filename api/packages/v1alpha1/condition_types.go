@@ -99,6 +99,19 @@ const (
 
 // Reasons why a package cannot be made, or is not made in full.
 const (
+	// BindingMissingReason: no binding has the name of a binding point. Add one.
+	BindingMissingReason = "BindingMissing"
+
+	// BindingInvalidReason: a value is of another type than the point that it is bound to, too long, or not there. Mend the binding, or
+	// what it reads.
+	BindingInvalidReason = "BindingInvalid"
+
+	// PathMissingReason: the object has nothing where the path of a binding leads. Mend the path, or the object.
+	PathMissingReason = "PathMissing"
+
+	// NoPointReason: the package has no binding point of a binding's name. Mend the name, or take the binding out.
+	NoPointReason = "NoPoint"
+
 	// AmbiguousInjectionReason: several objects fit an injection point; the message names some. Select one by its name.
 	AmbiguousInjectionReason = "AmbiguousInjection"
 

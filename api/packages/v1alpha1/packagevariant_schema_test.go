@@ -15,6 +15,7 @@ func TestVariantAcceptance(t *testing.T) {
 		own    = "are the package's own"
 	)
 	upstream := func(more string) string { return "spec: {upstream: {repo: a, package: b, " + more + "}, DOWN}" }
+	bindings := func(all string) string { return "spec: {UP, DOWN, bindings: [" + all + "]}" }
 	testAcceptance(t, packagesv1.PackageVariantKind, map[string]acceptance{
 		"Least":         {"two names and a path", "spec: {UP, DOWN}", ""},
 		"Revision":      {"a number is a revision", upstream("revision: 3"), ""},
@@ -73,8 +74,24 @@ func TestVariantAcceptance(t *testing.T) {
 				" {group: example.com, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]}}, {}]}", "",
 		},
 		"BothObjects": {"an object is named or selected", "spec: {UP, DOWN, injectors: [{name: a, labelSelector: {}}]}", "only one of name and labelSelector"},
-		"EmptyKind":   {"an empty kind is a typing error", "spec: {UP, DOWN, injectors: [{kind: ''}]}", "kind"},
-		"KindPath":    {"a kind is a word", "spec: {UP, DOWN, injectors: [{kind: ../a}]}", "kind: Invalid value"},
+		"Bindings": {
+			"values are anywhere", bindings("{name: a, from: {literal: {b: [1, true]}}}, {name: b, from: {object: {apiVersion: apps/v1, kind: A, labelSelector: {}}}, path: spec.a, type: list, allowSecrets: true}," +
+				" {name: c.D_e, from: {packageContext: a}}, {name: d, from: {packageObject: {kind: A, name: b, file: c.yaml}}, path: spec}"), "",
+		},
+		"BindingFalse":  {"no is a value", bindings("{name: a, from: {literal: false}}"), ""},
+		"BindingTwice":  {"a point is bound once", bindings("{name: a, from: {literal: b}}, {name: a, from: {literal: c}}"), "Duplicate value"},
+		"BindingNoName": {"a point is named", bindings("{from: {literal: b}}"), "name: Required value"},
+		"BindingName":   {"a point has a plain name", bindings("{name: a/b, from: {literal: b}}"), "name: Invalid value"},
+		"BindingFrom":   {"a value is somewhere", bindings("{name: a}"), "from: Required value"},
+		"BindingNone":   {"a value is somewhere", bindings("{name: a, from: {}}"), "at least 1"},
+		"BindingBoth":   {"a value is in one place", bindings("{name: a, from: {literal: b, packageContext: c}}"), "at most 1"},
+		"BindingPath":   {"a text has no paths", bindings("{name: a, from: {literal: b}, path: c}"), "path leads into an object"},
+		"BindingType":   {"types are few", bindings("{name: a, from: {literal: b}, type: text}"), "Unsupported value"},
+		"BindingObject": {"an object is named or selected", bindings("{name: a, from: {object: {apiVersion: v1, kind: A, name: b, labelSelector: {}}}}"), "only one of name and labelSelector"},
+		"BindingKind":   {"an object is of a kind", bindings("{name: a, from: {object: {apiVersion: v1, name: b}}}"), "kind: Required value"},
+
+		"EmptyKind": {"an empty kind is a typing error", "spec: {UP, DOWN, injectors: [{kind: ''}]}", "kind"},
+		"KindPath":  {"a kind is a word", "spec: {UP, DOWN, injectors: [{kind: ../a}]}", "kind: Invalid value"},
 
 		"Policies": {
 			"all is said", "spec: {UP, DOWN, namespace: a, adoptionPolicy: adoptExisting, deletionPolicy: orphan, approval: {policy: Always}, conflictPolicy: Fail," +

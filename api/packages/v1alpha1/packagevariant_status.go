@@ -39,6 +39,12 @@ type PackageVariantStatus struct {
 	// +optional
 	Injected []InjectedStatus `json:"injected,omitempty"`
 
+	// Bindings says what the package's binding points are filled with.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Bindings []BindingStatus `json:"bindings,omitempty"`
+
 	// Change is the one that is open.
 	// +optional
 	Change *ChangeStatus `json:"change,omitempty"`

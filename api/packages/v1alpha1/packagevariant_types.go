@@ -55,6 +55,13 @@ type PackageVariantSpec struct {
 	// +optional
 	Injectors []Injector `json:"injectors,omitempty"`
 
+	// Bindings say what the package's binding points hold.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Bindings []Binding `json:"bindings,omitempty"`
+
 	// Namespace that the package's objects go to. The package gets the Namespace object, and its objects are set to it.
 	// Without it, they are left as they are.
 	// +kubebuilder:validation:MinLength=1
@@ -88,7 +95,7 @@ type PackageVariantSpec struct {
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// ServiceAccountName names the ServiceAccount in the same namespace as which objects are read for injection. Without
+	// ServiceAccountName names the ServiceAccount in the same namespace as which objects are read for injection and bindings. Without
 	// it, the operator's settings decide.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -45,6 +45,13 @@ type VariantTemplate struct {
 	// +optional
 	Injectors []InjectorTemplate `json:"injectors,omitempty"`
 
+	// Bindings say what the package's binding points hold.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Bindings []BindingTemplate `json:"bindings,omitempty"`
+
 	// Namespace that the package's objects go to.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -77,7 +84,7 @@ type VariantTemplate struct {
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// ServiceAccountName of the variants, as which objects are read for injection.
+	// ServiceAccountName of the variants, as which objects are read for injection and bindings.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
@@ -196,6 +203,63 @@ type InjectorTemplate struct {
 	Injector `json:",inline"`
 
 	// NameExpr is the name of the object in the cluster.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	NameExpr string `json:"nameExpr,omitempty"`
+}
+
+// BindingTemplate is a binding whose value may depend on the target.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.path) || has(self.from.object) || has(self.from.packageObject)",message="path leads into an object: from.object or from.packageObject"
+type BindingTemplate struct {
+	BindingTarget `json:",inline"`
+
+	// From says where the value is.
+	// +required
+	From BindingSourceTemplate `json:"from"`
+}
+
+// BindingSourceTemplate is where a value is: exactly one of its fields.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type BindingSourceTemplate struct {
+	// Object of the cluster.
+	// +optional
+	Object *BindingObjectTemplate `json:"object,omitempty"`
+
+	// Literal is the value itself: any of JSON's, of at most 16 KiB.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Literal *Literal `json:"literal,omitempty"`
+
+	// LiteralExpr is the value as a text. Where the point takes another type, the binding's type says which.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	LiteralExpr string `json:"literalExpr,omitempty"`
+
+	// PackageContext is a key of the package's context, whose value is a text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +optional
+	PackageContext string `json:"packageContext,omitempty"`
+
+	// PackageObject is an object of the package, as it is once its functions have run.
+	// +optional
+	PackageObject *PackageObject `json:"packageObject,omitempty"`
+}
+
+// BindingObjectTemplate is an object of the cluster that may depend on the target.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.nameExpr), has(self.labelSelector)].filter(set, set).size() <= 1",message="only one of name, nameExpr and labelSelector may be set"
+type BindingObjectTemplate struct {
+	BindingObject `json:",inline"`
+
+	// NameExpr is the name of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
