@@ -3,6 +3,7 @@ package pkgrepo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,7 +117,7 @@ func describe(s *pkgrepo.Snapshot) map[string]any {
 func TestARoundIsOneFetchAndTwoPushes(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, overHTTP)
-	s.Commit("main", "first", upstream.Text(map[string]string{"README.md": "hello"}))
+	first := s.Commit("main", "first", upstream.Text(map[string]string{"README.md": "hello"}))
 	var round []pkgrepo.Change
 	for _, pkg := range []string{"a", "b", "c"} {
 		round = append(round, write(pkg, "", pkg))
@@ -132,15 +133,56 @@ func TestARoundIsOneFetchAndTwoPushes(t *testing.T) {
 	if pushes != 2 || fetches > 1 || lists != 1 {
 		t.Errorf("%d pushes, %d fetches, %d listings", pushes, fetches, lists)
 	}
-	if s.at("main~1") != results[2].Commit && s.at("main~1") != results[3].Commit {
-		t.Error("publications are not one commit each, one on the other")
+	parents := map[string][2]string{
+		"the first publication stands on the branch": {results[2].Commit, first}, "the second one on it": {results[3].Commit, results[2].Commit},
+		"a new draft stands on what was published in the same round": {results[0].Commit, results[3].Commit},
+		"an edit stands on the draft":                                {results[1].Commit, drafts[0].Commit},
 	}
-	if s.at("main") != results[0].Commit+"" && s.at(results[0].Commit+"^") != s.at("main") {
-		t.Error("a draft is not begun on what was published in the same round")
+	for what, want := range parents {
+		if got := s.Raw("rev-list", "--parents", "--max-count=1", want[0]); got != want[0]+" "+want[1] {
+			t.Errorf("%s: commit and parents are %s, not %s", what, got, want)
+		}
+	}
+	if head := s.at("main"); head != results[3].Commit {
+		t.Errorf("the branch is at %s, not at the second publication, %s", head, results[3].Commit)
 	}
 	s.server.Reset()
 	if again, moved, err := s.Sync(t.Context()); err != nil || moved || s.server.Count(upstream.Fetch) != 0 {
 		t.Errorf("%v, moved %t, %v", again, moved, err)
+	}
+	s.sound()
+}
+
+// TestAThousandPackagesAreOnePush to draft them, and one to publish them, a commit each.
+func TestAThousandPackagesAreOnePush(t *testing.T) {
+	t.Parallel()
+	const packages = 1000
+	s := newShop(t, overHTTP)
+	first := s.Commit("main", "first", upstream.Text(map[string]string{"README.md": "hello"}))
+	round := make([]pkgrepo.Change, packages)
+	for i := range round {
+		round[i] = write(fmt.Sprintf("p%d", i), "mine", fmt.Sprint(i))
+	}
+	drafts := s.apply(round...)
+	once := func(what string) {
+		t.Helper()
+		pushes, fetches, lists := s.server.Count(upstream.Push), s.server.Count(upstream.Fetch), s.server.Count(upstream.LsRefs)
+		if pushes != 1 || fetches > 1 || lists != 1 {
+			t.Errorf("%s: %d pushes, %d fetches, %d listings", what, pushes, fetches, lists)
+		}
+		s.server.Reset()
+	}
+	once("to draft")
+	for i := range round {
+		round[i].Kind, round[i].Expect = pkgrepo.Publish, drafts[i].Commit
+	}
+	last := s.apply(round...)[packages-1]
+	once("to publish")
+	if head := s.at("main"); head != last.Commit || s.at("main~1000") != first {
+		t.Errorf("the branch is at %s, not %d commits on from %s at %s", head, packages, first, last.Commit)
+	}
+	if refs := len(s.refs()); refs != packages+1 {
+		t.Errorf("there are %d refs, not the branch and a tag each", refs)
 	}
 	s.sound()
 }
