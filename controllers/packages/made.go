@@ -92,6 +92,14 @@ func (m *made) conflicted(most int) (listed []packagesv1.Conflict) {
 
 func capped(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.
 
+// counted says how many there are of something that takes an s.
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // conflictsSaid says how many there are.
 func conflictsSaid(n int32, where string) string {
 	return fmt.Sprintf("Upstream and people changed the same in %d places; status.%s lists them", n, where)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -174,9 +176,13 @@ func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) ke
 	packages, revisions, changes := count(s)
 	obj.Status.URL, obj.Status.Head = r.url, s.Head
 	obj.Status.Packages, obj.Status.Revisions, obj.Status.OpenChanges = capped(packages), capped(revisions), capped(changes)
-	message := fmt.Sprintf("%d packages at %s", packages, cmp.Or(s.Head, "an empty branch"))
+	if isAsked := obj.Annotations[meta.ReconcileRequestAnnotation] != before.LastHandledReconcileAt; isAsked || isNews(obj, &before) {
+		obj.Status.LastSyncTime = new(metav1.NewTime(k.shared.Clock.Now()))
+	}
+	message := fmt.Sprintf("%s at %s", counted(packages, "package"), cmp.Or(s.Head, "an empty branch"))
 	if hidden := leftOut(s); hidden > 0 {
-		message += fmt.Sprintf("; %d open changes have no object, as a package has more than %d", hidden, maxOpen)
+	before := obj.Status
+		message += fmt.Sprintf("; %s without an object, as a package has more than %d", counted(hidden, "open change"), maxOpen)
 	}
 	return kernel.Report{Message: message, Facts: r.pruned.facts(), Again: r.pruned.again()}
 }
@@ -185,6 +191,13 @@ func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) ke
 func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) (events []event.Event) {
 	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
 	switch {
+// isNews tells whether a look found what the status did not say before, or could not be sure of.
+func isNews(obj *packagesv1.Repository, before *packagesv1.RepositoryStatus) bool {
+	now := &obj.Status
+	return now.URL != before.URL || now.Head != before.Head || now.Packages != before.Packages || now.Revisions != before.Revisions ||
+		now.OpenChanges != before.OpenChanges || before.ObservedGeneration != obj.Generation || !conditions.IsReady(obj)
+}
+
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)
 		return []event.Event{event.Failed(about, reason, err, "")}

@@ -185,8 +185,8 @@ type RepositoryStatus struct {
 	// +optional
 	OpenChanges int32 `json:"openChanges,omitempty"`
 
-	// LastSyncTime is when the repository was last seen to differ from what stands here, or what stands here was otherwise
-	// written.
+	// LastSyncTime is when the repository was last read with something to write down: it differed from what stood here, the
+	// spec was edited, somebody asked for it, or it could not be read before. Later rounds have found nothing new.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
 	// +kubebuilder:validation:Pattern=`^[^a-z]+$`
