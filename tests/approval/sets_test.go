@@ -17,6 +17,7 @@ const (
 	alwaysSet  = setOf + ", template: {approval: {policy: Always}}}]}"
 	initialSet = setOf + ", template: {approval: {policy: Initial}}}]}"
 	dryRunSet  = setOf + ", template: {approval: {policy: Always}}}], dryRun: true}"
+	reviewSet  = setOf + ", template: {approval: {review: {provider: github, secretRef: {name: forge}}}}}]}"
 
 	approvedPreview = `{"metadata":{"annotations":{"packages.sluice.dev/approved-preview":"sha256:a"}}}`
 )
@@ -42,6 +43,12 @@ func TestNobodyApprovesThroughASet(t *testing.T) {
 		"DryRunBack":  {"to go on is not", dryRunSet, patch(`{"spec":{"dryRun":null}}`), "", true},
 		"Preview":     {"a preview is approved by approvers", alwaysSet, patch(approvedPreview), "", true},
 		"PreviewFree": {"people approve what comes of it", manualSet, patch(approvedPreview), "", false},
+		"Review":      {"a merge on the forge approves", "", nil, reviewSet, true},
+		"SetReview":   {"a forge is not slipped in", manualSet, apply(reviewSet), "", true},
+		"OtherReview": {"nor another one", reviewSet, patch(`{"spec":{"targets":[{"repositories":[{"name":"a"}],"template":{"approval":{"review":{"provider":"gitea","secretRef":{"name":"a"}}}}}]}}`), "", true},
+		"MoreReviews": {"nor has it other packages to approve", reviewSet, patch(`{"spec":{"targets":[{"repositories":[{"name":"b"}],"template":{"approval":{"review":{"provider":"github","secretRef":{"name":"forge"}}}}}]}}`), "", true},
+		"ReviewKept":  {"people review what comes of it", reviewSet, patch(`{"spec":{"upstream":{"package":"c"}}}`), "", false},
+		"ReviewAway":  {"everyone may ask for the approval of those who have the right", reviewSet, apply(manualSet), "", false},
 		"Label":       {"labels are free", alwaysSet, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
 		"Delete":      {"a deletion is only proposed", alwaysSet, remove, "", false},
 	})

@@ -10,6 +10,10 @@ const (
 	manual  = variant + ", approval: {policy: Manual}}"
 	initial = variant + ", approval: {policy: Initial}}"
 	always  = variant + ", approval: {policy: Always}}"
+
+	reviewed        = variant + ", approval: {review: {provider: github, secretRef: {name: forge}}}}"
+	initialReviewed = variant + ", approval: {policy: Initial, review: {provider: github, secretRef: {name: forge}}}}"
+	review          = `{"spec":{"approval":{"review":{"provider":"github","secretRef":{"name":"forge"}}}}}`
 )
 
 func TestNobodyApprovesThroughTheController(t *testing.T) {
@@ -34,6 +38,29 @@ func TestNobodyApprovesThroughTheController(t *testing.T) {
 		"Label":         {"labels are free", always, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
 		"Delete":        {"a deletion is only proposed", always, remove, "", false},
 		"DeleteAll":     {"in every way", always, removeAll, "", false},
+	})
+}
+
+// TestNobodyChoosesTheForgeThatApproves: a merge there is an approval.
+func TestNobodyChoosesTheForgeThatApproves(t *testing.T) {
+	t.Parallel()
+	testAttempts(t, packagesv1.PackageVariantKind, map[string]attempt{
+		"Create":      {"a merge approves", "", nil, reviewed, true},
+		"Initial":     {"the later ones are merged", "", nil, initialReviewed, true},
+		"Set":         {"a forge is not slipped in", manual, patch(review), "", true},
+		"SetUnset":    {"a forge is not slipped in", variant + "}", patch(review), "", true},
+		"SetSSA":      {"in no way", variant + "}", apply(reviewed), "", true},
+		"SetJSON":     {"in no way", manual, operations(`[{"op":"add","path":"/spec/approval/review","value":{"provider":"gitea","secretRef":{"name":"a"}}}]`), "", true},
+		"Provider":    {"another forge has other people", reviewed, patch(`{"spec":{"approval":{"review":{"provider":"gitea"}}}}`), "", true},
+		"Secret":      {"the Secret may have another address", reviewed, patch(`{"spec":{"approval":{"review":{"secretRef":{"name":"own"}}}}}`), "", true},
+		"BackAndSet":  {"nor together with another policy", initialReviewed, patch(`{"spec":{"approval":{"policy":"Manual","review":{"provider":"gitea"}}}}`), "", true},
+		"Away":        {"everyone may ask for the approval of those who have the right", reviewed, patch(`{"spec":{"approval":{"review":null}}}`), "", false},
+		"AwayAll":     {"everyone may ask for it", reviewed, patch(`{"spec":{"approval":null}}`), "", false},
+		"AwayInitial": {"the first revision is approved as before", initialReviewed, patch(`{"spec":{"approval":{"review":null}}}`), "", false},
+		"Kept":        {"people review what comes of it", reviewed, patch(`{"spec":{"upstream":{"revision":2}}}`), "", false},
+		"KeptSSA":     {"the same is no change", reviewed, apply(reviewed), "", false},
+		"Label":       {"labels are free", reviewed, patch(`{"metadata":{"labels":{"a":"b"}}}`), "", false},
+		"Delete":      {"a deletion is only proposed", reviewed, remove, "", false},
 	})
 }
 

@@ -37,8 +37,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.review) || !has(self.policy) || self.policy != 'Always'",message="a review needs somebody who approves; set policy to Manual or Initial"
 type Approval struct {
 	// Policy is 'Manual', where people propose and approve; 'Initial', where the controller does for the first revision;
-	// or 'Always', where it does for every one. What the package's readiness gates wait for is waited for in any case.
-	// Whoever sets another one than 'Manual', or edits the spec under it, has to have the right to approve.
+	// or 'Always', where it does for every one. Nobody publishes with Sluice while a readiness gate of the package is closed;
+	// a merge on a forge, see review, is not held up. Whoever sets another one than 'Manual', or edits the spec under it,
+	// has to have the right to approve.
 	// +kubebuilder:validation:Enum=Manual;Initial;Always
 	// +kubebuilder:default=Manual
 	// +optional
@@ -46,6 +47,7 @@ type Approval struct {
 
 	// Review asks for the approval where people review: each open change gets a pull or merge request, whose merge
 	// approves it and whose closing rejects it. Without it, its branch and its PackageRevision are there for that.
+	// Whoever sets or changes it has to have the right to approve.
 	// +optional
 	Review *Review `json:"review,omitempty"`
 }
