@@ -93,8 +93,12 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 	}); err != nil {
 		return r, failure.Retry(packagesv1.SyncFailedReason, err)
 	}
+	known := k.shared.mirrors.get(key)
 	k.shared.mirrors.put(m)
 	k.shared.reviews.look(key, isAsked || m.Snapshot() != before)
+	if known != nil && known.isDeployment != m.isDeployment {
+		before = nil // Each of its packages is to be another one.
+	}
 	r.pruned = k.carryOut(ctx, obj, m)
 	r.snapshot = m.Snapshot()
 	if err := k.show(ctx, obj, r.snapshot); err != nil {
@@ -174,6 +178,7 @@ func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) ke
 		return kernel.Report{Facts: k.Table().Stated(obj)}
 	}
 	packages, revisions, changes := count(s)
+	before := obj.Status
 	obj.Status.URL, obj.Status.Head = r.url, s.Head
 	obj.Status.Packages, obj.Status.Revisions, obj.Status.OpenChanges = capped(packages), capped(revisions), capped(changes)
 	if isAsked := obj.Annotations[meta.ReconcileRequestAnnotation] != before.LastHandledReconcileAt; isAsked || isNews(obj, &before) {
@@ -181,16 +186,11 @@ func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) ke
 	}
 	message := fmt.Sprintf("%s at %s", counted(packages, "package"), cmp.Or(s.Head, "an empty branch"))
 	if hidden := leftOut(s); hidden > 0 {
-	before := obj.Status
 		message += fmt.Sprintf("; %s without an object, as a package has more than %d", counted(hidden, "open change"), maxOpen)
 	}
 	return kernel.Report{Message: message, Facts: r.pruned.facts(), Again: r.pruned.again()}
 }
 
-// Events implements kernel.Kind.
-func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) (events []event.Event) {
-	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
-	switch {
 // isNews tells whether a look found what the status did not say before, or could not be sure of.
 func isNews(obj *packagesv1.Repository, before *packagesv1.RepositoryStatus) bool {
 	now := &obj.Status
@@ -198,6 +198,10 @@ func isNews(obj *packagesv1.Repository, before *packagesv1.RepositoryStatus) boo
 		now.OpenChanges != before.OpenChanges || before.ObservedGeneration != obj.Generation || !conditions.IsReady(obj)
 }
 
+// Events implements kernel.Kind.
+func (k *repositories) Events(before, after *packagesv1.Repository, r round, err error) (events []event.Event) {
+	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.RepositoryKind))
+	switch {
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)
 		return []event.Event{event.Failed(about, reason, err, "")}

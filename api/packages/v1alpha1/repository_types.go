@@ -49,7 +49,9 @@ type RepositorySpec struct {
 	// +optional
 	Directory string `json:"directory,omitempty"`
 
-	// Deployment says that what is published here is deployed from here, and is not a blueprint for others.
+	// Deployment says that what is published here is deployed from here, and is not a blueprint for others. The context of
+	// each package that a variant makes here then says what it is called, with 'name', and where it is below the root of the
+	// Git repository, with 'package-path'. An edit makes changes of all of them.
 	// +optional
 	Deployment bool `json:"deployment,omitempty"`
 
