@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
+
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/tests/upstream"
@@ -32,10 +34,16 @@ func TestARepositoryTakesNoMoreThanItsShare(t *testing.T) {
 				p.memory, p.files = memory.New(16<<20, "--memory"), memory.NewFiles(16<<20, "--files")
 			})
 			c.fill(p.repository("large"))
-			large := &packagesv1.Repository{ObjectMeta: p.meta("large")}
-			until(p, large, c.reason, func(r *packagesv1.Repository) (bool, string) {
+			large, small := &packagesv1.Repository{ObjectMeta: p.meta("large")}, &packagesv1.Repository{ObjectMeta: p.meta("small")}
+			isTooLarge := func(r *packagesv1.Repository) (bool, string) {
 				return strings.Contains(said(r), "not enough") && strings.Contains(said(r), c.flag), said(r)
+			}
+			until(p, large, c.reason, isTooLarge)
+			head := p.repository("small").Commit("main", "app", plain("1.0.0"))
+			until(p, small, "the other one is read", func(r *packagesv1.Repository) (bool, string) {
+				return conditions.IsReady(r) && r.Status.Head == head && r.Status.Packages == 1, said(r)
 			})
+			until(p, large, "it is as large as before", isTooLarge)
 		})
 	}
 }
