@@ -70,7 +70,7 @@ func TestWhatFillsAPoint(t *testing.T) {
 	several := &metav1.LabelSelector{MatchLabels: map[string]string{"pick": "several"}}
 	scene.create(
 		scene.regional("north", "north", "one"), scene.regional("south", "south", "several"), scene.regional("east", "east", "several"),
-		scene.regional("own", "own"),
+		scene.regional("own", "own"), scene.regional("cluster", "of the cluster"),
 		&corev1.LimitRange{ObjectMeta: scene.meta("limits"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypePod}}}},
 		&corev1.Secret{ObjectMeta: scene.meta("hidden"), Data: map[string][]byte{"password": []byte("swordfish")}},
 	)
@@ -101,6 +101,27 @@ func TestWhatFillsAPoint(t *testing.T) {
 			reason: "The one object that has the labels.", points: map[string]string{"a.yaml": point("ConfigMap", "settings", "required")},
 			injectors: []packagesv1.Injector{{LabelSelector: picked}}, filled: []string{"settings=north"},
 			has: map[string]string{"a.yaml": "region: north"}, open: true,
+		},
+		"by-default": {
+			reason:    "Without injectors, the object is called as the Repository that the package goes to.",
+			points:    map[string]string{"a.yaml": point("ConfigMap", "own", "required"), "b.yaml": point("ConfigMap", "settings", "required")},
+			injectors: nil, filled: []string{"own=cluster", "settings=cluster"},
+			has: map[string]string{"a.yaml": "region: of the cluster", "b.yaml": "region: of the cluster"}, open: true,
+		},
+		"by-group": {
+			reason: "An injector of a group is for its points alone; the core group has an empty name.", points: map[string]string{"a.yaml": point("ConfigMap", "settings", "required")},
+			injectors: []packagesv1.Injector{{Group: new("apps"), Name: "south"}, {Group: new(""), Name: "north"}}, filled: []string{"settings=north"},
+			has: map[string]string{"a.yaml": "region: north"}, open: true,
+		},
+		"by-version": {
+			reason: "An injector of a version is for its points alone.", points: map[string]string{"a.yaml": point("ConfigMap", "settings", "required")},
+			injectors: []packagesv1.Injector{{Version: new("v2"), Name: "south"}, {Group: new(""), Version: new("v1"), Kind: new("ConfigMap"), Name: "north"}},
+			filled:    []string{"settings=north"}, has: map[string]string{"a.yaml": "region: north"}, open: true,
+		},
+		"no-group": {
+			reason: "None is for the point.", points: map[string]string{"a.yaml": point("ConfigMap", "settings", "required")},
+			injectors: []packagesv1.Injector{{Group: new("apps"), Name: "north"}, {Version: new("v2"), Name: "north"}, {Kind: new("LimitRange"), Name: "north"}},
+			filled:    []string{"settings!InjectionMissing"}, says: []string{"settings"},
 		},
 		"two-points": {
 			reason:    "Two points of one kind are bound to two objects.",
