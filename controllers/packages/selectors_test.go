@@ -106,6 +106,28 @@ func TestWhatTheSelectorSelectsIsFollowed(t *testing.T) {
 				}, 1, "3.0.0"},
 			},
 		},
+		"commit": {
+			reason:   "A commit is held, wherever that has moved which it is known by.",
+			begin:    func(s *story) { s.release("v1", "1.0.0", nil) },
+			selector: packagesv1.Upstream{Revision: 1},
+			steps: []step{
+				{"the spec names the commit that is there", func(s *story) {
+					s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Upstream.Commit = s.v.Status.Upstream.Commit })
+				}, 0, "1.0.0"},
+				{"the tag moves", func(s *story) { s.release("v1", "1.5.0", nil) }, 0, "1.0.0"},
+				{"the tag goes", func(s *story) { s.blueprints.DeleteRef("refs/tags/commit/v1") }, 0, "1.0.0"},
+				{"the spec names another commit", func(s *story) {
+					newer := s.blueprint("2.0.0", nil)
+					s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Upstream.Commit = newer })
+				}, 1, "2.0.0"},
+				{"the spec follows again", func(s *story) {
+					s.release("v3", "3.0.0", nil)
+					s.edit(func(spec *packagesv1.PackageVariantSpec) {
+						spec.Upstream = packagesv1.Upstream{Repo: "blueprints", Package: s.name}
+					})
+				}, 1, "3.0.0"},
+			},
+		},
 		"package": {
 			reason: "Another package at the same revision is another package.",
 			begin: func(s *story) {
@@ -193,5 +215,39 @@ func TestASelectorThatMatchesNothingSaysSo(t *testing.T) {
 			s.settle()
 			s.has(s.open("deployment.yaml"), "app:7.0.0")
 		})
+	}
+}
+
+// TestACommitThatVanishesTakesNothingAlong: the draft stays as it is, a process that never saw the commit says what is missing, and
+// another commit is another upstream.
+func TestACommitThatVanishesTakesNothingAlong(t *testing.T) {
+	t.Parallel()
+	s := newScene(t).story(t, "app")
+	s.release("v1", "1.0.0", nil)
+	held := s.blueprints.Commit("aside", "app 2.0.0", s.files("2.0.0", nil))
+	s.begin(func(spec *packagesv1.PackageVariantSpec) { spec.Upstream.Branch, spec.Upstream.Commit = "aside", held })
+	s.settle()
+	s.has(s.open("deployment.yaml"), "app:2.0.0")
+	draft := s.v.Status.Change.Commit
+
+	s.blueprints.DeleteRef("refs/heads/aside")
+	s.blueprints.Raw("reflog", "expire", "--expire=now", "--all")
+	s.blueprints.Raw("gc", "--quiet", "--prune=now")
+	s.settle()
+	if !conditions.IsReady(s.v) || s.v.Status.Change.Commit != draft {
+		t.Errorf("what is known already is not enough: %s", said(s.v))
+	}
+	s.stop()
+	s.start()
+	until(s.plane, s.v, "it says what is missing", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.GetReason(v, "Ready") == packagesv1.UpstreamNotFoundReason && strings.Contains(said(v), held), said(v)
+	})
+	if s.v.Status.Change == nil || s.v.Status.Change.Commit != draft || s.written() != 1 {
+		t.Errorf("the draft is %+v, written %d times", s.v.Status.Change, s.written())
+	}
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Upstream.Branch, spec.Upstream.Commit = "", "" })
+	s.settle()
+	if s.has(s.open("deployment.yaml"), "app:1.0.0"); s.written() != 2 {
+		t.Errorf("the draft was written %d times", s.written())
 	}
 }
