@@ -44,10 +44,13 @@ type answer struct {
 	// isUnchanged says that it is the one that the etag is of.
 	isUnchanged bool
 	body        *json.Decoder
+	bounded     *bounded
 }
 
-// decode reads one value. What of it is not known does not matter.
+// decode reads one value, which is bounded by itself: how many there are is no matter of how long each is. What of it is not known
+// does not matter.
 func (a *answer) decode(into any) error {
+	a.bounded.from(a.body.InputOffset())
 	if err := a.body.Decode(into); err != nil {
 		return &Error{Err: ErrAnswer, Words: why(err)}
 	}
@@ -105,8 +108,9 @@ func (c *Client) try(ctx context.Context, what call, read func(*answer) error) (
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices:
 		return false, c.refusal(response, body)
 	}
-	bounded := &bounded{reader: body, left: c.options.MaxBytes}
-	err = read(&answer{header: response.Header, body: json.NewDecoder(bounded)})
+	bounded := &bounded{reader: body, most: c.options.MaxBytes}
+	bounded.from(0)
+	err = read(&answer{header: response.Header, body: json.NewDecoder(bounded), bounded: bounded})
 	if found, ok := errors.AsType[*Error](err); ok {
 		found.Words = c.shown(found.Words)
 	}
@@ -257,17 +261,20 @@ func why(err error) string {
 
 var errTooLong = errors.New("it is longer than an answer may be")
 
-// bounded is a reader that has an end.
+// bounded is a reader that has an end, so far behind where the value begins that is read.
 type bounded struct {
-	reader io.Reader
-	left   int64
+	reader          io.Reader
+	most, read, end int64
 }
 
+// from says where the value begins.
+func (b *bounded) from(offset int64) { b.end = offset + b.most }
+
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	if b.read >= b.end {
 		return 0, errTooLong
 	}
-	n, err := b.reader.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.reader.Read(p[:min(int64(len(p)), b.end-b.read)])
+	b.read += int64(n)
 	return n, err
 }

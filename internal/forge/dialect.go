@@ -216,6 +216,9 @@ func request(w wire) (Request, error) {
 	if r.Number <= 0 || r.Head == "" || r.Base == "" {
 		return r, &Error{Err: ErrAnswer, Words: "a request has no number, or no branches"}
 	}
+	if len(r.Head) > maxBranch || len(r.Base) > maxBranch {
+		r.Head, r.Base, r.State = "", "", "" // Git has no such branch, and whoever keeps it would keep all of it.
+	}
 	if at, err := url.Parse(r.URL); err != nil || at.Scheme != schemeHTTP && at.Scheme != schemeHTTPS || len(r.URL) > maxURL || printable.Line(r.URL, maxURL) != r.URL {
 		r.URL = ""
 	}
@@ -223,5 +226,5 @@ func request(w wire) (Request, error) {
 	return r, nil
 }
 
-// maxURL bounds the address of a request.
-const maxURL = 1024
+// maxURL bounds the address of a request, and maxBranch the name of a branch.
+const maxURL, maxBranch = 1024, 1024

@@ -107,7 +107,8 @@ type Options struct {
 	PageSize int
 	// MaxPages bounds how many pages are read when it is not known where the last look ended. Default 20.
 	MaxPages int
-	// MaxBytes bounds one answer. Default 32 MiB, which holds a page of long texts.
+	// MaxBytes bounds one request in an answer, so that no stranger who opens many makes a page too long. Default 8 MiB, which holds
+	// the longest text that GitHub and GitLab take, however it is escaped.
 	MaxBytes int64
 }
 
@@ -128,7 +129,7 @@ func (o Options) withDefaults() Options {
 		o.MaxPages = 20
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = 32 << 20
+		o.MaxBytes = 8 << 20
 	}
 	return o
 }

@@ -1,11 +1,13 @@
 package forge_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -215,6 +217,80 @@ func TestAForgeThatRefusesIsUnderstood(t *testing.T) {
 				t.Errorf("%s: %s", test.reason, text)
 			}
 		})
+	}
+}
+
+// TestALongListIsBounded: strangers who open many requests do not make it too long to be read, and what is kept of it has an end
+// whatever a forge says.
+func TestALongListIsBounded(t *testing.T) {
+	t.Parallel()
+	const most, size, pages = 64 << 10, 50, 4
+	text := func(length int) string { return strings.Repeat("x", length) }
+	for name, test := range map[string]struct {
+		reason string
+		size   int
+		// head and body are those of the request of a number.
+		head, body func(number int) string
+		want       int
+		err        error
+	}{
+		"Texts":    {"Many long texts are no long request.", size, nil, func(int) string { return text(most / 2) }, size * pages, nil},
+		"Text":     {"One that is too long is.", size, nil, func(int) string { return text(most) }, 0, forge.ErrAnswer},
+		"Requests": {"A page has as many as were asked for.", 1000, nil, nil, 0, forge.ErrAnswer},
+		"Branches": {"What no branch is called is nobody's.", size, func(n int) string { return fmt.Sprint("drafts/", n, text(most/2)) }, nil, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, forge.GitHub, func(o *forge.Options) { o.MaxBytes, o.MaxPages = most, pages })
+			d.Always(endless(test.size, test.head, test.body))
+			listed, err := d.List(t.Context(), "main", nil, all)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("%s: got %v, want %v", test.reason, err, test.err)
+			}
+			if err == nil && len(listed.Requests) != test.want {
+				t.Errorf("%s: got %d requests, want %d", test.reason, len(listed.Requests), test.want)
+			}
+		})
+	}
+	t.Run("Marks", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, forge.GitHub)
+		d.Always(endless(size, nil, func(int) string { return `<!-- sluice: {"owner":"` + text(4000) + `"} -->` }))
+		listed, err := d.List(t.Context(), "main", nil, all)
+		if err != nil || len(listed.Requests) == 0 {
+			t.Fatalf("%+v %v", listed, err)
+		}
+		kept := 0
+		for _, r := range listed.Requests {
+			kept += len(r.Mark.Owner)
+		}
+		if kept > 2<<20 {
+			t.Errorf("%d bytes are kept of marks alone", kept)
+		}
+	})
+}
+
+// endless answers with page after page of so many requests.
+func endless(size int, head, body func(number int) string) http.HandlerFunc {
+	of := func(text func(int) string, number int, otherwise string) string {
+		if text == nil {
+			return otherwise
+		}
+		return text(number)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page")) // It is a number.
+		repo := map[string]string{"full_name": "acme/shop"}
+		var all []any
+		for i := range size {
+			number := page*size + i
+			all = append(all, map[string]any{
+				"number": number, "state": "open", "body": of(body, number, ""), "updated_at": now.Add(-time.Duration(number) * time.Second).Format(time.RFC3339),
+				"head": map[string]any{"ref": of(head, number, fmt.Sprint("drafts/", number)), "repo": repo}, "base": map[string]any{"ref": "main", "repo": repo},
+			})
+		}
+		w.Header().Set("Link", `<http://elsewhere.example/>; rel="next"`)
+		_ = json.NewEncoder(w).Encode(all) // Whoever asked may have gone.
 	}
 }
 

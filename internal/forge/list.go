@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// maxKept bounds how many requests of a repository are remembered. Beyond that, those go that changed longest ago.
-const maxKept = 2_000
+// maxKept bounds how many requests of a repository are remembered, and maxKeptBytes what they say. Beyond that, those go that changed
+// longest ago.
+const maxKept, maxKeptBytes = 2_000, 2 << 20
 
 // Listing is what requests a repository has, those first that changed last.
 type Listing struct {
@@ -86,7 +87,20 @@ func (n *news) listing() *Listing {
 		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.Number, a.Number))
 	})
 	now.Requests = now.Requests[:min(len(now.Requests), maxKept)]
+	left := maxKeptBytes
+	for i, r := range now.Requests {
+		if left -= r.length(); left < 0 {
+			now.Requests = slices.Clone(now.Requests[:i]) // What is behind them goes as well.
+			break
+		}
+	}
 	return now
+}
+
+// length is how much it says, about.
+func (r Request) length() int {
+	m := r.Mark
+	return len(r.URL) + len(r.Head) + len(r.Base) + len(r.By) + len(m.Owner) + len(m.Package) + len(m.Workspace) + len(m.Commit) + len(m.Tree) + len(m.Digest)
 }
 
 // With is the listing with what was made or changed since.
@@ -173,5 +187,5 @@ func (c *Client) requests(a *answer, p *page) error {
 	return nil
 }
 
-// maxPage bounds a page, whatever size was asked for.
-const maxPage = 1_000
+// maxPage bounds a page, whatever size was asked for: no forge gives more.
+const maxPage = 100
