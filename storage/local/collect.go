@@ -85,7 +85,7 @@ func (s *Store) remove(object storage.Object) error {
 		if err := s.disk.removeTree(recordPath(object)); err != nil {
 			return err
 		}
-		s.meanings.Remove(recordPath(object))
+		s.meanings.remove(recordPath(object))
 		if err := s.disk.syncDir(dir); err != nil {
 			return err
 		}

@@ -4,18 +4,11 @@ import (
 	"maps"
 	"slices"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"sluice.dev/sluice/storage"
 )
 
-const (
-	// maxMeanings bounds the memory of the meanings: with records of the usual length to some tens of megabytes, with such
-	// as are just kept as a whole to 150. A forgotten record is merely read again.
-	maxMeanings = 1 << 14
-	// maxKept is how long the text of a record may be that is kept as a whole.
-	maxKept = 4 << 10
-)
+// maxKept is how long the text of a record may be that is kept as a whole.
+const maxKept = 4 << 10
 
 // meaning is what the published names of an object mean, for as long as the file of the object's record is the same.
 // Readers of all processes ask it.
@@ -25,16 +18,10 @@ type meaning struct {
 	artifacts []storage.Artifact // the current one first, without what only status shows
 }
 
-// newMeanings is by the path of the record: an object's names may be part of a request's long text.
-func newMeanings() *lru.Cache[string, meaning] {
-	meanings, _ := lru.New[string, meaning](maxMeanings) // It fails for a size below one alone.
-	return meanings
-}
-
 // known is the object's meaning, if it is known of the file that its record is in now.
 func (s *Store) known(object storage.Object) (meaning, bool) {
 	path := recordPath(object)
-	known, ok := s.meanings.Get(path)
+	known, ok := s.meanings.get(path)
 	if !ok {
 		return known, false
 	}
@@ -66,7 +53,7 @@ func (s *Store) remember(object storage.Object, file identity, record storage.Re
 		kept := clone(record)
 		known.record = &kept
 	}
-	s.meanings.Add(recordPath(object), known)
+	s.meanings.add(recordPath(object), known)
 }
 
 // strip lists what the record names, the current artifact first, without what only status shows.

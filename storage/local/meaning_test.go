@@ -110,7 +110,7 @@ func TestARemovedObjectIsForgotten(t *testing.T) {
 	if err := store.Delete(t.Context(), podinfo); err != nil {
 		t.Fatal(err)
 	}
-	if n := store.meanings.Len(); n != 0 {
+	if n := store.meanings.len(); n != 0 {
 		t.Errorf("The records of %d objects are in memory", n)
 	}
 }

@@ -133,7 +133,7 @@ func (s *Store) save(object storage.Object, record storage.Record) error {
 		s.names.set(object, slices.Concat(before, digests(record)))
 		return errors.Join(err, s.count(object))
 	}
-	s.meanings.Remove(recordPath(object))
+	s.meanings.remove(recordPath(object))
 	return nil
 }
 

@@ -55,7 +55,7 @@ type Store struct {
 	tree     sync.RWMutex          // shared while files enter folders, exclusive while empty folders go
 	staged   stagedBodies
 	names    names
-	meanings *lru.Cache[string, meaning]
+	meanings *meanings
 	opened   *lru.Cache[digest.Digest, *shared] // bodies
 	verdicts verdicts
 	saves    atomic.Int64 // of records
