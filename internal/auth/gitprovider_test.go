@@ -70,6 +70,26 @@ func TestAccountsLogInToRepositoriesOfClouds(t *testing.T) {
 	}
 }
 
+// TestRepositoriesOfCodeCommitHaveASignatureEach: submodules get theirs by asking for their own URL.
+func TestRepositoriesOfCodeCommitHaveASignatureEach(t *testing.T) {
+	t.Parallel()
+	p := amazon()
+	c := newCloud(t, p.answers)
+	signatures := map[string]string{}
+	for _, name := range []string{"app", "lib"} {
+		address := "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/" + name
+		secrets, request := p.repositories(c, address)
+		got, err := secrets.Git(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, known := signatures[got.Password.Reveal()]; known || got.Password.IsZero() {
+			t.Errorf("%s has the signature of %s", address, before)
+		}
+		signatures[got.Password.Reveal()] = address
+	}
+}
+
 // TestNobodyElseGetsTheTokenOfACloud: an object names its URL and its proxy, and a token is worth more than that.
 func TestNobodyElseGetsTheTokenOfACloud(t *testing.T) {
 	t.Parallel()

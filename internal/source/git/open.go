@@ -116,9 +116,12 @@ type session struct {
 }
 
 // remote reads the credentials and gives the upstream repository.
-func (s *session) remote(ctx context.Context) (git.Remote, error) {
+func (s *session) remote(ctx context.Context) (git.Remote, error) { return s.remoteAt(ctx, s.spec.URL) }
+
+// remoteAt gives a repository at another URL, with the credentials that the spec's references lead to there.
+func (s *session) remoteAt(ctx context.Context, address string) (git.Remote, error) {
 	request := auth.GitRequest{
-		Namespace: s.namespace, URL: s.spec.URL, Provider: s.spec.Provider, ServiceAccountName: s.spec.ServiceAccountName,
+		Namespace: s.namespace, URL: address, Provider: s.spec.Provider, ServiceAccountName: s.spec.ServiceAccountName,
 	}
 	if s.spec.SecretRef != nil {
 		request.SecretName = s.spec.SecretRef.Name
@@ -130,5 +133,5 @@ func (s *session) remote(ctx context.Context) (git.Remote, error) {
 	if err != nil {
 		return git.Remote{}, err
 	}
-	return git.Remote{URL: s.spec.URL, Credential: found}, nil
+	return git.Remote{URL: address, Credential: found}, nil
 }

@@ -34,7 +34,7 @@ const (
 
 // forest is a commit's tree with those of its submodules.
 type forest struct {
-	client *git.Client
+	session *session
 	// home is the object's own repository. Its credential is for its own origin alone.
 	home    git.Remote
 	wanted  *tree.Selection
@@ -46,7 +46,7 @@ type forest struct {
 // withSubmodules puts the files of submodules in their places. Of those that spec.sparseCheckout leaves out nothing is
 // fetched.
 func (s *session) withSubmodules(ctx context.Context, remote git.Remote, commit *git.Commit, closers *[]func() error) (*tree.Tree, error) {
-	f := &forest{client: s.opener.Client, home: remote, wanted: tree.Select(s.spec.SparseCheckout), closers: closers, grown: map[string]*tree.Tree{}}
+	f := &forest{session: s, home: remote, wanted: tree.Select(s.spec.SparseCheckout), closers: closers, grown: map[string]*tree.Tree{}}
 	return f.grow(ctx, commit, remote.URL, "", 0)
 }
 
@@ -102,13 +102,12 @@ func (f *forest) module(ctx context.Context, given, from, hash, place string, de
 	if len(f.grown) >= git.MaxSubmodules {
 		return nil, fmt.Errorf("%w: more than %d submodules in all", git.ErrLimit, git.MaxSubmodules)
 	}
-	remote, home := git.Remote{URL: address}, origin(f.home.URL)
-	remote.Credential.Proxy = f.home.Credential.Proxy
-	if origin(address) == home {
-		remote.Credential = f.home.Credential
+	remote, err := f.remote(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	commit, err := f.client.Fetch(ctx, remote, git.Want{Hash: hash})
-	if origin(address) != home && (errors.Is(err, git.ErrAuthentication) || errors.Is(err, git.ErrCredential)) {
+	commit, err := f.session.opener.Client.Fetch(ctx, remote, git.Want{Hash: hash})
+	if home := origin(f.home.URL); origin(address) != home && (errors.Is(err, git.ErrAuthentication) || errors.Is(err, git.ErrCredential)) {
 		return nil, failure.Retry(sourcev1.GitOperationFailedReason, fmt.Errorf("%w; spec.secretRef is for %s alone: give the submodule a relative url", err, home))
 	}
 	if err != nil {
@@ -120,6 +119,30 @@ func (f *forest) module(ctx context.Context, given, from, hash, place string, de
 		f.grown[key] = grown
 	}
 	return grown, err
+}
+
+// remote is where a submodule is, with the credential where that is for it.
+func (f *forest) remote(ctx context.Context, address string) (git.Remote, error) {
+	remote := git.Remote{URL: address}
+	switch {
+	case origin(address) != origin(f.home.URL):
+		remote.Credential.Proxy = f.home.Credential.Proxy
+	case f.session.spec.Provider == sourcev1.GitProviderAWS:
+		// CodeCommit's password is a signature of one URL.
+		return f.signed(ctx, address)
+	default:
+		remote.Credential = f.home.Credential
+	}
+	return remote, nil
+}
+
+// signed is a submodule at CodeCommit, with a credential of its own. Its URL is not the spec's: another commit may mend it.
+func (f *forest) signed(ctx context.Context, address string) (git.Remote, error) {
+	remote, err := f.session.remoteAt(ctx, address)
+	if bad := failure.Of(err); bad != nil && bad.Disposition == failure.Stalls {
+		err = failure.Retry(bad.Reason, err)
+	}
+	return remote, err
 }
 
 // moduleURLs reads where the submodules of a tree come from, by their paths.

@@ -2,9 +2,14 @@ package git_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -233,6 +238,56 @@ func TestNobodyElseGetsTheCredential(t *testing.T) {
 		if request.Authorized {
 			t.Errorf("%s %s shows a credential", request.Method, request.URI)
 		}
+	}
+}
+
+// signer is a cluster with CodeCommit's credentials, each of which is for one URL.
+type signer struct{ anonymous }
+
+func (signer) Git(_ context.Context, r auth.GitRequest) (credential.Git, error) {
+	if r.Provider != sourcev1.GitProviderAWS {
+		return credential.Git{}, nil
+	}
+	if strings.HasSuffix(r.URL, "/unsigned.git") {
+		return credential.Git{}, failure.Stall(sourcev1.InvalidProviderConfigurationReason, errors.New("no such repository"))
+	}
+	return credential.Git{Username: "ada", Password: credential.NewSecret("for " + r.URL)}, nil
+}
+
+// TestASignatureIsForOneURL: a submodule of CodeCommit gets its own, also where it is at the same origin.
+func TestASignatureIsForOneURL(t *testing.T) {
+	t.Parallel()
+	w := newWoods(t)
+	w.opener = gitsource.NewOpener(gitsource.Options{Client: newClient(t), Credentials: signer{}, Artifacts: nothing{}})
+	inner, err := url.Parse(w.fixture.HTTP(upstream.HTTPOptions{}).BaseURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := httputil.NewSingleHostReverseProxy(inner)
+	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		before, _, _ := strings.Cut(r.URL.Path, ".git")
+		if _, password, _ := r.BasicAuth(); password != "for http://"+r.Host+before+".git" {
+			rw.Header().Set("WWW-Authenticate", "Basic")
+			http.Error(rw, "signed for another", http.StatusUnauthorized)
+			return
+		}
+		behind.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(front.Close)
+	w.app.Commit("main", "app", upstream.Files{
+		"a": {Content: "a"}, "mod": link(w.last), ".gitmodules": {Content: module("mod", "../lib.git")},
+	})
+	spec := w.spec()
+	spec.URL, spec.Provider = front.URL+"/team/app.git", sourcev1.GitProviderAWS
+	files, err := content(t, w.opener, spec)
+	if err != nil || files["mod/l"] != "2" || files["mod/sub/deep/d"] != "deep" {
+		t.Errorf("%v, %v", files, err)
+	}
+
+	w.app.Commit("main", "app", upstream.Files{"mod": link(w.last), ".gitmodules": {Content: module("mod", "../unsigned.git")}})
+	_, err = content(t, w.opener, spec)
+	if f := failure.Of(err); f == nil || f.Disposition != failure.Retries || f.Reason != sourcev1.InvalidProviderConfigurationReason {
+		t.Errorf("a submodule that nothing can be signed for: %v (%+v)", err, f)
 	}
 }
 
