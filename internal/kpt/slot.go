@@ -266,7 +266,17 @@ func (s Slot) Set(value any) {
 	s.put(become(s.holder.Content[s.at], value))
 }
 
-// Take makes the slot hold what another one does, to the letter.
+// IsEmpty tells whether the field is not there, which an object that is marked as a whole may lack.
+func (s Slot) IsEmpty() bool { return s.at < 0 }
+
+// Empty takes the field out of an object that is marked as a whole. No slot that was found before is good for anything then.
+func (s Slot) Empty() {
+	if s.isWhole {
+		remove(s.holder, s.path[0])
+	}
+}
+
+// Take makes the slot hold what another one does, to the letter. Where that is empty, it stays as it is.
 func (s Slot) Take(other Slot) {
 	if other.at < 0 {
 		return

@@ -44,11 +44,14 @@ func (c Config) bind(resources *kpt.Resources, fill filler) (said, error) {
 	for _, slot := range all {
 		b.slots[slot.Name] = append(b.slots[slot.Name], slot)
 	}
+	var empty []kpt.Slot
 	for _, bound := range c.Bindings {
 		switch {
 		case bound.Reason != "" || len(b.slots[bound.Name]) == 0:
 		case fill.slots != nil:
-			b.said[bound.Name] = fill.slots.hold(b.slots[bound.Name])
+			var more []kpt.Slot
+			b.said[bound.Name], more = fill.slots.hold(b.slots[bound.Name])
+			empty = append(empty, more...)
 		case bound.Within != nil:
 			b.within = append(b.within, bound)
 		default:
@@ -57,6 +60,9 @@ func (c Config) bind(resources *kpt.Resources, fill filler) (said, error) {
 	}
 	for _, bound := range b.within {
 		b.follow(bound, nil)
+	}
+	for _, slot := range empty {
+		slot.Empty()
 	}
 	return b.said, nil
 }

@@ -256,3 +256,168 @@ func TestWhatIsBoundIsNobodysEdit(t *testing.T) {
 		}
 	}
 }
+
+// wholes is an upstream package with objects that are points, with and without the field that is bound.
+const wholes = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: one
+  annotations:
+    packages.sluice.dev/bind: one
+data:
+  kept: none # As it was.
+binaryData:
+  raw: AA==
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: two
+  annotations:
+    packages.sluice.dev/bind: two
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: login
+  annotations:
+    packages.sluice.dev/bind: login
+type: Opaque
+---
+apiVersion: x.example/v1
+kind: Site
+metadata:
+  name: there
+  annotations:
+    packages.sluice.dev/bind: site
+spec:
+  zones:
+  - none
+---
+apiVersion: x.example/v1
+kind: Site
+metadata:
+  name: absent
+  annotations:
+    packages.sluice.dev/bind: site
+`
+
+// wholeBindings bind each of its points, whose values have the mark in them.
+func wholeBindings(mark string) []variant.Bound {
+	login := literal("login", map[string]any{"word": mark})
+	login.AllowSecrets = true
+	return []variant.Bound{
+		literal("one", map[string]any{"a": mark}), literal("two", map[string]any{"b": mark + "2"}), login,
+		literal("site", map[string]any{"zones": []any{mark}, "rank": json.Number("3")}),
+	}
+}
+
+// TestObjectsAreBoundAsAWhole: several points of one kind each hold what is bound to them, whether or not they held something before.
+// What is bound changes and goes with the binding, and nobody's edits beside it do.
+func TestObjectsAreBoundAsAWhole(t *testing.T) {
+	t.Parallel()
+	filled := func(mark string) string {
+		return strings.NewReplacer(
+			"data:\n  kept: none # As it was.\n", "data:\n  a: "+mark+"\n",
+			"bind: two\n", "bind: two\ndata:\n  b: "+mark+"2\n",
+			"type: Opaque\n", "type: Opaque\ndata:\n  word: "+mark+"\n",
+			"spec:\n  zones:\n  - none\n", "spec:\n  zones:\n  - "+mark+"\n  rank: 3\n",
+			"name: absent\n  annotations:\n    packages.sluice.dev/bind: site\n",
+			"name: absent\n  annotations:\n    packages.sluice.dev/bind: site\nspec:\n  rank: 3\n  zones:\n  - "+mark+"\n",
+		).Replace(wholes)
+	}
+	last := binding(wholes, wholeBindings("first")...)
+	there := desired(t, last, "").Package
+	if diff := cmp.Diff(filled("first"), string(there["site.yaml"].Content)); diff != "" {
+		t.Fatal(diff)
+	}
+	for name, said := range conditionsOf(t, there) {
+		if said != "ValueBound" {
+			t.Errorf("of %s it is said: %s", name, said)
+		}
+	}
+	ours := strings.NewReplacer("  name: two\n", "  name: two\n  labels: {ours: yes}\n")
+	there["site.yaml"] = kpt.File{Content: []byte(ours.Replace(string(there["site.yaml"].Content))), Mode: 0o644}
+	for _, step := range []struct {
+		reason   string
+		bindings []variant.Bound
+		want     string
+	}{
+		{"Other values take their places.", wholeBindings("second"), filled("second")},
+		{"Without a binding, all is as upstream has it.", nil, wholes},
+		{"They come back.", wholeBindings("third"), filled("third")},
+	} {
+		next := binding(wholes, step.bindings...)
+		outcome, err := variant.Update(t.Context(), variant.Request{Next: next, Local: there, Last: &last, Policy: merge.Fail}, function.New(function.Options{}))
+		if err != nil {
+			t.Fatalf("%s: %v", step.reason, err)
+		}
+		if diff := cmp.Diff(ours.Replace(step.want), string(outcome.Package["site.yaml"].Content)); diff != "" {
+			t.Errorf("%s\n%s", step.reason, diff)
+		}
+		there, last = outcome.Package, next
+	}
+}
+
+// TestWhatPeopleMakeOfABoundObjectIsTakenBack, also where they took all out of it.
+func TestWhatPeopleMakeOfABoundObjectIsTakenBack(t *testing.T) {
+	t.Parallel()
+	last := binding(wholes, wholeBindings("first")...)
+	made := desired(t, last, "").Package
+	there := edited(t, made, []edit{
+		{"site.yaml", "data:\n  a: first\n", ""}, {"site.yaml", "  b: first2\n", "  b: theirs\n  c: theirs\n"}, {"site.yaml", "data:\n  word: first\n", ""},
+		{"site.yaml", "spec:\n  zones:\n  - first\n  rank: 3\n", ""},
+	})
+	next := binding(wholes, wholeBindings("second")...)
+	outcome, err := variant.Update(t.Context(), variant.Request{Next: next, Local: there, Last: &last, Policy: merge.Fail}, function.New(function.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := kpt.Open(desired(t, next, "").Package)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := kpt.Open(outcome.Package)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, object := range want.Items {
+		must, mustErr := object.Value()
+		is, isErr := got.Items[i].Value()
+		if diff := cmp.Diff(must, is); diff != "" || mustErr != nil || isErr != nil {
+			t.Errorf("%s: %v %v\n%s", object.ID(), mustErr, isErr, diff)
+		}
+	}
+}
+
+// TestABoundObjectHoldsAMap: anything else stays out of it, and a type that is asked for changes nothing about that.
+func TestABoundObjectHoldsAMap(t *testing.T) {
+	t.Parallel()
+	text := literal("one", "text")
+	asked := literal("two", "3")
+	asked.Type = kpt.Integer
+	made := desired(t, binding(wholes, text, asked), "").Package
+	if diff := cmp.Diff(wholes, string(made["site.yaml"].Content)); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{"one": "it takes a map, and the spec is a string", "two": "it takes a map, and the spec is an integer"} {
+		if said := conditionsOf(t, made)[name]; !strings.Contains(said, want) {
+			t.Errorf("of %s it is said: %q, and not %q", name, said, want)
+		}
+	}
+}
+
+// TestAnObjectReadsAnother: what is read of a bound object is what is bound to it, also where it held nothing.
+func TestAnObjectReadsAnother(t *testing.T) {
+	t.Parallel()
+	of := func(name, object string) variant.Bound {
+		return variant.Bound{Name: name, Of: "ConfigMap " + object + " of the package", Within: &variant.Within{Kind: "ConfigMap", Name: object}}
+	}
+	made := desired(t, binding(wholes, of("one", "two"), literal("two", map[string]any{"b": "c"})), "").Package
+	got := string(made["site.yaml"].Content)
+	for _, want := range []string{"bind: one\ndata:\n  b: c\nbinaryData:", "bind: two\ndata:\n  b: c\n---"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}

@@ -112,14 +112,17 @@ func heldBy(local *kpt.Resources) (*held, error) {
 }
 
 // hold makes all slots of a name hold what they do in the package that is there, and says what is said of them there. What nothing
-// was bound to stays as it is: if it is something else there, people changed it.
-func (h *held) hold(slots []kpt.Slot) kpt.Condition {
-	condition := h.said[slots[0].Name]
+// was bound to stays as it is: if it is something else there, people changed it. Those that are empty there are to be emptied.
+func (h *held) hold(slots []kpt.Slot) (condition kpt.Condition, empty []kpt.Slot) {
+	condition = h.said[slots[0].Name]
 	if condition.Status != "True" {
-		return condition
+		return condition, nil
 	}
 	for _, slot := range slots {
 		other, ok := h.same[keyOf(slot)]
+		if ok && other.IsEmpty() {
+			empty = append(empty, slot)
+		}
 		if !ok {
 			other, ok = h.any[slotName{slot.Name, slot.IsWhole()}]
 		}
@@ -127,7 +130,7 @@ func (h *held) hold(slots []kpt.Slot) kpt.Condition {
 			slot.Take(other)
 		}
 	}
-	return condition
+	return condition, empty
 }
 
 // slotCondition says what became of the slots of a name.
