@@ -21,6 +21,14 @@ func TestDefaultHoldsEverything(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"Namespace/sluice-system",
+		"ValidatingAdmissionPolicy/sluice-approve-controllerrevisions",
+		"ValidatingAdmissionPolicy/sluice-approve-packagerevisions",
+		"ValidatingAdmissionPolicy/sluice-approve-packagevariants",
+		"ValidatingAdmissionPolicy/sluice-approve-packagevariantsets",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-controllerrevisions",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
+		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariantsets",
 		"CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/inventories.modules.sluice.dev",
 		"CustomResourceDefinition/moduleinstallations.modules.sluice.dev",
@@ -47,17 +55,9 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"ClusterRoleBinding/sluice-packages",
 		"ClusterRoleBinding/sluice-source",
 		"Service/source-controller",
-		"Deployment/sluice",
-		"ValidatingAdmissionPolicy/sluice-approve-controllerrevisions",
-		"ValidatingAdmissionPolicy/sluice-approve-packagerevisions",
-		"ValidatingAdmissionPolicy/sluice-approve-packagevariants",
-		"ValidatingAdmissionPolicy/sluice-approve-packagevariantsets",
-		"ValidatingAdmissionPolicyBinding/sluice-approve-controllerrevisions",
-		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
-		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
-		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariantsets",
 		"NetworkPolicy/default-deny",
 		"NetworkPolicy/sluice",
+		"Deployment/sluice",
 	}
 	var got []string
 	for _, object := range build(t, "default") {
