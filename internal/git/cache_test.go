@@ -62,18 +62,36 @@ func (r fleet) touch(n int, text string) string {
 	return r.Commit("main", text, upstream.Text(map[string]string{upstream.BulkPath(n): text + "\n"}))
 }
 
-// TestACommitCostsWhatItChanges over each transport, with each version, and whatever the server allows.
+// shallow is a copy that begins with a commit on top of the repository's, whose parent nobody has there.
+func (r fleet) shallow(f *upstream.Fixture) (fleet, string) {
+	r.t.Helper()
+	tip := r.touch(3, "last")
+	copied := fleet{f.Repository("shallow"), r.t}
+	copied.Raw("fetch", "--quiet", "--depth=1", "file://"+r.Dir(), "main:main")
+	if of := copied.Raw("rev-parse", "--is-shallow-repository"); of != "true" {
+		r.t.Fatalf("the copy is shallow: %s", of)
+	}
+	return copied, tip
+}
+
+// TestACommitCostsWhatItChanges over each transport, with each version, whatever the server allows, and where it has no
+// history itself.
 func TestACommitCostsWhatItChanges(t *testing.T) {
 	t.Parallel()
-	for _, configured := range []string{"", "uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"} {
+	const filter, anyID, shallow = "uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant", "shallow"
+	for _, configured := range []string{"", filter, anyID, filter + " " + anyID, shallow} {
 		for _, over := range []string{"http", "ssh"} {
 			for _, version2 := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s %s v2=%t", configured, over, version2), func(t *testing.T) {
 					t.Parallel()
 					f := upstream.ForTest(t)
 					repository, first := newFleet(t, f, 200)
-					if configured != "" {
-						repository.Raw("config", configured, "true")
+					for _, setting := range strings.Fields(configured) {
+						if setting == shallow {
+							repository, first = repository.shallow(f)
+							continue
+						}
+						repository.Raw("config", setting, "true")
 					}
 					costsWhatItChanges(t, f, repository, first, over, version2)
 				})
@@ -87,10 +105,10 @@ func costsWhatItChanges(t *testing.T, f *upstream.Fixture, repository fleet, fir
 	var remote git.Remote
 	if over == "ssh" {
 		server, as := serveSSH(t, f, upstream.SSHOptions{WithoutV2: !version2})
-		remote = git.Remote{URL: server.URL("app")}
+		remote = git.Remote{URL: server.URL(repository.Name())}
 		remote.Credential.SSH = &as
 	} else {
-		remote.URL = f.HTTP(upstream.HTTPOptions{WithoutV2: !version2}).URL("app")
+		remote.URL = f.HTTP(upstream.HTTPOptions{WithoutV2: !version2}).URL(repository.Name())
 	}
 	seen := &hows{}
 	client := newClient(t, keeping(t.TempDir(), seen))
