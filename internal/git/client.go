@@ -37,7 +37,7 @@ func (r Remote) Key() string {
 	}
 	place := *address.url
 	place.Host = strings.ToLower(place.Host)
-	place.Path = strings.TrimSuffix(place.Path, "/")
+	place.Path, place.RawPath = strings.TrimSuffix(place.Path, "/"), strings.TrimSuffix(place.RawPath, "/")
 	sum := sha256.Sum256([]byte(strings.Join([]string{place.String(), address.username, address.password, r.Credential.Identity()}, "\x00")))
 	return hex.EncodeToString(sum[:])
 }

@@ -200,3 +200,24 @@ func TestPacketReader(t *testing.T) {
 		t.Errorf("ERR packet: %v", err)
 	}
 }
+
+// TestEachPlaceHasAKeyOfItsOwn, and the same one however it is written.
+func TestEachPlaceHasAKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, one, other string
+		same               bool
+	}{
+		"slash":         {"A slash at the end changes nothing.", "https://host/a/b", "https://host/a/b/", true},
+		"host":          {"Names of hosts are in any case.", "https://host/a", "https://HOST/a", true},
+		"case":          {"Paths are not.", "https://host/a", "https://host/A", false},
+		"escaped":       {"An escaped slash is part of a name.", "https://host/a/b", "https://host/a%2Fb", false},
+		"escaped slash": {"It is with a slash at the end as well.", "https://host/a/b", "https://host/a%2Fb/", false},
+		"both escaped":  {"The slash at the end still changes nothing.", "https://host/a%2Fb", "https://host/a%2Fb/", true},
+	}
+	for name, c := range cases {
+		if got := (Remote{URL: c.one}).Key() == (Remote{URL: c.other}).Key(); got != c.same {
+			t.Errorf("%s: %s got %t", name, c.reason, got)
+		}
+	}
+}
