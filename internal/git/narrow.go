@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -12,6 +13,9 @@ import (
 
 // maxAsked is how many files are asked for one by one.
 const maxAsked = 100_000
+
+// errNotKept says that files have come, and that the cache cannot take them.
+var errNotKept = errors.New("keep files")
 
 // leavesOut tells whether an entry of the root is not needed. A submodule is a folder.
 func (w Want) leavesOut(entry treeEntry) bool {
@@ -51,7 +55,11 @@ func (c *Client) fetchNarrow(ctx context.Context, remote Remote, m *meter, want 
 	}
 	err = c.fetchFiles(ctx, remote, m, h, hash, files)
 	var refusal *remoteError
-	if errors.As(err, &refusal) || errors.Is(err, errDamaged) {
+	switch {
+	case errors.Is(err, errNotKept):
+		c.options.CacheFailed(fmt.Errorf("of commit %s: %w", want.Hash, err))
+		return nil, nil
+	case errors.As(err, &refusal), errors.Is(err, errDamaged):
 		return nil, nil // It does not give out files by themselves, or there are no trees any more.
 	}
 	if err != nil {
@@ -73,7 +81,10 @@ func (c *Client) fetchFiles(ctx context.Context, remote Remote, m *meter, h *hel
 		if err != nil {
 			return err
 		}
-		return errors.Join(h.keep(ctx, files, earlier, tip{commit, true}), files.Close())
+		if err = h.keep(ctx, files, earlier, tip{commit, true}); err != nil {
+			err = fmt.Errorf("%w: %w", errNotKept, err)
+		}
+		return errors.Join(err, files.Close())
 	})
 }
 

@@ -3,6 +3,7 @@ package git_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -119,5 +120,30 @@ func TestWhatIsNotNeededIsNotHeldAgainstTheLimits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestFilesThatCannotBeKeptAreFetched with all others.
+func TestFilesThatCannotBeKeptAreFetched(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	repository.Raw("config", "uploadpack.allowFilter", "true")
+	hash := repository.Commit("main", "m", upstream.Text(map[string]string{"a/file": "a", "b/file": "b"}))
+	remote := git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}
+	seen, dir, failed := &hows{}, t.TempDir(), 0
+	client := newClient(t, keeping(dir, seen), func(o *git.Options) { o.CacheFailed = func(error) { failed++ } })
+	want := git.Want{Hash: hash, Ref: "refs/heads/main", Paths: []string{"a"}}
+	fetch(t, client, remote, want)
+	// There is no room for another index.
+	if err := os.Mkdir(file(t, dir, "index")+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want.Paths = []string{"b"}
+	if got := read(t, fetch(t, client, remote, want).Tree(), "b/file"); got != "b" {
+		t.Errorf("the file has %q", got)
+	}
+	if got := seen.take(); failed == 0 || !slices.Equal(got, []git.How{git.Selected, git.Whole}) {
+		t.Errorf("had by %v, %d failures of the cache were told", got, failed)
 	}
 }
