@@ -167,6 +167,9 @@ func (r *request) again(err error) bool {
 	switch {
 	case r.thin && err == nil:
 		r.held.folder.doubts = 0
+	case r.thin && !r.anew && errors.Is(err, errHeavy):
+		r.anew = true // What is in the cache is good for all that.
+		return true
 	case r.thin && !r.anew && isLeftOut(err):
 		r.held.doubt()
 		r.anew = true
@@ -259,7 +262,7 @@ func (c *Client) keep(ctx context.Context, r *request, p *pack, earlier *kept) e
 // isLeftOut tells whether an error may come from what the server was told to be there.
 func isLeftOut(err error) bool {
 	var refusal *remoteError
-	return errors.Is(err, errIncomplete) || errors.Is(err, errDamaged) || errors.Is(err, errHeavy) ||
+	return errors.Is(err, errIncomplete) || errors.Is(err, errDamaged) ||
 		errors.As(err, &refusal) && !errors.Is(err, ErrRefNotFound)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -123,5 +125,36 @@ func TestARepositoryThatIsTooLargeIsNotKept(t *testing.T) {
 	}
 	if got, want := seen.take(), []git.How{git.Whole, git.Incremental, git.Whole, git.Whole}; !slices.Equal(got, want) {
 		t.Errorf("commits were had by %v, want %v", got, want)
+	}
+}
+
+// TestWhatIsTooLargeCostsTheOthersNothing: of what is in the cache nothing is wrong.
+func TestWhatIsTooLargeCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	f := upstream.ForTest(t)
+	repository := f.Repository("app")
+	remote := git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}
+	seen := &hows{}
+	client := newClient(t, keeping(t.TempDir(), seen), func(o *git.Options) { o.MaxObjectBytes = 1 << 20 })
+	first := repository.Commit("main", "m", upstream.Text(map[string]string{"large": noise(500_000), "small": "0"}))
+	fetch(t, client, remote, git.Want{Hash: first, Ref: "refs/heads/main"})
+	repository.SetRef("refs/heads/broken", first)
+	for i := range 4 {
+		broken := repository.Commit("broken", "m", upstream.Text(map[string]string{"larger": strings.Repeat(fmt.Sprint(i), 2<<20)}))
+		if _, err := client.Fetch(t.Context(), remote, git.Want{Hash: broken, Ref: "refs/heads/broken"}); !errors.Is(err, git.ErrLimit) {
+			t.Errorf("want %v, got %v", git.ErrLimit, err)
+		}
+		fetch(t, client, remote, git.Want{Hash: first, Ref: "refs/heads/main"})
+	}
+	// This one is a delta that is too large, and has to be fetched as a whole.
+	for i := range 4 {
+		changed := repository.Commit("main", "m", upstream.Text(map[string]string{"large": noise(500_000) + fmt.Sprint(i)}))
+		fetch(t, client, remote, git.Want{Hash: changed, Ref: "refs/heads/main"})
+	}
+	last := repository.Commit("main", "m", upstream.Text(map[string]string{"small": "1"}))
+	fetch(t, client, remote, git.Want{Hash: last, Ref: "refs/heads/main"})
+	want := []git.How{git.Whole, git.FromCache, git.FromCache, git.FromCache, git.FromCache, git.Whole, git.Whole, git.Whole, git.Whole, git.Incremental}
+	if diff := cmp.Diff(want, seen.take()); diff != "" {
+		t.Errorf("had by (-want +got):\n%s", diff)
 	}
 }
