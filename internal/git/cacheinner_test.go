@@ -345,3 +345,45 @@ func TestNobodyWaitsInALineOfThoseWhoFail(t *testing.T) {
 	}
 	next.release(t.Context())
 }
+
+// TestACommitThatNobodyCanReadCostsTheOthersNothing: it is as it was made, and to fetch it again changes nothing.
+func TestACommitThatNobodyCanReadCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	l, fetch := newOmitter(t, func(t *testing.T, client *Client, url string) func(hash string) (*Commit, error) {
+		t.Helper()
+		return func(hash string) (*Commit, error) {
+			return client.Fetch(t.Context(), Remote{URL: url}, Want{Hash: hash, Ref: "refs/heads/main"})
+		}
+	})
+	good, bad := l.add(t, "good"), l.addUnreadable(t)
+	for i, hash := range []string{good, bad, bad, bad, bad, good} {
+		asked := l.asked.Load()
+		commit, err := fetch(hash)
+		if isBad := err != nil; isBad != (hash == bad) {
+			t.Errorf("fetch %d: %v", i, err)
+		}
+		if err == nil {
+			err = commit.Close()
+		}
+		if hash == good && err != nil || i > 1 && l.asked.Load() > asked {
+			t.Errorf("fetch %d asked the server, or %v", i, err)
+		}
+	}
+}
+
+// addUnreadable makes a commit of a file that is a tree.
+func (l *omitter) addUnreadable(t *testing.T) string {
+	t.Helper()
+	inner := treeOf("inner")
+	id := plumbing.ComputeHash(plumbing.TreeObject, []byte(inner))
+	tree := "100644 file\x00" + string(id[:])
+	commit := fmt.Sprintf("tree %s\nauthor A <a> 1 +0000\ncommitter C <c> 1 +0000\n\nm", plumbing.ComputeHash(plumbing.TreeObject, []byte(tree)))
+	hash := plumbing.ComputeHash(plumbing.CommitObject, []byte(commit)).String()
+	w := &packWriter{t: t}
+	w.add(plumbing.CommitObject, len(commit), nil, []byte(commit))
+	for _, tree := range []string{inner, tree} {
+		w.add(plumbing.TreeObject, len(tree), nil, []byte(tree))
+	}
+	l.commits[hash], l.without[hash] = w.bytes(), w.bytes()
+	return hash
+}

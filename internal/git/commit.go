@@ -93,7 +93,7 @@ func (p *pack) loadCommit(ctx context.Context, hash plumbing.Hash) (commitHeader
 	defer func() { _ = stream.Close() }() // Reading told whether the data was good.
 	head := make([]byte, min(p.objects[index].size, maxCommitHead))
 	_, err = io.ReadFull(stream, head)
-	if err == nil && int64(len(head)) == p.objects[index].size {
+	if err == nil && (int64(len(head)) == p.objects[index].size || int(index) < p.kept) {
 		_, err = io.Copy(io.Discard, stream) // What is checked is so at its end.
 	}
 	if err != nil {

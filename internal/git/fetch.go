@@ -110,7 +110,7 @@ func (c *Client) recall(ctx context.Context, remote Remote, want Want, h *held, 
 		return commit, nil, nil
 	}
 	err = errors.Join(err, p.Close())
-	if isBad := errors.Is(err, errDamaged) || errors.Is(err, ErrProtocol); isBad {
+	if errors.Is(err, errDamaged) {
 		h.doubt()
 		return nil, nil, nil
 	}

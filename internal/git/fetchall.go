@@ -130,7 +130,7 @@ func (b *batch) recall(ctx context.Context) ([]*Commit, error) {
 	}
 	p := newPack(ctx, k.spool(), k, b.client.options.packLimits(), b.client.options.TempDir)
 	commits, err := b.open(ctx, p, k)
-	if isBad := errors.Is(err, errDamaged) || errors.Is(err, ErrProtocol); isBad {
+	if errors.Is(err, errDamaged) {
 		b.held.doubt()
 		return nil, nil
 	}

@@ -145,7 +145,7 @@ func (l *lookBack) recall(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errIncomplete):
 		return nil
-	case errors.Is(err, errDamaged) || errors.Is(err, ErrProtocol):
+	case errors.Is(err, errDamaged):
 		l.held.doubt()
 		return nil
 	}
