@@ -139,22 +139,12 @@ func (c *objectCache) folder(name string) *folder {
 
 // hold waits until nobody else fetches the repository with the identity. Where the cache is of no use, nothing is kept.
 func (c *objectCache) hold(ctx context.Context, name string) (*held, error) {
-	if c == nil {
+	h, gaveUp := c.enter(name)
+	if h == nil {
 		return nil, nil
 	}
-	c.mu.Lock()
-	if err := c.begin(); err != nil {
-		c.mu.Unlock()
-		c.report(fmt.Errorf("nothing is kept: %w", err))
-		return nil, nil
-	}
-	f := c.folder(name)
-	f.users++
-	gaveUp := f.gaveUp
-	c.mu.Unlock()
-	h := &held{cache: c, folder: f, name: name, dir: filepath.Join(c.dir, name)}
 	select {
-	case f.busy <- struct{}{}:
+	case h.folder.busy <- struct{}{}:
 		return h, nil
 	case <-gaveUp:
 		// A line of those who wait for upstream in vain would use up the time of whoever comes last.
@@ -164,6 +154,39 @@ func (c *objectCache) hold(ctx context.Context, name string) (*held, error) {
 		h.leave()
 		return nil, context.Cause(ctx)
 	}
+}
+
+// holdFree is hold for who does not wait: nil where somebody fetches.
+func (c *objectCache) holdFree(name string) *held {
+	h, _ := c.enter(name)
+	if h == nil {
+		return nil
+	}
+	select {
+	case h.folder.busy <- struct{}{}:
+		return h
+	default:
+		h.leave()
+		return nil
+	}
+}
+
+// enter counts another user of the folder, and tells what is closed when the one who fetches gives up; nil where the cache is of
+// no use.
+func (c *objectCache) enter(name string) (h *held, gaveUp <-chan struct{}) {
+	if c == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	if err := c.begin(); err != nil {
+		c.mu.Unlock()
+		c.report(fmt.Errorf("nothing is kept: %w", err))
+		return nil, nil
+	}
+	defer c.mu.Unlock()
+	f := c.folder(name)
+	f.users++
+	return &held{cache: c, folder: f, name: name, dir: filepath.Join(c.dir, name)}, f.gaveUp
 }
 
 // held is a repository's folder while one fetch has it. A nil one keeps nothing.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -344,6 +345,46 @@ func TestNobodyWaitsInALineOfThoseWhoFail(t *testing.T) {
 		t.Fatalf("afterwards: %v, %v", next, err)
 	}
 	next.release(t.Context())
+}
+
+// TestAPushWaitsForNobodysFetch: it is done, and only what is kept for later is missing.
+func TestAPushWaitsForNobodysFetch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		factory := transport.New(transport.Options{})
+		defer factory.Close()
+		client, err := New(Options{Transport: factory, CacheDir: t.TempDir(), MaxCacheBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := client.Compose(t.Context())
+		who := Identity{Name: "Ada", Email: "ada@example.org", When: time.Unix(1, 0)}
+		id, err := objects.Commit(t.Context(), NewCommit{Author: who, Committer: who})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.Repeat("b", 64)
+		fetching, err := client.cache.hold(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := false
+		go func() {
+			client.remember(t.Context(), name, &push{
+				PushRequest: PushRequest{Objects: objects}, commands: []command{{Update: Update{Ref: "refs/heads/main", New: id}}},
+			})
+			done = true
+		}()
+		synctest.Wait()
+		if !done {
+			t.Error("it waits")
+		}
+		fetching.release(t.Context())
+		synctest.Wait()
+		if err := objects.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestACommitThatNobodyCanReadCostsTheOthersNothing: it is as it was made, and to fetch it again changes nothing.

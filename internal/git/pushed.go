@@ -45,9 +45,9 @@ func (c *Client) keepPushed(ctx context.Context, key string, from *Objects, tips
 	if err != nil {
 		return err
 	}
-	h, err := c.cache.hold(ctx, key)
-	if h == nil || err != nil {
-		return err
+	h := c.cache.holdFree(key) // The push is done, and waits for nobody's fetch.
+	if h == nil {
+		return nil
 	}
 	defer h.release(ctx)
 	earlier, err := h.load(ctx)
