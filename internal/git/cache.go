@@ -226,13 +226,20 @@ func (h *held) release(ctx context.Context) {
 func (h *held) leave() {
 	c := h.cache
 	c.mu.Lock()
-	h.folder.users--
 	c.turn++
 	h.folder.used = c.turn
+	c.unuse(h.name, h.folder)
 	aside := c.evict()
 	c.mu.Unlock()
 	for _, path := range aside {
 		_ = os.RemoveAll(path) // The next start removes what is left.
+	}
+}
+
+// unuse counts one user less, and forgets a folder in which there is nothing: anybody may make up URLs. The lock is held.
+func (c *objectCache) unuse(name string, f *folder) {
+	if f.users--; f.users == 0 && f.size == 0 {
+		delete(c.folders, name)
 	}
 }
 

@@ -347,6 +347,24 @@ func TestNobodyWaitsInALineOfThoseWhoFail(t *testing.T) {
 	next.release(t.Context())
 }
 
+// TestNobodyIsRememberedWithoutAnything: whoever writes URLs makes up as many names as he likes.
+func TestNobodyIsRememberedWithoutAnything(t *testing.T) {
+	t.Parallel()
+	c := newCache(Options{CacheDir: t.TempDir(), MaxCacheBytes: 1 << 20}.withDefaults())
+	for i := range 100 {
+		h, err := c.hold(t.Context(), fmt.Sprintf("%064x", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := h.parts()
+		h.release(t.Context())
+		parts.Save(digest.FromString("archive"), []byte("index"))
+	}
+	if len(c.folders) > 0 || c.size != 0 {
+		t.Errorf("%d repositories are remembered, with %d bytes", len(c.folders), c.size)
+	}
+}
+
 // TestAPushWaitsForNobodysFetch: it is done, and only what is kept for later is missing.
 func TestAPushWaitsForNobodysFetch(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,14 +58,9 @@ func (p *Parts) Save(archive digest.Digest, index []byte) {
 // save has nobody else wait for the disk.
 func (p *Parts) save(path string, content []byte) error {
 	p.cache.mu.Lock()
-	f := p.cache.folders[p.name]
-	if f != nil {
-		f.users++
-	}
+	f := p.cache.folder(p.name)
+	f.users++
 	p.cache.mu.Unlock()
-	if f == nil {
-		return nil // It has made room for others meanwhile.
-	}
 	before := int64(0)
 	if same, err := os.Stat(path); err == nil {
 		before = same.Size()
@@ -72,7 +68,10 @@ func (p *Parts) save(path string, content []byte) error {
 	err := os.WriteFile(path, content, 0o600)
 	p.cache.mu.Lock()
 	defer p.cache.mu.Unlock()
-	f.users--
+	defer p.cache.unuse(p.name, f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // It has made room for others meanwhile.
+	}
 	if err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
