@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -69,6 +70,8 @@ type pack struct {
 	drawing sync.Mutex
 	drawn   int64  // memory, for as long as the pack is open
 	release func() // gives it back
+	// drawnBases is what is drawn for bases.
+	drawnBases int64
 	// work is how many bytes may still be inflated and patched for objects that were unpacked before: a few bytes
 	// in a tree can name an object at the end of a long chain, and many entries can name the same one.
 	work atomic.Int64
@@ -180,7 +183,9 @@ func (p *pack) assemble(ctx context.Context, index int32) ([]byte, error) {
 		if content, err = p.inflate(index); err != nil {
 			return nil, err
 		}
-		p.keep(index, content)
+		if err := p.keep(ctx, index, content); err != nil {
+			return nil, err
+		}
 	}
 	for _, index := range slices.Backward(chain) {
 		if err := p.spend(ctx, p.objects[index].raw+p.objects[index].size); err != nil {
@@ -189,7 +194,9 @@ func (p *pack) assemble(ctx context.Context, index int32) ([]byte, error) {
 		if content, err = p.apply(content, index); err != nil {
 			return nil, err
 		}
-		p.keep(index, content)
+		if err := p.keep(ctx, index, content); err != nil {
+			return nil, err
+		}
 	}
 	return content, nil
 }
@@ -205,11 +212,32 @@ func (p *pack) spend(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// keep remembers bases: the files of a directory are mostly deltas on each other.
-func (p *pack) keep(index int32, content []byte) {
-	if p.objects[index].based && len(content) <= maxKeptBase {
+// keep remembers bases: the files of a directory are mostly deltas on each other. What the work of one namespace may not take is
+// put together again.
+func (p *pack) keep(ctx context.Context, index int32, content []byte) error {
+	if !p.objects[index].based || len(content) > maxKeptBase {
+		return nil
+	}
+	err := p.drawBase(ctx, int64(len(content)))
+	switch {
+	case errors.Is(err, memory.ErrBudget):
+		return nil
+	case err == nil:
 		p.bases.Put(int64(index), content)
 	}
+	return err
+}
+
+// drawBase draws memory for one more base, up to what all may take.
+func (p *pack) drawBase(ctx context.Context, bytes int64) error {
+	p.drawing.Lock()
+	defer p.drawing.Unlock()
+	bytes = min(bytes, maxKeptBases-p.drawnBases)
+	err := memory.Draw(ctx, bytes)
+	if err == nil {
+		p.drawn, p.drawnBases = p.drawn+bytes, p.drawnBases+bytes
+	}
+	return err
 }
 
 // apply makes the object from its base.

@@ -28,8 +28,8 @@ type frame struct {
 // Some of these are in what earlier fetches brought.
 func (x *indexer) resolve(ctx context.Context) error {
 	roots := x.roots()
-	bases, frames := x.deltaMemory(roots)
-	if err := x.draw(ctx, bases+frames); err != nil {
+	frames := x.deltaMemory(roots)
+	if err := x.draw(ctx, frames); err != nil {
 		return fmt.Errorf("put objects together from deltas: %w", err)
 	}
 	defer func() {
@@ -65,9 +65,8 @@ func (x *indexer) roots() (roots []int32) {
 	return roots
 }
 
-// deltaMemory is what the bases take that are kept as long as the pack is open, and what is needed beside them while all
-// deltas are resolved: retained bases, and the largest base, delta and result.
-func (x *indexer) deltaMemory(roots []int32) (bases, frames int64) {
+// deltaMemory is what is needed while all deltas are resolved: retained bases, and the largest base, delta and result.
+func (x *indexer) deltaMemory(roots []int32) (frames int64) {
 	var largest, sum int64
 	for i := x.kept; i < len(x.objects); i++ {
 		if object := &x.objects[i]; object.kind.IsDelta() || x.hasChildren(int32(i)) { //nolint:gosec // Their number is limited.
@@ -81,7 +80,7 @@ func (x *indexer) deltaMemory(roots []int32) (bases, frames int64) {
 			sum += x.objects[root].size
 		}
 	}
-	return min(sum, maxKeptBases), min(sum, retainedBases) + framesAtOnce*largest
+	return min(sum, retainedBases) + framesAtOnce*largest
 }
 
 func (x *indexer) resolveFrom(ctx context.Context, root int32) error {

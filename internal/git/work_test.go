@@ -341,3 +341,34 @@ func TestLargeOpenFilesAreNotInMemory(t *testing.T) {
 		t.Errorf("open after the end: %v", err)
 	}
 }
+
+// TestKeptBasesAreDrawn, also those that earlier fetches brought.
+func TestKeptBasesAreDrawn(t *testing.T) {
+	t.Parallel()
+	const size, many = maxKeptBase, maxKeptBases/maxKeptBase + 1
+	limits := packLimits{objects: 100, object: size, delta: size, unpacked: 1 << 30}
+	w := &packWriter{t: t}
+	for i := range many {
+		w.blob(string(rune('a'+i)) + strings.Repeat("\x00", size-1))
+		w.offsetDelta(2*i, word(size, fmt.Sprint("small ", i)))
+	}
+	k, name := keptPack(t, w.bytes(), limits)
+	p := over(t, k, name, nil)
+	p.work.Store(1 << 40)
+	for _, read := range []int{1, 3, many, 2} {
+		for i := range read {
+			if got, err := openAll(t.Context(), p, int32(2*i+1)); err != nil || got != fmt.Sprint("small ", i) {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+		var held int64
+		for i := range p.objects {
+			if base, ok := p.bases.Get(int64(i)); ok {
+				held += int64(len(base))
+			}
+		}
+		if held < size || p.drawn < held || p.drawn > maxKeptBases {
+			t.Errorf("of %d bases %d bytes are held, and %d are drawn", read, held, p.drawn)
+		}
+	}
+}
