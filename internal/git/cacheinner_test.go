@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -445,4 +446,23 @@ func (l *omitter) addUnreadable(t *testing.T) string {
 	}
 	l.commits[hash], l.without[hash] = w.bytes(), w.bytes()
 	return hash
+}
+
+// TestWhatIsRememberedCanBeRead, however many refs were pushed at once.
+func TestWhatIsRememberedCanBeRead(t *testing.T) {
+	t.Parallel()
+	members := func(n int, tag byte) (all []member) {
+		for i := range n {
+			var m member
+			m.ref = refID(fmt.Sprint(tag, i))
+			binary.LittleEndian.PutUint64(m.commit[:], m.ref)
+			all = append(all, m)
+		}
+		return all
+	}
+	k := &kept{remembered: (*kept)(nil).joined(members(maxWants, 'a'))}
+	k.remembered = k.joined(members(maxWants+1, 'b'))
+	if err := (&kept{}).decode(k.encode("data-1"), 1<<20); err != nil {
+		t.Errorf("%d are remembered: %v", len(k.crowd), err)
+	}
 }

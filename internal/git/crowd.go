@@ -52,7 +52,7 @@ func (k *kept) with(t tip) remembered {
 // joined are the commits that are remembered once others were fetched together, the first of which are the newest. What else
 // was found under the refs of these is not there any more.
 func (k *kept) joined(fresh []member) remembered {
-	fresh = slices.Clone(fresh)
+	fresh = slices.Clone(fresh[:min(len(fresh), maxWants)]) // More may have been pushed.
 	slices.Reverse(fresh)
 	if k == nil {
 		return remembered{crowd: fresh}
