@@ -174,8 +174,8 @@ func (r *run) verify(ctx context.Context) (signer string, err error) {
 func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
 	upstream, cancel := context.WithTimeout(ctx, r.left)
 	defer cancel()
-	content, staged, err := r.shared.once(ctx, upstream, r.Store, r.name, func() (Content, storage.Staged, error) {
-		return r.bring(ctx, upstream)
+	content, staged, err := r.shared.once(ctx, upstream, r.Store, r.name, func(fetched func()) (Content, storage.Staged, error) {
+		return r.bring(ctx, upstream, fetched)
 	})
 	if err != nil {
 		if _, brought := errors.AsType[*StageError](err); !brought {
@@ -192,8 +192,8 @@ func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
 	return made, failure.At(StageStore, err)
 }
 
-// bring fetches the selected content and stages it.
-func (r *run) bring(ctx, upstream context.Context) (content Content, staged storage.Staged, err error) {
+// bring fetches the selected content and stages it. It tells when a tree has been fetched.
+func (r *run) bring(ctx, upstream context.Context, fetched func()) (content Content, staged storage.Staged, err error) {
 	if err := r.announce(ctx); err != nil { // What was there for others may have gone from the store.
 		return content, staged, err
 	}
@@ -216,6 +216,9 @@ func (r *run) bring(ctx, upstream context.Context) (content Content, staged stor
 		err = errors.Join(err, failure.At(StageStore, r.Store.Discard(context.WithoutCancel(ctx), staged)))
 	}
 	err = bounded(upstream, r.subject, err)
+	if err == nil && content.Tree != nil {
+		fetched()
+	}
 	if err == nil && !reused {
 		staged, err = r.archive(ctx, upstream, content)
 	}

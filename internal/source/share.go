@@ -25,8 +25,14 @@ type Sharer interface {
 // sharing makes each body once that several objects ask for at the same time, or one after the other.
 type sharing struct {
 	mu   sync.Mutex
-	busy map[string]chan struct{} // closed when who makes the body of the name has ended
+	busy map[string]*making
 	made *lru.Cache[string, shared]
+}
+
+// making is somebody's making the body of a name.
+type making struct {
+	fetched chan struct{} // closed when upstream is not needed any more
+	ended   chan struct{} // closed at the end
 }
 
 // shared is a body that was made, with what a record says of its content.
@@ -43,24 +49,22 @@ func share(ctx context.Context, session Session, selected Selection) string {
 	return ""
 }
 
-// once stages the body of the name, which is made if it is not stored. Who waits for another one to make it has no longer for
+// once stages the body of the name, which is made if it is not stored. Who waits for another one to fetch it has no longer for
 // that than for upstream. When that one fails, all go on by themselves: each has a time of its own, and a line of those that
 // fail would use up that of whoever comes last.
 func (s *sharing) once(
-	ctx, upstream context.Context, store storage.Writer, name string, bring func() (Content, storage.Staged, error),
+	ctx, upstream context.Context, store storage.Writer, name string, bring func(fetched func()) (Content, storage.Staged, error),
 ) (content Content, staged storage.Staged, err error) {
+	fetched := func() {}
 	if name == "" {
-		return bring()
+		return bring(fetched)
 	}
-	ended, first := s.enter(name)
+	now, first := s.enter(name)
 	if first {
+		fetched = func() { close(now.fetched) }
 		defer s.leave(name)
-	} else {
-		select {
-		case <-ended:
-		case <-upstream.Done():
-			return content, staged, failure.At(StageFetch, fmt.Errorf("wait for another object that fetches the same: %w", context.Cause(upstream)))
-		}
+	} else if err := now.wait(ctx, upstream); err != nil {
+		return content, staged, failure.At(StageFetch, fmt.Errorf("wait for another object that fetches the same: %w", err))
 	}
 	if known, ok := s.made.Get(name); ok {
 		err := store.Restage(ctx, known.staged)
@@ -71,7 +75,7 @@ func (s *sharing) once(
 			return content, staged, failure.At(StageStore, err)
 		}
 	}
-	if content, staged, err = bring(); err == nil {
+	if content, staged, err = bring(fetched); err == nil {
 		// Of the content only its words are kept; rules may be long.
 		content = Content{Key: content.Key, Title: content.Title, SkippedLinks: content.SkippedLinks, Metadata: content.Metadata}
 		s.made.Add(name, shared{content, staged})
@@ -86,25 +90,42 @@ func (s *sharing) has(name string) bool {
 	return name != "" && s.made != nil && s.made.Contains(name)
 }
 
-// enter tells whether nobody else makes the body now, and when who does has ended.
-func (s *sharing) enter(name string) (ended chan struct{}, first bool) {
+// wait waits for the end. To archive what has come takes no time of upstream's, whoever does it.
+func (m *making) wait(ctx, upstream context.Context) error {
+	select {
+	case <-m.ended:
+		return nil
+	case <-m.fetched:
+	case <-upstream.Done():
+		return context.Cause(upstream)
+	}
+	select {
+	case <-m.ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter tells whether nobody else makes the body now, and how far who does has come.
+func (s *sharing) enter(name string) (now *making, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made == nil {
 		s.made, _ = lru.New[string, shared](maxShared) // It fails for a size below one alone.
-		s.busy = map[string]chan struct{}{}
+		s.busy = map[string]*making{}
 	}
-	ended, others := s.busy[name]
+	now, others := s.busy[name]
 	if !others {
-		ended = make(chan struct{})
-		s.busy[name] = ended
+		now = &making{fetched: make(chan struct{}), ended: make(chan struct{})}
+		s.busy[name] = now
 	}
-	return ended, !others
+	return now, !others
 }
 
 func (s *sharing) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.busy[name])
+	close(s.busy[name].ended)
 	delete(s.busy, name)
 }

@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"runtime"
 	"strconv"
 	"strings"
@@ -188,4 +189,53 @@ func TestWhatIsThereIsNotAnnounced(t *testing.T) {
 	if err != nil || announced != 2 || shared.fetches != 2 {
 		t.Errorf("what is not stored any more: %v, announced %d times for %d fetches", err, announced, shared.fetches)
 	}
+}
+
+// late is a tree that takes long to archive.
+type late struct{ fstest.MapFS }
+
+func (l late) Open(name string) (fs.File, error) {
+	time.Sleep(10 * time.Second)
+	return l.MapFS.Open(name)
+}
+
+// slowly is common content that is soon there.
+type slowly struct{ commonSession }
+
+func (s slowly) Fetch(ctx context.Context, selected source.Selection, have string) (source.Content, error) {
+	content, err := s.commonSession.Fetch(ctx, selected, have)
+	time.Sleep(time.Second)
+	content.Tree = late{fstest.MapFS{"file": {Data: []byte("content")}}}
+	return content, err
+}
+
+// runSlowly runs an object that shares slow content.
+func runSlowly(t *testing.T, p *source.Pipeline, name string, timeout time.Duration, c *common) error {
+	t.Helper()
+	subject := source.Subject{Object: storage.Object{Kind: "thing", Namespace: "tenant", Name: name}, UID: "uid-" + name, Timeout: timeout}
+	_, err := p.Run(t.Context(), subject,
+		func(context.Context) (source.Session, error) { return slowly{commonSession{session{&shelf{}}, c}}, nil },
+		func(context.Context, source.Change) error { return nil })
+	return err
+}
+
+// TestWhoWaitsForAnArchiveTakesNoTimeOfUpstreams: nobody gets less time for it than by himself.
+func TestWhoWaitsForAnArchiveTakesNoTimeOfUpstreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipeline(t)
+		shared := &common{name: "repository"}
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				if err := runSlowly(t, p, strconv.Itoa(i), 3*time.Second, shared); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if shared.fetches != 1 {
+			t.Errorf("fetched %d times", shared.fetches)
+		}
+	})
 }
