@@ -178,8 +178,8 @@ func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
 		return r.bring(ctx, upstream, fetched)
 	})
 	if err != nil {
-		if _, brought := errors.AsType[*StageError](err); !brought {
-			err = bounded(upstream, r.subject, err) // It was waited for who makes the same.
+		if errors.Is(err, errWaited) {
+			err = bounded(upstream, r.subject, err)
 		}
 		return Outcome{}, err
 	}

@@ -15,6 +15,9 @@ import (
 // maxShared is how many bodies are remembered that other objects may ask for.
 const maxShared = 4096
 
+// errWaited says that somebody else should have brought what is selected.
+var errWaited = errors.New("wait for another object that fetches the same")
+
 // Sharer is what a session is beside, when other objects may select the very same content.
 type Sharer interface {
 	// Share names the selected content, how it is archived, where it comes from and to whom it is shown there: whoever
@@ -64,7 +67,7 @@ func (s *sharing) once(
 		fetched = func() { close(now.fetched) }
 		defer s.leave(name)
 	} else if err := now.wait(ctx, upstream); err != nil {
-		return content, staged, failure.At(StageFetch, fmt.Errorf("wait for another object that fetches the same: %w", err))
+		return content, staged, failure.At(StageFetch, fmt.Errorf("%w: %w", errWaited, err))
 	}
 	if known, ok := s.made.Get(name); ok {
 		err := store.Restage(ctx, known.staged)

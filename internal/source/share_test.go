@@ -239,3 +239,24 @@ func TestWhoWaitsForAnArchiveTakesNoTimeOfUpstreams(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoWaitedInVainIsToldWhy, as if he had fetched by himself.
+func TestWhoWaitedInVainIsToldWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipeline(t)
+		shared := &common{name: "repository"}
+		var first sync.WaitGroup
+		first.Go(func() {
+			if err := runSlowly(t, p, "first", 3*time.Second, shared); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		err := runSlowly(t, p, "impatient", time.Second/2, shared)
+		if err == nil || !strings.Contains(err.Error(), "another object") || !strings.Contains(err.Error(), "spec.timeout of 500ms was not enough") {
+			t.Errorf("got %v", err)
+		}
+		first.Wait()
+	})
+}
