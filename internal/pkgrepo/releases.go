@@ -67,9 +67,10 @@ func (p *plan) wasPublished(t *task, done *Revision, leave []git.Update) {
 	t.push(r, leave...)
 }
 
-// publishedFrom is the newest revision that was published from the tip of an open change.
+// publishedFrom is the newest revision that was published from the tip of an open change; nil once the package has left the branch: who
+// brings the change back then has it published again.
 func (p *Package) publishedFrom(tip string) *Revision {
-	if p == nil {
+	if p == nil || p.Branch == nil {
 		return nil
 	}
 	return first(p.newest(), func(r *Revision) bool { return r.Source == tip })
@@ -98,16 +99,19 @@ func (p *plan) upToDate(ctx context.Context, change *Revision) error {
 	return fmt.Errorf("%w: the branch has tree %s", ErrOutOfDate, now)
 }
 
-// isBegunOn tells whether the package had the tree since the history of an open change left that of the branch. What it had
-// earlier does not count: who took something back on the branch did not do so for a change to bring it again. Where nobody can
-// tell when it left, all of its history counts.
+// isBegunOn tells whether the package had the tree since the history of an open change left that of the branch, or what was published.
+// What it had earlier does not count: who took something back on the branch, or set the branch back, did not do so for a change to
+// bring it again. Where nobody can tell when it left, all of its history counts.
 func (p *plan) isBegunOn(ctx context.Context, change *Revision, tree string) (bool, error) {
 	if p.snapshot.Head == "" {
 		return tree == "", nil
 	}
-	onBranch, most := map[string]bool{}, p.depot.options.MaxWalk
+	left, most := map[string]bool{}, p.depot.options.MaxWalk
+	for _, r := range p.snapshot.Package(change.Package).Published {
+		left[r.Commit] = true
+	}
 	collect := func(c git.Logged) bool {
-		onBranch[c.Hash] = true
+		left[c.Hash] = true
 		return true
 	}
 	tip := git.Want{Hash: p.snapshot.Head, Ref: p.branch}
@@ -117,7 +121,7 @@ func (p *plan) isBegunOn(ctx context.Context, change *Revision, tree string) (bo
 	steps, isMet := 0, false
 	find := func(c git.Logged) bool {
 		steps++
-		isMet = onBranch[c.Hash]
+		isMet = left[c.Hash]
 		return !isMet
 	}
 	tip = git.Want{Hash: change.Commit, Ref: change.Ref}
