@@ -46,6 +46,8 @@ type order struct {
 	// that is a failure of the moment.
 	key    string
 	change pkgrepo.Change
+	// of is the repository as it was known when the order was given: what is somewhere else by now is another one.
+	of *pkgrepo.Repository
 	// uid and generation are those of the object when it gave the order. Of another one, the order does not stand any more.
 	uid        types.UID
 	generation int64

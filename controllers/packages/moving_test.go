@@ -7,6 +7,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -90,4 +91,35 @@ func TestAVariantMovesOnceItHasLetGo(t *testing.T) {
 	if got := refs(cluster); !strings.Contains(got, "drafts/app/packagevariant-1") {
 		t.Errorf("a Repository that goes leaves Git alone; the refs are\n%s", got)
 	}
+}
+
+// TestAnOrderIsForTheRepositoryItWasGivenFor: while it waited, the GitRepository was made to lead to another one, where the package
+// is somebody's.
+func TestAnOrderIsForTheRepositoryItWasGivenFor(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	blueprints := p.repository("blueprints")
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", plain("1.0.0")), false)
+	_, away := p.stock("cluster")
+	until(p, p.packages("cluster"), "it was read", func(r *packagesv1.Repository) (bool, string) { return conditions.IsReady(r), said(r) })
+	away.Always(upstream.Status(500))
+	v := p.variant(always)
+	fails(p, v, packagesv1.RepositoryNotReadyReason, "cluster")
+
+	other := p.upstreams.Repository("other.git")
+	other.AcceptPushes()
+	other.Commit("main", "theirs", plain("7.0.0"))
+	before := refs(other)
+	p.lead("cluster", p.server.URL("other.git"))
+	fails(p, v, packagesv1.NotOwnedReason, "adoptExisting")
+	if now := refs(other); now != before {
+		t.Errorf("what was ordered of one repository was done to another:\n%s", now)
+	}
+}
+
+// lead makes a GitRepository lead to another URL.
+func (p *plane) lead(name, url string) {
+	p.Helper()
+	source := &sourcev1.GitRepository{ObjectMeta: p.meta(name)}
+	p.ask(source, func() { source.Spec.URL = url })
 }

@@ -127,7 +127,8 @@ func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
 // once more while it is tried again.
 func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, change pkgrepo.Change) (taken *packagesv1.AdoptedStatus, err error) {
 	o := order{
-		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation, made: &made{isPreview: change.Kind == pkgrepo.Preview},
+		from: orderer{ofVariant, client.ObjectKeyFromObject(obj)}, of: b.down.Repository, uid: obj.UID, generation: obj.Generation,
+		made: &made{isPreview: change.Kind == pkgrepo.Preview},
 	}
 	o.key = l.keyOf(b, change.Kind, obj.Spec.GetConflictPolicy())
 	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {

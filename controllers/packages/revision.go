@@ -112,7 +112,7 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	if err != nil {
 		return s, err
 	}
-	return s, k.order(obj, s, change)
+	return s, k.order(obj, m, s, change)
 }
 
 // find is the revision that the object stands for; nil if Git has it no more.
@@ -192,9 +192,9 @@ func mayPublish(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) error {
 }
 
 // order has the change made, and tells what became of it.
-func (k *revisions) order(obj *packagesv1.PackageRevision, s *sight, change *pkgrepo.Change) error {
+func (k *revisions) order(obj *packagesv1.PackageRevision, m *mirror, s *sight, change *pkgrepo.Change) error {
 	o := order{
-		from: orderer{ofRevision, client.ObjectKeyFromObject(obj)}, uid: obj.UID, generation: obj.Generation,
+		from: orderer{ofRevision, client.ObjectKeyFromObject(obj)}, of: m.Repository, uid: obj.UID, generation: obj.Generation,
 		key:    strings.Join([]string{string(change.Kind), s.seen.Ref, change.Expect}, " "),
 		change: *change,
 	}

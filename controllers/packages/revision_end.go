@@ -42,7 +42,7 @@ func (k *revisions) Dismantle(ctx context.Context, obj *packagesv1.PackageRevisi
 	if ends, err := endsWith(ctx, k.shared.Reader, obj.Namespace); err != nil || ends {
 		return s, err
 	}
-	if err := k.order(obj, s, change); err != nil {
+	if err := k.order(obj, m, s, change); err != nil {
 		return s, err
 	}
 	return s, failure.Wait(packagesv1.ProgressingReason, 0, fmt.Errorf("%s", s.progress))

@@ -29,7 +29,7 @@ const (
 // carryOut carries out all that is ordered, in one fetch and one push, and removes what the history lets go of with it.
 func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) (p pruned) {
 	key := client.ObjectKeyFromObject(obj)
-	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, o) })
+	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, m, o) })
 	leftovers, err := k.leftovers(ctx, obj, m)
 	if errors.Is(err, errUnread) {
 		p.wait, err = k.shared.RequeueDependency, nil
@@ -91,8 +91,13 @@ func (k *repositories) apply(ctx context.Context, obj *packagesv1.Repository, m 
 	}
 }
 
-// isWithdrawn drops an order whose object has been edited, suspended or deleted since it was given: it may have waited for long.
-func (k *repositories) isWithdrawn(ctx context.Context, o order) bool {
+// isWithdrawn drops an order whose object has been edited, suspended or deleted since it was given, or that was given for another
+// repository: it may have waited for long.
+func (k *repositories) isWithdrawn(ctx context.Context, m *mirror, o order) bool {
+	if o.of != m.Repository {
+		k.shared.desk.drop(o)
+		return true
+	}
 	giver := client.Object(&packagesv1.PackageVariant{})
 	switch o.from.kind {
 	case ofRevision:

@@ -148,7 +148,8 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 func (f *foresight) work(v *packagesv1.PackageVariant, b *brief, l *look, change *pkgrepo.Change) *worked {
 	policy := v.Spec.GetConflictPolicy()
 	o := order{
-		from: setOrderer(f.key, v.Name), key: l.keyOf(b, change.Kind, policy), uid: f.obj.UID, generation: f.obj.Generation, made: &made{isPreview: true},
+		from: setOrderer(f.key, v.Name), key: l.keyOf(b, change.Kind, policy), of: b.down.Repository, uid: f.obj.UID, generation: f.obj.Generation,
+		made: &made{isPreview: true},
 	}
 	now, known := f.shared.Clock.Now(), f.before[v.Name]
 	if known == nil || known.key != o.key {
