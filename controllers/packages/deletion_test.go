@@ -1,8 +1,10 @@
 package packages_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -176,4 +179,33 @@ func TestWhatNobodyHasSeenIsNotTakenAway(t *testing.T) {
 	if now := refs(cluster); now != before {
 		t.Errorf("the refs are\n%s\nbefore:\n%s", now, before)
 	}
+}
+
+// TestWhatNobodyLookedAtIsNotDropped: who deletes the object of a draft drops what it showed, and not what somebody has pushed since.
+func TestWhatNobodyLookedAtIsNotDropped(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, func(p *plane) { p.interval = time.Hour })
+	v, cluster := p.changed()
+	draft := p.revision(v.Status.Change.PackageRevision, packagesv1.LifecycleDraft)
+	until(p, draft, "the draft is shown", func(r *packagesv1.PackageRevision) (bool, string) {
+		return r.Status.Commit == v.Status.Change.Commit, said(r)
+	})
+	cluster.Moved = nil
+	branch := "drafts/app/" + v.Status.Change.Workspace
+	edited := cluster.Tree(branch)
+	edited["app/notes.txt"] = upstream.File{Content: "hours of work\n"}
+	work := cluster.Commit(branch, "notes", edited)
+	uid := draft.UID
+	p.delete(draft)
+	until(p, draft, "it is shown again", func(r *packagesv1.PackageRevision) (bool, string) {
+		return r.UID != uid && r.Status.Commit == work && conditions.IsReady(r), said(r)
+	})
+	if got := refs(cluster); !strings.Contains(got, work) {
+		t.Errorf("the edit is lost; the refs are\n%s", got)
+	}
+	p.delete(draft)
+	testenv.Eventually(t, "it is dropped", func(context.Context) (bool, string) {
+		got := refs(cluster)
+		return !strings.Contains(got, work), got
+	})
 }

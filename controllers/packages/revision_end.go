@@ -24,7 +24,7 @@ func (k *revisions) Dismantle(ctx context.Context, obj *packagesv1.PackageRevisi
 	if err != nil {
 		return s, unlessGone(err)
 	}
-	if s.seen = k.find(obj, m); s.seen == nil || obj.Status.Lifecycle == "" {
+	if s.seen = k.find(obj, m); s.seen == nil || obj.Status.Lifecycle == "" || obj.Status.Commit != s.seen.Commit {
 		return s, nil // What nobody has seen yet, nobody wanted to be taken out of Git. It is shown again.
 	}
 	change := &pkgrepo.Change{Package: s.seen.Package, Workspace: s.seen.Workspace, Expect: s.seen.Commit}
