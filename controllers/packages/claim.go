@@ -84,6 +84,9 @@ func (b *brief) canRead(p *pkgrepo.Package, isKnown bool) error {
 func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
 	what := fmt.Sprintf("package %s is in Repository %s already and was not made by this variant", b.downstream, b.downRepo.Name)
 	if other != "" {
+	if p == nil {
+		return nil
+	}
 		if s.isKept(ctx, b, other) {
 			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
 				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))

@@ -209,3 +209,26 @@ func TestWhatNobodyLookedAtIsNotDropped(t *testing.T) {
 		return !strings.Contains(got, work), got
 	})
 }
+
+// TestAVariantThatGoesWaitsForWhatCannotBeRead: as long as nobody can tell whose a draft is, it is not left behind.
+func TestAVariantThatGoesWaitsForWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	v, cluster := p.changed()
+	branch := "drafts/app/" + v.Status.Change.Workspace
+	edited := cluster.Tree(branch)
+	whole := edited["app/Kptfile"]
+	edited["app/Kptfile"] = upstream.File{Content: "a: b: c\n"}
+	cluster.Commit(branch, "a mistake", edited)
+	fails(p, v, packagesv1.InvalidPackageReason, "drafts/app")
+	p.delete(v)
+	until(p, v, "it says what it waits for", func(v *packagesv1.PackageVariant) (bool, string) {
+		return !v.DeletionTimestamp.IsZero() && v.Status.ObservedGeneration == v.Generation && conditions.GetReason(v, "Ready") == packagesv1.InvalidPackageReason, said(v)
+	})
+	edited["app/Kptfile"] = whole
+	cluster.Commit(branch, "mended", edited)
+	p.gone(v)
+	if got := refs(cluster); strings.Contains(got, "/drafts/") || !strings.Contains(got, "deletionProposed/app/v1") {
+		t.Errorf("the refs are\n%s", got)
+	}
+}

@@ -77,6 +77,9 @@ func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at
 	}
 	l.state = b.down.Snapshot().Package(b.downstream)
 	l.open = ownChange(l.state, b.owns)
+	if err := b.canRead(l.state, l.open != nil); err != nil {
+		return err // It may be the variant's.
+	}
 	if change := leaving(b, l); change != nil {
 		_, err := k.order(obj, b, l, *change)
 		return err
