@@ -216,3 +216,24 @@ func TestAnOrderOfBeforeTakesNothingOver(t *testing.T) {
 		t.Errorf("there is not one draft:\n%s", got)
 	}
 }
+
+// TestAVariantThatComesBackBeginsNoSecondDraft: another one has taken over what it left, and the draft of that is open.
+func TestAVariantThatComesBackBeginsNoSecondDraft(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	orphan := func(s *packagesv1.PackageVariantSpec) { s.DeletionPolicy = packagesv1.DeletionOrphan }
+	first, cluster := p.changed(orphan)
+	p.delete(first)
+	p.gone(first)
+	second := p.variantNamed("second", func(s *packagesv1.PackageVariantSpec) { s.AdoptionPolicy = packagesv1.AdoptExisting })
+	p.drafted(second, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/Kptfile"].Content, "/second") })
+
+	again := p.variant(orphan)
+	fails(p, again, packagesv1.NotOwnedReason, "is kept by PackageVariant "+p.namespace+"/second")
+	if got := refs(cluster); strings.Count(got, "refs/heads/drafts/") != 1 {
+		t.Errorf("there is not one draft:\n%s", got)
+	}
+	p.delete(second)
+	p.gone(second)
+	p.drafted(again, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/Kptfile"].Content, "/app") })
+}

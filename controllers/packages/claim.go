@@ -24,10 +24,12 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 	if err := b.canRead(p, open != nil); err != nil {
 		return nil, err
 	}
-	if open != nil || p.Branch != nil && b.owns(p.Branch) {
+	switch {
+	case open != nil:
 		return open, nil
-	}
-	if p.Branch != nil {
+	case p.Branch != nil && b.owns(p.Branch):
+		return nil, s.isOthers(ctx, b, p)
+	case p.Branch != nil:
 		if err := s.mayAdopt(ctx, b, p.Branch.Facts.Variant); err != nil {
 			return nil, err
 		}
@@ -44,6 +46,24 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 		left = ownChange(p, func(r *pkgrepo.Revision) bool { return r.Facts.Variant == other.Facts.Variant })
 	}
 	return left, nil
+}
+
+// isOthers says which other variant has begun a change of a package that is the variant's on the branch, and keeps it: it has taken over
+// what the variant had left.
+func (s Shared) isOthers(ctx context.Context, b *brief, p *pkgrepo.Package) error {
+	for i := range p.Open {
+		other := &p.Open[i]
+		if other.Facts.Variant != "" && strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) && s.isKept(ctx, b, other.Facts.Variant) {
+			return b.keptBy(other.Facts.Variant)
+		}
+	}
+	return nil
+}
+
+// keptBy says that another variant keeps the package.
+func (b *brief) keptBy(other string) error {
+	return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
+		"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
 }
 
 // ownChange is a variant's open change; nil without one. A copy that somebody made of it has another name.
@@ -64,6 +84,9 @@ func ownChange(p *pkgrepo.Package, owns func(*pkgrepo.Revision) bool) (found *pk
 // canRead tells what of the package cannot be read. As long as the variant's own change is not known, an open one that cannot be
 // may be that: another one beside it would be one too many.
 func (b *brief) canRead(p *pkgrepo.Package, isKnown bool) error {
+	if p == nil {
+		return nil
+	}
 	var all []pkgrepo.Revision
 	if p.Branch != nil {
 		all = append(all, *p.Branch)
@@ -84,12 +107,8 @@ func (b *brief) canRead(p *pkgrepo.Package, isKnown bool) error {
 func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
 	what := fmt.Sprintf("package %s is in Repository %s already and was not made by this variant", b.downstream, b.downRepo.Name)
 	if other != "" {
-	if p == nil {
-		return nil
-	}
 		if s.isKept(ctx, b, other) {
-			return failure.Wait(packagesv1.NotOwnedReason, 0, fmt.Errorf(
-				"package %s of Repository %s is kept by PackageVariant %s; choose another downstream package", b.downstream, b.downRepo.Name, other))
+			return b.keptBy(other)
 		}
 		what = fmt.Sprintf("package %s of Repository %s was kept by PackageVariant %s, which keeps it no more", b.downstream, b.downRepo.Name, other)
 	}
