@@ -162,9 +162,22 @@ func factsOf(cur pkgrepo.Current) *kpt.Facts {
 	return nil
 }
 
+// moved is the upstream package that a lock names by another URL, from the Repository that the variant follows now: a server that has
+// moved has the same commits.
+func (m *maker) moved(ctx context.Context, lock *kpt.Lock) (kpt.Package, error) {
+	pkg, ok := below(m.up.directory, lock.Directory)
+	if !ok {
+		return nil, errNoSource
+	}
+	return m.up.Read(ctx, lock.Commit, pkg)
+}
+
 // last finds out what the package that is there was made as. Where that is gone for good, all of it counts as people's edits.
 func (m *maker) last(ctx context.Context, facts *kpt.Facts, request *variant.Request) error {
 	locked, err := m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
+	if errors.Is(err, errNoSource) {
+		locked, err = m.moved(ctx, facts.Lock)
+	}
 	switch {
 	case errors.Is(err, errNoSource), errors.Is(err, pkgrepo.ErrNotFound), errors.Is(err, git.ErrRefNotFound):
 		return nil

@@ -123,3 +123,25 @@ func (p *plane) lead(name, url string) {
 	source := &sourcev1.GitRepository{ObjectMeta: p.meta(name)}
 	p.ask(source, func() { source.Spec.URL = url })
 }
+
+// TestUpstreamMayMove to another server, with all it has: people's edits are told by what the package was made of, as before.
+func TestUpstreamMayMove(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
+	first := plain("1.0.0")
+	first["app/old.yaml"] = upstream.File{Content: strings.ReplaceAll(deployment, "app", "old")}
+	blueprints.Tag("app/v1", blueprints.Commit("main", "app", first), false)
+	cluster.Commit("main", "begin", upstream.Text(readme))
+	v := p.variant(initial)
+	p.published(v, "v1")
+
+	p.lead("blueprints", p.upstreams.HTTP(upstream.HTTPOptions{}).URL("blueprints.git"))
+	second := plain("2.0.0")
+	second["app/old.yaml"] = upstream.File{Mode: upstream.Removed}
+	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", second), false)
+	files := p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
+	if _, found := files["app/old.yaml"]; found || v.Status.Change.ConflictCount != 0 {
+		t.Errorf("what upstream took out is taken for people's: %v, %+v", paths(files), v.Status.Change.Conflicts)
+	}
+}
