@@ -24,59 +24,21 @@ const foreignWriters = 20
 // and each package has the one change open.
 func TestForeignWritersAndPackages(t *testing.T) {
 	t.Parallel()
-	s := newPackageScene(t)
-	s.overHTTP()
-	clusters := []string{"north", "south"}
-	s.repositories(append(clusters, blueprints)...)
-	s.injects(clusters...)
-	f := &foreign{packageScene: s, times: fewestPoints(2, 12)}
-	s.start()
-	f.revise(1)
-	for _, cluster := range clusters {
-		v := s.variant("app", cluster, func(spec *packagesv1.PackageVariantSpec) {
-			spec.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
+	for name, over := range map[string]struct {
+		serve func(*packageScene)
+		times int
+	}{
+		"HTTP": {func(s *packageScene) { s.overHTTP() }, fewestPoints(2, 12)},
+		// Each git of theirs logs in anew, and so does the server's side of it.
+		"SSH": {func(s *packageScene) { s.overSSH() }, fewestPoints(1, 6)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPackageScene(t)
+			over.serve(s)
+			(&foreign{packageScene: s, times: over.times}).play()
 		})
-		s.make(v)
-		f.approved = append(f.approved, v)
 	}
-	for _, pkg := range []string{"web", "db"} {
-		for _, cluster := range clusters {
-			v := s.variant(pkg, cluster)
-			s.make(v)
-			f.variants = append(f.variants, v)
-		}
-	}
-	for _, v := range f.variants {
-		s.drafted(v, 1)
-		s.publish(v)
-	}
-	f.revise(2)
-	for _, v := range f.variants {
-		s.drafted(v, 2)
-	}
-	for _, v := range f.approved {
-		f.published(v, 2)
-	}
-
-	var writers sync.WaitGroup
-	for i := range foreignWriters {
-		clone := s.person(clusters[i%len(clusters)])
-		writers.Go(func() { f.write(i, clone) })
-	}
-	newest := 2
-	for range f.times {
-		newest++
-		f.revise(newest)
-		for _, v := range f.variants {
-			s.drafted(v, newest)
-		}
-	}
-	writers.Wait()
-	if t.Failed() {
-		return
-	}
-	t.Logf("%d commits and tags of people were accepted, %d pushes were refused", len(f.made), f.refused)
-	f.endsWith(newest)
 }
 
 // foreign is what people do to repositories of packages.
@@ -100,6 +62,61 @@ type foreignEdit struct {
 	ref, commit string
 	// word stands once in the package's file, if the edit is of one.
 	pkg, word string
+}
+
+// play has packages follow upstream while everybody writes, and looks at what has become of all that.
+func (f *foreign) play() {
+	f.t.Helper()
+	clusters := []string{"north", "south"}
+	f.repositories(append(clusters, blueprints)...)
+	f.injects(clusters...)
+	f.start()
+	f.revise(1)
+	for _, cluster := range clusters {
+		v := f.variant("app", cluster, func(spec *packagesv1.PackageVariantSpec) {
+			spec.Approval = &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}
+		})
+		f.make(v)
+		f.approved = append(f.approved, v)
+	}
+	for _, pkg := range []string{"web", "db"} {
+		for _, cluster := range clusters {
+			v := f.variant(pkg, cluster)
+			f.make(v)
+			f.variants = append(f.variants, v)
+		}
+	}
+	for _, v := range f.variants {
+		f.drafted(v, 1)
+		f.publish(v)
+	}
+	f.revise(2)
+	for _, v := range f.variants {
+		f.drafted(v, 2)
+	}
+	for _, v := range f.approved {
+		f.published(v, 2)
+	}
+
+	var writers sync.WaitGroup
+	for i := range foreignWriters {
+		clone := f.person(clusters[i%len(clusters)])
+		writers.Go(func() { f.write(i, clone) })
+	}
+	newest := 2
+	for range f.times {
+		newest++
+		f.revise(newest)
+		for _, v := range f.variants {
+			f.drafted(v, newest)
+		}
+	}
+	writers.Wait()
+	if f.t.Failed() {
+		return
+	}
+	f.t.Logf("%d commits and tags of people were accepted, %d pushes were refused", len(f.made), f.refused)
+	f.endsWith(newest)
 }
 
 // revise publishes a revision of each blueprint.
