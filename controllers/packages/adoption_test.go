@@ -237,3 +237,21 @@ func TestAVariantThatComesBackBeginsNoSecondDraft(t *testing.T) {
 	p.gone(second)
 	p.drafted(again, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/Kptfile"].Content, "/app") })
 }
+
+// TestAVariantIsNotMadeOfItself: what it publishes would be what it follows, without end.
+func TestAVariantIsNotMadeOfItself(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	cluster := p.repository("cluster")
+	cluster.Tag("app/v1", cluster.Commit("main", "app", plain("1.0.0")), false)
+	before := refs(cluster)
+	v := p.variant(always, func(s *packagesv1.PackageVariantSpec) {
+		s.Upstream.Repo, s.AdoptionPolicy = "cluster", packagesv1.AdoptExisting
+	})
+	until(p, v, "it is refused, or publishes", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.IsStalled(v) || v.Status.Published != nil && v.Status.Published.Revision == "v3", said(v)
+	})
+	if now := refs(cluster); now != before || conditions.GetReason(v, "Ready") != packagesv1.InvalidSpecReason {
+		t.Errorf("%s; the refs are\n%s", said(v), now)
+	}
+}

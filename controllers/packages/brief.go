@@ -75,6 +75,11 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 
 // choose finds the upstream revision.
 func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *look) error {
+	if b.followsItself(obj.Spec.Upstream) {
+		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf(
+			"spec.upstream: package %s of Repository %s is what the variant publishes itself; follow another one, or a branch, or name a revision or tag",
+			b.upstream, obj.Spec.Upstream.Repo))
+	}
 	found, err := b.up.find(ctx, obj.Spec.Upstream)
 	if err != nil {
 		return err
@@ -84,6 +89,13 @@ func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *l
 	}
 	l.upstream = &found
 	return nil
+}
+
+// followsItself tells whether each revision that the variant publishes would be the newest one that it follows. Branches of one Git
+// repository share its tags.
+func (b *brief) followsItself(up packagesv1.Upstream) bool {
+	return up.Revision == 0 && up.Tag == "" && up.Branch == "" && up.Range == "" &&
+		b.up.url == b.down.url && path.Join(b.up.directory, b.upstream) == path.Join(b.down.directory, b.downstream)
 }
 
 // configOf is what the spec says of the package.
