@@ -39,7 +39,11 @@ func (c capabilities) fetch(word string) bool {
 
 // checkObjectFormat refuses repositories whose objects are not named by SHA-1.
 func (c capabilities) checkObjectFormat() error {
-	if format, ok := c["object-format"]; ok && format != "sha1" {
+	format, ok := c["object-format"]
+	if format == "sha256" {
+		return protocolErrorf(notSHA256)
+	}
+	if ok && format != "sha1" {
 		return protocolErrorf("object format %s is not supported", transport.PrintableQuoted(format))
 	}
 	return nil

@@ -14,11 +14,14 @@ const maxRefName = 1024
 // sha256Digits is the length of an object id in a SHA-256 repository.
 const sha256Digits = 64
 
+// notSHA256 refuses such repositories, and says what helps.
+const notSHA256 = "repositories with SHA-256 object ids are not supported: mirror it to one with SHA-1 ids (git init --object-format=sha1), and name that"
+
 // parseHash reads an object id as the wire writes it: 40 lower-case hexadecimal digits.
 func parseHash(text string) (plumbing.Hash, error) {
 	var hash plumbing.Hash
 	if len(text) == sha256Digits {
-		return hash, protocolErrorf("repositories with SHA-256 object ids are not supported")
+		return hash, protocolErrorf(notSHA256)
 	}
 	if len(text) != 2*len(hash) || strings.ToLower(text) != text || !plumbing.IsHash(text) {
 		return hash, protocolErrorf("no object id: %s", transport.PrintableQuoted(text))
