@@ -109,6 +109,58 @@ func TestOnlySignedCommitsAreServed(t *testing.T) {
 	}
 }
 
+// TestTagsAreVerifiedAsTheModeSays: the tag, or the tag and what it names.
+func TestTagsAreVerifiedAsTheModeSays(t *testing.T) {
+	t.Parallel()
+	s := newRunning(t)
+	server := s.upstream.HTTP(upstream.HTTPOptions{})
+	repository, signer := s.upstream.Repository("app"), verifytest.NewPGPSigner(t)
+	s.secret("keys", map[string]string{signer.Entry: string(signer.Public)})
+	tagged := func(name, commit string) string {
+		repository.Tag(name, commit, true)
+		raw := []byte(repository.Raw("cat-file", "tag", "refs/tags/"+name) + "\n")
+		id := repository.Object("tag", signer.Tag(t, raw))
+		repository.SetRef("refs/tags/"+name, id)
+		return id
+	}
+	plain := repository.Commit("main", "one", oneFile("replicas: 1\n"))
+	tagged("v1.0.0", plain)
+	repository.Commit("main", "two", oneFile("replicas: 2\n"))
+	signed := repository.Object("commit", signer.Commit(t, []byte(repository.Raw("cat-file", "commit", "main"))))
+	repository.SetRef("refs/heads/main", signed)
+	both := tagged("v2.0.0", signed)
+	repository.Tag("v3.0.0", signed, true)
+
+	for name, tc := range map[string]struct {
+		tag, commit  string
+		mode         sourcev1.GitVerificationMode
+		proof        []string
+		reason, says string
+	}{
+		"tag":       {"v1.0.0", plain, sourcev1.ModeGitTag, []string{"tag 'v1.0.0@"}, "", ""},
+		"both":      {"v2.0.0", signed, sourcev1.ModeGitTagAndHEAD, []string{"tag 'v2.0.0@" + both + "'", "commit '" + signed + "'"}, "", ""},
+		"tag-alone": {"v1.0.0", plain, sourcev1.ModeGitTagAndHEAD, nil, sourcev1.InvalidCommitSignatureReason, "carries no signature"},
+		"unsigned":  {"v3.0.0", signed, sourcev1.ModeGitTag, nil, sourcev1.InvalidGitObjectReason, "since it is not signed"},
+	} {
+		s.create(name, server.URL("app"), ref(sourcev1.GitRepositoryRef{Tag: tc.tag}), func(spec *sourcev1.GitRepositorySpec) {
+			spec.Verification = &sourcev1.GitRepositoryVerification{Mode: tc.mode, SecretRef: meta.LocalObjectReference{Name: "keys"}}
+		})
+		if tc.reason != "" {
+			s.told(name, "Warning", tc.reason, tc.says)
+			if obj := s.get(name); obj.Status.Artifact != nil || conditions.GetReason(obj, sourcev1.SourceVerifiedCondition) != tc.reason {
+				t.Errorf("%s: reported as %s", name, asJSON(obj.Status))
+			}
+			continue
+		}
+		obj := s.ready(name, tc.tag+"@sha1:"+tc.commit)
+		for _, proof := range tc.proof {
+			if says := conditions.GetMessage(obj, sourcev1.SourceVerifiedCondition); !strings.Contains(says, proof) {
+				t.Errorf("%s: SourceVerified says %q, not %q", name, says, proof)
+			}
+		}
+	}
+}
+
 // TestGitGoesThroughTheProxyOfItsObject: nothing but the proxy knows where the server of that name is.
 func TestGitGoesThroughTheProxyOfItsObject(t *testing.T) {
 	t.Parallel()
