@@ -21,20 +21,25 @@ func fewestPoints(few, all int) int {
 	return few
 }
 
+// TestKilledAtAnyStepInTheStorageItConverges, and at any in the folder of what was fetched: both are at work at once.
 func TestKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	t.Parallel()
 	k := newKilling(t)
 	k.begin()
-	counting := watch(t, k.storage, 0, nil)
+	fetched := watch(t, 0, nil, k.cache())
+	counting := watch(t, 0, nil, k.storage, k.cache())
 	k.once()
-	all := counting.close()
-	t.Logf("a change makes %d file system events", all)
+	all, cached := counting.close(), fetched.close()
+	t.Logf("a change makes %d file system events, %d of them in the cache", all, cached)
+	if cached == 0 || cached == all {
+		t.Error("one of the folders is not used")
+	}
 
-	fewest := fewestPoints(16, 40)
+	fewest := fewestPoints(20, 50)
 	step := max(1, float64(all)/float64(fewest+8))
 	for at := 1.0; at <= float64(all); at += step {
 		k.round(fmt.Sprintf("at file system event %d", int64(at)), func(strike func()) func() {
-			w := watch(t, k.storage, int64(at), strike)
+			w := watch(t, int64(at), strike, k.storage, k.cache())
 			return func() { w.close() }
 		})
 	}

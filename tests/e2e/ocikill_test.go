@@ -165,7 +165,7 @@ func TestOCIKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	t.Parallel()
 	k := newOCIKilling(t)
 	k.begin()
-	counting := watch(t, k.storage, 0, nil)
+	counting := watch(t, 0, nil, k.storage)
 	k.once()
 	all := counting.close()
 	t.Logf("a change makes %d file system events", all)
@@ -173,7 +173,7 @@ func TestOCIKilledAtAnyStepInTheStorageItConverges(t *testing.T) {
 	step := max(1, float64(all)/float64(fewest+4))
 	for n := 1.0; n <= float64(all); n += step {
 		k.round(fmt.Sprintf("at file system event %d", int64(n)), func(strike func()) func() {
-			w := watch(t, k.storage, int64(n), strike)
+			w := watch(t, int64(n), strike, k.storage)
 			return func() { w.close() }
 		})
 	}

@@ -85,6 +85,9 @@ func (s *scene) another() *testenv.Manager {
 	return manager
 }
 
+// cache is the folder of what was fetched from Git servers.
+func (s *scene) cache() string { return s.storage + "-cache" }
+
 // stop ends the program in good order.
 func (s *scene) stop() {
 	s.t.Helper()

@@ -14,7 +14,7 @@ import (
 // inotifyHeader is the size of an event before its name, see inotify(7).
 const inotifyHeader = 16
 
-// watcher counts what happens to the files of a folder and of the folders in it.
+// watcher counts what happens to the files of folders and of the folders in them.
 type watcher struct {
 	file  *os.File
 	count atomic.Int64
@@ -22,7 +22,7 @@ type watcher struct {
 }
 
 // watch calls strike at the nth event. Zero only counts. Folders that are made later are not watched.
-func watch(t *testing.T, root string, n int64, strike func()) *watcher {
+func watch(t *testing.T, n int64, strike func(), roots ...string) *watcher {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -31,15 +31,17 @@ func watch(t *testing.T, root string, n int64, strike func()) *watcher {
 	w := &watcher{file: os.NewFile(uintptr(fd), "inotify"), ended: make(chan struct{})}
 	const events = unix.IN_CREATE | unix.IN_OPEN | unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 		unix.IN_DELETE | unix.IN_ATTRIB
-	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
+	for _, root := range roots {
+		err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			_, err = unix.InotifyAddWatch(fd, name, events)
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, err = unix.InotifyAddWatch(fd, name, events)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	go w.follow(n, strike)
 	return w
