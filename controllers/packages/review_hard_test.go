@@ -178,3 +178,85 @@ func TestAForgeThatRefusesHoldsUpNothing(t *testing.T) {
 		return v.Status.Review == nil && conditions.Get(v, packagesv1.ReviewedCondition) == nil && conditions.IsReady(v), said(v)
 	})
 }
+
+// TestAReviewIsAskedForWhereTheSecretSays: what is known of one forge says nothing of another one.
+func TestAReviewIsAskedForWhereTheSecretSays(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "gitlab")
+	s := f.tale(t, "moving")
+	s.sync()
+	s.opened("deployment")
+	s.settle()
+	other := forges.Start(t, "gitlab")
+	other.Foreign("acme/cluster", "feature", "main", "mine")
+	other.Add("acme/cluster", f.cluster, func() { f.look("cluster") })
+	secret := f.secret("forge", forges.Token)
+	secret.StringData["endpoint"] = other.Endpoint()
+	if err := env.Client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	f.forge = other
+	s.release("v2", "2.0.0", nil)
+	s.sync()
+	found := s.pull("it is asked for there", func(p forges.Pull) bool { return p.State == "open" })
+	s.says(packagesv1.ReviewPendingReason, fmt.Sprintf("/%d ", found.Number))
+	if stranger := other.Pulls()[0]; stranger.Body != "mine" || stranger.State != "open" {
+		t.Errorf("somebody else's request is %+v", stranger)
+	}
+}
+
+// TestAForgeThatKeepsNoTextIsTold, and is not asked again and again.
+func TestAForgeThatKeepsNoTextIsTold(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "gitea")
+	f.forge.Plain(true)
+	s := f.tale(t, "plain")
+	s.sync()
+	s.says(packagesv1.ReviewFailedReason, "not what was sent")
+	f.forge.Plain(false)
+	s.says(packagesv1.ReviewPendingReason)
+}
+
+// TestWhatIsSuspendedIsNotReviewed: what was to be asked before is not asked meanwhile.
+func TestWhatIsSuspendedIsNotReviewed(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "github")
+	f.forge.Always(forges.Status(http.StatusInternalServerError, "oops"))
+	s := f.tale(t, "a-suspended")
+	s.sync()
+	s.says(packagesv1.ReviewDelayedReason)
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Suspend = true })
+	until(s.plane, s.v, "it is suspended", func(v *packagesv1.PackageVariant) (bool, string) {
+		return conditions.GetReason(v, "Ready") == packagesv1.SuspendedReason, said(v)
+	})
+	f.forge.Always(nil)
+	next := f.tale(t, "b-next")
+	next.sync()
+	next.pull("the next one is asked for", func(p forges.Pull) bool { return p.State == "open" })
+	if all := f.forge.Pulls(); len(all) != 1 {
+		t.Errorf("what is suspended was asked for: %+v", all)
+	}
+	s.edit(func(spec *packagesv1.PackageVariantSpec) { spec.Suspend = false })
+	s.pull("it is asked for at last", func(p forges.Pull) bool { return p.State == "open" })
+}
+
+// TestAProposalThatIsTakenBackIsReviewedAsADraft: that the forge closes the request with its branch rejects nothing.
+func TestAProposalThatIsTakenBackIsReviewedAsADraft(t *testing.T) {
+	t.Parallel()
+	isOpen := func(p forges.Pull) bool { return p.State == "open" }
+	for _, provider := range []string{"github", "gitlab"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			s := newForged(t, provider).tale(t, "taken")
+			s.sync()
+			last := s.pull("there is a request", isOpen).Number
+			for _, to := range []packagesv1.Lifecycle{packagesv1.LifecycleProposed, packagesv1.LifecycleDraft, packagesv1.LifecycleProposed} {
+				s.settle()
+				s.move(s.revision(), to)
+				s.sync()
+				last = s.pull("there is another request for a "+string(to), func(p forges.Pull) bool { return isOpen(p) && p.Number > last }).Number
+				s.says(packagesv1.ReviewPendingReason, fmt.Sprintf("/%d ", last))
+			}
+		})
+	}
+}

@@ -100,7 +100,7 @@ func (k *reviewer) news(b *board) map[types.NamespacedName]string {
 	defer r.mu.Unlock()
 	all := map[types.NamespacedName]string{}
 	for variant, w := range b.wants {
-		request := w.find(b.listing)
+		request := b.find(w)
 		said := fmt.Sprint(b.listing != nil, b.err, w.err, request != nil)
 		if request != nil {
 			said += fmt.Sprint(request.Number, request.State, request.By, request.URL)
@@ -119,12 +119,20 @@ type boardWork struct {
 	mirror *mirror
 
 	client *forge.Client
-	base   string
-	acts   int
+	// place is where the client asks.
+	place string
+	base  string
+	acts  int
 }
 
-// settle notes how a look ended.
+// errSuspended says that nobody is to be asked for the time being.
+var errSuspended = errors.New("the Repository is suspended")
+
+// settle notes how a look ended. A Repository that is suspended is looked at first when it is so no more, and then the board.
 func (w *boardWork) settle(err error) {
+	if errors.Is(err, errSuspended) {
+		return
+	}
 	r, b, now := w.shared.reviews, w.board, w.shared.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,6 +169,9 @@ func (w *boardWork) work(ctx context.Context) error {
 	}
 	r, b := w.shared.reviews, w.board
 	r.mu.Lock()
+	if b.place != w.place {
+		b.moveTo(w.place)
+	}
 	listing, age, isDue := b.listing, w.shared.Clock.Now().Sub(b.listed), b.isDue
 	b.isDue = false
 	r.mu.Unlock()
@@ -209,13 +220,18 @@ func (w *boardWork) variants() []types.NamespacedName {
 // serve does what one variant wants. The error is one that the others would come upon as well.
 func (w *boardWork) serve(ctx context.Context, variant types.NamespacedName) error {
 	r, b, now := w.shared.reviews, w.board, w.shared.Clock.Now()
+	if w.isSuspended(ctx, variant) {
+		return nil
+	}
 	r.mu.Lock()
 	want := b.wants[variant]
 	if want == nil || w.acts >= actsPerLook || now.Before(want.again) {
 		r.mu.Unlock()
 		return nil
 	}
-	act := w.act(want, want.find(b.listing))
+	request := b.find(want)
+	isToRead := request != nil && request.State != forge.Open
+	act := w.act(want, request)
 	if act == nil {
 		want.err, want.failures = nil, 0
 	}
@@ -233,8 +249,12 @@ func (w *boardWork) serve(ctx context.Context, variant types.NamespacedName) err
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		b.listing, want.err, want.failures = b.listing.With(made), nil, 0
-		return nil
+		b.listing = b.listing.With(made)
+		if isToRead || w.act(want, b.find(want)) == nil {
+			want.err, want.failures = nil, 0
+			return nil
+		}
+		err = fmt.Errorf("request %d is not what was sent: %w", made.Number, forge.ErrAnswer)
 	case errors.Is(err, forge.ErrLimited), errors.Is(err, forge.ErrUnavailable), errors.Is(err, forge.ErrLogin):
 		return err
 	case errors.Is(err, forge.ErrExists):
@@ -245,6 +265,12 @@ func (w *boardWork) serve(ctx context.Context, variant types.NamespacedName) err
 	want.failures++
 	r.waker.wakeAfter(w.key.repository, delay)
 	return nil
+}
+
+// isSuspended tells whether nothing is to be done for a variant: what it wants may be from before.
+func (w *boardWork) isSuspended(ctx context.Context, variant types.NamespacedName) bool {
+	var obj packagesv1.PackageVariant
+	return w.shared.Client.Get(ctx, variant, &obj) == nil && obj.Spec.Suspend
 }
 
 // act is what is to be done about a want; nil for nothing. It is called with the lock held.
@@ -328,11 +354,14 @@ func (w *boardWork) open(ctx context.Context) (*packagesv1.Repository, error) {
 	if err := w.shared.Client.Get(ctx, w.key.repository, &object); err != nil {
 		return nil, fmt.Errorf("get Repository %s: %w", w.key.repository.Name, err)
 	}
+	if object.Spec.Suspend {
+		return nil, errSuspended
+	}
 	w.base = object.Spec.GetBranch()
 	options, place, err := w.credential(ctx, &object)
 	if err != nil {
 		return nil, failure.Wait(packagesv1.ReviewFailedReason, 0, fmt.Errorf("spec.approval.review: %w", err))
 	}
-	w.client = forge.New(place, options)
+	w.client, w.place = forge.New(place, options), fmt.Sprint(place.Endpoint, " ", place.Repository)
 	return &object, nil
 }

@@ -20,7 +20,9 @@ type boardKey struct {
 
 // board is what is known of the requests of a repository, and what variants want of them.
 type board struct {
-	// listing is nil as long as nobody has looked.
+	// place is where the forge was looked at, and listing what it had there; nil as long as nobody has looked. A number says nothing
+	// about another place.
+	place   string
 	listing *forge.Listing
 	// listed is when the last look was, and isDue says that another one is wanted now.
 	listed time.Time
@@ -33,17 +35,33 @@ type board struct {
 	// err says why there is no new listing.
 	err   error
 	wants map[types.NamespacedName]*want
-	// looked are the requests of which the forge does not tell who merged or closed them.
-	looked map[int]bool
+	// looked are the requests of which the forge does not tell who merged or closed them, and outlived those that were open when
+	// their change went on under another name: who closes them then, forge or robot, rejects nothing.
+	looked, outlived map[int]bool
 	// left are branches that changes on the board had, and have no more, with the owner of each. Nobody else's requests are
 	// closed: what another one asks for may be newer than what is known of the repository.
 	left map[string]string
 }
 
+func newBoard() *board {
+	b := &board{wants: map[types.NamespacedName]*want{}, left: map[string]string{}, isDue: true}
+	b.moveTo("")
+	return b
+}
+
+// moveTo has the board be about another place, of which nothing is known.
+func (b *board) moveTo(place string) {
+	b.place, b.listing, b.looked, b.outlived = place, nil, map[int]bool{}, map[int]bool{}
+}
+
 // leaves notes that a want is no more.
 func (b *board) leaves(w *want) {
-	if w != nil && w.head != "" {
-		b.left[w.head] = w.mark.Owner
+	if w == nil || w.head == "" {
+		return
+	}
+	b.left[w.head] = w.mark.Owner
+	if request := b.find(w); request != nil && request.State == forge.Open {
+		b.outlived[request.Number] = true
 	}
 }
 
@@ -74,13 +92,13 @@ func (w *want) isSame(other *want) bool {
 
 // find is the request that the want is about; nil without one. Of an open change it is the open one. Else it is one that was about
 // the very same commit: what was rejected at one lifecycle is so as a draft, and a request that went with its branch says nothing
-// about the proposal that came in its place.
-func (w *want) find(l *forge.Listing) (found *forge.Request) {
-	if l == nil {
+// about what came in its place.
+func (b *board) find(w *want) (found *forge.Request) {
+	if b.listing == nil {
 		return nil
 	}
-	for i := range l.Requests {
-		r := &l.Requests[i]
+	for i := range b.listing.Requests {
+		r := &b.listing.Requests[i]
 		isOurs := r.Mark.Owner == w.mark.Owner && r.Mark.Package == w.mark.Package
 		switch {
 		case w.head == "":
@@ -88,7 +106,7 @@ func (w *want) find(l *forge.Listing) (found *forge.Request) {
 		case r.Head == w.head && r.State == forge.Open:
 			return r
 		default:
-			isOurs = isOurs && r.State != forge.Open && r.Mark.Commit == w.mark.Commit && (r.Head == w.head || !w.isProposed)
+			isOurs = isOurs && r.State != forge.Open && r.Mark.Commit == w.mark.Commit && (r.Head == w.head || !w.isProposed) && !b.outlived[r.Number]
 		}
 		if isOurs && (found == nil || r.Number > found.Number) {
 			found = r
@@ -133,7 +151,7 @@ func (r *reviews) ask(variant types.NamespacedName, key boardKey, w *want) found
 	}
 	b := r.boards[key]
 	if b == nil {
-		b = &board{wants: map[types.NamespacedName]*want{}, looked: map[int]bool{}, left: map[string]string{}, isDue: true}
+		b = newBoard()
 		r.boards[key] = b
 	}
 	r.on[variant] = key
@@ -156,7 +174,7 @@ func (r *reviews) ask(variant types.NamespacedName, key boardKey, w *want) found
 	if b.err != nil {
 		now.err = b.err
 	}
-	if request := w.find(b.listing); request != nil {
+	if request := b.find(w); request != nil {
 		now.request = new(*request)
 	}
 	return now

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -107,11 +108,17 @@ func (f *Forge) edit(w http.ResponseWriter, r *http.Request, p *Pull) {
 	write(w, f.dialect.edited(), f.dialect.show(p, true))
 }
 
+// comment is one of HTML.
+var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
+
 // read reads a body of texts.
-func (*Forge) read(w http.ResponseWriter, r *http.Request) (fields map[string]string, ok bool) {
+func (f *Forge) read(w http.ResponseWriter, r *http.Request) (fields map[string]string, ok bool) {
 	if err := json.NewDecoder(r.Body).Decode(&fields); err != nil || r.Header.Get("Content-Type") != "application/json" {
 		refuse(w, http.StatusBadRequest, "Problems parsing JSON")
 		return nil, false
+	}
+	if body, ok := fields[f.dialect.field("body")]; ok && f.plain {
+		fields[f.dialect.field("body")] = comment.ReplaceAllString(body, "")
 	}
 	return fields, true
 }

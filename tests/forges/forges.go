@@ -52,6 +52,7 @@ type Forge struct {
 	every http.HandlerFunc
 	asked []string
 	tags  bool
+	plain bool
 	moved func()
 }
 
@@ -73,6 +74,13 @@ func (f *Forge) Add(name string, repository *upstream.Edited, moved func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.repos[name], f.moved = repository, moved
+}
+
+// Plain has the forge take comments out of all texts from now on, or leave them.
+func (f *Forge) Plain(plain bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plain = plain
 }
 
 // FailNext has the next n requests answered by the handler.
