@@ -242,6 +242,45 @@ func TestEachFigureHasItsOwnMedian(t *testing.T) {
 	}
 }
 
+func TestADifferenceBelowTheNoiseIsNotMet(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[verdict]verdict{
+		met: judgeSpent(true, time.Millisecond, time.Millisecond), missed: judgeSpent(true, time.Second, time.Millisecond),
+		unresolved: judgeSpent(true, -time.Second, time.Millisecond),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := judgeSpent(false, -time.Second, time.Millisecond); got != missed {
+		t.Errorf("what is missed otherwise is %q", got)
+	}
+}
+
+func TestPackagesAreMeasured(t *testing.T) {
+	t.Parallel()
+	for only, want := range map[string][]string{
+		"packages": {"4 variants in 2 repositories", "synced warm"},
+		"sets":     {"a set of 8 targets in 2 repositories, all drafts", "7 renders of 8 variants of 7 kinds", "1 variants, 1 pushes"},
+	} {
+		t.Run(only, func(t *testing.T) {
+			t.Parallel()
+			p := plan{only: only, rounds: 1, window: 4 * time.Second, quiet: 2 * time.Second, packages: packagesPlan{
+				variants: 4, into: 2, setTargets: 8, setInto: 2, evaluations: 10, catalogue: 3, revisions: 2, every: time.Second,
+			}}
+			var out strings.Builder
+			if err := compare(t.Context(), &out, p); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			for _, line := range want {
+				if !strings.Contains(out.String(), line) {
+					t.Errorf("%q is not said\n%s", line, out.String())
+				}
+			}
+		})
+	}
+}
+
 func TestTheEngineIsMeasured(t *testing.T) {
 	t.Parallel()
 	p := plan{

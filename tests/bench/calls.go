@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 
 	"sluice.dev/sluice/tests/testenv"
@@ -55,6 +56,15 @@ func sorted(requests []testenv.Request) tally {
 		}
 	}
 	return t
+}
+
+// plus adds up two tallies.
+func (t tally) plus(more tally) tally {
+	sum := tally{calls: t.calls + more.calls, lists: t.lists + more.lists, watches: t.watches + more.watches, own: maps.Clone(more.own)}
+	for key, n := range t.own {
+		sum.own[key] += n
+	}
+	return sum
 }
 
 // purpose is what a request is about.

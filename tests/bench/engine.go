@@ -73,7 +73,8 @@ const engineNotes = `
 A figure of a commit is the mean of all that one round makes, one after the other, and that of a poll the mean of all polls.
 Sluice runs on, as in the manager, where git starts anew. Made is what CPU a commit takes until the parts of its artifact
 are there: resolving, fetching, compressing. The rest is reading, hashing and writing the artifact, which is linear in it,
-and recording. A reconcile in the cluster is what the program takes more than in as much time without any.
+and recording. A reconcile in the cluster is what the program takes more than in as much time without any, and an object more
+what many take more than one: medians of all rounds, not resolved where noise is larger.
 `
 
 // add notes what a kind of work took, in all rounds.
@@ -86,8 +87,13 @@ func (e *engine) add(work, against string, samples ...sample) {
 	e.samples[work] = samples
 }
 
-func (e *engine) target(work, wanted string, met bool, measured string, args ...any) {
-	e.targets = append(e.targets, target{work, wanted, fmt.Sprintf(measured, args...), met})
+func (e *engine) target(work, wanted string, good bool, measured string, args ...any) {
+	e.targets = append(e.targets, target{work, wanted, fmt.Sprintf(measured, args...), judge(good)})
+}
+
+// spent is target for what the CPU that was spent beyond something else is part of.
+func (e *engine) spent(work, wanted string, good bool, spent, most time.Duration, measured string, args ...any) {
+	e.targets = append(e.targets, target{work, wanted, fmt.Sprintf(measured, args...), judgeSpent(good, spent, most)})
 }
 
 // folder makes a folder for a part of the run.

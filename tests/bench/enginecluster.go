@@ -106,7 +106,7 @@ func (f *fleet) forget(ctx context.Context, namespace string) error {
 
 // reconciles measures polls that find nothing: some objects come every second for a while.
 func (e *engine) reconciles(f *fleet, s *gitHost) error {
-	still, _, err := f.window(e.ctx, e.window, sourceRoundsMetric)
+	still, err := e.windows(f)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (e *engine) reconciles(f *fleet, s *gitHost) error {
 			return err
 		}
 		for j, p := range all {
-			if err := e.reconcile(f, p, fmt.Sprintf("polls-%d-%d", i, j), still.cpu); err != nil {
+			if err := e.reconcile(f, p, fmt.Sprintf("polls-%d-%d", i, j), still); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
 		}
@@ -124,8 +124,29 @@ func (e *engine) reconciles(f *fleet, s *gitHost) error {
 	return nil
 }
 
+// watched is what the program did by itself, in all windows together; the CPU is the median of one.
+type watched struct {
+	cost
+	reconciles int
+}
+
+// windows watches the program by itself, as often as everything is measured.
+func (e *engine) windows(f *fleet) (all watched, err error) {
+	var cpu []int64
+	for range e.rounds {
+		one, rounds, err := f.window(e.ctx, e.window, sourceRoundsMetric)
+		if err != nil {
+			return all, err
+		}
+		cpu = append(cpu, int64(one.cpu))
+		all.tally, all.reconciles = all.plus(one.tally), all.reconciles+rounds
+	}
+	all.cpu = time.Duration(median(cpu))
+	return all, nil
+}
+
 // reconcile measures polls of one repository, beside what the program uses in as much time at rest.
-func (e *engine) reconcile(f *fleet, p polled, namespace string, still time.Duration) error {
+func (e *engine) reconcile(f *fleet, p polled, namespace string, still watched) error {
 	if err := f.followAll(e.ctx, namespace, time.Second, p.login, e.steady, p.url); err != nil {
 		return err
 	}
@@ -136,7 +157,7 @@ func (e *engine) reconcile(f *fleet, p polled, namespace string, still time.Dura
 	if err != nil {
 		return err
 	}
-	busy, rounds, err := f.window(e.ctx, e.window, sourceRoundsMetric)
+	busy, err := e.windows(f)
 	if err != nil {
 		return err
 	}
@@ -144,13 +165,13 @@ func (e *engine) reconcile(f *fleet, p polled, namespace string, still time.Dura
 	if err != nil {
 		return err
 	}
-	if rounds < 1 {
+	if busy.reconciles < e.rounds {
 		return errors.New("there was no reconcile")
 	}
-	cpu := max(0, busy.cpu-still) / time.Duration(rounds)
-	e.target(p.name+", whole reconcile", fmt.Sprintf("no API request, at most %s of CPU", targetReconcile), busy.all() == 0 && cpu <= targetReconcile,
+	cpu := (busy.cpu - still.cpu) / time.Duration(busy.reconciles/e.rounds)
+	e.spent(p.name+", whole reconcile", fmt.Sprintf("no API request, at most %s of CPU", targetReconcile), busy.all() == 0, cpu, targetReconcile,
 		"%d API requests (%s) and %d upstream in %d reconciles, %d connections, %s of CPU each", busy.all(), told(busy.own),
-		after.requests-before.requests, rounds, after.connections-before.connections, cpu.Round(time.Microsecond))
+		after.requests-before.requests, busy.reconciles, after.connections-before.connections, cpu.Round(time.Microsecond))
 	return f.forget(e.ctx, namespace)
 }
 
@@ -223,43 +244,71 @@ func (e *engine) sharing(f *fleet, s *gitHost) error {
 	if err := errors.Join(f.restart(), f.settle(e.ctx)); err != nil {
 		return err
 	}
-	results := map[int][]shared{}
-	for _, objects := range []int{1, n} {
-		repository, err := upstream.NewRepository(e.ctx, s.dir, fmt.Sprint("shared-by-", objects))
+	cold, again := sharings{objects: n}, sharings{objects: n}
+	for round := range e.rounds {
+		one, err := e.shared(f, s, 1, round)
 		if err != nil {
 			return err
 		}
-		_, bulkErr := repository.Bulk("main", e.files, e.mib<<20)
-		_, err = repository.Commit("main", "an artifact of its own", upstream.Text(map[string]string{"of.yaml": repository.Name()}))
-		if err = errors.Join(bulkErr, err); err != nil {
+		many, err := e.shared(f, s, n, round)
+		if err != nil {
 			return err
 		}
-		if results[objects], err = e.shared(f, s, repository, objects); err != nil {
-			return err
-		}
+		cold.add(one[0], many[0])
+		again.add(one[1], many[1])
 	}
-	for i, work := range []string{"cold", "new commit"} {
-		one, all := results[1][i], results[n][i]
-		each := (all.cpu - one.cpu) / time.Duration(max(1, n-1))
-		e.target(fmt.Sprintf("%d objects on one repository, %s", n, work), fmt.Sprintf("1 fetch, 1 artifact, at most %s each", targetEach),
-			all.packs == one.packs && all.artifacts == one.artifacts && each <= targetEach,
-			"%d fetches (one object: %d) for %d commits, %d more artifacts, %d more bytes (%d), %s (%s), %s for each more", all.packs, one.packs, all.commits,
-			all.artifacts, all.bytes, one.bytes, timeText(all.cpu), timeText(one.cpu), each.Round(10*time.Microsecond))
-	}
+	e.shares("cold", cold)
+	e.shares("new commit", again)
 	return nil
 }
 
-func (e *engine) shared(f *fleet, s *gitHost, repository *upstream.Repository, objects int) ([]shared, error) {
-	namespace, url := fmt.Sprint("sharing-", objects), s.http.URL(repository.Name())
-	cold, err := e.brought(f, s, func() error { return f.followAll(e.ctx, namespace, time.Hour, nil, objects, url) })
+// sharings are what one object and many took, round by round.
+type sharings struct {
+	objects         int
+	ones, manys     []shared
+	one, many, each []int64 // CPU
+}
+
+func (s *sharings) add(one, many shared) {
+	s.ones, s.manys = append(s.ones, one), append(s.manys, many)
+	s.one, s.many = append(s.one, int64(one.cpu)), append(s.many, int64(many.cpu))
+	s.each = append(s.each, int64(many.cpu-one.cpu)/int64(max(1, s.objects-1)))
+}
+
+// shares says what came of it: the CPU is a median, and what is counted is of the last round; it must be the same in each.
+func (e *engine) shares(work string, s sharings) {
+	good := true
+	for i, all := range s.manys {
+		good = good && all.packs == s.ones[i].packs && all.artifacts == s.ones[i].artifacts
+	}
+	one, all, each := s.ones[len(s.ones)-1], s.manys[len(s.manys)-1], time.Duration(median(s.each))
+	e.spent(fmt.Sprintf("%d objects on one repository, %s", s.objects, work), fmt.Sprintf("1 fetch, 1 artifact, at most %s each", targetEach), good, each, targetEach,
+		"%d fetches (one object: %d) for %d commits, %d more artifacts, %d more bytes (%d), %s (%s), %s for each more", all.packs, one.packs, all.commits,
+		all.artifacts, all.bytes, one.bytes, timeText(time.Duration(median(s.many))), timeText(time.Duration(median(s.one))), each.Round(10*time.Microsecond))
+}
+
+// shared brings a repository of its own to so many objects, and then a commit.
+func (e *engine) shared(f *fleet, s *gitHost, objects, round int) (both [2]shared, err error) {
+	namespace := fmt.Sprintf("sharing-%d-%d", objects, round)
+	repository, err := upstream.NewRepository(e.ctx, s.dir, namespace)
 	if err != nil {
-		return nil, err
+		return both, err
+	}
+	_, bulkErr := repository.Bulk("main", e.files, e.mib<<20)
+	_, err = repository.Commit("main", "an artifact of its own", upstream.Text(map[string]string{"of.yaml": namespace}))
+	if err = errors.Join(bulkErr, err); err != nil {
+		return both, err
+	}
+	url := s.http.URL(namespace)
+	both[0], err = e.brought(f, s, func() error { return f.followAll(e.ctx, namespace, time.Hour, nil, objects, url) })
+	if err != nil {
+		return both, err
 	}
 	tip, err := repository.Commit("main", "one line", upstream.Text(map[string]string{upstream.BulkPath(1): "replicas: 2\n"}))
 	if err != nil {
-		return nil, err
+		return both, err
 	}
-	again, err := e.brought(f, s, func() error {
+	both[1], err = e.brought(f, s, func() error {
 		for i := range objects {
 			object := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("source-%04d", i)}}
 			ask := fmt.Sprintf(`{"metadata":{"annotations":{%q:"now"}}}`, meta.ReconcileRequestAnnotation)
@@ -269,7 +318,10 @@ func (e *engine) shared(f *fleet, s *gitHost, repository *upstream.Repository, o
 		}
 		return f.stored(e.ctx, namespace, objects, tip)
 	})
-	return []shared{cold, again}, err
+	if err != nil {
+		return both, err
+	}
+	return both, f.forget(e.ctx, namespace)
 }
 
 // brought measures work that brings a commit to objects.

@@ -57,7 +57,7 @@ func compareGit(ctx context.Context, out io.Writer, dir string, p plan) error {
 	cpu := float64(ours.cpu) / float64(theirs.cpu)
 	if err := printVerdicts(out, []target{{
 		cold, fmt.Sprintf("at most %.2f of git's CPU, %s", targetCold, bytesText(targetColdPeak)),
-		fmt.Sprintf("%.2f of the CPU, %s", cpu, bytesText(ours.peak)), cpu <= targetCold && ours.peak <= targetColdPeak,
+		fmt.Sprintf("%.2f of the CPU, %s", cpu, bytesText(ours.peak)), judge(cpu <= targetCold && ours.peak <= targetColdPeak),
 	}}); err != nil {
 		return err
 	}

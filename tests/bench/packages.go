@@ -98,6 +98,6 @@ func measurePackages(ctx context.Context, out io.Writer, dir string, p plan, par
 	return printVerdicts(out, r.targets)
 }
 
-func (r *packagesRun) target(work, wanted string, met bool, measured string, args ...any) {
-	r.targets = append(r.targets, target{work, wanted, fmt.Sprintf(measured, args...), met})
+func (r *packagesRun) target(work, wanted string, good bool, measured string, args ...any) {
+	r.targets = append(r.targets, target{work, wanted, fmt.Sprintf(measured, args...), judge(good)})
 }
