@@ -3,7 +3,6 @@ package git_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +12,7 @@ import (
 )
 
 // BenchmarkListPackages lists a repository of 1,000 packages and 3,000 tags whose commits are all in the cache: opens all commits,
-// finds the packages on the branch, and looks up each tag's package and Kptfile; in "all commits", finds the packages in each. "One
-// more" fetches a draft beside them.
+// finds the packages on the branch, and looks up each tag's package and Kptfile. "One more" fetches a draft beside them.
 func BenchmarkListPackages(b *testing.B) {
 	f := upstream.ForTest(b)
 	s := newShelf(b, f, 1000, 3, 0)
@@ -109,30 +107,4 @@ func BenchmarkListPackages(b *testing.B) {
 		b.ReportMetric(float64(received), "wire-B/op")
 	})
 	b.Run("again", func(b *testing.B) { report(b, client) })
-	b.Run("all commits", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			commits, err := client.FetchAll(b.Context(), remote, wants)
-			if err != nil {
-				b.Fatal(err)
-			}
-			finder, count := git.NewFinder("Kptfile"), 0
-			for _, commit := range commits {
-				if err := finder.Find(commit, func(at git.Found) error {
-					if strings.HasPrefix(at.Dir, "pkgs/") {
-						count++
-					}
-					return nil
-				}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if count != 3000 {
-				b.Fatal(count)
-			}
-			if err := git.CloseAll(commits); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

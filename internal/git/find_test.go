@@ -68,42 +68,6 @@ func TestFoldersAreFoundByTheirFiles(t *testing.T) {
 	}
 }
 
-// TestAFinderFindsEachFolderOnce, however many commits share it, and one that came back where it was before as well.
-func TestAFinderFindsEachFolderOnce(t *testing.T) {
-	t.Parallel()
-	f := upstream.ForTest(t)
-	s := newShelf(t, f, 20, 2, 3)
-	remote := git.Remote{URL: f.HTTP(upstream.HTTPOptions{}).URL("app")}
-	for _, client := range []*git.Client{newClient(t), newClient(t, keeping(t.TempDir(), &hows{}))} {
-		wants := s.wants(client, remote, "refs/heads/drafts/", "refs/tags/")
-		commits := fetchAll(t, client, remote, wants)
-		finder, found := git.NewFinder("Kptfile"), map[string]int{}
-		for i, commit := range commits {
-			err := finder.Find(commit, func(at git.Found) error {
-				if id, err := commit.TreeID(at.Dir); id != at.Tree || err != nil {
-					t.Errorf("%s in %s is %s, %v", at.Dir, wants[i].Ref, id, err)
-				}
-				found[at.Dir+" "+at.Tree]++
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 && len(found) != 20 {
-				t.Errorf("on the branch there are %d packages", len(found))
-			}
-		}
-		if len(found) != 2*20+3 {
-			t.Errorf("%d were found", len(found))
-		}
-		for at, times := range found {
-			if times != 1 {
-				t.Errorf("%s was found %d times", at, times)
-			}
-		}
-	}
-}
-
 // TestWhatLeadsElsewhereIsNotFound, and what has no end is given up.
 func TestWhatLeadsElsewhereIsNotFound(t *testing.T) {
 	t.Parallel()
@@ -149,22 +113,16 @@ func TestWhatLeadsElsewhereIsNotFound(t *testing.T) {
 	for _, client := range []*git.Client{newClient(t, limits), newClient(t, keeping(t.TempDir(), &hows{}), limits)} {
 		for range 2 {
 			for i, commit := range fetchAll(t, client, remote, wants) {
-				c, finder := cases[names[i]], git.NewFinder("Kptfile")
-				for name, find := range map[string]func(func(git.Found) error) error{
-					"alone":  func(visit func(git.Found) error) error { return commit.Find("Kptfile", visit) },
-					"finder": func(visit func(git.Found) error) error { return finder.Find(commit, visit) },
-				} {
-					var dirs []string
-					err := find(func(at git.Found) error {
-						dirs = append(dirs, at.Dir)
-						return nil
-					})
-					if !errors.Is(err, c.want) || c.want == nil && err != nil {
-						t.Errorf("%s, %s: %s want %v, got %v", names[i], name, c.reason, c.want, err)
-					}
-					if names[i] != "many" && !slices.Equal(dirs, c.dirs) {
-						t.Errorf("%s, %s: found %v, want %v", names[i], name, dirs, c.dirs)
-					}
+				c, dirs := cases[names[i]], []string(nil)
+				err := commit.Find("Kptfile", func(at git.Found) error {
+					dirs = append(dirs, at.Dir)
+					return nil
+				})
+				if !errors.Is(err, c.want) || c.want == nil && err != nil {
+					t.Errorf("%s: %s want %v, got %v", names[i], c.reason, c.want, err)
+				}
+				if names[i] != "many" && !slices.Equal(dirs, c.dirs) {
+					t.Errorf("%s: found %v, want %v", names[i], dirs, c.dirs)
 				}
 			}
 		}
