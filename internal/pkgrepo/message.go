@@ -100,7 +100,6 @@ type note struct {
 	workspace string
 	revision  string
 	change    string // the tip that was published
-	removed   bool
 }
 
 // of is what the note tells of the package at the path. It holds nothing of the message, which may be long.
@@ -109,7 +108,7 @@ func (n note) of(path string) note {
 		return note{}
 	}
 	return note{
-		pkg: path, workspace: strings.Clone(n.workspace), revision: strings.Clone(n.revision), change: strings.Clone(n.change), removed: n.removed,
+		pkg: path, workspace: strings.Clone(n.workspace), revision: strings.Clone(n.revision), change: strings.Clone(n.change),
 	}
 }
 
@@ -146,8 +145,6 @@ func (n *note) read(line string) {
 		n.revision = keep(n.revision, value)
 	case changeTrailer:
 		n.change = keep(n.change, value)
-	case removedTrailer:
-		n.removed = true
 	}
 }
 
