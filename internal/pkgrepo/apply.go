@@ -39,6 +39,9 @@ func (r *Repository) Apply(ctx context.Context, changes []Change) []Result {
 	return results
 }
 
+// maxTries is how often a change is tried that loses races.
+const maxTries = 5
+
 // carryOut tries until all tasks are done.
 func (w work) carryOut(ctx context.Context, tasks []*task, leftovers *pruning) {
 	races, broken, refusals := 0, 0, 0
@@ -68,7 +71,7 @@ func (w work) carryOut(ctx context.Context, tasks []*task, leftovers *pruning) {
 		case p.settled == 0:
 			races++
 		}
-		if races >= w.depot.options.MaxTries {
+		if races >= maxTries {
 			for _, t := range open(left) {
 				t.fail(fmt.Errorf("after %d tries: %w", races, t.lost))
 			}

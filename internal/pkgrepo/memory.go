@@ -8,8 +8,12 @@ import (
 	"sluice.dev/sluice/internal/kpt"
 )
 
-// entryBytes is about what an entry of the memory takes beside the text that it was read from.
-const entryBytes = 512
+const (
+	// maxMemoryBytes bounds what is remembered of Kptfiles and commits for all repositories, beside their snapshots.
+	maxMemoryBytes = 32 << 20
+	// entryBytes is about what an entry of the memory takes beside the text that it was read from.
+	entryBytes = 512
+)
 
 // spot is a package's folder in a commit, or, without a path, the commit itself.
 type spot struct{ commit, path string }

@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"sluice.dev/sluice/internal/git"
-	"sluice.dev/sluice/internal/kpt"
 )
 
 // Detailed is of how many published revisions of a package the Kptfile is read. Of all others the number, the tag and the
@@ -40,15 +39,8 @@ type Options struct {
 	MaxKptfileBytes int64
 	// MaxFactsBytes bounds the Kptfiles whose facts a repository keeps, all together. Default 32 MiB.
 	MaxFactsBytes int64
-	// MaxMemoryBytes bounds what is remembered of Kptfiles and commits for all repositories, beside their snapshots.
-	// Default 32 MiB.
-	MaxMemoryBytes int64
 	// MaxSnapshotBytes bounds what the snapshots of all repositories take. One tenant has half of it. Default 256 MiB.
 	MaxSnapshotBytes int64
-	// Limits bound a package that is read or written as a whole.
-	Limits kpt.Limits
-	// MaxTries is how often a change is tried that loses races. Default 5.
-	MaxTries int
 	// MaxWalk bounds how many commits of a history are looked at for one question. Default 1,000.
 	MaxWalk int
 }
@@ -61,9 +53,7 @@ func (o Options) withDefaults() Options {
 	o.MaxPackages = cmp.Or(o.MaxPackages, 10_000)
 	o.MaxKptfileBytes = cmp.Or(o.MaxKptfileBytes, 256<<10)
 	o.MaxFactsBytes = cmp.Or(o.MaxFactsBytes, 32<<20)
-	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 32<<20)
 	o.MaxSnapshotBytes = cmp.Or(o.MaxSnapshotBytes, 256<<20)
-	o.MaxTries = cmp.Or(o.MaxTries, 5)
 	o.MaxWalk = cmp.Or(o.MaxWalk, 1_000)
 	return o
 }
@@ -79,7 +69,7 @@ type Depot struct {
 // New returns a Depot that has nothing to do with any repository yet.
 func New(client *git.Client, options Options) *Depot {
 	options = options.withDefaults()
-	return &Depot{client: client, options: options, memory: newMemory(options.MaxMemoryBytes), holdings: newHoldings(options.MaxSnapshotBytes)}
+	return &Depot{client: client, options: options, memory: newMemory(maxMemoryBytes), holdings: newHoldings(options.MaxSnapshotBytes)}
 }
 
 // Person is who made a commit.

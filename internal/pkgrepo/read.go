@@ -76,7 +76,7 @@ func (w work) readFrom(ctx context.Context, commit *git.Commit, pkg string) (fou
 	cost := readCost * folder.Root.Known.Weight
 	if err = memory.Draw(ctx, cost); err == nil {
 		drawn = cost
-		found, err = kpt.Read(folder, ".", w.depot.options.Limits)
+		found, err = kpt.Read(folder, ".", kpt.Limits{})
 	}
 	if err != nil {
 		return nil, drawn, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, err)
