@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -213,8 +212,8 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 		return kernel.Report{Facts: (&sets{}).Table().Stated(obj)}
 	}
 	ready, open := tally(s.have)
-	obj.Status.Targets, obj.Status.Variants, obj.Status.ReadyVariants, obj.Status.OpenVariants = number(s.targets), number(len(s.have)), number(ready), number(open)
-	obj.Status.Unwanted, obj.Status.ProblemCount, obj.Status.Problems = number(s.unwanted), number(len(s.wanted.Problems)), nil
+	obj.Status.Targets, obj.Status.Variants, obj.Status.ReadyVariants, obj.Status.OpenVariants = capped(s.targets), capped(len(s.have)), capped(ready), capped(open)
+	obj.Status.Unwanted, obj.Status.ProblemCount, obj.Status.Problems = capped(s.unwanted), capped(len(s.wanted.Problems)), nil
 	for _, p := range s.wanted.Problems[:min(len(s.wanted.Problems), maxProblems)] {
 		obj.Status.Problems = append(obj.Status.Problems, packagesv1.TargetProblem{
 			Target: printable.Line(p.Target.String(), maxProblemText), Message: printable.Line(p.Err.Error(), maxProblemText),
@@ -258,9 +257,6 @@ func rolledOut(s *spread) status.Fact {
 	}
 	return status.True(packagesv1.RolledOutCondition, packagesv1.SucceededReason, "All waves are done")
 }
-
-// number is a count as the API has it. There are far fewer of anything.
-func number(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // It is bounded.
 
 // The bounds that the schema has for problems.
 const (

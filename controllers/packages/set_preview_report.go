@@ -30,7 +30,7 @@ type previewLine struct {
 
 // report is the preview as the status shows it, and as the artifact does.
 func (f *foresight) report(revision string) (*packagesv1.SetPreview, []byte) {
-	p := &packagesv1.SetPreview{Revision: revision, Pending: number(f.pending)}
+	p := &packagesv1.SetPreview{Revision: revision, Pending: capped(f.pending)}
 	slices.SortFunc(f.targets, func(a, b foreseen) int {
 		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Package, b.Package), cmp.Compare(a.content, b.content))
 	})
