@@ -58,20 +58,14 @@ func (s Shared) keeper(ctx context.Context, b *brief) string {
 	if len(may) == 0 {
 		return ""
 	}
+	rank := func(v *packagesv1.PackageVariant) int {
+		if adoptedAt(v, target(v)) != nil {
+			return 0
+		}
+		return 1
+	}
 	first := slices.MinFunc(may, func(a, b packagesv1.PackageVariant) int {
-		return cmp.Or(compareBool(adoptedAt(&b, target(&b)) != nil, adoptedAt(&a, target(&a)) != nil),
-			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(ownerOf(&a), ownerOf(&b)))
+		return cmp.Or(rank(&a)-rank(&b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(ownerOf(&a), ownerOf(&b)))
 	})
 	return ownerOf(&first)
-}
-
-// compareBool puts false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

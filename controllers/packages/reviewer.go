@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,12 +210,7 @@ func (w *boardWork) within(ctx context.Context, ask func(context.Context) error)
 func (w *boardWork) variants() []types.NamespacedName {
 	w.shared.reviews.mu.Lock()
 	defer w.shared.reviews.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(w.board.wants), func(a, b types.NamespacedName) int {
-		if a.String() < b.String() {
-			return -1
-		}
-		return 1
-	})
+	return slices.SortedFunc(maps.Keys(w.board.wants), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // serve does what one variant wants. The error is one that the others would come upon as well.
