@@ -1,9 +1,9 @@
 package packages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -132,10 +132,7 @@ func (r *reviewed) fact(l *look) (status.Fact, bool) {
 
 // sentence says who did something, where that is known.
 func sentence(by, did, what string) string {
-	if by == "" {
-		return fmt.Sprintf("Somebody %s %s", did, what)
-	}
-	return fmt.Sprintf("%s %s %s", by, did, what)
+	return fmt.Sprintf("%s %s %s", cmp.Or(by, "Somebody"), did, what)
 }
 
 // report gives the condition of the review, and what is said of it in the status. As long as nobody has looked, what was said before
@@ -171,7 +168,7 @@ func (r *reviewed) tail() string {
 	case request == nil:
 		return ""
 	case request.State == forge.Closed:
-		return fmt.Sprintf("; %s", strings.TrimSuffix(sentence(request.By, "rejected it by closing", fmt.Sprintf("request %d", request.Number)), " "))
+		return "; " + sentence(request.By, "rejected it by closing", fmt.Sprintf("request %d", request.Number))
 	case request.State == forge.Merged:
 		return "; " + sentence(request.By, "merged", fmt.Sprintf("request %d", request.Number))
 	}

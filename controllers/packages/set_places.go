@@ -167,9 +167,7 @@ func (p *place) decide(r *rolling, newest bool, number int64) {
 func (r *rolling) moved(p *place) marks {
 	newest := r.newest().Name
 	switch {
-	case p.have == nil:
-		return marks{newest, newest}
-	case p.member.IsFree:
+	case p.have == nil, p.member.IsFree:
 		return marks{newest, newest}
 	case isVariant(p.have, p.newest), marksOf(p.have).revision == newest:
 		return marksOf(p.have)
