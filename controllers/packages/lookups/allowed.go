@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -31,10 +30,6 @@ type Allowed map[schema.GroupVersionKind]tree
 
 // tree has the names of fields below a field. One without any stands for all that is below.
 type tree map[string]tree
-
-func (t tree) equal(other tree) bool { return reflect.DeepEqual(t, other) }
-
-func (a Allowed) sees(gvk schema.GroupVersionKind) tree { return a[gvk] }
 
 // entry is what an allow list says of a kind.
 type entry struct {

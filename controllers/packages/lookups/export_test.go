@@ -7,7 +7,7 @@ import (
 
 // Seen is what is kept of an object's spec and status.
 func Seen(allowed Allowed, gvk schema.GroupVersionKind, object map[string]any) (map[string]any, error) {
-	return allowed.sees(gvk).of(object)
+	return allowed[gvk].of(object)
 }
 
 // Kept is what is kept of an object of which nothing but the metadata may be seen.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func (t *Targets) Allow(allowed Allowed) {
 		return
 	}
 	for s, kept := range t.stores {
-		if !before.sees(s.gvk).equal(allowed.sees(s.gvk)) {
+		if !reflect.DeepEqual(before[s.gvk], allowed[s.gvk]) {
 			kept.stop()
 			owners := kept.owners
 			t.stores[s] = t.begin(s)
@@ -159,7 +160,7 @@ func (t *Targets) keep(ctx context.Context, s selection, kept *store) {
 	case <-t.isKnown:
 	}
 	t.mu.Lock()
-	seen := t.allowed.sees(s.gvk)
+	seen := t.allowed[s.gvk]
 	t.mu.Unlock()
 	for ctx.Err() == nil {
 		err := t.follow(ctx, s, seen, kept)
