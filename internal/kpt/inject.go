@@ -1,10 +1,6 @@
 package kpt
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 const (
 	// annotationPoint marks an object as a point of injection, "required" or "optional".
@@ -116,16 +112,11 @@ func (p Point) Release() {
 	remove(sure(p.resource.Node.YNode(), "metadata", "annotations"), annotationInjected)
 }
 
-// asJSON is the content with the types alone that JSON has, and with its numbers to the last digit.
+// asJSON is Plain for an object.
 func asJSON(content map[string]any) (map[string]any, error) {
-	text, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	plain := map[string]any{}
-	return plain, decoder.Decode(&plain)
+	plain, _, err := Plain(content)
+	made, _ := plain.(map[string]any) // It is null where there is none.
+	return made, err
 }
 
 // Origin is what the point is known by where its package comes from; see Resource.Origin.

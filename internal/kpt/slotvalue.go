@@ -88,7 +88,8 @@ func Plain(value any) (plain any, length int, err error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	return plain, len(text), decoder.Decode(&plain)
+	err = decoder.Decode(&plain)
+	return plain, len(text), err
 }
 
 // errAliases is an object whose aliases stand for too much.
