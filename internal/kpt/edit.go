@@ -33,23 +33,18 @@ func (k *Kptfile) SetLabel(key, value string) {
 	setScalar(sure(k.root(), "metadata", "labels"), key, value)
 }
 
-// RemoveLabel takes the label away.
-func (k *Kptfile) RemoveLabel(key string) { k.removeMetadata("labels", key) }
-
 // SetAnnotation gives the package an annotation.
 func (k *Kptfile) SetAnnotation(key, value string) {
 	setScalar(sure(k.root(), "metadata", "annotations"), key, value)
 }
 
 // RemoveAnnotation takes the annotation away.
-func (k *Kptfile) RemoveAnnotation(key string) { k.removeMetadata("annotations", key) }
-
-func (k *Kptfile) removeMetadata(field, key string) {
-	if Lookup(k.root(), "metadata", field, key) == nil {
+func (k *Kptfile) RemoveAnnotation(key string) {
+	if Lookup(k.root(), "metadata", "annotations", key) == nil {
 		return
 	}
-	remove(sure(k.root(), "metadata", field), key)
-	prune(lookup(k.root(), "metadata"), field)
+	remove(sure(k.root(), "metadata", "annotations"), key)
+	prune(lookup(k.root(), "metadata"), "annotations")
 }
 
 // SetUpstream says what the package is made from; an empty strategy leaves the one that is there.

@@ -67,9 +67,6 @@ func (k *Kptfile) Facts() Facts {
 	}
 }
 
-// Ready tells whether the condition of every gate is true.
-func (f Facts) Ready() bool { return len(f.Waiting()) == 0 }
-
 // Waiting are the gates whose conditions are not true, in their order.
 func (f Facts) Waiting() []string {
 	passed := map[string]bool{}

@@ -111,7 +111,7 @@ func TestKptfileIsReadWhole(t *testing.T) {
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)
 	}
-	if facts.Ready() || !cmp.Equal(facts.Waiting(), []string{"vlan.done"}) {
+	if !cmp.Equal(facts.Waiting(), []string{"vlan.done"}) {
 		t.Errorf("waiting for %v", facts.Waiting())
 	}
 	k := readKptfile(t, whole)
@@ -173,7 +173,7 @@ func bomb() string {
 func TestFactsOverlookWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	facts, err := kpt.ReadFacts([]byte(kptfile + "tomorrow:\n  more: true\n"))
-	if err != nil || facts.Name != "web" || !facts.Ready() {
+	if err != nil || facts.Name != "web" || len(facts.Waiting()) > 0 {
 		t.Errorf("got %+v, %v", facts, err)
 	}
 	for _, text := range []string{"", configMap("a"), "{", "- 1\n"} {
@@ -195,7 +195,6 @@ func TestKptfileEditsTouchNothingElse(t *testing.T) {
 		k.SetLabel("team", "shop")
 		k.SetAnnotation("packages.sluice.dev/base", "none")
 		k.RemoveAnnotation("packages.sluice.dev/config")
-		k.RemoveLabel("none")
 		k.SetUpstream(*k.Upstream())
 		k.SetLock(*k.Lock())
 		k.SetInjectionStatus(nil, nil)
@@ -217,10 +216,14 @@ func TestKptfileEditsTouchNothingElse(t *testing.T) {
 			},
 			replace(whole, "name: web #", "name: shop #", "    ref: web/v1\n  updateStrategy", "    ref: web/v2\n  updateStrategy"),
 		},
-		"labels": {
-			"The map goes with its last label.", whole,
-			func(k *kpt.Kptfile) error { k.RemoveLabel("team"); return nil },
-			replace(whole, "  labels:\n    team: shop\n", ""),
+		"annotations": {
+			"The map goes with its last annotation.", whole,
+			func(k *kpt.Kptfile) error {
+				k.RemoveAnnotation("packages.sluice.dev/variant")
+				k.RemoveAnnotation("packages.sluice.dev/base")
+				return nil
+			},
+			replace(whole, "  annotations:\n    packages.sluice.dev/variant: apps/web\n    packages.sluice.dev/base: none\n", ""),
 		},
 		"bare": {
 			"Parts that are missing are made in their places.", kptfile + "pipeline: {}\n",
