@@ -1,6 +1,7 @@
 package kpt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,23 +26,8 @@ type Limits struct {
 	FileBytes int64
 }
 
-const (
-	defaultBytes     = 64 << 20
-	defaultFiles     = 10_000
-	defaultFileBytes = 16 << 20
-)
-
 func (l Limits) withDefaults() Limits {
-	if l.Bytes == 0 {
-		l.Bytes = defaultBytes
-	}
-	if l.Files == 0 {
-		l.Files = defaultFiles
-	}
-	if l.FileBytes == 0 {
-		l.FileBytes = defaultFileBytes
-	}
-	return l
+	return Limits{Bytes: cmp.Or(l.Bytes, 64<<20), Files: cmp.Or(l.Files, 10_000), FileBytes: cmp.Or(l.FileBytes, 16<<20)}
 }
 
 // Read reads the folder at root, "." for all of the file system, with everything beneath it. Contents are streamed, and no more

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -30,7 +31,7 @@ func (m *catalogueMover) move(ctx context.Context) error {
 			continue
 		}
 		if m.known.moves(o) {
-			m.there[strings.Join([]string{o.group(), "namespaces", orDefault(o.current()), o.kind(), o.name()}, "/")] = true
+			m.there[strings.Join([]string{o.group(), "namespaces", cmp.Or(o.current(), defaultNamespace), o.kind(), o.name()}, "/")] = true
 		}
 		upstream, name := o.upstream()
 		if name == "" || m.known.of(o) == scopeCluster {
@@ -60,18 +61,11 @@ func (m *catalogueMover) move(ctx context.Context) error {
 
 // becomes is what a namespace is to be. What is not there is the default one, whether it changes or not.
 func (m *catalogueMover) becomes(current, origin string) string {
-	current = orDefault(current)
+	current = cmp.Or(current, defaultNamespace)
 	if m.matcher == "" || m.matcher == current || m.matcher == origin {
 		return m.target
 	}
 	return current
-}
-
-func orDefault(namespace string) string {
-	if namespace == "" {
-		return defaultNamespace
-	}
-	return namespace
 }
 
 func (m *catalogueMover) object(o *object) error {
@@ -82,14 +76,11 @@ func (m *catalogueMover) object(o *object) error {
 	switch version := kpt.Text(o.root, "apiVersion"); {
 	case m.known.moves(o):
 		if name == "" {
-			upstream = orDefault(o.current())
+			upstream = cmp.Or(o.current(), defaultNamespace)
 		}
 		return m.set(o, upstream, "metadata", "namespace")
 	case o.kind() == "Namespace" && version == "v1":
-		if name == "" {
-			name = o.name()
-		}
-		return m.set(o, name, "metadata", "name")
+		return m.set(o, cmp.Or(name, o.name()), "metadata", "name")
 	case o.kind() == "CustomResourceDefinition" && version == "apiextensions.k8s.io/v1":
 		return m.set(o, "", "spec", "conversion", "webhook", "clientConfig", "service", "namespace")
 	case o.kind() == "APIService" && version == "apiregistration.k8s.io/v1":

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -172,10 +173,7 @@ func (n *renamer) field(o *object, from location, f *nameField) error {
 		if f.untyped && kpt.Text(holder.node, "kind") != "" {
 			continue
 		}
-		namespace := o.current()
-		if explicit := kpt.Text(holder.node, "namespace"); explicit != "" {
-			namespace = explicit
-		}
+		namespace := cmp.Or(kpt.Text(holder.node, "namespace"), o.current())
 		for _, at := range reach(holder, f.rest) {
 			if err := n.follow(o, at, []groupKind{f.target}, namespace); err != nil {
 				return err
@@ -248,10 +246,7 @@ func (n *renamer) typed(o *object, at location) error {
 			kinds = append(kinds, known)
 		}
 	}
-	namespace := o.current()
-	if explicit := kpt.Text(at.node, "namespace"); explicit != "" {
-		namespace = explicit
-	}
+	namespace := cmp.Or(kpt.Text(at.node, "namespace"), o.current())
 	return n.follow(o, location{name, join(at.path, "name")}, kinds, namespace)
 }
 

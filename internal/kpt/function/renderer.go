@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,21 +36,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
-	if o.MaxItems == 0 {
-		o.MaxItems = 20_000
-	}
-	if o.MaxNodes == 0 {
-		o.MaxNodes = 2_000_000
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 32 << 20
-	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
+	o.MaxItems = cmp.Or(o.MaxItems, 20_000)
+	o.MaxNodes = cmp.Or(o.MaxNodes, 2_000_000)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 32<<20)
 	if o.Observe == nil {
 		o.Observe = func(bool, error) {}
 	}
