@@ -126,7 +126,7 @@ func (s *setter) scalar(ctx context.Context, o *object, n, key *yaml.Node, path 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if name, alone := p.single(); beside && alone && isList(s.values[name]) {
+	if name, alone := p.single(); beside && alone && listIn(s.values[name]) != nil {
 		return s.setList(o, n, key, path, s.values[name])
 	}
 	current := n.Value
@@ -200,24 +200,27 @@ func (s *setter) list(o *object, n, key *yaml.Node, path []string) error {
 	return s.setList(o, n, key, path, s.values[name])
 }
 
-// isList tells whether the value of a setter is one.
-func isList(value string) bool {
+// listIn is the list that the value of a setter is, nil for what is none.
+func listIn(value string) *yaml.Node {
 	read := yaml.Node{}
-	return yaml.Unmarshal([]byte(value), &read) == nil && len(read.Content) == 1 && read.Content[0].Kind == yaml.SequenceNode
+	if yaml.Unmarshal([]byte(value), &read) != nil || len(read.Content) != 1 || read.Content[0].Kind != yaml.SequenceNode {
+		return nil
+	}
+	return read.Content[0]
 }
 
 // setList makes n the list that the value is. An empty value is an empty list.
 func (s *setter) setList(o *object, n, key *yaml.Node, path []string, value string) error {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: tagList}
 	if strings.TrimSpace(value) != "" {
-		read := yaml.Node{}
-		if err := yaml.Unmarshal([]byte(value), &read); err != nil || len(read.Content) != 1 || read.Content[0].Kind != yaml.SequenceNode {
+		read := listIn(value)
+		if read == nil {
 			return o.fail(path, errors.New("the value of the setter is no list"))
 		}
-		if hasAlias(read.Content[0]) {
+		if hasAlias(read) {
 			return o.fail(path, errors.New("the value of the setter has aliases"))
 		}
-		list = copyNode(read.Content[0])
+		list = copyNode(read)
 	}
 	if n.Kind == yaml.SequenceNode && sameNode(n, list) {
 		return nil

@@ -101,11 +101,11 @@ func newSetterCreator(r *run, values map[string]string) (*setterCreator, error) 
 
 // listElements are those of a setter whose value is a list of single values.
 func listElements(value string) (elements []string, list bool) {
-	read := yaml.Node{}
-	if yaml.Unmarshal([]byte(value), &read) != nil || len(read.Content) != 1 || read.Content[0].Kind != yaml.SequenceNode {
+	read := listIn(value)
+	if read == nil {
 		return nil, false
 	}
-	return scalarsOf(read.Content[0])
+	return scalarsOf(read)
 }
 
 // scalarsOf are the elements of a list, if all of them are single values.

@@ -1,7 +1,6 @@
 package function
 
 import (
-	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/kpt"
@@ -34,8 +33,8 @@ func selects(s *kpt.Selector, o *object) bool {
 
 // holds tells whether all of the wanted are there.
 func holds(there, wanted map[string]string) bool {
-	for key := range maps.Keys(wanted) {
-		if value, found := there[key]; !found || value != wanted[key] {
+	for key, value := range wanted {
+		if found, is := there[key]; !is || found != value {
 			return false
 		}
 	}
