@@ -24,7 +24,7 @@ type Credentials interface {
 	Registry(ctx context.Context, request auth.RegistryRequest) (credential.Registry, error)
 }
 
-// Options are what Functions work with. All are required but MaxSignatures, MaxStored and Memory.
+// Options are what Functions work with. All are required but MaxSignatures and Memory.
 type Options struct {
 	Client      *registry.Client
 	Credentials Credentials
@@ -37,9 +37,8 @@ type Options struct {
 	MaxModule int64
 	// MaxSignatures is how many signatures of one artifact are looked at, 50 by default.
 	MaxSignatures int
-	// Dir is the folder that modules are kept in, and MaxStored bounds them together, 256 MiB by default.
-	Dir       string
-	MaxStored int64
+	// Dir is the folder that modules are kept in.
+	Dir string
 	// Memory is what fetching draws from; nil means no bound.
 	Memory *memory.Budget
 }
@@ -56,7 +55,7 @@ var _ function.Custom = (*Functions)(nil)
 // New returns Functions none of which may run before Allow says which.
 func New(options Options) *Functions {
 	options.MaxSignatures = cmp.Or(options.MaxSignatures, 50)
-	return &Functions{options: options, store: newStore(options.Dir, cmp.Or(options.MaxStored, 256<<20))}
+	return &Functions{options: options, store: newStore(options.Dir)}
 }
 
 // Allow makes the text the policy. While one cannot be read, nothing is allowed; the error says why, and so does that of each

@@ -31,16 +31,16 @@ type kept struct {
 // store keeps modules that were proved, in a folder that is this process's alone. It may be lost at any time, which costs a fetch.
 type store struct {
 	dir string
-	max int64
 
 	mu   sync.Mutex
 	busy map[string]chan struct{} // is closed when who works on the module has ended
 	root *os.Root                 // nil before it is used
 }
 
-func newStore(dir string, most int64) *store {
-	return &store{dir: dir, max: most, busy: map[string]chan struct{}{}}
-}
+// maxStored bounds all modules together, in bytes.
+const maxStored = 256 << 20
+
+func newStore(dir string) *store { return &store{dir: dir, busy: map[string]chan struct{}{}} }
 
 // begin waits until nobody else works on the module.
 func (s *store) begin(ctx context.Context, name string) (done func(), err error) {
@@ -185,7 +185,7 @@ func (s *store) makeRoom(root *os.Root, bytes int64) error {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
 	for _, info := range infos {
-		if bytes <= s.max {
+		if bytes <= maxStored {
 			return nil
 		}
 		if err := root.Remove(info.Name()); err != nil {
