@@ -47,7 +47,7 @@ func (g *guarding) statement(s syntax.Stmt) syntax.Stmt {
 	case *syntax.AssignStmt:
 		return g.assign(s)
 	case *syntax.DefStmt:
-		g.parameters(s.Params)
+		g.arguments(s.Params, false)
 		g.block(s.Body)
 	case *syntax.ExprStmt:
 		s.X = g.expr(s.X)
@@ -119,8 +119,9 @@ func (g *guarding) targets(list []syntax.Expr) {
 	}
 }
 
-// parameters are those of a function, or arguments: of name=value it is the value that is an expression.
-func (g *guarding) parameters(list []syntax.Expr) {
+// arguments are those of a call, or the parameters of a function: of name=value it is the value that is an expression. What a call
+// spreads is looked at when it does.
+func (g *guarding) arguments(list []syntax.Expr, isCall bool) {
 	for i, e := range list {
 		switch e := e.(type) {
 		case *syntax.BinaryExpr:
@@ -130,27 +131,9 @@ func (g *guarding) parameters(list []syntax.Expr) {
 			}
 		case *syntax.UnaryExpr:
 			if e.Op == syntax.STAR || e.Op == syntax.STARSTAR {
-				continue
-			}
-		case *syntax.Ident:
-			continue
-		}
-		list[i] = g.expr(e)
-	}
-}
-
-// arguments are those of a call.
-func (g *guarding) arguments(list []syntax.Expr) {
-	for i, e := range list {
-		switch e := e.(type) {
-		case *syntax.BinaryExpr:
-			if e.Op == syntax.EQ {
-				e.Y = g.expr(e.Y)
-				continue
-			}
-		case *syntax.UnaryExpr:
-			if e.Op == syntax.STAR || e.Op == syntax.STARSTAR {
-				e.X = call(e.OpPos, opSpread, g.expr(e.X))
+				if isCall {
+					e.X = call(e.OpPos, opSpread, g.expr(e.X))
+				}
 				continue
 			}
 		}
@@ -181,7 +164,7 @@ func (g *guarding) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.CondExpr:
 		e.Cond, e.True, e.False = g.expr(e.Cond), g.expr(e.True), g.expr(e.False)
 	case *syntax.LambdaExpr:
-		g.parameters(e.Params)
+		g.arguments(e.Params, false)
 		e.Body = g.expr(e.Body)
 	case *syntax.UnaryExpr:
 		e.X = g.expr(e.X)
@@ -189,7 +172,7 @@ func (g *guarding) expr(e syntax.Expr) syntax.Expr {
 		e.X, e.Y = g.expr(e.X), g.key(e.Y)
 	case *syntax.CallExpr:
 		e.Fn = g.expr(e.Fn)
-		g.arguments(e.Args)
+		g.arguments(e.Args, true)
 	case *syntax.DotExpr:
 		return call(e.Dot, opAttr, g.expr(e.X), text(e.NamePos, e.Name.Name))
 	case *syntax.SliceExpr:
