@@ -169,11 +169,8 @@ func (m *merger) conflict(at *place, base, theirs, local *yaml.Node) {
 }
 
 // showFile is a file without what is in it.
-func showFile(file kpt.File, found bool) string {
-	switch {
-	case !found:
-		return ""
-	case file.Mode.Type() == fs.ModeSymlink:
+func showFile(file kpt.File) string {
+	if file.Mode.Type() == fs.ModeSymlink {
 		return printable.Line("link to "+string(file.Content), maxValue)
 	}
 	digest := sha256.Sum256(file.Content)

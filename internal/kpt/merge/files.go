@@ -113,7 +113,7 @@ func (w *work) reportFile(name string, files ...*kpt.File) {
 	shown := make([]string, len(files))
 	for i, file := range files {
 		if file != nil {
-			shown[i] = showFile(*file, true)
+			shown[i] = showFile(*file)
 		}
 	}
 	w.report(Conflict{File: name, Base: shown[0], Upstream: shown[1], Local: shown[2]})
@@ -216,7 +216,7 @@ func (w *work) collisions() {
 				continue
 			}
 			_, mine := w.packages[inLocal][above]
-			conflict := Conflict{File: above, Upstream: showFile(file, true), Local: showFolder(name, below)}
+			conflict := Conflict{File: above, Upstream: showFile(file), Local: showFolder(name, below)}
 			if mine {
 				conflict.Upstream, conflict.Local = conflict.Local, conflict.Upstream
 			}
@@ -231,5 +231,5 @@ func (w *work) collisions() {
 }
 
 func showFolder(name string, file kpt.File) string {
-	return "folder with " + name + ", " + showFile(file, true)
+	return "folder with " + name + ", " + showFile(file)
 }
