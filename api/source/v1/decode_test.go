@@ -45,9 +45,22 @@ func ociRepositories(t *testing.T, list string) []decoded {
 	return all
 }
 
+func buckets(t *testing.T, list string) []decoded {
+	t.Helper()
+	var found sourcev1.BucketList
+	if err := json.Unmarshal([]byte(list), &found); err != nil {
+		t.Fatal(err)
+	}
+	var all []decoded
+	for _, b := range found.Items {
+		all = append(all, decoded{b.Name, b.Undecodable, b.UnreadableStatus, b.GetRequeueAfter(), b.Status.ObservedGeneration})
+	}
+	return all
+}
+
 func TestNoObjectFailsItsList(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories}
+	kinds := map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories, "Bucket": buckets}
 	good := `{"metadata":{"name":"good"},"spec":{"url":"https://x/y","interval":"1m"},"status":{"observedGeneration":3}}`
 	cases := map[string]struct {
 		reason      string
@@ -92,7 +105,7 @@ func TestNoObjectFailsItsList(t *testing.T) {
 func TestReasonIsBounded(t *testing.T) {
 	t.Parallel()
 	list := `{"items":[{"spec":{"interval":"` + strings.Repeat("9", 10_000) + `h"}}]}`
-	for kind, decode := range map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories} {
+	for kind, decode := range map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories, "Bucket": buckets} {
 		if got := decode(t, list)[0].undecodable; got == "" || len(got) > 600 {
 			t.Errorf("%s: %d bytes of reason", kind, len(got))
 		}

@@ -22,6 +22,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		GroupVersion,
 		&GitRepository{}, &GitRepositoryList{},
 		&OCIRepository{}, &OCIRepositoryList{},
+		&Bucket{}, &BucketList{},
+		&ExternalArtifact{}, &ExternalArtifactList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
