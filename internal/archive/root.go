@@ -17,7 +17,7 @@ func RootOnly(ctx context.Context, spec *string) (keep func(name string, isDir b
 	if spec == nil {
 		return nil, nil
 	}
-	r := &rulesReader{left: maxRuleBytes, print: sha256.New()}
+	r := &rulesReader{left: MaxRuleBytes, print: sha256.New()}
 	lines, err := r.read(ctx, "spec.ignore", strings.NewReader(*spec))
 	if errors.Is(err, ErrLimit) {
 		return nil, nil // Whoever reads the rules says so.

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxRuleBytes bounds the ignore files of a tree together.
-	maxRuleBytes = 1 << 20
+	// MaxRuleBytes bounds the ignore files of a tree together.
+	MaxRuleBytes = 1 << 20
 	// maxRulePatterns bounds their lines that are patterns.
 	maxRulePatterns = 10_000
 	// maxRuleLine is the length that a line stays below.
@@ -63,7 +63,7 @@ func ReadRules(ctx context.Context, files fs.FS, spec *string, limits Limits) (*
 	if err != nil {
 		return nil, err
 	}
-	r := &rulesReader{walk: walk{limits: limits}, left: maxRuleBytes, print: sha256.New()}
+	r := &rulesReader{walk: walk{limits: limits}, left: MaxRuleBytes, print: sha256.New()}
 	found, err := r.folder(ctx, root, top)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (r *rulesReader) read(ctx context.Context, from string, src io.Reader) ([]c
 		}
 	}
 	if r.left = bounded.N - 1; r.left < 0 {
-		return nil, fmt.Errorf("%w: more than %d bytes of ignore rules", ErrLimit, maxRuleBytes)
+		return nil, fmt.Errorf("%w: more than %d bytes of ignore rules", ErrLimit, MaxRuleBytes)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return nil, fmt.Errorf("%w: an ignore pattern of %d bytes", ErrLimit, maxRuleLine)
