@@ -183,6 +183,9 @@ func (r *run) make(ctx context.Context, signer string) (Outcome, error) {
 		}
 		return Outcome{}, err
 	}
+	if content.Revision != "" {
+		r.selected.Revision, r.selected.Name = content.Revision, content.Name
+	}
 	stored, err := r.publish(ctx, content, signer, staged)
 	if err == nil {
 		// What status has never named would pile up where status cannot be written.

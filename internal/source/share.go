@@ -80,7 +80,10 @@ func (s *sharing) once(
 	}
 	if content, staged, err = bring(fetched); err == nil {
 		// Of the content only its words are kept; rules may be long.
-		content = Content{Key: content.Key, Title: content.Title, SkippedLinks: content.SkippedLinks, Metadata: content.Metadata}
+		content = Content{
+			Key: content.Key, Revision: content.Revision, Name: content.Name,
+			Title: content.Title, SkippedLinks: content.SkippedLinks, Metadata: content.Metadata,
+		}
 		s.made.Add(name, shared{content, staged})
 	}
 	return content, staged, err

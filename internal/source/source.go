@@ -91,6 +91,8 @@ type Content struct {
 	Parts Parts
 	// Ignore holds the spec's ignore rules; nil when there are none.
 	Ignore *string
+	// Whole says that no rules apply: the tree is archived as it is.
+	Whole bool
 	// Blob is stored as it is. It is read only when Tree is nil.
 	Blob io.Reader
 	// Digest is what the blob has to hash to, else it is not stored (ErrDigest). Nobody else needs to hash it on its way.
@@ -99,6 +101,9 @@ type Content struct {
 	// Key names what the content is and how it is archived, so that equal keys mean equal artifacts; empty where that
 	// cannot be told.
 	Key string
+	// Revision and Name are those of what was brought, where upstream has moved on since the selection was made and what it
+	// had then is not to be had any more; empty where it is what was selected.
+	Revision, Name string
 	// Title is the content's own name for itself, e.g. the commit's subject. Events show it.
 	Title string
 	// SkippedLinks says which links upstream are not in Tree; empty when none is missing. An event shows it.

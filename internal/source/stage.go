@@ -13,7 +13,7 @@ import (
 
 // stageTree archives a tree. What the current artifact has of it is taken from there.
 func (p *Pipeline) stageTree(ctx context.Context, content Content, current storage.Artifact) (storage.Staged, error) {
-	rules, err := archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
+	rules, err := p.rules(ctx, content)
 	if err != nil {
 		return storage.Staged{}, failure.Retry("SourceIgnoreError", fmt.Errorf("read ignore rules: %w", err))
 	}
@@ -27,6 +27,13 @@ func (p *Pipeline) stageTree(ctx context.Context, content Content, current stora
 		content.Parts.Save(staged.Digest, index)
 	}
 	return staged, err
+}
+
+func (p *Pipeline) rules(ctx context.Context, content Content) (*archive.Rules, error) {
+	if content.Whole {
+		return archive.Everything(), nil
+	}
+	return archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
 }
 
 func (p *Pipeline) write(ctx context.Context, content Content, rules *archive.Rules, stored archive.Stored) (staged storage.Staged, index []byte, err error) {

@@ -7,6 +7,13 @@ import (
 	"sluice.dev/sluice/internal/source"
 )
 
+// Reconfigurer is an Upstream whose spec has more to say than what is fetched.
+type Reconfigurer interface {
+	Upstream
+	// Reconfigure changes the spec so that the same revision gives other bytes.
+	Reconfigure()
+}
+
 // Republisher is an Upstream that can publish the same content once more, under another revision.
 type Republisher interface {
 	Upstream
@@ -27,6 +34,10 @@ type Prover interface {
 // abilities are the facts of what only some kinds can do.
 func abilities(upstream Upstream) map[string]func(*rig) {
 	facts := map[string]func(*rig){}
+	if _, ok := upstream.(Reconfigurer); ok {
+		facts["NewConfigurationGetsAnotherPath"] = newConfiguration
+		facts["LostStoreUnderAnotherConfiguration"] = lostStoreReconfigured
+	}
 	if _, ok := upstream.(Republisher); ok {
 		facts["TheSameContentUnderANewRevisionIsNotFetched"] = republished
 		facts["TheSameContentIsFetchedWhenItIsLost"] = republishedAfterLoss
@@ -38,6 +49,14 @@ func abilities(upstream Upstream) map[string]func(*rig) {
 		facts["DistrustKeepsTheArtifactAndStoresNothing"] = distrusted
 	}
 	return facts
+}
+
+func (r *rig) reconfigure() {
+	reconfigurer, ok := r.upstream.(Reconfigurer)
+	if !ok {
+		r.t.Fatal("the upstream of another test can be reconfigured")
+	}
+	reconfigurer.Reconfigure()
 }
 
 func (r *rig) prover() Prover {
@@ -146,4 +165,39 @@ func distrusted(r *rig) {
 		r.t.Errorf("got %+v", outcome.Record)
 	}
 	r.check(first.Current)
+}
+
+func newConfiguration(r *rig) {
+	first := r.run().Record
+	r.reconfigure()
+	second := r.run().Record
+	if second.Current.Revision != first.Current.Revision || second.ConfigChecksum == first.ConfigChecksum {
+		r.t.Errorf("first %+v, second %+v", first, second)
+	}
+	if second.Current.Digest == first.Current.Digest || second.Current.Path == first.Current.Path {
+		r.t.Errorf("%s serves other bytes than before", second.Current.Path)
+	}
+	r.check(second.Current)
+	if again := r.run(); again.Changed {
+		r.t.Error("the new configuration is not recognised")
+	}
+}
+
+func lostStoreReconfigured(r *rig) {
+	plain := r.run().Record.Current
+	r.reconfigure()
+	second := r.run().Record
+	if err := r.store.Delete(r.t.Context(), subject.Object); err != nil {
+		r.t.Fatal(err)
+	}
+	s := subject
+	s.Reported, s.ReportedChecksum = &second.Current, second.ConfigChecksum
+	outcome, err := r.try(s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if outcome.Record.Current.Path == plain.Path {
+		r.t.Errorf("%s served other bytes before the storage was lost", plain.Path)
+	}
+	r.check(outcome.Record.Current)
 }
