@@ -8,7 +8,9 @@ cd "$(dirname "$0")/.."
 tests/needs.sh
 tools=$(tests/quietly.sh tests/tools.sh)
 KUBEBUILDER_ASSETS=$(tests/quietly.sh tests/controlplane/build.sh)
+tests/quietly.sh tests/servers/build.sh >/dev/null
 export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
 
 (cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)
+(cd tests/servers && CGO_ENABLED=0 go vet -trimpath ./...)
 "$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m "$@"

@@ -57,6 +57,32 @@ func TestRegistryIdentityIsUnambiguous(t *testing.T) {
 	})
 }
 
+func TestBucketIdentityIsUnambiguous(t *testing.T) {
+	t.Parallel()
+	secret := credential.NewSecret[string]
+	checkIdentities(t, []credential.Bucket{
+		{},
+		{AccessKey: "a", SecretKey: secret("bc")},
+		{AccessKey: "ab", SecretKey: secret("c")},
+		{SessionToken: secret("abc")},
+		{Bearer: secret("abc")},
+		{Account: "a", AccountKey: secret("bc")},
+		{AccountKey: secret("abc")},
+		{Query: secret("abc")},
+		{TLS: credential.TLS{CA: []byte("abc")}},
+		{Proxy: credential.Proxy{URL: "abc"}},
+		{Principal: "abc", Bearer: secret("x")},
+	})
+	morning := credential.Bucket{Principal: "role 1", Bearer: secret("of the morning")}
+	evening := credential.Bucket{Principal: "role 1", Bearer: secret("of the evening")}
+	if morning.Identity() != evening.Identity() {
+		t.Error("who logs in anew becomes somebody else")
+	}
+	if morning.Session() == evening.Session() {
+		t.Error("who logs in anew goes on with the old token")
+	}
+}
+
 func TestProxyIdentityIsUnambiguous(t *testing.T) {
 	t.Parallel()
 	secret := credential.NewSecret[string]

@@ -13,6 +13,7 @@ func TestReflectedSecretsAreRedacted(t *testing.T) {
 	tokenAsUser := Git{Username: "CANARYtoken"}
 	proxied := Registry{Username: "CANARYuser", Proxy: Proxy{Username: "out", Password: NewSecret("CANARYway")}}
 	tokens := Registry{Username: "user", IdentityToken: NewSecret("CANARYid"), RegistryToken: NewSecret("CANARYbearer")}
+	signed := Bucket{Query: NewSecret("?sv=1&sig=CANARYsig%2Bmore%3D")}
 	cases := map[string]struct {
 		reason string
 		from   interface{ Secrets() []Secret }
@@ -30,6 +31,8 @@ func TestReflectedSecretsAreRedacted(t *testing.T) {
 		"LoginUser":   {"a token in the place of a registry's user", proxied, "no CANARYuser"},
 		"Identity":    {"a token to be exchanged", tokens, "grant_type=refresh_token&refresh_token=CANARYid"},
 		"Bearer":      {"a token for the registry", tokens, `Bearer "CANARYbearer"`},
+		"Signature":   {"a signature without what it signs", signed, "bad sig: CANARYsig%2Bmore%3D"},
+		"Unescaped":   {"the same as it was made", signed, "bad sig: CANARYsig+more="},
 		"TokenCut":    {"the same cut short", tokenAsUser, "no access for CANARYt… and more…"},
 	}
 	for name, tc := range cases {

@@ -48,7 +48,7 @@ func layers() []layer {
 		// What to delete is a pure decision, and every store asks for it.
 		{level: 0, packages: []string{"storage/retention"}},
 		{level: 1, packages: []string{"storage/*", "internal/transport", "internal/archive", "internal/verify", "internal/git/sign"}},
-		{level: 2, packages: []string{"internal/git", "internal/forge", "internal/registry", "internal/registry/signatures"}},
+		{level: 2, packages: []string{"internal/git", "internal/forge", "internal/registry", "internal/registry/signatures", "internal/bucket"}},
 		{level: 2, packages: []string{"internal/auth"}, kubernetes: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
 			"github.com/fluxcd/pkg/auth",
