@@ -39,7 +39,10 @@ type Options struct {
 	LoginTimeout time.Duration
 	// Clock tells when a login is too old. Default: the real one.
 	Clock clock.PassiveClock
-	// Transport makes the connections to GitHub's API. Default: one with the transport's defaults.
+	// GoogleTokenHosts may exchange keys of service accounts for tokens, and AzureAuthorityHosts give tokens, beside those
+	// that the clouds have themselves.
+	GoogleTokenHosts, AzureAuthorityHosts []string
+	// Transport makes the connections to GitHub's API and to what gives tokens. Default: one with the transport's defaults.
 	Transport *transport.Factory
 }
 

@@ -75,13 +75,18 @@ func (s Secrets) certificate(ctx context.Context, r RegistryRequest) (credential
 	if r.CertSecretName == "" {
 		return credential.TLS{SkipVerify: r.Insecure}, nil
 	}
-	found, err := s.read(ctx, r.Namespace, r.CertSecretName, fieldCert, sourcev1.AuthenticationFailedReason)
+	return s.certificates(ctx, r.Namespace, r.CertSecretName, fieldCert)
+}
+
+// certificates reads the Secret with an authority and a client certificate that the field names.
+func (s Secrets) certificates(ctx context.Context, namespace, name, field string) (credential.TLS, error) {
+	found, err := s.read(ctx, namespace, name, field, sourcev1.AuthenticationFailedReason)
 	if err != nil {
 		return credential.TLS{}, err
 	}
 	if !found.has(keyCA, keyOldCA, keyCertificate, keyKey) {
 		return credential.TLS{}, found.errorf("has no value under '%s', or '%s' and '%s'; add them, or remove %s",
-			keyCA, keyCertificate, keyKey, fieldCert)
+			keyCA, keyCertificate, keyKey, field)
 	}
 	return tlsCredential(found)
 }

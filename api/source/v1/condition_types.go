@@ -72,6 +72,16 @@ const (
 	// names, or raise the limit.
 	OCILayerOperationFailedReason = "OCIArtifactLayerOperationFailed"
 
+	// BucketOperationFailedReason: the bucket could not be listed, or an object of it not be read: the storage could not be
+	// reached, refused the keys, has no such bucket, or holds a key that is no path of a file. Tried again with growing
+	// delays; check spec.endpoint, spec.bucketName, spec.region and the Secret, and that the storage is reachable from the
+	// cluster.
+	BucketOperationFailedReason = "BucketOperationFailed"
+
+	// InvalidSTSConfigurationReason: spec.sts.provider does not go with spec.provider. Stalled; use 'ldap' with 'generic',
+	// and 'aws' with 'aws'.
+	InvalidSTSConfigurationReason = "InvalidSTSConfiguration"
+
 	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
 	// spec.provider and the keys of the Secret agree.
 	InvalidProviderConfigurationReason = "InvalidProviderConfiguration"
@@ -164,6 +174,10 @@ const (
 	// LinksSkippedReason: an artifact was made without the links of its OCI layer. Push files in their place if they are
 	// missed.
 	LinksSkippedReason = "LinksSkipped"
+
+	// EmptySelectionReason: no object of the bucket is selected any more, and the artifact is empty. What consumers make of
+	// it may be gone soon; put the objects back, or correct spec.prefix and the ignore rules.
+	EmptySelectionReason = "EmptySelection"
 
 	// GitOperationSucceededReason: the Git server was asked and has nothing new.
 	GitOperationSucceededReason = "GitOperationSucceeded"
