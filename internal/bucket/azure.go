@@ -71,7 +71,7 @@ func (a *azure) List(ctx context.Context, listing Listing) (Page, error) {
 		options.Marker = &listing.Token
 	}
 	if listing.Most > 0 {
-		options.MaxResults = new(int32(min(listing.Most, 1000))) //nolint:gosec // It is bounded here.
+		options.MaxResults = new(int32(min(listing.Most, 1000)))
 	}
 	found, err := a.client.NewListBlobsFlatPager(options).NextPage(ctx)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 // maxEmpty is how many pages in a row may bring nothing: what was deleted just now may take some.
 const maxEmpty = 100
 
+// Keep tells which of the listed objects are kept.
+type Keep func(ctx context.Context, object Object) (bool, error)
+
 // Gather lists all objects whose keys begin with the prefix, in the order of their keys, and keeps those that keep says. Most
 // bounds how many are listed. First tells whether an error is about the first page. ErrLimit where there are more, ErrListing
 // where pages repeat themselves.
-func Gather(
-	ctx context.Context, b Bucket, prefix string, most int, keep func(context.Context, Object) (bool, error),
-) (all []Object, first bool, err error) {
+func Gather(ctx context.Context, b Bucket, prefix string, most int, keep Keep) (all []Object, first bool, err error) {
 	tokens := map[string]bool{}
 	listed, empty := 0, 0
 	for listing := (Listing{Prefix: prefix}); ; {
@@ -26,17 +27,8 @@ func Gather(
 		if listed += len(page.Objects); listed > most {
 			return nil, false, fmt.Errorf("%w: it has more than %d objects", ErrLimit, most)
 		}
-		for _, object := range page.Objects {
-			if object.Size < 0 || object.Key == "" || !strings.HasPrefix(object.Key, prefix) {
-				return nil, false, fmt.Errorf("%w: it has an object that was not asked for, %.128q", ErrListing, object.Key)
-			}
-			kept, err := keep(ctx, object)
-			if err != nil {
-				return nil, false, err
-			}
-			if kept {
-				all = append(all, object)
-			}
+		if all, err = keep.add(ctx, all, page.Objects, prefix); err != nil {
+			return nil, false, err
 		}
 		if empty++; len(page.Objects) > 0 {
 			empty = 0
@@ -50,6 +42,23 @@ func Gather(
 		tokens[page.Next] = true
 		listing.Token = page.Next
 	}
+}
+
+// add keeps what is kept of a page.
+func (k Keep) add(ctx context.Context, all, page []Object, prefix string) ([]Object, error) {
+	for _, object := range page {
+		if object.Size < 0 || object.Key == "" || !strings.HasPrefix(object.Key, prefix) {
+			return nil, fmt.Errorf("%w: it has an object that was not asked for, %.128q", ErrListing, object.Key)
+		}
+		kept, err := k(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if kept {
+			all = append(all, object)
+		}
+	}
+	return all, nil
 }
 
 // sorted puts objects in the order of their keys' bytes, whatever order the storage has.

@@ -87,7 +87,7 @@ func retryAfter(header http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return min(time.Duration(seconds)*time.Second, maxRetryAfter) //nolint:gosec // It has 32 bits.
+	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
 // answer is a body that is counted, and bounded where it is read into memory.
