@@ -11,3 +11,8 @@ import (
 func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.GitRepository]) reconcile.Reconciler {
 	return newKernel(gitKind(shared, opener))
 }
+
+// NewBucketReconciler returns the reconciler of Bucket objects.
+func NewBucketReconciler(shared Shared, opener source.Opener[*sourcev1.Bucket]) reconcile.Reconciler {
+	return newKernel(bucketKind(shared, opener))
+}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,8 +76,12 @@ func gitKind(shared Shared, opener source.Opener[*sourcev1.GitRepository]) *kind
 		},
 		proof:  func(record storage.Record) string { return "verified signature of" + record.VerifiedBy },
 		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
-		told: func(_ *sourcev1.GitRepository, artifact storage.Artifact, title string) string {
-			return fmt.Sprintf("stored artifact for commit '%s'", cmp.Or(title, artifact.Revision))
+		told: func(_ *sourcev1.GitRepository, record storage.Record, fetched bool) string {
+			if fetched && record.Title != "" {
+				return fmt.Sprintf("stored artifact for commit '%s'", record.Title)
+			}
+			// As in Flux, a recovery that fetches nothing is told by the revision.
+			return fmt.Sprintf("stored artifact for commit '%s'", record.Current.Revision)
 		},
 	}
 }

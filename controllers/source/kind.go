@@ -48,10 +48,12 @@ type kind[O kernel.Object] struct {
 	observe func(obj O, outcome source.Outcome)
 	// proof is the message of SourceVerified, for a record with a signer.
 	proof func(record storage.Record) string
-	// stored is the success message for a revision; told is the message of the event for an artifact, which goes by its
-	// title where it has one.
+	// stored is the success message for a revision; told is the message of the event for the current artifact, which goes by
+	// its title where it has one. Fetched says that it was made just now.
 	stored func(revision string) string
-	told   func(obj O, artifact storage.Artifact, title string) string
+	told   func(obj O, record storage.Record, fetched bool) string
+	// warned says what people should look at when another artifact takes the place of one; nil, or no reason, for nothing.
+	warned func(was *meta.Artifact, current storage.Artifact) (reason, message string)
 }
 
 var (
@@ -151,14 +153,15 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	case k.fields(before).Unreadable && !outcome.Changed:
 		// Nobody can tell what status said before; what is stored is as it was.
 	case was == nil || digest.Digest(was.Digest) != current.Digest:
-		events = append(events, event.NewArtifact(about, artifactOf(current), k.told(after, current, outcome.Record.Title)))
-	case k.table.HasFailed(before):
-		// As in Flux, a recovery that fetches nothing is told by the revision.
-		title := ""
-		if outcome.Changed {
-			title = outcome.Record.Title
+		events = append(events, event.NewArtifact(about, artifactOf(current), k.told(after, outcome.Record, true)))
+		if k.warned == nil {
+			break
 		}
-		events = append(events, event.Recovered(about, artifactOf(current), k.told(after, current, title)))
+		if reason, message := k.warned(was, current); reason != "" {
+			events = append(events, event.Warned(about, reason, message, current.Revision))
+		}
+	case k.table.HasFailed(before):
+		events = append(events, event.Recovered(about, artifactOf(current), k.told(after, outcome.Record, outcome.Changed)))
 	}
 	return events
 }

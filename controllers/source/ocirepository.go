@@ -52,7 +52,8 @@ func ociKind(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) *kind
 }
 
 // toldOCI is Flux's message. What the manifest says of its origin is repeated only where it says all of it.
-func toldOCI(obj *sourcev1.OCIRepository, artifact storage.Artifact, _ string) string {
+func toldOCI(obj *sourcev1.OCIRepository, record storage.Record, _ bool) string {
+	artifact := record.Current
 	message := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, obj.Spec.URL)
 	origin, revision := artifact.Metadata[ocispec.AnnotationSource], artifact.Metadata[ocispec.AnnotationRevision]
 	if origin == "" || revision == "" {

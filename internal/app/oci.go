@@ -72,6 +72,8 @@ func newCredentials(reader client.Client, connections *transport.Factory, option
 		Tokens:                      reader,
 		MaxTokens:                   cmp.Or(options.TokenCacheSize, -1), // There, zero is the default and less keeps nothing.
 		MaxTokenDuration:            options.TokenCacheDuration,
+		GoogleTokenHosts:            options.GCPTokenHosts,
+		AzureAuthorityHosts:         options.AzureAuthorityHosts,
 		Transport:                   connections,
 	})
 }

@@ -73,6 +73,12 @@ type Options struct {
 	TargetFields string
 	BuildWorkers int
 
+	// BucketCachePath is empty where it is derived; see bucketCachePath.
+	BucketCachePath  string
+	BucketCacheBytes int64
+	// GCPTokenHosts and AzureAuthorityHosts may give tokens, beside those of the clouds.
+	GCPTokenHosts, AzureAuthorityHosts []string
+
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
 	OCIVerifyAnyRepository bool
@@ -103,6 +109,7 @@ type Limits struct {
 	OCILayerBytes    int64
 	OCITags          int
 	OCISignatures    int
+	BucketObjects    int
 	ArtifactBytes    int64
 	ArchiveBytes     int64
 	ArchiveFiles     int
@@ -172,6 +179,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.bindFunctions(fs)
 	fs.IntVar(&o.TokenCacheSize, "token-cache-max-size", 100, "The most logins to clouds that are kept; 0 keeps none.")
 	fs.DurationVar(&o.TokenCacheDuration, "token-cache-max-duration", time.Hour, "How long a login to a cloud is kept at most.")
+	o.bindBuckets(fs)
 	o.Limits.bind(fs)
 	fs.Int64Var(&o.MemoryBudget, "memory-budget", 0,
 		"The most bytes of memory that everything sizeable takes together; half of GOMEMLIMIT, or of what the container leaves, when 0.")
@@ -198,6 +206,17 @@ func (o *Options) bindFunctions(fs *pflag.FlagSet) {
 		"The most bytes of --memory-budget that functions which packages bring take together, compiled and running; a quarter of it when 0.")
 }
 
+func (o *Options) bindBuckets(fs *pflag.FlagSet) {
+	fs.StringVar(&o.BucketCachePath, "bucket-cache-path", "",
+		"The folder for what is known of the objects in artifacts, and for objects from buckets that are kept; sluice-bucket-cache in TMPDIR when empty.")
+	fs.Int64Var(&o.BucketCacheBytes, "bucket-cache-max-size", 512<<20,
+		"The most bytes of objects from buckets that are kept for the next fetch; 0 keeps none.")
+	fs.StringSliceVar(&o.GCPTokenHosts, "gcp-token-hosts", nil,
+		"Hosts that keys of Google service accounts in Secrets may be exchanged for tokens at, beside Google's own.")
+	fs.StringSliceVar(&o.AzureAuthorityHosts, "azure-authority-hosts", nil,
+		"Hosts that principals of Azure in Secrets may get tokens from, beside Azure's own.")
+}
+
 func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.GitPackBytes, "git-max-pack-bytes", 512<<20, "The most bytes one fetch may receive from a Git server.")
 	fs.Int64Var(&l.GitObjectBytes, "git-max-object-bytes", 128<<20, "The most bytes of one object from a Git server; a quarter of it for objects sent as deltas.")
@@ -208,6 +227,7 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.OCILayerBytes, "oci-max-layer-bytes", 512<<20, "The most bytes of one layer from a registry, compressed.")
 	fs.IntVar(&l.OCITags, "oci-max-tags", 100_000, "The most tags a repository in a registry may list.")
 	fs.IntVar(&l.OCISignatures, "oci-max-signatures", 50, "The most signatures of an artifact in a registry that are looked at.")
+	fs.IntVar(&l.BucketObjects, "bucket-max-objects", 200_000, "The most objects a bucket may list below the prefix.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
 	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
 	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")

@@ -79,6 +79,9 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err := controllers.SetupOCIRepository(mgr, shared(), images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
 		return nil, fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}
+	if err := controllers.SetupBucket(mgr, shared(), newBucketOpener(options, limits, p), p.rebuild.wake[controllers.BucketDir]); err != nil {
+		return nil, fmt.Errorf("set up the Bucket controller: %w", err)
+	}
 	return func() error { return nil }, nil
 }
 

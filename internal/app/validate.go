@@ -71,6 +71,7 @@ func (o *Options) validateWork() error {
 	p.refuse(o.FunctionsTimeout <= 0, "--functions-timeout: must be above 0, not %s", o.FunctionsTimeout)
 	p.refuse(o.FunctionsBudget < 0, "--functions-budget: must not be negative, not %d", o.FunctionsBudget)
 	p.refuse(o.MemoryBudget != 0 && o.FunctionsBudget > o.MemoryBudget/2, "--functions-budget: must be half of --memory-budget at most, not %d of %d", o.FunctionsBudget, o.MemoryBudget)
+	p.refuse(o.BucketCacheBytes < 0, "--bucket-cache-max-size: must not be negative, not %d", o.BucketCacheBytes)
 	p.refuse(o.GitCacheBytes < 0, "--git-cache-max-size: must not be negative, not %d", o.GitCacheBytes)
 	p.refuse(o.TmpBudget < 0, "--tmp-budget: must not be negative, not %d", o.TmpBudget)
 	p.refuse(o.BuildWorkers < 1, "--build-workers: must be at least 1, not %d", o.BuildWorkers)
@@ -108,7 +109,8 @@ func (l *Limits) validate() error {
 		"git-max-objects": int64(l.GitObjects), "git-max-refs": int64(l.GitRefs),
 		"oci-max-manifest-bytes": l.OCIManifestBytes, "oci-max-layer-bytes": l.OCILayerBytes,
 		"oci-max-tags": int64(l.OCITags), "oci-max-signatures": int64(l.OCISignatures),
-		"build-max-bytes": l.BuildBytes, "artifact-cache-max-bytes": l.CacheBytes,
+		"bucket-max-objects": int64(l.BucketObjects),
+		"build-max-bytes":    l.BuildBytes, "artifact-cache-max-bytes": l.CacheBytes,
 		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
 		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),
 		"storage-max-connections-per-ip": int64(l.ServerConnsByIP),

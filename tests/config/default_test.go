@@ -29,6 +29,8 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariantsets",
+		"CustomResourceDefinition/buckets.source.toolkit.fluxcd.io",
+		"CustomResourceDefinition/externalartifacts.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/inventories.modules.sluice.dev",
 		"CustomResourceDefinition/moduleinstallations.modules.sluice.dev",

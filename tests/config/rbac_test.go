@@ -26,6 +26,10 @@ func TestRightsAreFew(t *testing.T) {
 		"gitrepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
 		"gitrepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
 		"ocirepositories.source.toolkit.fluxcd.io":            {"create", "delete", "get", "list", "patch", "update", "watch"},
+		"buckets.source.toolkit.fluxcd.io":                    {"get", "list", "patch", "update", "watch"},
+		"buckets/finalizers.source.toolkit.fluxcd.io":         {"update"},
+		"buckets/status.source.toolkit.fluxcd.io":             {"get", "patch", "update"},
+		"externalartifacts.source.toolkit.fluxcd.io":          {"get", "list", "watch"},
 		"ocirepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
 		"ocirepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
 		// Whether a kind is gone for good, and not only out of reach.
@@ -85,17 +89,18 @@ func TestSourcesAloneHaveNoRightsOfOthers(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets", "serviceaccounts"}, Verbs: []string{"get"}},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets", "gitrepositories", "ocirepositories"},
 			Verbs: []string{"get", "list", "patch", "update", "watch"},
 		},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories/finalizers", "ocirepositories/finalizers"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/finalizers", "gitrepositories/finalizers", "ocirepositories/finalizers"},
 			Verbs: []string{"update"},
 		},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories/status", "ocirepositories/status"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/status", "gitrepositories/status", "ocirepositories/status"},
 			Verbs: []string{"get", "patch", "update"},
 		},
+		{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"externalartifacts"}, Verbs: []string{"get", "list", "watch"}},
 	}
 	for _, overlay := range []string{"sources", "flux-system"} {
 		if diff := cmp.Diff(want, rules(t, overlay)); diff != "" {

@@ -18,6 +18,7 @@ import (
 type samples struct {
 	git           map[string]sourcev1.GitRepository
 	oci           map[string]sourcev1.OCIRepository
+	buckets       map[string]sourcev1.Bucket
 	templates     map[string]modulesv1.ModuleTemplate
 	modules       map[string]modulesv1.Module
 	installations map[string]modulesv1.ModuleInstallation
@@ -31,7 +32,7 @@ type samples struct {
 func readSamples(t *testing.T) samples {
 	t.Helper()
 	s := samples{
-		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{},
+		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, buckets: map[string]sourcev1.Bucket{},
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
 		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
@@ -54,6 +55,8 @@ func readSamples(t *testing.T) samples {
 			s.git[object.GetName()] = as[sourcev1.GitRepository](t, object)
 		case sourcev1.OCIRepositoryKind:
 			s.oci[object.GetName()] = as[sourcev1.OCIRepository](t, object)
+		case sourcev1.BucketKind:
+			s.buckets[object.GetName()] = as[sourcev1.Bucket](t, object)
 		case modulesv1.ModuleTemplateKind:
 			s.templates[object.GetName()] = as[modulesv1.ModuleTemplate](t, object)
 		case modulesv1.ModuleKind:
@@ -102,6 +105,12 @@ func TestSamplesAreWhole(t *testing.T) {
 		}
 		if account := repo.Spec.ServiceAccountName; account != "" && !s.accounts[account] {
 			t.Errorf("sample %s: there is no ServiceAccount %s", name, account)
+		}
+	}
+	for name, bucket := range s.buckets {
+		secret(name, bucket.Spec.SecretRef, bucket.Spec.CertSecretRef, bucket.Spec.ProxySecretRef)
+		if sts := bucket.Spec.STS; sts != nil {
+			secret(name, sts.SecretRef, sts.CertSecretRef)
 		}
 	}
 }
@@ -154,7 +163,14 @@ func TestSamplesCoverTheSpec(t *testing.T) {
 		covered["copy"] = covered["copy"] || spec.LayerSelector != nil && spec.LayerSelector.Operation == sourcev1.OCILayerCopy
 		covered["cloud"] = covered["cloud"] || spec.GetProvider() != sourcev1.GenericOCIProvider
 	}
+	for _, bucket := range s.buckets {
+		covered["bucket "+bucket.Spec.GetProvider()] = true
+		covered["sts"] = covered["sts"] || bucket.Spec.STS != nil
+		covered["prefix"] = covered["prefix"] || bucket.Spec.Prefix != ""
+	}
 	for _, want := range []string{
+		"bucket generic", "bucket aws", "bucket gcp", "bucket azure", "sts", "prefix",
+		"key accesskey", "key secretkey", "key serviceaccount", "key sasKey",
 		"branch", "tag", "semver", "name", "commit", "ignore", "include", "ssh", "sparseCheckout", "recurseSubmodules", "proxy", "verify",
 		"key username", "key password", "key bearerToken", "key ca.crt", "key tls.crt", "key tls.key", "key identity", "key known_hosts",
 		"oci tag", "oci semver", "oci digest", "copy", "cloud", "key .dockerconfigjson", "verify cosign", "verify notation", "verify keyless",

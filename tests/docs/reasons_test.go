@@ -29,6 +29,7 @@ var planes = map[string]plane{
 		pages: map[string]string{
 			"config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml": "docs/gitrepository.md",
 			"config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml": "docs/ocirepository.md",
+			"config/crd/bases/source.toolkit.fluxcd.io_buckets.yaml":         "docs/bucket.md",
 		},
 		code: []string{"controllers/source", "internal"},
 		deciders: []string{

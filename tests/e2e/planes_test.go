@@ -26,6 +26,7 @@ func TestAPlaneWithoutItsKindsIsToldAtOnce(t *testing.T) {
 			[]string{
 				filepath.Join(bases, "source.toolkit.fluxcd.io_gitrepositories.yaml"),
 				filepath.Join(bases, "source.toolkit.fluxcd.io_ocirepositories.yaml"),
+				filepath.Join(bases, "source.toolkit.fluxcd.io_buckets.yaml"),
 			},
 			[]string{"--controllers=source,modules"},
 			"--controllers: modules needs kinds that the API server does not serve: modules.sluice.dev/v1alpha1 ModuleTemplate",
