@@ -18,7 +18,7 @@ import (
 
 // published is the form of the names that artifacts of commits and of manifests are served under.
 var published = regexp.MustCompile(
-	`^(gitrepository/[^/]+/[^/]+/[0-9a-f]{40}|ocirepository/[^/]+/[^/]+/sha256:[0-9a-f]{64})(-[0-9a-f]{12})?\.tar\.gz$`)
+	`^(gitrepository/[^/]+/[^/]+/[0-9a-f]{40}|ocirepository/[^/]+/[^/]+/sha256:[0-9a-f]{64}|bucket/[^/]+/[^/]+/[0-9a-f]{64})(-[0-9a-f]{12})?\.tar\.gz$`)
 
 // disk is what lies in a storage folder, as an outsider sees it.
 type disk struct {

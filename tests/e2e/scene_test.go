@@ -136,7 +136,8 @@ func (s *scene) keepsSecrets(log string) {
 	var events corev1.EventList
 	var gits sourcev1.GitRepositoryList
 	var ocis sourcev1.OCIRepositoryList
-	for _, list := range []client.ObjectList{&events, &gits, &ocis} {
+	var inBuckets sourcev1.BucketList
+	for _, list := range []client.ObjectList{&events, &gits, &ocis, &inBuckets} {
 		if err := env.Client.List(context.Background(), list, client.InNamespace(s.namespace)); err != nil {
 			s.t.Errorf("look for secrets: %v", err)
 		}
@@ -150,6 +151,9 @@ func (s *scene) keepsSecrets(log string) {
 	}
 	for _, object := range ocis.Items {
 		told["status of the OCIRepository "+object.Name] = asJSON(object.Status)
+	}
+	for _, object := range inBuckets.Items {
+		told["status of the Bucket "+object.Name] = asJSON(object.Status)
 	}
 	for canary, name := range s.canaries {
 		for where, text := range told {
