@@ -406,8 +406,8 @@ func TestObjectsShareWhatIsFetched(t *testing.T) {
 	}
 }
 
-// TestKeysThatAreNoPaths: they are refused by name, and can be left out.
-func TestKeysThatAreNoPaths(t *testing.T) {
+// TestRule9NamesFromOutsideAreSafePaths: keys that are none are refused by name, and can be left out.
+func TestRule9NamesFromOutsideAreSafePaths(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"..", "../x", "a/../b", "/x", "a//b", "./x", "a/.", "a\x00b"} {
 		t.Run(fmt.Sprintf("%q", key), func(t *testing.T) {

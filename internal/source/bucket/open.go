@@ -62,7 +62,8 @@ type Options struct {
 // Opener opens sessions for Bucket objects.
 type Opener struct {
 	Options
-	rules *lru.Cache[string, string]
+	rules    *lru.Cache[string, string]
+	together *together
 }
 
 // NewOpener returns an Opener.
@@ -72,7 +73,7 @@ func NewOpener(options Options) *Opener {
 	options.Limits.MaxBytes = cmp.Or(options.Limits.MaxBytes, archive.DefaultMaxBytes)
 	options.Limits.MaxFiles = cmp.Or(options.Limits.MaxFiles, archive.DefaultMaxFiles)
 	rules, _ := lru.New[string, string](maxRules) // It fails for a size below one alone.
-	return &Opener{options, rules}
+	return &Opener{options, rules, newTogether()}
 }
 
 // Open checks the spec and reads the credentials.

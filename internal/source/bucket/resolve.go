@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/bucket"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/source"
 )
 
@@ -42,8 +43,15 @@ func (s *session) list(ctx context.Context) ([]bucket.Object, error) {
 	isFile := func(_ context.Context, object bucket.Object) (bool, error) {
 		return !strings.HasSuffix(object.Key, "/"), nil
 	}
-	found, first, err := bucket.Gather(ctx, s.bucket, s.spec.Prefix, s.opener.MaxObjects, isFile)
-	name := s.spec.BucketName
+	first, name := false, s.spec.BucketName
+	key := fmt.Sprintf("%q", []string{s.identity, s.spec.Prefix})
+	found, shared, err := s.opener.together.list(ctx, key, func(ctx context.Context) (found []bucket.Object, err error) {
+		found, first, err = bucket.Gather(ctx, s.bucket, s.spec.Prefix, s.opener.MaxObjects, isFile)
+		return found, err
+	})
+	if shared {
+		return found, memory.Draw(ctx, objectCost/2*int64(len(found)))
+	}
 	switch {
 	case err == nil:
 		return found, nil
