@@ -179,14 +179,10 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.bindFunctions(fs)
 	fs.IntVar(&o.TokenCacheSize, "token-cache-max-size", 100, "The most logins to clouds that are kept; 0 keeps none.")
 	fs.DurationVar(&o.TokenCacheDuration, "token-cache-max-duration", time.Hour, "How long a login to a cloud is kept at most.")
-	o.bindBuckets(fs)
 	o.Limits.bind(fs)
 	fs.Int64Var(&o.MemoryBudget, "memory-budget", 0,
 		"The most bytes of memory that everything sizeable takes together; half of GOMEMLIMIT, or of what the container leaves, when 0.")
-	fs.StringVar(&o.GitCachePath, "git-cache-path", "",
-		"The folder for objects from Git servers that are kept for the next fetch; sluice-git-cache in TMPDIR when empty.")
-	fs.Int64Var(&o.GitCacheBytes, "git-cache-max-size", 1<<30,
-		"The most bytes of objects from Git servers that are kept for the next fetch; 0 keeps none.")
+	o.bindUpstreams(fs)
 	fs.Int64Var(&o.TmpBudget, "tmp-budget", 0,
 		"The most bytes that sources take together in temporary files; what follows from the limits of one object when 0.")
 
@@ -206,7 +202,11 @@ func (o *Options) bindFunctions(fs *pflag.FlagSet) {
 		"The most bytes of --memory-budget that functions which packages bring take together, compiled and running; a quarter of it when 0.")
 }
 
-func (o *Options) bindBuckets(fs *pflag.FlagSet) {
+func (o *Options) bindUpstreams(fs *pflag.FlagSet) {
+	fs.StringVar(&o.GitCachePath, "git-cache-path", "",
+		"The folder for objects from Git servers that are kept for the next fetch; sluice-git-cache in TMPDIR when empty.")
+	fs.Int64Var(&o.GitCacheBytes, "git-cache-max-size", 1<<30,
+		"The most bytes of objects from Git servers that are kept for the next fetch; 0 keeps none.")
 	fs.StringVar(&o.BucketCachePath, "bucket-cache-path", "",
 		"The folder for what is known of the objects in artifacts, and for objects from buckets that are kept; sluice-bucket-cache in TMPDIR when empty.")
 	fs.Int64Var(&o.BucketCacheBytes, "bucket-cache-max-size", 512<<20,

@@ -541,3 +541,26 @@ func TestLocationsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// TestAHundredThousandKeys are a listing like others.
+func TestAHundredThousandKeys(t *testing.T) {
+	t.Parallel()
+	fake := buckets.New(t)
+	fake.Always(func(w http.ResponseWriter, r buckets.Request) bool {
+		if r.Kind != "list" {
+			return false
+		}
+		var page int
+		_, _ = fmt.Sscan(r.URL.Query().Get("continuation-token"), &page)
+		listing := buckets.Listing{IsTruncated: page < 99, NextContinuationToken: fmt.Sprint(page + 1)}
+		for i := range 1000 {
+			listing.Contents = append(listing.Contents, buckets.Entry{Key: fmt.Sprintf("%08d", page*1000+i), LastModified: "2024-01-01T00:00:00.000Z", ETag: `"e"`})
+		}
+		buckets.WriteListing(w, listing)
+		return true
+	})
+	all, _, err := gather(t.Context(), open(t, fake, bucket.S3, credential.Bucket{}), 100_000)
+	if err != nil || len(all) != 100_000 {
+		t.Errorf("%d objects, %v", len(all), err)
+	}
+}
