@@ -306,3 +306,17 @@ func TestTheEngineIsMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestBenchMeasuresBuckets: each kind of work has figures of both sides.
+func TestBenchMeasuresBuckets(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := compare(t.Context(), &out, plan{only: "buckets", files: 60, rounds: 1}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, work := range []string{"cold", "poll, nothing new", "one object changed", "each further of 20 Buckets, cold", "each further of 20 Buckets, poll"} {
+		if !strings.Contains(out.String(), "\n"+work+"  ") {
+			t.Errorf("no row for %q:\n%s", work, out.String())
+		}
+	}
+}

@@ -47,24 +47,26 @@ type jobKind string
 
 // The jobs. The first five are ours, and keep their storage in the job's folder.
 const (
-	jobIdle     jobKind = "idle"     // start, and nothing else
-	jobGit      jobKind = "git"      // reconcile a GitRepository
-	jobModules  jobKind = "modules"  // reconcile a GitRepository with its submodules
-	jobCopy     jobKind = "copy"     // reconcile an OCIRepository with the operation copy
-	jobExtract  jobKind = "extract"  // reconcile an OCIRepository with the operation extract
-	jobDownload jobKind = "download" // get a URL into a file, and hash it
-	jobHead     jobKind = "head"     // ask for the headers of a URL
-	jobRegistry jobKind = "registry" // serve a registry
-	jobServe    jobKind = "serve"    // store the files of a folder, and serve them
-	jobBare     jobKind = "bare"     // serve the files of a folder from memory, with net/http alone
-	jobFiles    jobKind = "files"    // serve the files of a folder with Go's file server
+	jobIdle       jobKind = "idle"        // start, and nothing else
+	jobGit        jobKind = "git"         // reconcile a GitRepository
+	jobModules    jobKind = "modules"     // reconcile a GitRepository with its submodules
+	jobCopy       jobKind = "copy"        // reconcile an OCIRepository with the operation copy
+	jobExtract    jobKind = "extract"     // reconcile an OCIRepository with the operation extract
+	jobBucket     jobKind = "bucket"      // measure both sides with a bucket
+	jobBucketCold jobKind = "bucket-cold" // reconcile a Bucket once
+	jobDownload   jobKind = "download"    // get a URL into a file, and hash it
+	jobHead       jobKind = "head"        // ask for the headers of a URL
+	jobRegistry   jobKind = "registry"    // serve a registry
+	jobServe      jobKind = "serve"       // store the files of a folder, and serve them
+	jobBare       jobKind = "bare"        // serve the files of a folder from memory, with net/http alone
+	jobFiles      jobKind = "files"       // serve the files of a folder with Go's file server
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, serve, modules, packages or sets")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, buckets, serve, modules, packages or sets")
 	p.engine.flags()
 	p.packages.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
@@ -107,6 +109,10 @@ func do(ctx context.Context, out io.Writer, p plan, j job) error {
 		return serveFiles(ctx, j)
 	case jobBare:
 		return serveBare(ctx, j)
+	case jobBucket:
+		return measureBuckets(ctx, j)
+	case jobBucketCold:
+		return bucketCold(ctx, j)
 	case jobDownload:
 		return download(ctx, j)
 	case jobHead:
