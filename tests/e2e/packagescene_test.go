@@ -77,7 +77,7 @@ func (s *packageScene) overHTTP() *upstream.GitHTTP {
 }
 
 // overSSH serves the repositories over SSH.
-func (s *packageScene) overSSH() *upstream.GitSSH {
+func (s *packageScene) overSSH() {
 	s.t.Helper()
 	server := s.upstream.SSH(upstream.SSHOptions{})
 	s.secret(reach, map[string]string{"identity": s.pem(server.Key(), ""), "known_hosts": string(server.KnownHosts())})
@@ -86,7 +86,6 @@ func (s *packageScene) overSSH() *upstream.GitSSH {
 	if s.env, err = server.Key().Environ(s.t.TempDir(), server.KnownHosts()); err != nil {
 		s.t.Fatal(err)
 	}
-	return server
 }
 
 // repositories makes repositories of packages whose branch has a file that is of no package, and the objects for them.
