@@ -7,7 +7,9 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 )
@@ -256,6 +258,98 @@ func TestAChangeOfWhatIsBoundIsOneUpdate(t *testing.T) {
 			t.Errorf("after %s:\n%s", step.what, diff)
 		}
 		s.has(s.open("a.yaml"), "region: "+step.region+" #")
+	}
+}
+
+// whole is an object of the package that is a binding point of its name; content is what it holds.
+func whole(version, kind, name, content string) string {
+	return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata:\n  name: " + name + "\n  annotations:\n    packages.sluice.dev/bind: " + name + "\n" + content
+}
+
+// TestPointsOfOneKindHoldObjectsOfTheirOwn: two ConfigMaps of the package are bound to two of the cluster, beside a Secret and an object
+// of a kind of somebody's own. What is bound changes with those objects, and goes and comes back with them.
+func TestPointsOfOneKindHoldObjectsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := injecting(t).story(t, "app")
+	made := func(mark string) []client.Object {
+		return []client.Object{
+			s.regional("site", mark), s.regional("tier", mark+"2"),
+			&corev1.Secret{ObjectMeta: s.meta("hidden"), Data: map[string][]byte{"password": []byte(mark)}},
+			&corev1.LimitRange{ObjectMeta: s.meta("limits"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			}}}},
+		}
+	}
+	objects := made("north")
+	s.create(objects...)
+	files := map[string]string{
+		"one.yaml": whole("v1", "ConfigMap", "one", "data:\n  kept: none\n"), "two.yaml": whole("v1", "ConfigMap", "two", ""),
+		"login.yaml": whole("v1", "Secret", "login", "type: Opaque\n"), "site.yaml": whole("x.example/v1", "Site", "site", "spec:\n  kept: none\n"),
+	}
+	to := func(point, kind, object string) packagesv1.Binding {
+		return packagesv1.Binding{
+			BindingTarget: packagesv1.BindingTarget{Name: point, AllowSecrets: kind == "Secret"},
+			From:          packagesv1.BindingSource{Object: &packagesv1.BindingObject{APIVersion: "v1", Kind: kind, Name: object}},
+		}
+	}
+	bindings := []packagesv1.Binding{to("one", "ConfigMap", "site"), to("two", "ConfigMap", "tier"), to("login", "Secret", "hidden"), to("site", "LimitRange", "limits")}
+	filled := func(mark, base64 string) map[string]string {
+		return map[string]string{
+			"one.yaml": whole("v1", "ConfigMap", "one", "data:\n  region: "+mark+"\n"), "two.yaml": whole("v1", "ConfigMap", "two", "data:\n  region: "+mark+"2\n"),
+			"login.yaml": whole("v1", "Secret", "login", "type: Opaque\ndata:\n  password: "+base64+"\n"),
+			"site.yaml":  whole("x.example/v1", "Site", "site", "spec:\n  limits:\n  - max:\n      cpu: \"1\"\n    type: Pod\n"),
+		}
+	}
+	s.release("v1", "1.0.0", files)
+	s.begin(binds("reader", bindings...))
+	s.settle()
+	for _, step := range []struct {
+		what string
+		do   func()
+		want map[string]string
+		// bound is what the status says of each point.
+		bound []string
+	}{
+		{"they are bound", nil, filled("north", "bm9ydGg="), []string{
+			"login=Secret NS/hidden", "one=ConfigMap NS/site", "site=LimitRange NS/limits", "two=ConfigMap NS/tier",
+		}},
+		{"they change", func() {
+			for i, next := range made("south") {
+				next.SetResourceVersion(objects[i].GetResourceVersion())
+				if err := env.Client.Update(t.Context(), next); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, filled("south", "c291dGg="), []string{
+			"login=Secret NS/hidden", "one=ConfigMap NS/site", "site=LimitRange NS/limits", "two=ConfigMap NS/tier",
+		}},
+		{"they go", func() {
+			for _, object := range objects {
+				s.delete(object)
+			}
+		}, files, []string{"login!InjectionMissing", "one!InjectionMissing", "site!InjectionMissing", "two!InjectionMissing"}},
+		{"they come back", func() { s.create(made("west")...) }, filled("west", "d2VzdA=="), []string{
+			"login=Secret NS/hidden", "one=ConfigMap NS/site", "site=LimitRange NS/limits", "two=ConfigMap NS/tier",
+		}},
+		{"the bindings go", func() { s.edit(binds("reader")) }, files, []string{"login!BindingMissing", "one!BindingMissing", "site!BindingMissing", "two!BindingMissing"}},
+	} {
+		for i := range step.bound {
+			step.bound[i] = strings.ReplaceAll(step.bound[i], "NS", s.namespace)
+		}
+		if step.do != nil {
+			step.do()
+		}
+		until(s.plane, s.v, step.what, func(v *packagesv1.PackageVariant) (bool, string) {
+			if diff := cmp.Diff(step.bound, s.bound()); diff != "" || v.Status.Change == nil {
+				return false, diff + said(v)
+			}
+			for name, want := range step.want {
+				if diff := cmp.Diff(want, s.open(name)); diff != "" {
+					return false, name + "\n" + diff
+				}
+			}
+			return true, ""
+		})
 	}
 }
 
