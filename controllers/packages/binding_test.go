@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -10,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/upstream"
 )
 
 // marked is an object of the package with a binding point in each of its fields, which are named like them.
@@ -351,6 +354,52 @@ func TestPointsOfOneKindHoldObjectsOfTheirOwn(t *testing.T) {
 			return true, ""
 		})
 	}
+}
+
+// example is the block of YAML of the page that has the words.
+func example(t *testing.T, page, words string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		if block, _, _ = strings.Cut(block, "```"); strings.Contains(block, words) {
+			return block
+		}
+	}
+	t.Fatalf("no example of %s has %q", page, words)
+	return ""
+}
+
+// TestTheExampleOfBindingsIsTrue: what the page shows is made as it stands there.
+func TestTheExampleOfBindingsIsTrue(t *testing.T) {
+	t.Parallel()
+	scene := injecting(t)
+	berlin := scene.repository("berlin")
+	berlin.Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
+	scene.create(
+		&corev1.ConfigMap{ObjectMeta: scene.meta("site"), Data: map[string]string{"replicas": "3"}},
+		&corev1.ConfigMap{ObjectMeta: scene.meta("web-settings"), Data: map[string]string{"theme": "dark"}},
+	)
+	s := scene.story(t, "web")
+	s.release("v3", "1.0.0", map[string]string{"deployment.yaml": example(t, "packagevariant.md", "packages.sluice.dev/bind: replicas")})
+	s.v = &packagesv1.PackageVariant{}
+	if err := yaml.UnmarshalStrict([]byte(example(t, "packagevariant.md", "name: web-berlin")), s.v); err != nil {
+		t.Fatal(err)
+	}
+	s.v.Namespace, s.v.Spec.ServiceAccountName = s.namespace, "reader"
+	s.create(s.v)
+	s.settle()
+	want := []string{
+		"class=the spec", "home=metadata.namespace of Service web of the package", "replicas=data.replicas of ConfigMap " + s.namespace + "/site",
+		"settings=ConfigMap " + s.namespace + "/web-settings", "zone=data.[zone] of the package's context",
+	}
+	if diff := cmp.Diff(want, s.bound()); diff != "" || !conditions.IsReady(s.v) || s.v.Status.Change == nil {
+		t.Fatalf("%s\n%s", said(s.v), diff)
+	}
+	s.has(berlin.Tree(s.v.Status.Change.Commit)["web/deployment.yaml"].Content,
+		"replicas: 3 #", "priorityClassName: gold #", "zone: eu-central-1a #", "value: shop #", "data:\n  theme: dark\n")
 }
 
 // TestABindingThatCannotBeIsToldAtOnce: it is named with what to do, and the variant goes on once that is done. In a dry run, the
