@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"testing"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -41,7 +42,7 @@ func TestPackageSamplesAreWhole(t *testing.T) {
 			t.Errorf("samples %s and %s keep the same package", name, other)
 		}
 		kept[place] = name
-		if account := spec.ServiceAccountName; len(spec.Injectors) > 0 && !s.accounts[account] {
+		if account := spec.ServiceAccountName; (len(spec.Injectors) > 0 || hasObjects(spec.Bindings)) && !s.accounts[account] {
 			t.Errorf("sample %s: there is no ServiceAccount %q", name, account)
 		}
 	}
@@ -57,6 +58,11 @@ func TestPackageSamplesAreWhole(t *testing.T) {
 			t.Errorf("sample %s: %v", name, err)
 		}
 	}
+}
+
+// hasObjects tells whether one of the bindings reads the cluster.
+func hasObjects(all []packagesv1.Binding) bool {
+	return slices.ContainsFunc(all, func(b packagesv1.Binding) bool { return b.From.Object != nil })
 }
 
 // TestPackageSamplesCoverTheSpec: every way of choosing a revision, every policy, and everything that goes into a package.
@@ -81,12 +87,20 @@ func TestPackageSamplesCoverTheSpec(t *testing.T) {
 			covered["selected"] = covered["selected"] || injector.LabelSelector != nil
 			covered["secret"] = covered["secret"] || injector.AllowSecrets
 		}
+		for _, b := range spec.Bindings {
+			covered["binds an object"] = covered["binds an object"] || b.From.Object != nil && b.Path == ""
+			covered["binds a field"] = covered["binds a field"] || b.From.Object != nil && b.Path != ""
+			covered["binds a literal"] = covered["binds a literal"] || b.From.Literal != nil
+			covered["binds context"] = covered["binds context"] || b.From.PackageContext != ""
+			covered["binds within"] = covered["binds within"] || b.From.PackageObject != nil
+		}
 		covered["approval "+string(spec.GetApprovalPolicy())] = true
 		covered["conflict "+string(spec.GetConflictPolicy())] = true
 		covered[string(spec.GetAdoptionPolicy())], covered[string(spec.GetDeletionPolicy())] = true, true
 	}
 	for _, want := range []string{
 		"newest", "revision", "tag", "branch", "range", "dryRun", "namespace", "context", "pipeline", "labels", "named", "selected", "secret",
+		"binds an object", "binds a field", "binds a literal", "binds context", "binds within",
 		"approval Manual", "approval Initial", "approval Always", "conflict Upstream", "conflict Local", "conflict Fail",
 		"adoptNone", "adoptExisting", "delete", "orphan",
 	} {

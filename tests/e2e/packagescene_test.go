@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,8 @@ type packageScene struct {
 	interval time.Duration
 	// repos are the repositories themselves.
 	repos map[string]*upstream.Edited
+	// more are files that each revision of a blueprint has besides.
+	more map[string]string
 }
 
 // newPackageScene prepares a scene in which the program does not run yet, and no repository is.
@@ -158,6 +161,7 @@ func (s *packageScene) revise(pkg string, revision int) {
 		"settings.yaml":   packagedSettings,
 		"limits.yaml":     fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: limits\ndata:\n  revision: \"%d\"\n", revision),
 	}
+	maps.Copy(files, s.more)
 	inside := map[string]string{}
 	for name, content := range files {
 		inside[pkg+"/"+name] = content

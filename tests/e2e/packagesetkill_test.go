@@ -84,7 +84,7 @@ type setKilling struct {
 func newSetKilling(t *testing.T, targets, repositories int) *setKilling {
 	t.Helper()
 	k := &setKilling{packageKilling: newPackageKilling(t)}
-	k.most = fewestPoints(1, 4)
+	k.most, k.more = fewestPoints(1, 4), map[string]string{"site.yaml": boundSite}
 	k.downstream = []string{"north", "south"}
 	for i := range repositories - len(k.downstream) {
 		k.downstream = append(k.downstream, fmt.Sprintf("more-%d", i))
@@ -103,6 +103,40 @@ func newSetKilling(t *testing.T, targets, repositories int) *setKilling {
 	}
 	k.start()
 	return k
+}
+
+// boundSite has binding points for a field, and for an object as a whole.
+const boundSite = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: site
+data:
+  region: none # packages.sluice.dev/bind: region
+  tier: none # packages.sluice.dev/bind: tier
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: all
+  annotations:
+    packages.sluice.dev/bind: all
+`
+
+// isBoundTo tells whether all of its points hold what is of the target.
+func isBoundTo(site, target string) bool {
+	return strings.Contains(site, "region: "+target+" # ") && strings.Contains(site, "tier: "+target+"-web # ") && strings.Contains(site, "data:\n  region: "+target+"\n")
+}
+
+// boundTo are the bindings of its points: to the target's own object, and to a value.
+func boundTo() []packagesv1.BindingTemplate {
+	object := packagesv1.BindingSourceTemplate{Object: &packagesv1.BindingObjectTemplate{
+		BindingObject: packagesv1.BindingObject{APIVersion: "v1", Kind: "ConfigMap"}, NameExpr: "target.name",
+	}}
+	return []packagesv1.BindingTemplate{
+		{BindingTarget: packagesv1.BindingTarget{Name: "region", Path: "data.region"}, From: object},
+		{BindingTarget: packagesv1.BindingTarget{Name: "all"}, From: object},
+		{BindingTarget: packagesv1.BindingTarget{Name: "tier"}, From: packagesv1.BindingSourceTemplate{LiteralExpr: "target.name + '-web'"}},
+	}
 }
 
 // inRepository are the targets whose packages are in the repository of the index.
@@ -132,6 +166,7 @@ func (k *setKilling) makeSet() {
 			Template: &packagesv1.VariantTemplate{
 				Downstream: &packagesv1.DownstreamTemplate{RepoExpr: "target.labels.repository", PackageExpr: "target.name"},
 				Injectors:  []packagesv1.InjectorTemplate{{Injector: packagesv1.Injector{Point: "settings"}, NameExpr: "target.name"}},
+				Bindings:   boundTo(),
 				Approval:   &packagesv1.Approval{Policy: packagesv1.ApprovalAlways}, ServiceAccountName: packager,
 			},
 		}},
@@ -185,9 +220,9 @@ func (k *setKilling) allAt(revision int) func(context.Context) (bool, string) {
 		for i, repository := range k.downstream {
 			tree := k.repos[repository].Tree("main")
 			for _, name := range k.inRepository(i) {
-				deployment, settings := tree[name+"/deployment.yaml"].Content, tree[name+"/settings.yaml"].Content
-				if !strings.Contains(deployment, image("web", revision)) || !strings.Contains(settings, "region: "+name) {
-					return false, repository + "/" + name + ":\n" + deployment + settings
+				deployment, settings, site := tree[name+"/deployment.yaml"].Content, tree[name+"/settings.yaml"].Content, tree[name+"/site.yaml"].Content
+				if !strings.Contains(deployment, image("web", revision)) || !strings.Contains(settings, "region: "+name) || !isBoundTo(site, name) {
+					return false, repository + "/" + name + ":\n" + deployment + settings + site
 				}
 			}
 		}
