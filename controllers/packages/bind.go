@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/kpt/function"
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -56,6 +57,11 @@ func bindingOf(obj *packagesv1.PackageVariant, spec *packagesv1.Binding) (bindin
 	made := binding{Bound: variant.Bound{
 		Name: spec.Name, Type: kpt.Type(spec.Type), AllowSecrets: spec.AllowSecrets, Path: spec.Path,
 	}}
+	if spec.Path != "" {
+		if err := function.CheckPath(spec.Path); err != nil {
+			return made, err
+		}
+	}
 	switch from := spec.From; {
 	case from.Object != nil:
 		made.object = from.Object
@@ -67,18 +73,14 @@ func bindingOf(obj *packagesv1.PackageVariant, spec *packagesv1.Binding) (bindin
 		o := from.PackageObject
 		made.Within = &variant.Within{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, File: o.File}
 		made.Of = o.Kind + " " + o.Name + " of the package"
-	case from.Literal != nil:
+	default:
 		made.Of = "the spec"
-		if length := len(from.Literal.JSON); length > packagesv1.MaxLiteral {
-			return made, fmt.Errorf("from.literal has %d bytes; at most %d are allowed: put it into a ConfigMap", length, packagesv1.MaxLiteral)
+		if err := from.Literal.Check(); err != nil {
+			return made, err
 		}
 		value, err := from.Literal.Value()
-		if made.Value = value; err == nil && value == nil {
-			err = fmt.Errorf("from.literal is null; a binding has a value")
-		}
+		made.Value = value
 		return made, err
-	default:
-		return made, fmt.Errorf("from.literal is null; a binding has a value")
 	}
 	return made, nil
 }

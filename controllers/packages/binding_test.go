@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -402,6 +403,30 @@ func TestTheExampleOfBindingsIsTrue(t *testing.T) {
 		"replicas: 3 #", "priorityClassName: gold #", "zone: eu-central-1a #", "value: shop #", "data:\n  theme: dark\n")
 }
 
+// TestOneNameMoreThanAStatusLists is not listed, and holds the package all the same.
+func TestOneNameMoreThanAStatusLists(t *testing.T) {
+	t.Parallel()
+	s := injecting(t).story(t, "app")
+	var fields []string
+	var bindings []packagesv1.Binding
+	for i := range packagesv1.MaxBindings + 1 {
+		name := fmt.Sprintf("p%02d", i)
+		fields, bindings = append(fields, name+": none"), append(bindings, says(name, "gold"))
+	}
+	s.release("v1", "1.0.0", marked(fields...))
+	s.begin(binds("", bindings[:packagesv1.MaxBindings]...))
+	s.settle()
+	if got := len(s.v.Status.Bindings); got != packagesv1.MaxBindings {
+		t.Errorf("%d names are listed", got)
+	}
+	last := fmt.Sprintf("p%02d", packagesv1.MaxBindings)
+	if !conditions.IsFalse(s.v, packagesv1.InjectedCondition) {
+		t.Errorf("the point that is not filled does not hold the package: %s", said(s.v))
+	}
+	s.has(conditions.GetMessage(s.v, packagesv1.InjectedCondition), last+" (no binding has the name")
+	s.has(s.open("a.yaml"), "p00: gold #", last+": none #")
+}
+
 // TestABindingThatCannotBeIsToldAtOnce: it is named with what to do, and the variant goes on once that is done. In a dry run, the
 // status says what would be bound, and nothing is written.
 func TestABindingThatCannotBeIsToldAtOnce(t *testing.T) {
@@ -418,6 +443,7 @@ func TestABindingThatCannotBeIsToldAtOnce(t *testing.T) {
 		says   []string
 	}{
 		{nil, packagesv1.InvalidSpecReason, []string{"spec.bindings[0] (region)", "16386 bytes; at most 16384", "put it into a ConfigMap"}},
+		{binds("reader", fromMap("site", "data.[region")), packagesv1.InvalidSpecReason, []string{"spec.bindings[0] (region)", "a bracket is not closed"}},
 		{binds("", fromMap("site", "data.region")), packagesv1.ServiceAccountMissingReason, []string{"spec.serviceAccountName"}},
 		{binds("reader", noPairs), packagesv1.InvalidSpecReason, []string{"the binding region: from.object.labelSelector", "Near"}},
 	} {

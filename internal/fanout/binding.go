@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/kpt/function"
 )
 
 // bindingText is what of a binding may depend on the target.
@@ -12,6 +13,9 @@ type bindingText struct{ literal, object text }
 func (c *compiler) bindings(field string, all []packagesv1.BindingTemplate) (made []bindingText) {
 	for i := range all {
 		from, at := all[i].From, fmt.Sprintf("%s[%d].from", field, i)
+		if err := check(&all[i]); err != nil {
+			c.problems = append(c.problems, fmt.Errorf("%s[%d] (%s): %w", field, i, all[i].Name, err))
+		}
 		b := bindingText{literal: c.text(at+".literal", "", from.LiteralExpr)}
 		if from.Object != nil {
 			b.object = c.text(at+".object.name", from.Object.Name, from.Object.NameExpr)
@@ -19,6 +23,19 @@ func (c *compiler) bindings(field string, all []packagesv1.BindingTemplate) (mad
 		made = append(made, b)
 	}
 	return made
+}
+
+// check says what no variant could do with the binding, whatever its target is.
+func check(b *packagesv1.BindingTemplate) error {
+	if b.Path != "" {
+		if err := function.CheckPath(b.Path); err != nil {
+			return err
+		}
+	}
+	if b.From.Object != nil || b.From.PackageObject != nil || b.From.PackageContext != "" || b.From.LiteralExpr != "" {
+		return nil
+	}
+	return b.From.Literal.Check()
 }
 
 func (w *writer) bindings(all []packagesv1.BindingTemplate, texts []bindingText) (made []packagesv1.Binding) {

@@ -86,6 +86,32 @@ func TestWhatIsKeptCompiledIsBounded(t *testing.T) {
 	}
 }
 
+// TestBindingsThatNoVariantCouldHave are refused with the set, each by its name.
+func TestBindingsThatNoVariantCouldHave(t *testing.T) {
+	t.Parallel()
+	for reason, test := range map[string]struct {
+		path string
+		from packagesv1.BindingSourceTemplate
+		err  string
+	}{
+		"the longest literal":    {"", packagesv1.BindingSourceTemplate{Literal: packagesv1.TextLiteral(strings.Repeat("x", packagesv1.MaxLiteral-2))}, ""},
+		"one byte more":          {"", packagesv1.BindingSourceTemplate{Literal: packagesv1.TextLiteral(strings.Repeat("x", packagesv1.MaxLiteral-1))}, "has 16385 bytes; at most 16384 are allowed"},
+		"null":                   {"", packagesv1.BindingSourceTemplate{Literal: &packagesv1.Literal{JSON: "null"}}, "from.literal is null"},
+		"null as it is read":     {"", packagesv1.BindingSourceTemplate{}, "from.literal is null"},
+		"an expression":          {"", packagesv1.BindingSourceTemplate{LiteralExpr: "target.name"}, ""},
+		"a path":                 {"data.[a.b]", packagesv1.BindingSourceTemplate{Object: &packagesv1.BindingObjectTemplate{}}, ""},
+		"a path without its end": {"data.[a", packagesv1.BindingSourceTemplate{Object: &packagesv1.BindingObjectTemplate{}}, "a bracket is not closed"},
+	} {
+		_, err := compile(t, set(&packagesv1.VariantTemplate{Bindings: []packagesv1.BindingTemplate{{
+			BindingTarget: packagesv1.BindingTarget{Name: "region", Path: test.path}, From: test.from,
+		}}}))
+		want := "spec.targets[0].template.bindings[0] (region): "
+		if (err == nil) != (test.err == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%s: the error is %v, and not %q", reason, err, test.err)
+		}
+	}
+}
+
 // BenchmarkTemplate fills in a template for 25,000 targets: 100,000 expressions and more.
 func BenchmarkTemplate(b *testing.B) {
 	s, err := compile(b, set(rich()))

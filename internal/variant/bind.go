@@ -131,10 +131,11 @@ func (b *binder) set(bound Bound, value any) {
 		}
 	}
 	_, length, err := kpt.Plain(value)
-	if b.left -= length * len(made); err != nil || b.left < 0 {
+	if length *= len(made); err != nil || length > b.left {
 		b.refuse(bound.Name, ReasonInvalid, fmt.Sprintf("more than %d bytes are bound in all; bind less", maxBoundTotal))
 		return
 	}
+	b.left -= length
 	for i, slot := range b.slots[bound.Name] {
 		slot.Set(made[i])
 	}

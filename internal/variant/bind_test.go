@@ -2,6 +2,7 @@ package variant_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -419,5 +420,36 @@ func TestAnObjectReadsAnother(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
+	}
+}
+
+// TestWhatIsBoundInAllIsBounded: what goes beyond the bound is refused by its name, and what is small enough behind it is bound.
+func TestWhatIsBoundInAllIsBounded(t *testing.T) {
+	t.Parallel()
+	const most, each = 8 << 20, 128 << 10
+	text := strings.Repeat("x", each-2) // With its quotes, it has that many bytes.
+	for name, test := range map[string]struct {
+		reason string
+		points int
+		says   map[string]string
+	}{
+		"as much as may be": {"All that is allowed is bound.", most / each, map[string]string{"many": "ValueBound", "one": "BindingInvalid", "two": "BindingInvalid"}},
+		"more":              {"Nothing of a name that is too much is bound.", most/each + 1, map[string]string{"many": "BindingInvalid", "one": "ValueBound", "two": "ValueBound"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			points := strings.Builder{}
+			points.WriteString(slots)
+			for i := range test.points {
+				fmt.Fprintf(&points, "  many%d: none # packages.sluice.dev/bind: many\n", i)
+			}
+			points.WriteString("  one: none # packages.sluice.dev/bind: one\n  two: none # packages.sluice.dev/bind: two\n")
+			said := conditionsOf(t, desired(t, binding(points.String(), literal("many", text), literal("one", "a"), literal("two", "b")), "").Package)
+			for point, want := range test.says {
+				if !strings.HasPrefix(said[point], want) || want == variant.ReasonInvalid && !strings.Contains(said[point], "more than 8388608 bytes are bound in all") {
+					t.Errorf("%s\nof %s it is said: %.200q, and not %s", test.reason, point, said[point], want)
+				}
+			}
+		})
 	}
 }

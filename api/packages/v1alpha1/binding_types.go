@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -128,12 +130,14 @@ type PackageObject struct {
 	// APIVersion of the object. Without it, any.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// Kind of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +required
 	Kind string `json:"kind"`
 
@@ -146,6 +150,7 @@ type PackageObject struct {
 	// Namespace of the object. Without it, any.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -200,6 +205,17 @@ func (l Literal) Value() (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(l.JSON)))
 	decoder.UseNumber()
 	return value, decoder.Decode(&value)
+}
+
+// Check says what is wrong with the literal as the value of a binding. How long any value is, no schema can say.
+func (l *Literal) Check() error {
+	switch {
+	case l == nil || l.JSON == "null":
+		return errors.New("from.literal is null; a binding has a value")
+	case len(l.JSON) > MaxLiteral:
+		return fmt.Errorf("from.literal has %d bytes; at most %d are allowed: put it into a ConfigMap", len(l.JSON), MaxLiteral)
+	}
+	return nil
 }
 
 // BindingStatus says what the binding points of a name are filled with.

@@ -2,6 +2,7 @@ package function
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -29,6 +30,15 @@ func ValueAt(value any, path string) (found any, at []string, err error) {
 		value, at = values[0], append(at, keys[0])
 	}
 	return value, at, nil
+}
+
+// CheckPath says what is wrong with a path that is to lead to one value, whatever it is in.
+func CheckPath(path string) error {
+	steps, err := parsePath(path)
+	if err == nil && slices.ContainsFunc(steps, func(s step) bool { return s.every }) {
+		err = fmt.Errorf("the path %q: '*' stands for several values", path)
+	}
+	return err
 }
 
 // in are the values that the step leads to, and the keys or places at which they are.

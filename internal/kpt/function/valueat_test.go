@@ -53,6 +53,26 @@ func TestAPathLeadsToOneValue(t *testing.T) {
 	}
 }
 
+// TestAPathIsCheckedBeforeAnythingIsThere: what cannot be read, or stands for several values, is known without a value.
+func TestAPathIsCheckedBeforeAnythingIsThere(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"spec.hosts.0":                         "",
+		"data.[a.b/c]":                         "",
+		"spec.[*]":                             "",
+		"spec..a":                              "empty part",
+		"spec.":                                "empty part",
+		"spec.[a":                              "a bracket is not closed",
+		"[a]b":                                 "a dot has to follow",
+		"spec.*.name":                          "'*' stands for several values",
+		"a" + strings.Repeat(".a", 100) + ".b": "longer than 100 parts",
+	} {
+		if err := function.CheckPath(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, and not %q", path, err, want)
+		}
+	}
+}
+
 // FuzzValueAt holds that no path breaks anything, and that the keys lead to what was found.
 func FuzzValueAt(f *testing.F) {
 	f.Add("spec.list.[name=a].b.0", `{"spec":{"list":[{"name":"a","b":[1]}]}}`)
