@@ -143,6 +143,7 @@ func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository)
 		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
 	}
 	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
+	settings.Index = obj.Spec.History != nil && obj.Spec.History.Index
 	if settings.Fetch, err = k.remote(ctx, &source, ""); err != nil {
 		return settings, fmt.Errorf("GitRepository %s: %w", name, err)
 	}

@@ -201,7 +201,7 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})
 	}
 	message := made.Message.text("Change "+t.Package, trailer{packageTrailer, p.path(t.Package)}, trailer{workspaceTrailer, t.workspace})
-	commit, err := p.commit(ctx, edit, message, p.under(t, on, draft)...)
+	commit, err := p.commit(ctx, []git.Edit{edit}, message, p.under(t, on, draft)...)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,8 @@ type Settings struct {
 	Author, Committer Person
 	// Signer signs commits; nil leaves them unsigned.
 	Signer git.Signer
+	// Index has commits on the branch carry a file that lists the packages and their tags: .sluice/index in the directory.
+	Index bool
 }
 
 // Repository is a repository of packages, and what is known of it. It is safe for concurrent use: Sync and Apply wait for each

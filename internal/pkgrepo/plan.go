@@ -23,11 +23,17 @@ type plan struct {
 	workspaces map[place]bool
 	// numbers are the highest that packages get.
 	numbers map[string]int
+	// tags are the names of the revisions that packages get, in order, and gone those that leave the branch.
+	tags map[string][]string
+	gone map[string]bool
 }
 
 // open opens what tasks build upon. The caller closes it.
 func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, error) {
-	p := &plan{work: w, snapshot: s, commits: map[string]*git.Commit{}, head: s.Head, workspaces: map[place]bool{}, numbers: map[string]int{}}
+	p := &plan{
+		work: w, snapshot: s, commits: map[string]*git.Commit{}, head: s.Head, workspaces: map[place]bool{}, numbers: map[string]int{},
+		tags: map[string][]string{}, gone: map[string]bool{},
+	}
 	var wants []git.Want
 	seen := map[string]bool{"": true}
 	want := func(commit, ref string) {
@@ -140,14 +146,14 @@ func (p *plan) treeAt(ctx context.Context, commit, pkg string) (string, error) {
 }
 
 // commit makes a commit on others, of the files of the first one; without any, it is the first.
-func (p *plan) commit(ctx context.Context, edit git.Edit, message string, on ...string) (string, error) {
+func (p *plan) commit(ctx context.Context, edits []git.Edit, message string, on ...string) (string, error) {
 	now := p.depot.options.Clock.Now().UTC()
 	author, committer := p.settings.Author, p.settings.Committer
 	if committer == (Person{}) {
 		committer = author
 	}
 	made := git.NewCommit{
-		Parents: on, Edits: []git.Edit{edit}, Message: message, Signer: p.settings.Signer,
+		Parents: on, Edits: edits, Message: message, Signer: p.settings.Signer,
 		Author:    git.Identity{Name: author.Name, Email: author.Email, When: now},
 		Committer: git.Identity{Name: committer.Name, Email: committer.Email, When: now},
 	}

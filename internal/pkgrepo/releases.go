@@ -45,8 +45,10 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	path, name := p.path(t.Package), numbered(number)
 	message := t.Message.text(fmt.Sprintf("Publish %s %s", t.Package, name), trailer{packageTrailer, path},
 		trailer{revisionTrailer, name}, trailer{workspaceTrailer, t.workspace}, trailer{changeTrailer, change.Commit})
+	p.tags[t.Package] = append(p.tags[t.Package], name)
 	commit, err := p.extend(ctx, git.Edit{Path: path, Tree: change.Tree}, message+porchLine(path, t.workspace))
 	if err != nil {
+		p.tags[t.Package] = p.tags[t.Package][:len(p.tags[t.Package])-1]
 		return err
 	}
 	p.remember(commit, t.Package, detail{tree: change.Tree, note: note{pkg: path, workspace: t.workspace, revision: name, change: change.Commit}})
@@ -147,7 +149,11 @@ func (p *plan) extend(ctx context.Context, edit git.Edit, message string) (strin
 	if p.head != "" {
 		on = []string{p.head}
 	}
-	commit, err := p.commit(ctx, edit, message, on...)
+	edits := []git.Edit{edit}
+	if p.settings.Index {
+		edits = append(edits, p.index())
+	}
+	commit, err := p.commit(ctx, edits, message, on...)
 	if err == nil {
 		p.head = commit
 	}
@@ -222,7 +228,9 @@ func (p *plan) remove(ctx context.Context, t *task, pkg *Package) error {
 		return fmt.Errorf("%w: the branch has tree %s, not that of %s", ErrOutOfDate, now, r.Name)
 	}
 	message := t.Message.text(fmt.Sprintf("Remove %s", t.Package), trailer{packageTrailer, p.path(t.Package)}, trailer{removedTrailer, r.Name})
+	p.gone[t.Package] = true
 	if result.Commit, err = p.extend(ctx, git.Edit{Path: p.path(t.Package)}, message); err != nil {
+		p.gone[t.Package] = false
 		return err
 	}
 	t.onBranch = true

@@ -108,7 +108,7 @@ type CommitSpec struct {
 	SigningKeySecretRef *LocalReference `json:"signingKeySecretRef,omitempty"`
 }
 
-// HistorySpec bounds what Git keeps of what was published.
+// HistorySpec says what Git keeps of what was published, and whether it is listed.
 type HistorySpec struct {
 	// Revisions is how many published revisions of each package keep their tags, the newest ones. Tags of older ones are
 	// removed from Git for good, unless somebody needs them; their commits stay on the branch. Without it, all tags stay.
@@ -116,6 +116,11 @@ type HistorySpec struct {
 	// +kubebuilder:validation:Maximum=100000
 	// +optional
 	Revisions *int32 `json:"revisions,omitempty"`
+
+	// Index has each commit that publishes or removes a package carry a file '.sluice/index' in the directory, with a line for each
+	// package on the branch: its path, its newest revision, and its tags.
+	// +optional
+	Index bool `json:"index,omitempty"`
 }
 
 // Identity is a person, or a program, as Git writes one down.
