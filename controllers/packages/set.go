@@ -219,7 +219,7 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 			Target: printable.Line(p.Target.String(), maxProblemText), Message: printable.Line(p.Err.Error(), maxProblemText),
 		})
 	}
-	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets), Again: s.again}
+	report := kernel.Report{Message: fmt.Sprintf("%d targets have their variants", s.targets) + failing(s), Again: s.again}
 	if obj.Spec.DryRun {
 		return dry(obj, s, report)
 	}

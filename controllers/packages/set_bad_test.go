@@ -159,4 +159,8 @@ func TestARepositoryThatCannotBeWrittenHarmsNoOther(t *testing.T) {
 			fails(p, &v, packagesv1.PushFailedReason, "403 Forbidden")
 		}
 	}
+	p.ask(set, func() { set.Spec.Targets[0].Repositories = all[:3] })
+	until(p, set, "the condition names one", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return strings.Contains(conditions.GetMessage(s, "Ready"), "3 targets have their variants; 2 of these fail, such as that of targets[0], Repository dead: RepositoryNotReady"), said(s)
+	})
 }

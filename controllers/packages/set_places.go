@@ -127,10 +127,17 @@ func hasPublished(v *packagesv1.PackageVariant) bool {
 // failureOf says why the variant is not what its spec wants. One that waits for a Repository to be read does not fail yet, nor does one
 // that somebody else came before.
 func failureOf(v *packagesv1.PackageVariant) string {
+	if conditions.GetReason(v, "Ready") == packagesv1.RepositoryNotReadyReason {
+		return ""
+	}
+	return troubleOf(v)
+}
+
+// troubleOf says why the variant is not what its spec wants, whatever it waits for.
+func troubleOf(v *packagesv1.PackageVariant) string {
 	ready := conditions.Get(v, "Ready")
 	// The status observes no generation whose failure is tried again; the condition does.
-	if ready == nil || ready.ObservedGeneration != v.Generation || ready.Status != "False" ||
-		ready.Reason == packagesv1.RepositoryNotReadyReason || ready.Reason == packagesv1.ProgressingReason {
+	if ready == nil || ready.ObservedGeneration != v.Generation || ready.Status != "False" || ready.Reason == packagesv1.ProgressingReason {
 		return ""
 	}
 	return ready.Reason + ": " + ready.Message

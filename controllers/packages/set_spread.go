@@ -15,6 +15,7 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/fanout"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // spread makes the variants that are missing, changes those that are to be others, and lets go of those without a target,
@@ -167,4 +168,23 @@ func tally(variants []*packagesv1.PackageVariant) (ready, open int) {
 		}
 	}
 	return ready, open
+}
+
+// failing says how many variants of targets fail, and names the first; empty for none.
+func failing(s *spread) string {
+	count, first, why := 0, fanout.Target{}, ""
+	for _, v := range s.have {
+		trouble := troubleOf(v)
+		target, isWanted := s.wanted.Targets[v.Spec.Downstream]
+		if trouble == "" || !isWanted {
+			continue
+		}
+		if count++; count == 1 || target.Before(first) {
+			first, why = target, trouble
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return printable.Line(fmt.Sprintf("; %d of these fail, such as that of %s: %s", count, first, why), maxProblemText)
 }

@@ -43,6 +43,13 @@ func (t Target) Key() string { return t.Name + ", " + t.Package }
 // String names the target for people.
 func (t Target) String() string { return fmt.Sprintf("targets[%d], %s", t.Index, t.Name) }
 
+// Before tells whether the target comes before another one, wherever they were found.
+func (t Target) Before(other Target) bool { return t.compare(other) < 0 }
+
+func (t Target) compare(other Target) int {
+	return cmp.Or(cmp.Compare(t.Index, other.Index), cmp.Compare(t.Name, other.Name), cmp.Compare(t.Package, other.Package))
+}
+
 // Problem is what keeps a target from having a variant.
 type Problem struct {
 	Target Target
@@ -80,9 +87,7 @@ func (t Target) values(seen map[string]any) map[string]any {
 // lead to the same place both have none: which of them comes first must not matter.
 func Gather(targets []Target, variant func(Target) (packagesv1.PackageVariantSpec, error)) Wanted {
 	w := Wanted{Variants: map[packagesv1.Downstream]packagesv1.PackageVariantSpec{}, Targets: map[packagesv1.Downstream]Target{}}
-	targets = slices.SortedFunc(slices.Values(targets), func(a, b Target) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Package, b.Package))
-	})
+	targets = slices.SortedFunc(slices.Values(targets), Target.compare)
 	at := map[packagesv1.Downstream][]int{}
 	for i, t := range targets {
 		spec, err := variant(t)
