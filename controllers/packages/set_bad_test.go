@@ -4,17 +4,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/extension/extensiontest"
+	"sluice.dev/sluice/internal/kpt/function"
+	"sluice.dev/sluice/internal/kpt/wasm"
+	"sluice.dev/sluice/internal/kpt/wasm/wasmtest"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -57,6 +66,84 @@ func TestABadTargetIsReportedAlone(t *testing.T) {
 		target := strings.TrimPrefix(problem.Target, "targets[0], ConfigMap ")
 		if of, isBad := bad[target]; !isBad || !strings.Contains(problem.Message, of.want) {
 			t.Errorf("%s: %s is reported with %q", of.reason, problem.Target, problem.Message)
+		}
+	}
+}
+
+// TestAnExpressionThatRunsAwayIsNamed in the condition, by its target, its field and its text; what is too long to be compiled is
+// refused with the set.
+func TestAnExpressionThatRunsAwayIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.mayRead()
+	p.named(nil, "there")
+	p.create(p.target("one"))
+	list := "[" + strings.TrimSuffix(strings.Repeat("1, ", 20), ", ") + "]"
+	away := list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c > 0))) ? 'yes' : 'no'"
+	set := p.set(packagesv1.Target{
+		ObjectSelector: &packagesv1.ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"cluster": "yes"}}},
+		Template: &packagesv1.VariantTemplate{
+			DeletionPolicy: packagesv1.DeletionOrphan, Downstream: &packagesv1.DownstreamTemplate{Repo: "there", PackageExpr: "target.name"},
+			LabelExprs: []packagesv1.MapExpr{{Key: "a", ValueExpr: away}},
+		},
+	})
+	until(p, set, "the target and the expression are named", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		message := conditions.GetMessage(s, "Ready")
+		return conditions.GetReason(s, "Ready") == packagesv1.TargetsFailedReason && strings.Contains(message, "targets[0], ConfigMap one") &&
+			strings.Contains(message, "spec.targets[0].template.labelExprs[0].valueExpr") && strings.Contains(message, "cost limit"), said(s)
+	})
+	var all []packagesv1.MapExpr
+	for i := range 17 {
+		all = append(all, packagesv1.MapExpr{Key: fmt.Sprint("key-", i), ValueExpr: "'a'" + strings.Repeat(" ", 4093)})
+	}
+	p.ask(set, func() { set.Spec.Targets[0].Template.LabelExprs = all })
+	until(p, set, "what is too long is refused at the first look", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.IsStalled(s) && conditions.GetReason(s, "Ready") == packagesv1.InvalidSpecReason && strings.Contains(said(s), "at most 65536 are allowed"), said(s)
+	})
+}
+
+// TestAFunctionThatMisbehavesHarmsNoOther: of the targets of one set, each with a module of its own, those are drafted whose modules do what
+// they should. The others say which function it is and what it did, and the set names the first of them.
+func TestAFunctionThatMisbehavesHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	world := extensiontest.New(t, wasm.Options{MaxMemory: 4 << 20, Timeout: 2 * time.Second})
+	p := newPlane(t, func(p *plane) { p.renderer = function.New(function.Options{Custom: world}) })
+	p.stocked(readme)
+	if err := world.Allow(world.Policy(t, "functions/*")); err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string]struct {
+		module []byte
+		says   string
+	}{
+		"loops":     {wasmtest.Loop(), "more than 2s"},
+		"allocates": {wasmtest.Allocate(), "bytes of memory, and 4194304 are allowed"},
+		"asks":      {wasmtest.Ask("env", "system"), `asks for "system" of "env"`},
+	}
+	by := func(name string, module []byte) packagesv1.Target {
+		return packagesv1.Target{
+			Repositories: []packagesv1.RepositoryTarget{{Name: "cluster", PackageNames: []string{name}}},
+			Template: &packagesv1.VariantTemplate{Pipeline: &packagesv1.PipelineTemplate{Mutators: []packagesv1.FunctionTemplate{{
+				Function: packagesv1.Function{Image: world.PublishSigned(t, "functions/"+name, module)},
+			}}}},
+		}
+	}
+	set := p.set(by("good-one", wasmtest.Replace('?', '!')), func(spec *packagesv1.PackageVariantSetSpec) {
+		for _, name := range slices.Sorted(maps.Keys(bad)) {
+			spec.Targets = append(spec.Targets, by(name, bad[name].module))
+		}
+		spec.Targets = append(spec.Targets, by("good-two", wasmtest.Replace('?', '.')))
+	})
+	until(p, set, "the good ones are drafted, and the first bad one is named", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		message := conditions.GetMessage(s, "Ready")
+		return s.Status.Variants == 5 && s.Status.ReadyVariants == 2 && s.Status.OpenVariants == 2 &&
+			strings.Contains(message, "3 of these fail, such as that of targets[1], Repository cluster: RenderFailed") &&
+			strings.Contains(message, bad["allocates"].says), fmt.Sprintf("%s %+v", said(s), s.Status)
+	})
+	for _, v := range p.spread(set, "cluster/allocates", "cluster/asks", "cluster/good-one", "cluster/good-two", "cluster/loops") {
+		if of, isBad := bad[v.Spec.Downstream.Package]; isBad {
+			fails(p, &v, packagesv1.RenderFailedReason, v.Spec.Downstream.Package+" (")
+			fails(p, &v, packagesv1.RenderFailedReason, of.says)
 		}
 	}
 }
@@ -130,6 +217,50 @@ func TestThereAreTenThousandTargetsAtMost(t *testing.T) {
 	until(p, set, "as many as may be go on", func(s *packagesv1.PackageVariantSet) (bool, string) {
 		return s.Status.Targets == 3, fmt.Sprint(said(s), many.lists.Load())
 	})
+}
+
+// TestAsManyTargetsAsMayBeAllHaveTheirVariants: one round makes each of them, once, and the next one asks for nothing. With SLUICE_TORTURE there
+// are as many as a set may have.
+func TestAsManyTargetsAsMayBeAllHaveTheirVariants(t *testing.T) {
+	t.Parallel()
+	targets := int64(120)
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		targets = 10_000
+	}
+	many := &crowd{}
+	many.count.Store(targets)
+	p := newPlane(t, func(p *plane) { p.meet = many.meet })
+	p.mayRead()
+	p.named(nil, "there")
+	set := p.set(packagesv1.Target{
+		ObjectSelector: &packagesv1.ObjectSelector{APIVersion: "v1", Kind: "ConfigMap"},
+		Template: &packagesv1.VariantTemplate{
+			DeletionPolicy: packagesv1.DeletionOrphan, Downstream: &packagesv1.DownstreamTemplate{Repo: "there", PackageExpr: "target.name"},
+			LabelExprs: []packagesv1.MapExpr{{Key: "of", ValueExpr: "target.name.upperAscii()"}},
+		},
+	}, func(spec *packagesv1.PackageVariantSetSpec) { spec.Timeout = &metav1.Duration{Duration: time.Hour} })
+	until(p, set, "each target has its variant", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.IsReady(s) && int64(s.Status.Targets) == targets && int64(s.Status.Variants) == targets && s.Status.ProblemCount == 0, said(s)
+	})
+	var list packagesv1.PackageVariantList
+	if err := env.Client.List(t.Context(), &list, client.InNamespace(p.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(list.Items)) != targets {
+		t.Errorf("there are %d variants of %d targets", len(list.Items), targets)
+	}
+	p.answered(set, "again")
+	p.events.mu.Lock()
+	defer p.events.mu.Unlock()
+	spread := 0
+	for _, told := range p.events.events {
+		if told == set.Name+" Normal "+packagesv1.VariantsChangedReason {
+			spread++
+		}
+	}
+	if spread != 1 {
+		t.Errorf("%d rounds made or changed variants, not one", spread)
+	}
 }
 
 // TestARepositoryThatCannotBeWrittenHarmsNoOther: the variant says what is wrong, and the others of the set are drafted.
