@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,11 +18,10 @@ const (
 	setName = "fleet"
 	// setRegions is how many kinds of targets there are; those of one kind are alike but for their names.
 	setRegions = 7
-	// looksOfOne is how often one variant is looked at, at most, until its draft is there and told.
-	looksOfOne = 8
 
 	rendersMetric = `sluice_package_renders_total{result="done"}`
-	looksMetric   = `controller_runtime_reconcile_total{controller="packagevariant",`
+	// looksMetric begins the samples of looks at variants, with the name of one behind it.
+	looksMetric = `gotk_reconcile_duration_seconds_count{kind="PackageVariant",name="`
 )
 
 // setDrafts are wanted of the variants of a set.
@@ -163,8 +163,31 @@ func (r *packagesRun) oneMore() error {
 	if err != nil {
 		return err
 	}
-	pushes, made, looked := r.traffic().sum(before, upstream.Push), cost.own["create packagevariants"], int(now-looks)
-	r.target("one target more", "1 variant, 1 commit, no other variant is looked at", made == 1 && pushes == 1 && looked <= looksOfOne,
-		"%d variants, %d pushes, %d looks at variants, %d API requests, %s, %s of CPU", made, pushes, looked, cost.all(), timeText(cost.wall), timeText(cost.cpu))
+	name, err := r.variantOf(r.site(r.packages.setTargets).Name)
+	if err != nil {
+		return err
+	}
+	own, err := r.metric(r.ctx, looksMetric+name+`"`)
+	if err != nil {
+		return err
+	}
+	pushes, made, others := r.traffic().sum(before, upstream.Push), cost.own["create packagevariants"], int(now-looks-own)
+	r.target("one target more", "1 variant, 1 commit, no other variant is looked at", made == 1 && pushes == 1 && others == 0,
+		"%d variants, %d pushes, %.0f looks at it and %d at others, %d API requests, %s, %s of CPU",
+		made, pushes, own, others, cost.all(), timeText(cost.wall), timeText(cost.cpu))
 	return nil
+}
+
+// variantOf is the name of the variant of a target.
+func (r *packagesRun) variantOf(target string) (string, error) {
+	var list packagesv1.PackageVariantList
+	if err := r.client.List(r.ctx, &list, client.InNamespace(packagesNamespace)); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		if strings.HasPrefix(list.Items[i].Spec.Downstream.Package, target+"/") {
+			return list.Items[i].Name, nil
+		}
+	}
+	return "", fmt.Errorf("target %s has no variant", target)
 }
