@@ -81,6 +81,8 @@ type Shared struct {
 	RebuildSet <-chan ctrlevent.GenericEvent
 	// Changed is told of each change that a repository has carried out, or could not.
 	Changed func(pkgrepo.Kind, error)
+	// Compiled is told of each set whose expressions were compiled; nil for nobody.
+	Compiled func()
 
 	// Transport reaches the forges on which changes are reviewed, and Asked is told of each request to one with what came of it.
 	Transport *transport.Factory

@@ -86,6 +86,7 @@ func setupSet(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) error {
 	if err != nil {
 		return err
 	}
+	compiler.Compiled = shared.Compiled
 	k := &sets{
 		shared: shared, compiler: compiler, written: newWritten(), previews: newPreviews(), log: mgr.GetLogger().WithName("packagevariantset"),
 	}

@@ -46,6 +46,7 @@ type metrics struct {
 	changes  *prometheus.CounterVec
 	forges   *prometheus.CounterVec
 	packages *prometheus.CounterVec
+	compiled prometheus.Counter
 	mistakes prometheus.Gauge
 }
 
@@ -98,6 +99,7 @@ func newMetrics(scheme *runtime.Scheme) *metrics {
 		changes:  counters("sluice_package_changes_total", "Changes of packages that repositories were asked for, by kind and result.", "change", "result"),
 		forges:   counters("sluice_package_forge_requests_total", "Requests to the APIs of forges, by provider and result: unchanged ones had no body, limited ones were too many.", "provider", "result"),
 		packages: counters("sluice_package_renders_total", "Packages that were rendered, or known from before.", "result"),
+		compiled: counter("sluice_package_sets_compiled_total", "Sets whose expressions were compiled, rather than known from before."),
 		mistakes: gauge("sluice_package_target_fields_mistakes", "Entries of the allow list of target fields that do not count."),
 	}
 }

@@ -67,6 +67,7 @@ func setupPackagePlane(ctx context.Context, mgr ctrl.Manager, options Options, p
 		Pipeline:   p.pipeline(options, limits),
 		Artifact:   p.address.URL,
 		Changed:    p.metrics.packageChanged,
+		Compiled:   p.metrics.compiled.Inc,
 		Rebuild:    p.rebuild.wake[controllers.RevisionDir],
 		RebuildSet: p.rebuild.wake[controllers.SetDir],
 

@@ -29,7 +29,8 @@ func compiler(tb testing.TB) *fanout.Compiler {
 
 func TestASetIsCompiledOnce(t *testing.T) {
 	t.Parallel()
-	c, spec := compiler(t), set(rich())
+	c, spec, compiled := compiler(t), set(rich()), 0
+	c.Compiled = func() { compiled++ }
 	first, err := c.Compile("uid/1", spec)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +51,26 @@ func TestASetIsCompiledOnce(t *testing.T) {
 	_, before := c.Compile("uid/3", spec)
 	if _, after := c.Compile("uid/3", spec); before == nil || after != before { //nolint:errorlint // It has to be the same one.
 		t.Error("what is wrong is found out again")
+	}
+	if compiled != 3 {
+		t.Errorf("three edits were compiled %d times", compiled)
+	}
+}
+
+// TestHundredsOfSetsAreKeptCompiled, as people write them.
+func TestHundredsOfSetsAreKeptCompiled(t *testing.T) {
+	t.Parallel()
+	c, compiled := compiler(t), 0
+	c.Compiled = func() { compiled++ }
+	for range 3 {
+		for i := range 400 {
+			if _, err := c.Compile(fmt.Sprint(i), set(rich())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if compiled != 400 {
+		t.Errorf("400 sets were compiled %d times", compiled)
 	}
 }
 
