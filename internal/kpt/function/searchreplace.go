@@ -109,6 +109,11 @@ func (s *search) compile(regex, path *string) (err error) {
 		if s.pattern, s.program, err = wholePattern(*regex); err != nil {
 			return fmt.Errorf("%s: %w", byValueRegex, err)
 		}
+		if s.compat {
+			if s.pattern, err = regexp.Compile(*regex); err != nil {
+				return fmt.Errorf("%s: %w", byValueRegex, err)
+			}
+		}
 	}
 	if path != nil {
 		if s.path, err = parseSearchPath(*path); err != nil {
