@@ -118,7 +118,18 @@ func TestAReviewIsFollowed(t *testing.T) {
 // TestAForgeThatRefusesHoldsUpNothing: the condition says what it answers, the draft is there, and once it is well it is asked.
 func TestAForgeThatRefusesHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	f := newForged(t, "github")
+	for _, provider := range []string{"github", "gitlab", "gitea"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			refusing(t, provider)
+		})
+	}
+}
+
+// refusing is a forge that refuses in all ways, and then is well.
+func refusing(t *testing.T, provider string) {
+	t.Helper()
+	f := newForged(t, provider)
 	f.forge.Always(forges.Status(http.StatusUnauthorized, "Bad credentials "+forges.Token))
 	s := f.tale(t, "refused")
 	for _, test := range []struct {
@@ -133,7 +144,8 @@ func TestAForgeThatRefusesHoldsUpNothing(t *testing.T) {
 		{func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, packagesv1.ReviewFailedReason, false, "not the JSON"},
 		{forges.Endless, packagesv1.ReviewFailedReason, false, "longer than"},
 		{forges.Status(http.StatusInternalServerError, "oops"), packagesv1.ReviewDelayedReason, true, "oops"},
-		{forges.Limited(http.StatusForbidden, map[string]string{"Retry-After": "1"}), packagesv1.ReviewDelayedReason, true, "rate limit"},
+		{forges.Limited(http.StatusForbidden, map[string]string{"Retry-After": "1"}), packagesv1.ReviewDelayedReason, true, "403"},
+		{forges.Limited(http.StatusTooManyRequests, map[string]string{"Retry-After": "1"}), packagesv1.ReviewDelayedReason, true, "429"},
 	} {
 		if test.answer != nil {
 			f.forge.Always(test.answer)
@@ -146,6 +158,16 @@ func TestAForgeThatRefusesHoldsUpNothing(t *testing.T) {
 	}
 	s.has(s.open("deployment.yaml"), "app:1.0.0")
 	f.forge.Always(nil)
+	s.pull("it is asked", func(p forges.Pull) bool { return p.State == "open" })
+	s.says(packagesv1.ReviewPendingReason)
+}
+
+// TestAForgeIsAskedNoMoreThanItHasToBe: while nothing changes, it answers with nothing; and an edit of what it is asked with is seen.
+func TestAForgeIsAskedNoMoreThanItHasToBe(t *testing.T) {
+	t.Parallel()
+	f := newForged(t, "github")
+	s := f.tale(t, "refused")
+	s.sync()
 	first := s.pull("it is asked", func(p forges.Pull) bool { return p.State == "open" })
 	s.says(packagesv1.ReviewPendingReason)
 	s.settle()
