@@ -55,12 +55,12 @@ const (
 func (c *clouds) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.Host + r.URL.Path {
 	case "login.microsoftonline.com/common/discovery/instance":
-		c.reply(w, `{"tenant_discovery_endpoint":"https://%s/v2.0/.well-known/openid-configuration","metadata":[]}`, entraTenant)
+		reply(w, `{"tenant_discovery_endpoint":"https://%s/v2.0/.well-known/openid-configuration","metadata":[]}`, entraTenant)
 	case entraTenant + "/v2.0/.well-known/openid-configuration":
-		c.reply(w, `{"authorization_endpoint":"https://%[1]s/a","token_endpoint":"https://%[1]s/oauth2/v2.0/token","issuer":"https://%[1]s/v2.0"}`, entraTenant)
+		reply(w, `{"authorization_endpoint":"https://%[1]s/a","token_endpoint":"https://%[1]s/oauth2/v2.0/token","issuer":"https://%[1]s/v2.0"}`, entraTenant)
 	case entraTenant + "/oauth2/v2.0/token":
 		c.exchanged(r.FormValue("client_assertion"))
-		c.reply(w, `{"token_type":"Bearer","expires_in":3600,"access_token":%q}`, entraToken)
+		reply(w, `{"token_type":"Bearer","expires_in":3600,"access_token":%q}`, entraToken)
 	case "sts.eu-west-1.amazonaws.com/":
 		c.exchanged(r.FormValue("WebIdentityToken"))
 		_, _ = io.WriteString(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
@@ -71,7 +71,7 @@ func (c *clouds) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *clouds) reply(w http.ResponseWriter, format string, args ...any) {
+func reply(w http.ResponseWriter, format string, args ...any) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, format, args...)
 }

@@ -56,7 +56,7 @@ func (s *socks) serve(near net.Conn) {
 	s.mu.Lock()
 	s.asked = append(s.asked, host)
 	s.mu.Unlock()
-	far, err := net.Dial("tcp", s.target) //nolint:noctx // It ends with the connection.
+	far, err := net.Dial("tcp", s.target)
 	if err != nil {
 		return
 	}
@@ -71,26 +71,26 @@ func (s *socks) serve(near net.Conn) {
 
 // greet takes the login and the host's name, which is not resolved by the client.
 func (s *socks) greet(near net.Conn, in *bufio.Reader) (host string, ok bool) {
-	text := func() string { return string(s.take(in, int(s.take(in, 1)[0]))) }
-	s.take(in, 1)
+	text := func() string { return string(take(in, int(take(in, 1)[0]))) }
+	take(in, 1)
 	text() // The methods; that with a login is the only one here.
 	_, _ = near.Write([]byte{5, 2})
-	s.take(in, 1)
+	take(in, 1)
 	if user, password := text(), text(); user != s.user || password != s.password {
 		_, _ = near.Write([]byte{1, 1})
 		return "", false
 	}
 	_, _ = near.Write([]byte{1, 0})
 	const byName = 3
-	if s.take(in, 4)[3] != byName {
+	if take(in, 4)[3] != byName {
 		return "", false
 	}
 	host = text()
-	return net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(s.take(in, 2))))), true
+	return net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(take(in, 2))))), true
 }
 
 // take reads so many bytes; what is missing is zero, which is no answer to anything.
-func (s *socks) take(in io.Reader, count int) []byte {
+func take(in io.Reader, count int) []byte {
 	b := make([]byte, count)
 	_, _ = io.ReadFull(in, b)
 	return b
