@@ -24,9 +24,9 @@ type forged struct {
 	forge    *forges.Forge
 }
 
-func newForged(t *testing.T, provider string, change ...func(*plane)) *forged {
+func newForged(t *testing.T, provider string) *forged {
 	t.Helper()
-	s := &scene{plane: newPlane(t, change...), reading: &reading{}}
+	s := &scene{plane: newPlane(t), reading: &reading{}}
 	s.blueprints = s.repository("blueprints")
 	s.cluster = s.upstreams.Repository("acme/cluster")
 	s.cluster.AcceptPushes()

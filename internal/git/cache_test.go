@@ -86,7 +86,7 @@ func TestACommitCostsWhatItChanges(t *testing.T) {
 					t.Parallel()
 					f := upstream.ForTest(t)
 					repository, first := newFleet(t, f, 200)
-					for _, setting := range strings.Fields(configured) {
+					for setting := range strings.FieldsSeq(configured) {
 						if setting == shallow {
 							repository, first = repository.shallow(f)
 							continue

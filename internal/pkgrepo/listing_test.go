@@ -30,7 +30,7 @@ func TestPackagesAreListedWithWhatPublishesThem(t *testing.T) {
 	if made := s.server.Count(upstream.Push) - pushes; made != 1 {
 		t.Errorf("%d pushes were made, not one", made)
 	}
-	for i, want := range []string{"web\tv1\tv1 v1.2.0\n", "db/main\tv1\tv1\nweb\tv1\tv1 v1.2.0\n"} {
+	for i, want := range []string{row("web", "v1", "v1 v1.2.0"), row("db/main", "v1", "v1") + row("web", "v1", "v1 v1.2.0")} {
 		if diff := cmp.Diff(want, s.Tree(results[i].Commit)[file].Content); diff != "" {
 			t.Error(diff)
 		}
@@ -41,11 +41,11 @@ func TestPackagesAreListedWithWhatPublishesThem(t *testing.T) {
 		t.Fatalf("a draft that is out of date was published: %+v", r)
 	}
 	s.publish("web", "three")
-	if diff := cmp.Diff("db/main\tv1\tv1\nweb\tv2\tv2 v1 v1.2.0\n", s.Tree("main")[file].Content); diff != "" {
+	if diff := cmp.Diff(row("db/main", "v1", "v1")+row("web", "v2", "v2 v1 v1.2.0"), s.Tree("main")[file].Content); diff != "" {
 		t.Error(diff)
 	}
 	s.one(pkgrepo.Change{Kind: pkgrepo.Remove, Package: "db/main", Expect: s.at("refs/tags/all/db/main/v1")})
-	if diff := cmp.Diff("web\tv2\tv2 v1 v1.2.0\n", s.Tree("main")[file].Content); diff != "" {
+	if diff := cmp.Diff(row("web", "v2", "v2 v1 v1.2.0"), s.Tree("main")[file].Content); diff != "" {
 		t.Error(diff)
 	}
 	for path := range s.sync().Packages {
@@ -57,8 +57,11 @@ func TestPackagesAreListedWithWhatPublishesThem(t *testing.T) {
 	s.restart()
 	s.sync()
 	s.publish("web", "four")
-	if diff := cmp.Diff("web\tv2\tv2 v1 v1.2.0\n", s.Tree("main")[file].Content); diff != "" {
+	if diff := cmp.Diff(row("web", "v2", "v2 v1 v1.2.0"), s.Tree("main")[file].Content); diff != "" {
 		t.Errorf("nobody asks for it any more:\n%s", diff)
 	}
 	s.sound()
 }
+
+// row is a line of the list of packages.
+func row(name, newest, tags string) string { return name + "\t" + newest + "\t" + tags + "\n" }

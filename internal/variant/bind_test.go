@@ -366,7 +366,9 @@ func TestWhatPeopleMakeOfABoundObjectIsTakenBack(t *testing.T) {
 	last := binding(wholes, wholeBindings("first")...)
 	made := desired(t, last, "").Package
 	there := edited(t, made, []edit{
-		{"site.yaml", "data:\n  a: first\n", ""}, {"site.yaml", "  b: first2\n", "  b: theirs\n  c: theirs\n"}, {"site.yaml", "data:\n  word: first\n", ""},
+		{"site.yaml", "data:\n  a: first\n", ""},
+		{"site.yaml", "  b: first2\n", "  b: theirs\n  c: theirs\n"},
+		{"site.yaml", "data:\n  word: first\n", ""},
 		{"site.yaml", "spec:\n  zones:\n  - first\n  rank: 3\n", ""},
 	})
 	next := binding(wholes, wholeBindings("second")...)

@@ -178,7 +178,7 @@ func TestGitGoesThroughTheProxyOfItsObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxy := newProxy(t, target.Host, scheme == "http", "out", word)
+		proxy := newProxy(t, target.Host, scheme == "http", word)
 		s.secret(scheme, map[string]string{"address": proxy.URL, "username": "out", "password": word})
 		s.create(scheme, scheme+"://"+name+target.Path, func(spec *sourcev1.GitRepositorySpec) {
 			spec.ProxySecretRef = &meta.LocalObjectReference{Name: scheme}

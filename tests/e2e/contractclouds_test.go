@@ -123,7 +123,7 @@ func TestAccountsLogInToRepositoriesOfClouds(t *testing.T) {
 		"lib": {Mode: upstream.Submodule, Content: lib}, ".gitmodules": {Content: "[submodule \"lib\"]\n\tpath = lib\n\turl = ../lib\n"},
 	})
 	c := newClouds(t, ca, s.upstream.HTTP(upstream.HTTPOptions{}).BaseURL())
-	way := newProxy(t, c.address, false, "out", word)
+	way := newProxy(t, c.address, false, word)
 	s.hide("the token of Azure", entraToken)
 	s.secret("way", map[string]string{"address": way.URL, "username": "out", "password": word})
 	for name, annotations := range map[string]map[string]string{

@@ -76,7 +76,7 @@ func TestGitGoesThroughEachKindOfProxy(t *testing.T) {
 		"web":   {web.Address(), "https://" + name + "/app.git"},
 		"shell": {shell.Address(), "ssh://" + url.PathEscape(shell.User()) + "@" + name + "/app.git"},
 	} {
-		plain, secure, by := newProxy(t, at.address, false, "out", word), newSecureProxy(t, ca, at.address, "out", word), newSocks(t, at.address, "out", word)
+		plain, secure, by := newProxy(t, at.address, false, word), newSecureProxy(t, ca, at.address, "out", word), newSocks(t, at.address, "out", word)
 		for kind, way := range map[string]struct {
 			url    string
 			passed func() int64

@@ -219,7 +219,7 @@ func TestOCIAProxyIsUsedAndLoggedInTo(t *testing.T) {
 				r.SetRealm("https://" + host + "/token")
 			}
 			pushed := r.Repository("team/app").PushFlux("latest", module(1), nil)
-			proxy := newProxy(t, r.Host(), name == "plain", "out", proxyPassword)
+			proxy := newProxy(t, r.Host(), name == "plain", proxyPassword)
 			changes := []ociChange{ociSecret("login"), ociProxy(name + "-proxy")}
 			if name == "tls" {
 				changes = append(changes, ociSecure, ociCert("ca"))

@@ -24,9 +24,9 @@ type proxy struct {
 	count  atomic.Int64
 }
 
-func newProxy(t *testing.T, target string, plain bool, user, password string) *proxy {
+func newProxy(t *testing.T, target string, plain bool, password string) *proxy {
 	t.Helper()
-	p := &proxy{target: target, plain: plain, login: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}
+	p := &proxy{target: target, plain: plain, login: base64.StdEncoding.EncodeToString([]byte("out:" + password))}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(func() {
 		p.CloseClientConnections()
