@@ -3,10 +3,14 @@ package packages
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/fanout"
+	"sluice.dev/sluice/internal/forge"
 	"sluice.dev/sluice/internal/kernel"
 )
 
@@ -21,4 +25,28 @@ func SpreadOnce(
 	s := &spread{there: there, wanted: wanted}
 	err := k.spread(ctx, obj, s)
 	return Spread{s.made, s.changed, s.gone, s.unwanted, len(s.wanted.Problems)}, err
+}
+
+// Reviewing asks forges for the reviews of changes in repositories that nobody reads.
+type Reviewing struct{ *reviewer }
+
+// NewReviewing asks for nothing yet.
+func NewReviewing(shared Shared) Reviewing {
+	shared.Plane = NewPlane()
+	return Reviewing{newReviewer(shared)}
+}
+
+// Want has changes reviewed on the GitLab at the URL of the repository.
+func (r Reviewing) Want(repository types.NamespacedName, url string, changes ...string) {
+	r.shared.mirrors.put(&mirror{key: repository, url: url})
+	for _, name := range changes {
+		r.shared.reviews.ask(types.NamespacedName{Namespace: repository.Namespace, Name: name}, boardKey{repository, packagesv1.ReviewGitLab, "forge"}, &want{
+			mark: forge.Mark{Owner: repository.Namespace + "/" + name, Package: name}, head: "drafts/" + name + "/1", title: name, words: name,
+		})
+	}
+}
+
+// Start has the queue take those that are to be looked at.
+func (r Reviewing) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return r.shared.reviews.waker.Start(ctx, queue)
 }

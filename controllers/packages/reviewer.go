@@ -17,13 +17,16 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/forge"
 	"sluice.dev/sluice/internal/kernel"
 )
 
 const (
-	// boardsAtOnce is how many repositories have their forges asked at the same time: a slow one holds up few others.
+	// boardsAtOnce is how many repositories have their forges asked at the same time, by turns of the namespaces: those of one hold up
+	// no other. longestTurn is after how long a turn is over that has done something.
 	boardsAtOnce = 4
+	longestTurn  = 30 * time.Second
 	// shortestLook is how long a listing is good for where something is done to the repository again and again.
 	shortestLook = 10 * time.Second
 	// actsPerLook is how many requests are made or changed before others have their turn.
@@ -33,7 +36,14 @@ const (
 )
 
 // reviewer asks forges for what variants want.
-type reviewer struct{ shared Shared }
+type reviewer struct {
+	shared Shared
+	turns  *kernel.Turns
+}
+
+func newReviewer(shared Shared) *reviewer {
+	return &reviewer{shared, kernel.NewTurns(boardsAtOnce, func(request ctrl.Request) { shared.reviews.waker.wake(request.NamespacedName) })}
+}
 
 // setupReviewer adds the controller of reviews to the manager. It has no objects of its own: what it is to do is in memory.
 func setupReviewer(mgr ctrl.Manager, shared Shared, _ *kernel.Backoff) error {
@@ -41,12 +51,23 @@ func setupReviewer(mgr ctrl.Manager, shared Shared, _ *kernel.Backoff) error {
 		Named("packagereview").
 		WatchesRawSource(ctrlsource.Func(shared.reviews.waker.Start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: boardsAtOnce}).
-		Complete(&reviewer{shared: shared})
+		Complete(newReviewer(shared))
 }
 
 // Reconcile implements reconcile.Reconciler: it looks at the boards of a repository.
 func (k *reviewer) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	for _, key := range k.shared.reviews.keys(request.NamespacedName) {
+	r := k.shared.reviews
+	share, entered := k.turns.Enter(request, fair.Wish{Namespace: request.Namespace, Unready: r.fails(request.NamespacedName)})
+	if !entered {
+		return reconcile.Result{}, nil
+	}
+	defer share.Release()
+	began := k.shared.Clock.Now()
+	for _, key := range r.keys(request.NamespacedName) {
+		if k.shared.Clock.Since(began) >= longestTurn {
+			r.waker.wake(request.NamespacedName)
+			break
+		}
 		k.look(ctx, key)
 	}
 	return reconcile.Result{}, nil
@@ -62,6 +83,18 @@ func (r *reviews) keys(repository types.NamespacedName) (keys []boardKey) {
 		}
 	}
 	return keys
+}
+
+// fails tells whether a forge of the repository did not answer the last time.
+func (r *reviews) fails(repository types.NamespacedName) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, b := range r.boards {
+		if key.repository == repository && b.failures > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // look brings a board up to date, and has the variants looked at for which something has changed.
@@ -85,7 +118,7 @@ func (k *reviewer) look(ctx context.Context, key boardKey) {
 	if m == nil {
 		return // The repository is looked at first, and then the board.
 	}
-	w := &boardWork{reviewer: k, key: key, board: b, mirror: m}
+	w := &boardWork{reviewer: k, key: key, board: b, mirror: m, began: now}
 	w.settle(w.work(ctx))
 	for variant, said := range k.news(b) {
 		if before[variant] != said {
@@ -123,7 +156,13 @@ type boardWork struct {
 	// place is where the client asks.
 	place string
 	base  string
+	began time.Time
 	acts  int
+}
+
+// isOver tells whether others have their turn before more is done. However slow a forge is, each turn does something.
+func (w *boardWork) isOver() bool {
+	return w.acts >= actsPerLook || w.acts > 0 && w.shared.Clock.Since(w.began) >= longestTurn
 }
 
 // errSuspended says that nobody is to be asked for the time being.
@@ -144,7 +183,7 @@ func (w *boardWork) settle(err error) {
 	}
 	if err == nil {
 		b.failures = 0
-		if w.acts >= actsPerLook {
+		if w.isOver() {
 			r.waker.wake(w.key.repository)
 		}
 		return
@@ -216,12 +255,13 @@ func (w *boardWork) variants() []types.NamespacedName {
 // serve does what one variant wants. The error is one that the others would come upon as well.
 func (w *boardWork) serve(ctx context.Context, variant types.NamespacedName) error {
 	r, b, now := w.shared.reviews, w.board, w.shared.Clock.Now()
-	if w.isSuspended(ctx, variant) {
-		return nil
-	}
+	isSuspended := w.isSuspended(ctx, variant)
 	r.mu.Lock()
 	want := b.wants[variant]
-	if want == nil || w.acts >= actsPerLook || now.Before(want.again) {
+	if want != nil {
+		want.isPassed = isSuspended
+	}
+	if want == nil || isSuspended || w.isOver() || now.Before(want.again) {
 		r.mu.Unlock()
 		return nil
 	}
@@ -307,6 +347,9 @@ func (w *boardWork) act(want *want, request *forge.Request) func(context.Context
 // tidy closes requests whose branch is gone, where the forge has not done so itself.
 func (w *boardWork) tidy(ctx context.Context) error {
 	for _, request := range w.orphans() {
+		if w.isOver() {
+			break
+		}
 		w.acts++
 		var closed forge.Request
 		if err := w.within(ctx, func(ctx context.Context) (err error) {
@@ -325,9 +368,12 @@ func (w *boardWork) tidy(ctx context.Context) error {
 
 // orphans are the requests of branches that changes on the board had, and that the repository has no more.
 func (w *boardWork) orphans() (found []forge.Request) {
-	refs := w.mirror.Snapshot().Refs // As it is now: what was asked for in this look has its branch there.
 	w.shared.reviews.mu.Lock()
 	defer w.shared.reviews.mu.Unlock()
+	if len(w.board.left) == 0 {
+		return nil
+	}
+	refs := w.mirror.Snapshot().Refs // As it is now: what was asked for in this look has its branch there.
 	for head, owner := range w.board.left {
 		if _, isThere := refs["refs/heads/"+head]; isThere {
 			continue
@@ -337,7 +383,7 @@ func (w *boardWork) orphans() (found []forge.Request) {
 		})
 		if at < 0 {
 			delete(w.board.left, head)
-		} else if len(found) < actsPerLook {
+		} else {
 			found = append(found, w.board.listing.Requests[at])
 		}
 	}

@@ -79,6 +79,8 @@ type want struct {
 	// news is what a listing has to be newer than.
 	news string
 
+	// isPassed says that nothing was done, as the variant was suspended.
+	isPassed bool
 	// err says why there is no such request, again when to try it again, and failures how often it was tried in vain.
 	err      error
 	again    time.Time
@@ -166,6 +168,9 @@ func (r *reviews) ask(variant types.NamespacedName, key boardKey, w *want) found
 		r.waker.wake(key.repository)
 	case before.news != w.news:
 		before.news, b.isDue = w.news, true
+		r.waker.wake(key.repository)
+	case before.isPassed:
+		before.isPassed, w = false, before
 		r.waker.wake(key.repository)
 	default:
 		w = before

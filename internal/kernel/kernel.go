@@ -150,7 +150,7 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	if view := k.Kind.View(obj); mayPass(obj, view) {
 		k.Turns.pass(req)
 	} else {
-		share, entered := k.Turns.enter(req, wishOf(obj, view))
+		share, entered := k.Turns.Enter(req, wishOf(obj, view))
 		if !entered {
 			k.Backoff.hold(req)
 			return ctrl.Result{}, nil

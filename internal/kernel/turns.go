@@ -31,8 +31,8 @@ func NewTurns(workers int, again func(ctrl.Request)) *Turns {
 	return &Turns{workers: fair.New(int64(workers), 0), again: again, waiting: map[ctrl.Request]place{}}
 }
 
-// enter gives the object a worker, or lets it wait for its turn.
-func (t *Turns) enter(req ctrl.Request, wish fair.Wish) (share *fair.Share, entered bool) {
+// Enter gives the object a worker, or lets it wait for its turn.
+func (t *Turns) Enter(req ctrl.Request, wish fair.Wish) (share *fair.Share, entered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, waits := t.waiting[req]

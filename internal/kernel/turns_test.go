@@ -102,7 +102,7 @@ func TestDeletionsTakeTurns(t *testing.T) {
 	turns := NewTurns(10, func(req reconcile.Request) { called = append(called, req) })
 	enter := func(namespace string, i int) (*fair.Share, bool) {
 		req := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
-		return turns.enter(req, fair.Wish{Namespace: namespace})
+		return turns.Enter(req, fair.Wish{Namespace: namespace})
 	}
 	const many = 5000
 	var busy []*fair.Share
@@ -152,7 +152,7 @@ func TestEditsKeepToTheirNamespace(t *testing.T) {
 		if mayPass(obj, view) {
 			return true
 		}
-		_, entered := turns.enter(req, wishOf(obj, view))
+		_, entered := turns.Enter(req, wishOf(obj, view))
 		return entered
 	}
 	busy := 0
@@ -182,7 +182,7 @@ func TestTurnsOfTheGoneAreOthers(t *testing.T) {
 	of := func(name string) reconcile.Request {
 		return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: name}}
 	}
-	enter := func(name string) (*fair.Share, bool) { return turns.enter(of(name), fair.Wish{Namespace: "a"}) }
+	enter := func(name string) (*fair.Share, bool) { return turns.Enter(of(name), fair.Wish{Namespace: "a"}) }
 	first, _ := enter("first")
 	for _, name := range []string{"gone", "asked", "last"} {
 		if _, entered := enter(name); entered {

@@ -1,0 +1,170 @@
+package packages_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/controllers/packages"
+	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/forge"
+	"sluice.dev/sluice/internal/kernel"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// still is a cluster in which all objects are there, and say nothing but whether Repositories are suspended.
+type still struct {
+	client.Client
+
+	isSuspended bool
+}
+
+func (s *still) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if repository, ok := obj.(*packagesv1.Repository); ok {
+		repository.Spec.Suspend = s.isSuspended
+	}
+	return nil
+}
+
+// anyLogin is one for all forges.
+type anyLogin struct{}
+
+func (anyLogin) Git(context.Context, auth.GitRequest) (credential.Git, error) {
+	return credential.Git{BearerToken: credential.NewSecret("token")}, nil
+}
+
+func (anyLogin) Data(context.Context, string, string, string) (map[string][]byte, error) {
+	return nil, nil
+}
+
+func newReviewing(t *testing.T, cluster *still, now clock.PassiveClock) packages.Reviewing {
+	t.Helper()
+	connections := transport.New(transport.Options{AllowLoopback: true})
+	t.Cleanup(connections.Close)
+	return packages.NewReviewing(packages.Shared{
+		Shell: kernel.Shell{Client: cluster, Clock: now, RequeueDependency: time.Second}, Credentials: anyLogin{}, Transport: connections,
+		Asked: func(forge.Provider, string) {},
+	})
+}
+
+// gitlab is one where nothing is asked for as yet. Each is called before it answers.
+func gitlab(t *testing.T, each func(*http.Request)) string {
+	t.Helper()
+	number := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		each(r)
+		made := map[string]string{}
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte("[]")) // Whoever asked may have gone.
+			return
+		}
+		if err := json.NewDecoder(r.Body).Decode(&made); err != nil {
+			t.Error(err)
+		}
+		number++
+		_ = json.NewEncoder(w).Encode(map[string]any{ // Here as well.
+			"iid": number, "state": "opened", "source_branch": made["source_branch"], "target_branch": "main", "description": made["description"],
+		})
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/acme/shop.git"
+}
+
+// TestForgesOfOneNamespaceHoldUpNoOther, however many of them fall silent.
+func TestForgesOfOneNamespaceHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	r := newReviewing(t, &still{}, clock.RealClock{})
+	end, silent, gaveUp, asked := make(chan struct{}), make(chan struct{}, 100), make(chan struct{}, 100), make(chan struct{}, 100)
+	hangs := gitlab(t, func(r *http.Request) {
+		silent <- struct{}{}
+		select {
+		case <-r.Context().Done():
+			gaveUp <- struct{}{}
+		case <-end:
+		}
+	})
+	answers := gitlab(t, func(*http.Request) { asked <- struct{}{} })
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	if err := r.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	var workers sync.WaitGroup
+	t.Cleanup(func() {
+		close(end)
+		queue.ShutDown()
+		workers.Wait()
+	})
+	for range 4 {
+		workers.Go(func() {
+			for {
+				request, isOver := queue.Get()
+				if isOver {
+					return
+				}
+				if _, err := r.Reconcile(t.Context(), request); err != nil {
+					t.Error(err)
+				}
+				queue.Done(request)
+			}
+		})
+	}
+	for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		r.Want(types.NamespacedName{Namespace: "a", Name: name}, hangs, "change"+name)
+	}
+	<-silent
+	<-silent
+	r.Want(types.NamespacedName{Namespace: "b", Name: "one"}, answers, "change")
+	<-asked
+	if len(gaveUp) > 0 {
+		t.Errorf("it was asked once %d others had not answered", len(gaveUp))
+	}
+}
+
+// TestASlowForgeHasItsTurnAndNoMore: each turn does something, and ends.
+func TestASlowForgeHasItsTurnAndNoMore(t *testing.T) {
+	t.Parallel()
+	now := clocktesting.NewFakeClock(time.Unix(0, 0))
+	r := newReviewing(t, &still{}, now)
+	posted := 0
+	url := gitlab(t, func(r *http.Request) {
+		if now.Step(20 * time.Second); r.Method == http.MethodPost {
+			posted++
+		}
+	})
+	repository := types.NamespacedName{Namespace: "a", Name: "slow"}
+	r.Want(repository, url, "1", "2", "3", "4")
+	for turn, want := range []int{1, 2, 3, 4, 4} {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: repository}); err != nil || posted != want {
+			t.Fatalf("after turn %d, %d were asked for, want %d: %v", turn+1, posted, want, err)
+		}
+	}
+}
+
+// TestNothingIsAskedForASuspendedRepository until it is so no more.
+func TestNothingIsAskedForASuspendedRepository(t *testing.T) {
+	t.Parallel()
+	cluster := &still{isSuspended: true}
+	r := newReviewing(t, cluster, clock.RealClock{})
+	asked := 0
+	repository := types.NamespacedName{Namespace: "a", Name: "suspended"}
+	r.Want(repository, gitlab(t, func(*http.Request) { asked++ }), "change")
+	for _, want := range []int{0, 2} {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: repository}); err != nil || asked != want {
+			t.Fatalf("the forge was asked %d times, want %d: %v", asked, want, err)
+		}
+		cluster.isSuspended = false
+	}
+}
