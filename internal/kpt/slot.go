@@ -63,6 +63,8 @@ type slotFinder struct {
 	path     []string
 	// inside says what fills a field above, and with it all that is below.
 	inside string
+	// aliased are the nodes that aliases of the object stand for; nil as long as it has no slot.
+	aliased map[*yaml.Node]bool
 }
 
 // object looks at the mark on the object, and at those in it.
@@ -78,13 +80,15 @@ func (f *slotFinder) object() error {
 	if mark != nil {
 		field := BoundField(id.Group, id.Kind)
 		f.inside = filled[field]
-		slot, err := f.slot(mark, mark.Value, root, keyIndex(root, field), field)
+		at := keyIndex(root, field)
+		if at >= 0 {
+			at++
+		}
+		slot, err := f.slot(mark, mark.Value, root, at, field)
 		if err != nil {
 			return err
 		}
-		if slot.isWhole = true; slot.at >= 0 {
-			slot.at++
-		}
+		slot.isWhole = true
 		f.inside, f.slots, filled[field] = "", append(f.slots, slot), "the binding point "+slot.Name
 	}
 	if root.Kind != yaml.MappingNode {
@@ -177,6 +181,8 @@ func (f *slotFinder) slot(mark *yaml.Node, text string, holder *yaml.Node, at in
 		refused = fmt.Sprintf("the binding point %s is inside of what %s fills", read[1], f.inside)
 	case isKnownBy(path):
 		refused = fmt.Sprintf("%s cannot be a binding point: it says which object this is, or what fills it", strings.Join(path, "."))
+	case at >= 0 && f.isAliased(holder.Content[at]):
+		refused = fmt.Sprintf("the binding point %s has an anchor that aliases refer to, which it would change as well: write out what they stand for", read[1])
 	}
 	if refused != "" {
 		return Slot{}, f.resource.problem(mark, refused)
@@ -184,6 +190,24 @@ func (f *slotFinder) slot(mark *yaml.Node, text string, holder *yaml.Node, at in
 	return Slot{
 		Name: read[1], Required: read[2] != " optional", path: slices.Clone(path), resource: f.resource, holder: holder, at: at,
 	}, nil
+}
+
+// isAliased tells whether an alias stands for the node, or for one in it. Points are not inside of each other: each node is looked at once.
+func (f *slotFinder) isAliased(node *yaml.Node) bool {
+	if f.aliased == nil {
+		f.aliased = map[*yaml.Node]bool{}
+		addAliased(f.aliased, f.resource.Node.YNode())
+	}
+	return f.aliased[node] || slices.ContainsFunc(node.Content, f.isAliased)
+}
+
+func addAliased(all map[*yaml.Node]bool, node *yaml.Node) {
+	if node.Kind == yaml.AliasNode {
+		all[node.Alias] = true
+	}
+	for _, child := range node.Content {
+		addAliased(all, child)
+	}
 }
 
 // isKnownBy tells whether a field is one that an object, or its mark, is known by.
@@ -294,7 +318,7 @@ func (s Slot) Take(other Slot) {
 func (s Slot) put(node *yaml.Node) {
 	have, mark := s.holder.Content[s.at], commentOf(s.holder, s.at)
 	if s.holder.Content[s.at] = node; have.Kind != yaml.AliasNode {
-		node.Anchor = have.Anchor // What stands for it elsewhere goes along.
+		node.Anchor = have.Anchor // No alias refers to it, and it is no reason to write the file.
 	}
 	if node.LineComment = mark; s.holder.Kind != yaml.MappingNode {
 		if isBlock(node) {

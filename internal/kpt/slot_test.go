@@ -87,6 +87,33 @@ func TestMarksAreFound(t *testing.T) {
 			reason: "So it is inside of a field.", text: head + "spec: # packages.sluice.dev/bind: whole\n  a: b # packages.sluice.dev/bind: part\n",
 			err: "part is inside of what the binding point whole fills",
 		},
+		"an alias for its name": {
+			reason: "Nor does it by way of an alias.", text: "apiVersion: v1\nkind: X\nspec: &n x # packages.sluice.dev/bind: a\nmetadata:\n  name: *n\n",
+			err: "a.yaml:3: the binding point a has an anchor that aliases refer to",
+		},
+		"an alias for its kind": {
+			reason: "As little as what it is a kind of.", text: "apiVersion: v1\nspec: &k X # packages.sluice.dev/bind: a\nkind: *k\nmetadata:\n  name: x\n",
+			err: "has an anchor that aliases refer to",
+		},
+		"an alias for what is inside": {
+			reason: "No alias is left without what it stands for.", text: head + "spec: # packages.sluice.dev/bind: a\n  a: &in {k: v}\nother: *in\n",
+			err: "has an anchor that aliases refer to",
+		},
+		"an alias in the point": {
+			reason: "Wherever it is.", text: head + "spec: # packages.sluice.dev/bind: a\n  a: &in v\n  b: *in\n", err: "has an anchor that aliases refer to",
+		},
+		"an alias for a key": {
+			reason: "And whatever it is in the place of.", text: head + "spec: # packages.sluice.dev/bind: a\n  &in a: v\nother: *in\n",
+			err: "has an anchor that aliases refer to",
+		},
+		"an alias in the whole": {
+			reason: "That holds for a whole object too.", text: annotated("a") + "spec:\n  a: &in v\nother: *in\n", err: "has an anchor that aliases refer to",
+		},
+		"an alias and an anchor elsewhere": {
+			reason: "What an alias in a point stands for may be elsewhere.",
+			text:   head + "other: &x v\nspec: {a: *x} # packages.sluice.dev/bind: a\nmore: &y w # packages.sluice.dev/bind: b\n",
+			want:   []string{"a required spec map", "b required more string"},
+		},
 		"in what is injected": {
 			reason: "And in what a point of injection takes over.",
 			text:   head + "  annotations: {kpt.dev/config-injection: required}\nspec:\n  a: b # packages.sluice.dev/bind: part\n",
