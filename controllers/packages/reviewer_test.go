@@ -25,16 +25,19 @@ import (
 	"sluice.dev/sluice/internal/transport"
 )
 
-// still is a cluster in which all objects are there, and say nothing but whether Repositories are suspended.
+// still is a cluster in which all objects are there, and say nothing but whether they are suspended.
 type still struct {
 	client.Client
 
-	isSuspended bool
+	isSuspended, isVariantSuspended bool
 }
 
 func (s *still) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	if repository, ok := obj.(*packagesv1.Repository); ok {
-		repository.Spec.Suspend = s.isSuspended
+	switch obj := obj.(type) {
+	case *packagesv1.Repository:
+		obj.Spec.Suspend = s.isSuspended
+	case *packagesv1.PackageVariant:
+		obj.Spec.Suspend = s.isVariantSuspended
 	}
 	return nil
 }
@@ -83,6 +86,30 @@ func gitlab(t *testing.T, each func(*http.Request)) string {
 	return server.URL + "/acme/shop.git"
 }
 
+// started is the queue of those that are to be looked at.
+func started(t *testing.T, r packages.Reviewing) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := r.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	return queue
+}
+
+// turn looks at the one that is next in the queue.
+func turn(t *testing.T, r packages.Reviewing, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	t.Helper()
+	if queue.Len() == 0 {
+		t.Fatal("nothing is to be looked at")
+	}
+	request, _ := queue.Get()
+	defer queue.Done(request)
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestForgesOfOneNamespaceHoldUpNoOther, however many of them fall silent.
 func TestForgesOfOneNamespaceHoldUpNoOther(t *testing.T) {
 	t.Parallel()
@@ -97,10 +124,7 @@ func TestForgesOfOneNamespaceHoldUpNoOther(t *testing.T) {
 		}
 	})
 	answers := gitlab(t, func(*http.Request) { asked <- struct{}{} })
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	if err := r.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	queue := started(t, r)
 	var workers sync.WaitGroup
 	t.Cleanup(func() {
 		close(end)
@@ -144,12 +168,15 @@ func TestASlowForgeHasItsTurnAndNoMore(t *testing.T) {
 			posted++
 		}
 	})
-	repository := types.NamespacedName{Namespace: "a", Name: "slow"}
-	r.Want(repository, url, "1", "2", "3", "4")
-	for turn, want := range []int{1, 2, 3, 4, 4} {
-		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: repository}); err != nil || posted != want {
-			t.Fatalf("after turn %d, %d were asked for, want %d: %v", turn+1, posted, want, err)
+	queue := started(t, r)
+	r.Want(types.NamespacedName{Namespace: "a", Name: "slow"}, url, "1", "2", "3", "4")
+	for i, want := range []int{1, 2, 3, 4, 4} {
+		if turn(t, r, queue); posted != want {
+			t.Fatalf("after turn %d, %d were asked for, want %d", i+1, posted, want)
 		}
+	}
+	if queue.Len() > 0 {
+		t.Error("it has another turn, with nothing to do")
 	}
 }
 
@@ -166,5 +193,25 @@ func TestNothingIsAskedForASuspendedRepository(t *testing.T) {
 			t.Fatalf("the forge was asked %d times, want %d: %v", asked, want, err)
 		}
 		cluster.isSuspended = false
+	}
+}
+
+// TestAResumedVariantIsAskedFor at once: what it wants is what it wanted before.
+func TestAResumedVariantIsAskedFor(t *testing.T) {
+	t.Parallel()
+	cluster := &still{isVariantSuspended: true}
+	r := newReviewing(t, cluster, clock.RealClock{})
+	queue, posted := started(t, r), 0
+	url := gitlab(t, func(r *http.Request) {
+		if r.Method == http.MethodPost {
+			posted++
+		}
+	})
+	for i := range 2 {
+		r.Want(types.NamespacedName{Namespace: "a", Name: "one"}, url, "change")
+		if turn(t, r, queue); posted != i {
+			t.Fatalf("%d were asked for, want %d", posted, i)
+		}
+		cluster.isVariantSuspended = false
 	}
 }
