@@ -22,8 +22,10 @@ type binder struct {
 	slots     map[string][]kpt.Slot
 	// within are the bindings of what the package itself has.
 	within []Bound
-	said   said
-	left   int
+	// contents are what objects of the package said that something is bound to. What is bound since is not in there.
+	contents map[*kpt.Resource]any
+	said     said
+	left     int
 }
 
 // bindsWithin tells whether something of the package is bound to something else in it.
@@ -40,7 +42,7 @@ func (c Config) bind(resources *kpt.Resources, fill filler) (said, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binder{resources: resources, slots: map[string][]kpt.Slot{}, said: said{}, left: maxBoundTotal}
+	b := &binder{resources: resources, slots: map[string][]kpt.Slot{}, contents: map[*kpt.Resource]any{}, said: said{}, left: maxBoundTotal}
 	for _, slot := range all {
 		b.slots[slot.Name] = append(b.slots[slot.Name], slot)
 	}
@@ -89,16 +91,19 @@ func (b *binder) follow(bound Bound, chain []string) {
 		b.refuse(bound.Name, ReasonForbidden, noSecrets(bound.From()+" is in a Secret"))
 		return
 	}
-	_, at, _ := bound.in(object)
+	value, at, err := b.read(bound, object)
 	for _, other := range b.within {
 		if slices.ContainsFunc(b.slots[other.Name], func(s kpt.Slot) bool { return s.Overlaps(object, at) }) {
 			b.follow(other, append(slices.Clip(chain), bound.Name))
+			delete(b.contents, object)
 		}
 	}
 	if _, done := b.said[bound.Name]; done {
 		return
 	}
-	value, _, err := bound.in(object)
+	if _, isSame := b.contents[object]; !isSame {
+		value, _, err = b.read(bound, object)
+	}
 	if err != nil {
 		b.refuse(bound.Name, reasonOf(err), fmt.Sprintf("%s: %v", bound.From(), err))
 		return
@@ -106,14 +111,17 @@ func (b *binder) follow(bound Bound, chain []string) {
 	b.set(bound, value)
 }
 
-// in is what the binding reads of an object of the package, and the keys that lead there.
-func (b Bound) in(object *kpt.Resource) (value any, at []string, err error) {
-	content, err := object.Value()
-	if err != nil {
-		return nil, nil, err
+// read is what the binding reads of an object of the package, and the keys that lead there.
+func (b *binder) read(bound Bound, object *kpt.Resource) (value any, at []string, err error) {
+	content, isKnown := b.contents[object]
+	if !isKnown {
+		if content, err = object.Value(); err != nil {
+			return nil, nil, err
+		}
+		b.contents[object] = content
 	}
 	id := object.ID()
-	return valueIn(content, cmp.Or(b.Path, kpt.BoundField(id.Group, id.Kind)))
+	return valueIn(content, cmp.Or(bound.Path, kpt.BoundField(id.Group, id.Kind)))
 }
 
 // set makes all slots of the name hold the value, or none of them where one cannot.

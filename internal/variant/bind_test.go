@@ -455,3 +455,23 @@ func TestWhatIsBoundInAllIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// TestAnObjectIsConvertedOnce, and not for each binding that reads it. It is not parallel, as it counts allocations.
+func TestAnObjectIsConvertedOnce(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("apiVersion: x.example/v1\nkind: Site\nmetadata:\n  name: site\nspec:\n  source: x\n")
+	var all []variant.Bound
+	for i := range 64 {
+		fmt.Fprintf(&text, "  p%d: none # packages.sluice.dev/bind: p%d\n", i, i)
+		all = append(all, reads(fmt.Sprint("p", i), "spec.source"))
+	}
+	for i := range 2000 {
+		fmt.Fprintf(&text, "  k%d: v\n", i)
+	}
+	cost := func(n int) float64 {
+		return testing.AllocsPerRun(1, func() { desired(t, binding(text.String(), all[:n]...), "") })
+	}
+	if one, many := cost(1), cost(64); many > 2*one {
+		t.Errorf("64 bindings allocate %.0f times, and one %.0f times", many, one)
+	}
+}
