@@ -50,3 +50,13 @@ func (r Reviewing) Want(repository types.NamespacedName, url string, changes ...
 func (r Reviewing) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return r.shared.reviews.waker.Start(ctx, queue)
 }
+
+// Moved says that something has moved in the repository, and Asked that somebody asks for it.
+func (r Reviewing) Moved(repository types.NamespacedName) {
+	r.shared.reviews.look(repository, true, false)
+}
+
+// Asked is beside Moved.
+func (r Reviewing) Asked(repository types.NamespacedName) {
+	r.shared.reviews.look(repository, false, true)
+}

@@ -95,7 +95,7 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 	}
 	known := k.shared.mirrors.get(key)
 	k.shared.mirrors.put(m)
-	k.shared.reviews.look(key, isAsked || m.Snapshot() != before)
+	k.shared.reviews.look(key, m.Snapshot() != before, isAsked)
 	if known != nil && known.isDeployment != m.isDeployment {
 		before = nil // Each of its packages is to be another one.
 	}

@@ -41,7 +41,7 @@ func (k *repositories) of(ctx context.Context, source client.Object) []reconcile
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		k.shared.reviews.look(client.ObjectKeyFromObject(&list.Items[i]), true) // A webhook may tell of a request.
+		k.shared.reviews.look(client.ObjectKeyFromObject(&list.Items[i]), false, true) // A webhook may tell of a request.
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return requests

@@ -261,8 +261,13 @@ func (w *boardWork) serve(ctx context.Context, variant types.NamespacedName) err
 	if want != nil {
 		want.isPassed = isSuspended
 	}
-	if want == nil || isSuspended || w.isOver() || now.Before(want.again) {
+	if want == nil || isSuspended || w.isOver() {
 		r.mu.Unlock()
+		return nil
+	}
+	if wait := want.again.Sub(now); wait > 0 {
+		r.mu.Unlock()
+		r.waker.wakeAfter(w.key.repository, wait)
 		return nil
 	}
 	request := b.find(want)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,5 +214,56 @@ func TestAResumedVariantIsAskedFor(t *testing.T) {
 			t.Fatalf("%d were asked for, want %d", posted, i)
 		}
 		cluster.isVariantSuspended = false
+	}
+}
+
+// adds counts what is put into the queue from outside.
+type adds struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	now, later atomic.Int32
+}
+
+func (a *adds) Add(request reconcile.Request) {
+	a.now.Add(1)
+	a.TypedRateLimitingInterface.Add(request)
+}
+
+func (a *adds) AddAfter(request reconcile.Request, after time.Duration) {
+	a.later.Add(1)
+	a.TypedRateLimitingInterface.AddAfter(request, after)
+}
+
+// TestChangesInGitDoNotEndThePauseOfAForge that fails; who asks does. The queue knows when it ends, and no timer beside it.
+func TestChangesInGitDoNotEndThePauseOfAForge(t *testing.T) {
+	t.Parallel()
+	r := newReviewing(t, &still{}, clocktesting.NewFakeClock(time.Unix(0, 0)))
+	asked := 0
+	fails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(fails.Close)
+	queue := &adds{TypedRateLimitingInterface: started(t, r)}
+	if err := r.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	repository := types.NamespacedName{Namespace: "a", Name: "one"}
+	r.Want(repository, fails.URL+"/acme/shop.git", "change")
+	turn(t, r, queue)
+	once := asked
+	for range 3 {
+		r.Moved(repository)
+		turn(t, r, queue)
+	}
+	if asked != once {
+		t.Errorf("it was asked %d more times in its pause", asked-once)
+	}
+	if now, later := queue.now.Load(), queue.later.Load(); now != 4 || later != 4 {
+		t.Errorf("it was woken %d times at once and %d times for later, want 4 and 4", now, later)
+	}
+	r.Asked(repository)
+	if turn(t, r, queue); asked == once {
+		t.Error("it was not asked when somebody wanted that")
 	}
 }

@@ -206,14 +206,15 @@ func (r *reviews) leave(variant types.NamespacedName) {
 	}
 }
 
-// look has the boards of a repository looked at. Where something has moved there, or somebody asks, that is at once.
-func (r *reviews) look(repository types.NamespacedName, now bool) {
+// look has the boards of a repository looked at, once more where something has moved there or somebody asks. A forge that does not
+// answer is asked before its pause ends if somebody asks, and not with each change in Git.
+func (r *reviews) look(repository types.NamespacedName, hasMoved, isAsked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, b := range r.boards {
 		if key.repository == repository {
-			b.isDue = b.isDue || now
-			if now && !b.isLimited {
+			b.isDue = b.isDue || hasMoved || isAsked
+			if isAsked && !b.isLimited {
 				b.pause = time.Time{}
 			}
 			r.waker.wake(repository)

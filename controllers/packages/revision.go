@@ -218,7 +218,7 @@ func (k *revisions) Settle(ctx context.Context, obj *packagesv1.PackageRevision,
 
 // Finalize implements kernel.Owner. What Git still has is shown again.
 func (k *revisions) Finalize(ctx context.Context, obj *packagesv1.PackageRevision) error {
-	k.shared.repositories.wakeAfter(in(obj, obj.Spec.Repository), showAgainDelay)
+	time.AfterFunc(showAgainDelay, func() { k.shared.repositories.wake(in(obj, obj.Spec.Repository)) }) // After the last of many too.
 	return k.shared.Pipeline.Store.Delete(ctx, stored(obj))
 }
 

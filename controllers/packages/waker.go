@@ -31,9 +31,16 @@ func (w *waker) wake(key types.NamespacedName) {
 	w.queue.Add(reconcile.Request{NamespacedName: key})
 }
 
-// wakeAfter has an object looked at after a while.
+// wakeAfter has an object looked at after a while. Of several calls that is the first one that is due: whoever looks at the object
+// says then what is left to wait for.
 func (w *waker) wakeAfter(key types.NamespacedName, after time.Duration) {
-	time.AfterFunc(after, func() { w.wake(key) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue == nil {
+		w.early[key] = struct{}{}
+		return
+	}
+	w.queue.AddAfter(reconcile.Request{NamespacedName: key}, after)
 }
 
 // Start implements source.Func: from now on the controller's queue takes those that are woken.
