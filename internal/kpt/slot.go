@@ -317,7 +317,7 @@ func (s Slot) Take(other Slot) {
 // put replaces what the slot holds. The comment that marks it stays, and is beside the key of what takes several lines.
 func (s Slot) put(node *yaml.Node) {
 	have, mark := s.holder.Content[s.at], commentOf(s.holder, s.at)
-	if s.holder.Content[s.at] = node; have.Kind != yaml.AliasNode {
+	if s.holder.Content[s.at] = node; have.Kind != yaml.AliasNode && !isBlock(node) { // A block's mark would be behind the anchor.
 		node.Anchor = have.Anchor // No alias refers to it, and it is no reason to write the file.
 	}
 	if node.LineComment = mark; s.holder.Kind != yaml.MappingNode {

@@ -188,6 +188,8 @@ func TestAFieldTakesAValueOver(t *testing.T) {
 		"empty":           {"What becomes empty keeps its mark.", "f: # M\n  a: b\n", `{}`, "f: {} # M\n"},
 		"an element":      {"An element of a list too.", "f:\n- a\n- b # M\n- c\n", `"d"`, "f:\n- a\n- d # M\n- c\n"},
 		"a map in a list": {"An element that becomes a map stays on its line.", "f:\n- b # M\n", `{"d":["e"]}`, "f:\n- {d: [e]} # M\n"},
+		"an anchor":       {"An anchor stays.", "f: &x a # M\n", `"c"`, "f: &x c # M\n"},
+		"anchor of a map": {"It goes where the mark would be behind it.", "f: &x 0 # M\n", `{"a":"c"}`, "f: # M\n  a: c\n"},
 		"another anchor":  {"What an alias stood for is changed here alone.", "e: &x {a: b}\nf: *x # M\n", `{"a":"c"}`, "e: &x {a: b}\nf: # M\n  a: c\n"},
 	}
 	for name, test := range cases {
@@ -250,7 +252,7 @@ func TestValuesAreOfATypeOrMadeOne(t *testing.T) {
 // FuzzMark: what a mark says is either an error with its line or a name, and what is bound to it is there when it is read again.
 func FuzzMark(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"a", "x"}, {"a optional", "| # y\n  z"}, {" a   required ", "{a: [b]}"}, {"\u00a0a", "*x"}, {"a", "&x"}, {"", ""}, {"a b", "!!str 1"}, {"a", "# packages.sluice.dev/bind: b\n  c: d"},
+		{"a", "x"}, {"a optional", "| # y\n  z"}, {" a   required ", "{a: [b]}"}, {"\u00a0a", "*x"}, {"a", "&x"}, {"a", "&x 0"}, {"", ""}, {"a b", "!!str 1"}, {"a", "# packages.sluice.dev/bind: b\n  c: d"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
