@@ -58,9 +58,37 @@ func buckets(t *testing.T, list string) []decoded {
 	return all
 }
 
+func helmRepositories(t *testing.T, list string) []decoded {
+	t.Helper()
+	var objects sourcev1.HelmRepositoryList
+	if err := json.Unmarshal([]byte(list), &objects); err != nil {
+		t.Fatal(err)
+	}
+	var all []decoded
+	for _, o := range objects.Items {
+		all = append(all, decoded{o.Name, o.Undecodable, o.UnreadableStatus, o.GetRequeueAfter(), o.Status.ObservedGeneration})
+	}
+	return all
+}
+
+func helmCharts(t *testing.T, list string) []decoded {
+	t.Helper()
+	var objects sourcev1.HelmChartList
+	if err := json.Unmarshal([]byte(list), &objects); err != nil {
+		t.Fatal(err)
+	}
+	var all []decoded
+	for _, o := range objects.Items {
+		all = append(all, decoded{o.Name, o.Undecodable, o.UnreadableStatus, o.GetRequeueAfter(), o.Status.ObservedGeneration})
+	}
+	return all
+}
+
 func TestNoObjectFailsItsList(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(*testing.T, string) []decoded{"Git": gitRepositories, "OCI": ociRepositories, "Bucket": buckets}
+	kinds := map[string]func(*testing.T, string) []decoded{
+		"Git": gitRepositories, "OCI": ociRepositories, "Bucket": buckets, "Helm": helmRepositories, "Chart": helmCharts,
+	}
 	good := `{"metadata":{"name":"good"},"spec":{"url":"https://x/y","interval":"1m"},"status":{"observedGeneration":3}}`
 	cases := map[string]struct {
 		reason      string

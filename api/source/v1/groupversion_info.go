@@ -24,6 +24,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&OCIRepository{}, &OCIRepositoryList{},
 		&Bucket{}, &BucketList{},
 		&ExternalArtifact{}, &ExternalArtifactList{},
+		&HelmRepository{}, &HelmRepositoryList{},
+		&HelmChart{}, &HelmChartList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -30,6 +30,7 @@ func contracts() map[string]contract {
 	return map[string]contract{
 		"GitRepository": gitRepositoryContract(), "OCIRepository": ociRepositoryContract(),
 		"Bucket": bucketContract(), "ExternalArtifact": externalArtifactContract(),
+		"HelmChart": helmChartContract(), "HelmRepository": helmRepositoryContract(),
 	}
 }
 
