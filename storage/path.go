@@ -19,6 +19,12 @@ const maxSegment = 255
 // artifact is ever published under it.
 const LatestFile = "latest.tar.gz"
 
+// LatestIndex is LatestFile for objects whose artifacts are indexes.
+const LatestIndex = "index.yaml"
+
+// IsLatest tells whether a file name stands for whatever artifact is current.
+func IsLatest(file string) bool { return file == LatestFile || file == LatestIndex }
+
 // ParsePath splits <kind>/<namespace>/<name>/<file>. It looks at the letters alone and accepts nothing that could
 // mean another place: no empty, hidden, relative or over-long segment, no backslash, no control character.
 // Anything else is ErrInvalidPath.
@@ -48,7 +54,7 @@ func (o Object) Validate() error {
 
 // CheckPath tells whether p names a file in the object's folder. The error is ErrInvalidPath.
 func (o Object) CheckPath(p string) error {
-	if path.Base(p) == LatestFile {
+	if IsLatest(path.Base(p)) {
 		return fmt.Errorf("%w: %q stands for other files", ErrInvalidPath, p)
 	}
 	owner, _, err := ParsePath(p)

@@ -51,6 +51,26 @@ type Artifact struct {
 	StoredAt time.Time `json:"storedAt"`
 	// Metadata is handed through to the API object's status.
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// Companion is a second body that was made together with this one; zero without one.
+	Companion Companion `json:"companion,omitzero"`
+}
+
+// Companion is a body that is stored beside an artifact, say what is known about the artifact's inside. It comes, stays and
+// goes with the artifact, and is as immutable.
+type Companion struct {
+	Digest digest.Digest `json:"digest"`
+	Size   int64         `json:"size"`
+}
+
+// companionSuffix makes the path of a companion out of its artifact's.
+const companionSuffix = ".companion"
+
+// CompanionPath is where the artifact's companion is opened; empty without one.
+func (a Artifact) CompanionPath() string {
+	if a.Companion == (Companion{}) {
+		return ""
+	}
+	return a.Path + companionSuffix
 }
 
 // Superseded is an artifact that is no longer current.
@@ -78,6 +98,8 @@ type Record struct {
 	Proof string `json:"proof,omitempty"`
 	// Title is the content's own name for itself, e.g. the commit's subject.
 	Title string `json:"title,omitempty"`
+	// Memo is what the kind of source wants to be told of again when it asks upstream the next time.
+	Memo string `json:"memo,omitempty"`
 	// Current is the artifact that status names, or is about to.
 	Current Artifact `json:"current"`
 	// Superseded holds the artifacts before it that are still stored, newest first.
@@ -88,6 +110,9 @@ type Record struct {
 type Staged struct {
 	Digest digest.Digest
 	Size   int64
+	// Companion is another staged body that is going to be the first one's companion; zero without one. What is done with the
+	// first one is done with both.
+	Companion Companion
 }
 
 // Body is an open artifact body.
@@ -99,7 +124,7 @@ type Body interface {
 
 // Reader gives published bodies by their path.
 type Reader interface {
-	// Open returns the body published under the path, or under <object>/LatestFile the object's current body, whose
+	// Open returns the body published under the path, or under <object>/LatestFile or LatestIndex the object's current body, whose
 	// Stat tells its own path. A body whose bytes no longer match its digest is never
 	// returned: the error is then ErrDamaged, and ErrNotFound from the next call on.
 	Open(ctx context.Context, path string) (Body, error)
@@ -116,7 +141,7 @@ type Writer interface {
 	// none; ErrDamaged when it was found damaged just now.
 	Restage(ctx context.Context, body Staged) error
 	// Publish makes the staged body appear under record.Current.Path and then replaces the object's record.
-	// Current.Digest and Current.Size are set from staged; Current.StoredAt is filled in when it is zero. Superseded
+	// Current.Digest, Current.Size and Current.Companion are set from staged; Current.StoredAt is filled in when it is zero. Superseded
 	// is the store's own: what was current moves to its front, unless it has the same path. ErrPathTaken when the
 	// path names other bytes, also bytes that have been lost since: they need another path. ErrInvalidPath when the
 	// path is not in the object's folder; ErrNotFound when the body is not staged; ErrDamaged when it rotted there.
@@ -124,7 +149,7 @@ type Writer interface {
 	Publish(ctx context.Context, object Object, staged Staged, record Record) (Record, error)
 	// Discard drops a staged body that is not going to be published.
 	Discard(ctx context.Context, staged Staged) error
-	// Record returns the object's record. ErrNotFound without one, or when the current body is missing or has
+	// Record returns the object's record. ErrNotFound without one, or when the current body or its companion is missing or has
 	// been found damaged: in both cases the artifact must be made again.
 	Record(ctx context.Context, object Object) (Record, error)
 	// Collect removes superseded artifacts that the policy lets go, and returns what it removed. Named is the path that

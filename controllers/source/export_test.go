@@ -16,3 +16,8 @@ func NewGitRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.Gi
 func NewBucketReconciler(shared Shared, opener source.Opener[*sourcev1.Bucket]) reconcile.Reconciler {
 	return newKernel(bucketKind(shared, opener))
 }
+
+// NewHelmRepositoryReconciler returns the reconciler of HelmRepository objects.
+func NewHelmRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.HelmRepository]) reconcile.Reconciler {
+	return newKernel(helmRepositoryKind(shared, opener))
+}

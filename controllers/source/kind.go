@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -40,10 +41,13 @@ type kind[O kernel.Object] struct {
 
 	name   string // as the API spells it, e.g. GitRepository
 	dir    string // as paths spell it, e.g. gitrepository
-	new    func() O
-	fields func(O) fields
-	table  status.Table
-	opener source.Opener[O]
+	latest string // file of whatever artifact is current; storage.LatestFile when empty
+	// revisionsOf is what has revisions, see source.Change.
+	revisionsOf string
+	new         func() O
+	fields      func(O) fields
+	table       status.Table
+	opener      source.Opener[O]
 	// observe writes the status fields that are special to the kind, after a success.
 	observe func(obj O, outcome source.Outcome)
 	// proof is the message of SourceVerified, for a record with a signer.
@@ -79,6 +83,7 @@ func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (so
 	}
 	open := func(ctx context.Context) (source.Session, error) { return k.opener.Open(ctx, obj) }
 	changing := func(ctx context.Context, change source.Change) error {
+		change.Of = k.revisionsOf
 		return announce(ctx, status.Progress{
 			Message:     change.Message(subject.Reported != nil),
 			NewRevision: change.NewRevision(),
@@ -100,7 +105,7 @@ func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report
 	}
 	standing := status.Standing{Stored: *f.artifact != nil}
 	if selected := outcome.Selected.Revision; selected != "" {
-		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision}.NewRevision()
+		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision, Of: k.revisionsOf}.NewRevision()
 	}
 	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision), Proof: k.proven(outcome.Record)}
 }
@@ -118,7 +123,7 @@ func (k *kind[O]) publish(obj O, f fields, record storage.Record) {
 	if f.latest != nil {
 		*f.latest = ""
 		if record.Current.Path != "" {
-			*f.latest = k.shared.Address.URL(k.object(obj).File(storage.LatestFile))
+			*f.latest = k.shared.Address.URL(k.object(obj).File(cmp.Or(k.latest, storage.LatestFile)))
 		}
 	}
 	if record.Current.Path == "" {

@@ -23,9 +23,17 @@ type Shared struct {
 	Backoff *kernel.Backoff
 }
 
+// shelled is a kind that knows its shell.
+type shelled[O kernel.Object] interface {
+	kernel.Kind[O, source.Outcome]
+	common() Shared
+}
+
+func (k *kind[O]) common() Shared { return k.shared }
+
 // newKernel puts the shell round a kind.
-func newKernel[O kernel.Object](k *kind[O]) *kernel.Kernel[O, source.Outcome] {
-	return kernel.New(k.shared.Shell, k, Finalizer, k.shared.Backoff)
+func newKernel[O kernel.Object](k shelled[O]) *kernel.Kernel[O, source.Outcome] {
+	return kernel.New(k.common().Shell, k, Finalizer, k.common().Backoff)
 }
 
 // newController reconciles objects of the kind when their spec changes, when somebody asks for it, soon after their status

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"sluice.dev/sluice/controllers/source"
+	helmsource "sluice.dev/sluice/internal/source/helmrepository"
 )
 
 // Options are the settings of the manager. Every one is a flag; names, defaults and environment variables are those
@@ -110,6 +111,7 @@ type Limits struct {
 	OCITags          int
 	OCISignatures    int
 	BucketObjects    int
+	HelmIndexBytes   int64
 	ArtifactBytes    int64
 	ArchiveBytes     int64
 	ArchiveFiles     int
@@ -194,6 +196,14 @@ func (o *Options) BindFlags(fs *pflag.FlagSet, env func(string) (string, bool)) 
 	o.Jitter.BindFlags(fs)
 }
 
+// bindHelmCache takes Flux's flags for parsed indexes that are kept in memory. There are none here: a chart is read from the
+// stored index by itself.
+func bindHelmCache(fs *pflag.FlagSet) {
+	fs.Int("helm-cache-max-size", 0, "Accepted for Flux's sake, and does nothing: no index is held in memory.")
+	fs.Duration("helm-cache-ttl", 15*time.Minute, "Accepted for Flux's sake, and does nothing.")
+	fs.Duration("helm-cache-purge-interval", time.Minute, "Accepted for Flux's sake, and does nothing.")
+}
+
 func (o *Options) bindFunctions(fs *pflag.FlagSet) {
 	fs.StringVar(&o.FunctionsConfigMap, "functions-configmap", "",
 		"The ConfigMap, in the namespace named by RUNTIME_NAMESPACE, that says which functions packages may bring themselves; none may when empty.")
@@ -228,6 +238,8 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.IntVar(&l.OCITags, "oci-max-tags", 100_000, "The most tags a repository in a registry may list.")
 	fs.IntVar(&l.OCISignatures, "oci-max-signatures", 50, "The most signatures of an artifact in a registry that are looked at.")
 	fs.IntVar(&l.BucketObjects, "bucket-max-objects", 200_000, "The most objects a bucket may list below the prefix.")
+	bindHelmCache(fs)
+	fs.Int64Var(&l.HelmIndexBytes, "helm-index-max-size", helmsource.DefaultMaxIndexBytes, "The most bytes of the index of a Helm repository, compressed or not.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
 	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
 	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")

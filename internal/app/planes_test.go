@@ -35,7 +35,7 @@ func (s serving) ServerResourcesForGroupVersion(group string) (*metav1.APIResour
 
 func TestWhatIsServedRuns(t *testing.T) {
 	t.Parallel()
-	sources := []string{"GitRepository", "OCIRepository", "Bucket", "HelmChart"}
+	sources := []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart"}
 	modules := []string{"ModuleTemplate", "Module", "ModuleInstallation", "Inventory"}
 	packages := []string{"Repository", "PackageVariant", "PackageVariantSet", "PackageRevision"}
 	for name, tc := range map[string]struct {
@@ -88,7 +88,7 @@ func TestWhatIsServedRuns(t *testing.T) {
 func TestAPlaneThatComesLateEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	both := serving{
-		sourceGroup:  {"GitRepository", "OCIRepository", "Bucket"},
+		sourceGroup:  {"GitRepository", "OCIRepository", "Bucket", "HelmRepository"},
 		modulesGroup: {"ModuleTemplate", "Module", "ModuleInstallation", "Inventory"},
 	}
 	clk := clocktesting.NewFakeClock(time.Unix(0, 0))

@@ -16,9 +16,11 @@ import (
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/helm"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	gitsource "sluice.dev/sluice/internal/source/git"
+	helmsource "sluice.dev/sluice/internal/source/helmrepository"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage/local"
 )
@@ -81,6 +83,17 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	}
 	if err := controllers.SetupBucket(mgr, shared(), newBucketOpener(options, limits, p), p.rebuild.wake[controllers.BucketDir]); err != nil {
 		return nil, fmt.Errorf("set up the Bucket controller: %w", err)
+	}
+	repositories := helmsource.NewOpener(helmsource.Options{
+		Client: helm.NewClient(p.connections, clock.RealClock{}, func(bytes int64) {
+			p.metrics.received.WithLabelValues("helm").Add(float64(bytes))
+		}),
+		Credentials:   p.credentials,
+		Store:         p.store,
+		MaxIndexBytes: options.Limits.HelmIndexBytes,
+	})
+	if err := controllers.SetupHelmRepository(mgr, shared(), repositories, p.rebuild.wake[controllers.HelmRepositoryDir]); err != nil {
+		return nil, fmt.Errorf("set up the HelmRepository controller: %w", err)
 	}
 	return func() error { return nil }, nil
 }

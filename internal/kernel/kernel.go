@@ -92,6 +92,15 @@ type Dismantler[O Object, R any] interface {
 	Dismantle(ctx context.Context, obj O) (R, error)
 }
 
+// Static is a kind some of whose objects only lend their spec to others: no work is done for these, and nothing is written to
+// them.
+type Static[O Object] interface {
+	// Static tells whether obj is such an object now. It may have been another one before.
+	Static(obj O) bool
+	// Clear takes out of obj's status what was written while it was another one.
+	Clear(obj O)
+}
+
 // Forgetter is a kind that keeps something in memory for each object.
 type Forgetter interface {
 	// Forget drops it. It is called for every object that is gone, however it went.
@@ -162,6 +171,9 @@ func (k *Kernel[O, R]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return k.finalize(ctx, req, obj)
+	}
+	if static, ok := k.Kind.(Static[O]); ok && static.Static(obj) {
+		return k.leaveAlone(ctx, req, obj, static)
 	}
 	defer func() { k.Durations.Observe(obj, k.Clock.Since(start)) }()
 

@@ -7,9 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/utils/clock"
 	"oras.land/oras-go/v2/registry/remote/errcode"
@@ -21,7 +19,6 @@ const (
 	maxErrorBody   = 16 << 10
 	maxErrorCode   = 64
 	maxErrorsShown = 3
-	maxRetryAfter  = time.Hour
 )
 
 // refusal is the answer of a registry. The remedy is for a refused credential; other statuses have theirs.
@@ -50,7 +47,7 @@ func tokenError(now clock.PassiveClock, response *http.Response, host string) *S
 // statusError reads what the server says about the status.
 func statusError(now clock.PassiveClock, response *http.Response, server string) (e *StatusError, codes []string) {
 	said, codes := words(response)
-	e = &StatusError{Status: response.StatusCode, RetryAfter: retryAfter(now, response.Header.Get("Retry-After"))}
+	e = &StatusError{Status: response.StatusCode, RetryAfter: transport.RetryAfter(now.Now(), response.Header)}
 	e.text = fmt.Sprintf("%s answers %d %s%s", server, e.Status, http.StatusText(e.Status), said)
 	switch {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
@@ -114,19 +111,6 @@ func words(response *http.Response) (said string, codes []string) {
 		return "", nil
 	}
 	return ": " + strings.Join(texts, ", "), codes
-}
-
-// retryAfter reads seconds or a date, see RFC 9110, 10.2.3.
-func retryAfter(now clock.PassiveClock, value string) time.Duration {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
-		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
-	}
-	date, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return min(max(date.Sub(now.Now()), 0), maxRetryAfter)
 }
 
 // mediaType is the content type without parameters, or empty when there is none that can be read.

@@ -75,6 +75,7 @@ func (p *Pipeline) Run(
 	if err := r.record(ctx); err != nil {
 		return Outcome{}, failure.At(StageStore, err)
 	}
+	defer r.close()
 	if err := r.resolve(ctx, open); err != nil {
 		return Outcome{Known: true, Record: r.before}, err
 	}
@@ -107,6 +108,13 @@ func (p *Pipeline) Run(
 	return made, nil
 }
 
+// close lets go of what the session holds, if it is one that holds something.
+func (r *run) close() {
+	if closer, ok := r.session.(io.Closer); ok {
+		_ = closer.Close() // All that counts was stored.
+	}
+}
+
 // announce says what is coming, unless it was said before.
 func (r *run) announce(ctx context.Context) error {
 	changing := r.changing
@@ -130,6 +138,9 @@ func (r *run) spend() func() {
 func (r *run) resolve(ctx context.Context, open func(context.Context) (Session, error)) (err error) {
 	if r.session, err = ask(ctx, r, open); err != nil {
 		return failure.At(StageOpen, err)
+	}
+	if rememberer, ok := r.session.(Rememberer); ok {
+		rememberer.Remember(r.before)
 	}
 	// A list of refs may be long, and then it is drawn: but for that no slot is needed.
 	if err = r.Memory.Do(ctx, r.subject.wish(), nil, func(ctx context.Context) (err error) {
@@ -211,7 +222,7 @@ func (r *run) bring(ctx, upstream context.Context, fetched func()) (content Cont
 	if content.Close != nil {
 		defer func() { _ = content.Close() }()
 	}
-	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil
+	reused := err == nil && have != "" && content.Key == have && content.Tree == nil && content.Blob == nil && content.Make == nil
 	if reused {
 		content.Title = r.before.Title
 	}
@@ -246,7 +257,7 @@ func (r *run) keep(ctx context.Context) (staged storage.Staged, key string, err 
 	if r.before.ContentKey == "" {
 		return staged, "", nil
 	}
-	staged = storage.Staged{Digest: r.before.Current.Digest, Size: r.before.Current.Size}
+	staged = storage.Staged{Digest: r.before.Current.Digest, Size: r.before.Current.Size, Companion: r.before.Current.Companion}
 	err = r.Store.Restage(ctx, staged)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
 		return storage.Staged{}, "", nil
@@ -279,10 +290,13 @@ func upToDate(record storage.Record, selected Selection) bool {
 
 // stage writes the content aside.
 func (p *Pipeline) stage(ctx context.Context, content Content, current storage.Artifact) (storage.Staged, error) {
-	if content.Tree == nil {
-		return p.stageBlob(ctx, content)
+	switch {
+	case content.Tree != nil:
+		return p.stageTree(ctx, content, current)
+	case content.Blob == nil && content.Make != nil:
+		return p.stageMade(ctx, content)
 	}
-	return p.stageTree(ctx, content, current)
+	return p.stageBlob(ctx, content)
 }
 
 // stageBlob writes a blob aside, if it is what its digest says. The store hashes what it writes: where it does so with the
@@ -318,6 +332,7 @@ func (r *run) publish(ctx context.Context, content Content, signer string, stage
 		ContentKey:     content.Key,
 		VerifiedBy:     signer,
 		Title:          content.Title,
+		Memo:           content.Memo,
 		BaseChecksum:   before.BaseChecksum,
 		Current: storage.Artifact{
 			Revision: selected.Revision,
@@ -356,7 +371,8 @@ func baseChecksum(subject Subject, selected Selection, staged storage.Staged) st
 	if reported == nil {
 		return selected.ConfigChecksum
 	}
-	plain := !strings.Contains(strings.TrimSuffix(path.Base(reported.Path), selected.Extension), "-")
+	name := strings.TrimSuffix(path.Base(reported.Path), selected.Extension)
+	plain := len(name)-strings.LastIndex(name, "-") != 1+contentLength || !strings.Contains(name, "-")
 	same := subject.ReportedChecksum == selected.ConfigChecksum && reported.Revision != selected.Revision
 	if plain && (same || reported.Digest == staged.Digest) {
 		return selected.ConfigChecksum
@@ -378,9 +394,12 @@ func fileName(before, next storage.Record, selected Selection, staged storage.St
 	}
 }
 
+// contentLength is how much of a digest is in a file name.
+const contentLength = 12
+
 // contentName is a file name that is bound to the bytes.
 func contentName(selected Selection, staged storage.Staged) string {
-	return selected.Name + "-" + staged.Digest.Encoded()[:12] + selected.Extension
+	return selected.Name + "-" + staged.Digest.Encoded()[:contentLength] + selected.Extension
 }
 
 // bounded says that the spec's timeout was the cause when it was.

@@ -82,7 +82,7 @@ func (s *sharing) once(
 		// Of the content only its words are kept; rules may be long.
 		content = Content{
 			Key: content.Key, Revision: content.Revision, Name: content.Name,
-			Title: content.Title, SkippedLinks: content.SkippedLinks, Metadata: content.Metadata,
+			Title: content.Title, Memo: content.Memo, SkippedLinks: content.SkippedLinks, Metadata: content.Metadata,
 		}
 		s.made.Add(name, shared{content, staged})
 	}

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,13 +45,14 @@ type Opener[O any] interface {
 	Open(ctx context.Context, obj O) (Session, error)
 }
 
-// Session is one reconcile's dealings with one upstream.
+// Session is one reconcile's dealings with one upstream. One that holds something is an io.Closer beside, and is closed in the
+// end.
 type Session interface {
 	// Resolve finds what the spec selects now without downloading it.
 	Resolve(ctx context.Context) (Selection, error)
 	// Fetch brings the selected content. Its context bounds all upstream work. Have is the Key of the content that is
-	// stored for the object already, empty without one: a session that would bring the very same may leave Tree and Blob
-	// out, and what is stored is used again.
+	// stored for the object already, empty without one: a session that would bring the very same may leave Tree, Blob and
+	// Make out, and what is stored is used again.
 	Fetch(ctx context.Context, selected Selection, have string) (Content, error)
 }
 
@@ -66,6 +68,12 @@ type Confirmer interface {
 	// Confirm gives the selection a revision, if it has none, and proves its Proof. It is asked while the record has another
 	// one. It may download, and bring no more than it needs to know: the content is brought by Fetch.
 	Confirm(ctx context.Context, selected Selection) (Selection, error)
+}
+
+// Rememberer is what a session is beside, when it can ask upstream for less than what is stored already.
+type Rememberer interface {
+	// Remember tells what is on record for the object, before Resolve is called. The record is the zero one without any.
+	Remember(record storage.Record)
 }
 
 // Selection is what a spec selects at this moment.
@@ -95,6 +103,9 @@ type Content struct {
 	Whole bool
 	// Blob is stored as it is. It is read only when Tree is nil.
 	Blob io.Reader
+	// Make writes a blob that is made while it is stored, and returns its companion. It is called only when Tree and Blob
+	// are nil.
+	Make func(ctx context.Context, to io.Writer) (companion []byte, err error)
 	// Digest is what the blob has to hash to, else it is not stored (ErrDigest). Nobody else needs to hash it on its way.
 	// Empty where there is nothing to compare with.
 	Digest digest.Digest
@@ -108,6 +119,8 @@ type Content struct {
 	Title string
 	// SkippedLinks says which links upstream are not in Tree; empty when none is missing. An event shows it.
 	SkippedLinks string
+	// Memo goes into the record, see Rememberer.
+	Memo string
 	// Metadata goes into the artifact's metadata.
 	Metadata map[string]string
 	// Close lets go of the content; may be nil.
@@ -157,6 +170,8 @@ type Change struct {
 	Revision string
 	// Previous is the revision stored until now; empty when nothing is stored.
 	Previous string
+	// Of is what has revisions, in Flux's words for the kind; "upstream" when empty.
+	Of string
 }
 
 // Message says in Flux's words what is being built, and why.
@@ -176,7 +191,7 @@ func (c Change) NewRevision() string {
 	if c.Previous == c.Revision {
 		return ""
 	}
-	return fmt.Sprintf("new upstream revision '%s'", c.Revision)
+	return fmt.Sprintf("new %s revision '%s'", cmp.Or(c.Of, "upstream"), c.Revision)
 }
 
 // Outcome is what a run ended with.

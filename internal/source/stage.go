@@ -59,3 +59,24 @@ func (p *Pipeline) stored(ctx context.Context, content Content, current storage.
 	}
 	return archive.Stored{Body: body, Index: index}, func() { _ = body.Close() } // It was only read.
 }
+
+// stageMade stores a blob that is made meanwhile, and its companion.
+func (p *Pipeline) stageMade(ctx context.Context, content Content) (staged storage.Staged, err error) {
+	var companion []byte
+	staged, err = p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
+		companion, err = content.Make(ctx, w)
+		return err
+	})
+	if err != nil || companion == nil {
+		return staged, err
+	}
+	beside, err := p.Store.Stage(ctx, p.MaxArtifactBytes, func(w io.Writer) error {
+		_, err := w.Write(companion)
+		return err
+	})
+	if err != nil {
+		return storage.Staged{}, errors.Join(err, p.Store.Discard(context.WithoutCancel(ctx), staged))
+	}
+	staged.Companion = storage.Companion{Digest: beside.Digest, Size: beside.Size}
+	return staged, nil
+}

@@ -51,7 +51,7 @@ func (s *Store) open(ctx context.Context, name string) (*shared, storage.Artifac
 		return nil, storage.Artifact{}, err
 	}
 	for i, artifact := range all {
-		if artifact.Path != name && (i > 0 || base != storage.LatestFile) {
+		if artifact.Path != name && (i > 0 || !storage.IsLatest(base)) {
 			continue
 		}
 		file, err := s.share(ctx, artifact)

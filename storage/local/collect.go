@@ -46,8 +46,10 @@ func (s *Store) Collect(ctx context.Context, object storage.Object, named string
 	record = retention.Without(renamed, garbage)
 	s.names.set(object, digests(record))
 	for _, old := range garbage {
-		if err := s.reap(old.Digest); err != nil {
-			return removed, err
+		for _, d := range bodies(old.Digest, old.Companion) {
+			if err := s.reap(d); err != nil {
+				return removed, err
+			}
 		}
 		removed = append(removed, old.Artifact)
 	}

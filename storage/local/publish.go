@@ -16,8 +16,8 @@ func (s *Store) Publish(
 ) (published storage.Record, err error) {
 	defer during(&err, "publish %s for %s", staged.Digest, object)
 	d := staged.Digest
-	record.Current.Digest, record.Current.Size = d, staged.Size
-	if err := errors.Join(object.CheckPath(record.Current.Path), d.Validate(), ctx.Err()); err != nil {
+	record.Current.Digest, record.Current.Size, record.Current.Companion = d, staged.Size, staged.Companion
+	if err := errors.Join(object.CheckPath(record.Current.Path), d.Validate(), validCompanion(staged.Companion), ctx.Err()); err != nil {
 		return storage.Record{}, err
 	}
 	if err := s.beginWriting(ctx); err != nil {
@@ -37,9 +37,17 @@ func (s *Store) Publish(
 		return storage.Record{}, fmt.Errorf("staged body: %w", err)
 	}
 	defer s.staged.drop(d)
+	if record.Current.Companion != (storage.Companion{}) {
+		if err := s.keep(companionOf(record.Current.Companion)); err != nil {
+			return storage.Record{}, fmt.Errorf("staged companion: %w", err)
+		}
+		defer s.staged.drop(record.Current.Companion.Digest)
+	}
 	if err := s.save(object, record); err != nil {
 		return storage.Record{}, errors.Join(err, s.dropFolder(object))
 	}
-	s.staged.drop(d)
+	for _, d := range bodies(d, staged.Companion) {
+		s.staged.drop(d)
+	}
 	return record, nil
 }

@@ -53,18 +53,24 @@ func (s *Store) checkedRecord(object storage.Object) (record storage.Record, dam
 	if err != nil {
 		return storage.Record{}, nil, err
 	}
-	file, err := s.openIntact(record.Current)
+	for _, artifact := range append([]storage.Artifact{record.Current}, companions([]storage.Artifact{record.Current})...) {
+		if damage, err := s.checkBody(artifact); err != nil {
+			return storage.Record{}, damage, err
+		}
+	}
+	return record, nil, nil
+}
+
+// checkBody tells whether the artifact's body is there. One that was found damaged just now is removed.
+func (s *Store) checkBody(artifact storage.Artifact) (damage, err error) {
+	file, err := s.openIntact(artifact)
 	if file != nil {
 		defer file.Close()
 	}
 	if errors.Is(err, storage.ErrDamaged) {
-		damage = storage.PathError(record.Current.Path, err)
-		return storage.Record{}, damage, errors.Join(storage.ErrNotFound, s.condemn(file, record.Current))
+		return storage.PathError(artifact.Path, err), errors.Join(storage.ErrNotFound, s.condemn(file, artifact))
 	}
-	if err != nil {
-		return storage.Record{}, nil, err
-	}
-	return record, nil, nil
+	return nil, err
 }
 
 // read is load of what is not known.
@@ -170,7 +176,7 @@ func decodeRecord(object storage.Object, text []byte) (storage.Record, error) {
 	return record, nil
 }
 
-// artifacts lists what the record names, the current artifact first. No record names nothing.
+// artifacts lists what the record names, the current artifact first, and companions last. No record names nothing.
 func artifacts(record storage.Record) []storage.Artifact {
 	if record.Current.Path == "" {
 		return nil
@@ -179,5 +185,5 @@ func artifacts(record storage.Record) []storage.Artifact {
 	for _, old := range record.Superseded {
 		all = append(all, old.Artifact)
 	}
-	return all
+	return append(all, companions(all)...)
 }

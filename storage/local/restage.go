@@ -15,5 +15,12 @@ func (s *Store) Restage(ctx context.Context, body storage.Staged) error {
 	if err := s.keep(storage.Artifact{Digest: body.Digest, Size: body.Size}); err != nil {
 		return fmt.Errorf("restage: %w", err)
 	}
+	if body.Companion == (storage.Companion{}) {
+		return nil
+	}
+	if err := s.keep(companionOf(body.Companion)); err != nil {
+		s.staged.drop(body.Digest)
+		return fmt.Errorf("restage the companion: %w", err)
+	}
 	return nil
 }

@@ -43,9 +43,11 @@ func (s *Store) Discard(ctx context.Context, staged storage.Staged) error {
 	if err := s.beginWriting(ctx); err != nil {
 		return err
 	}
-	s.staged.drop(staged.Digest)
-	if err := s.reap(staged.Digest); err != nil {
-		return fmt.Errorf("discard %s: %w", staged.Digest, err)
+	for _, d := range bodies(staged.Digest, staged.Companion) {
+		s.staged.drop(d)
+		if err := s.reap(d); err != nil {
+			return fmt.Errorf("discard %s: %w", d, err)
+		}
 	}
 	return nil
 }

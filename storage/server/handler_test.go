@@ -254,7 +254,7 @@ func TestTheDigestHeaderFollowsTheAlgorithm(t *testing.T) {
 			},
 		},
 		"SHA384": {
-			reason: "sha384 has no registered name.", algorithm: digest.SHA384, file: "index.yaml",
+			reason: "sha384 has no registered name.", algorithm: digest.SHA384, file: "index-1.yaml",
 			want: map[string]string{"Repr-Digest": "", "Content-Type": "application/octet-stream"},
 		},
 	}

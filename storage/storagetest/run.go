@@ -54,6 +54,9 @@ func Run(t *testing.T, open func(t *testing.T, now func() time.Time) storage.Sto
 		"DamagedBodiesAreNotServed":                  damagedBodiesAreNotServed,
 		"ADamagedArtifactCanBeMadeAgain":             damagedArtifactCanBeMadeAgain,
 		"ADamagedSupersededArtifactHurtsItselfAlone": damagedSupersededHurtsItselfAlone,
+		"ACompanionGoesWithItsArtifact":              companionGoesWithItsArtifact,
+		"DiscardTakesTheCompanionToo":                discardTakesBoth,
+		"ADamagedCompanionIsMadeAgain":               damagedCompanionIsMadeAgain,
 		"ManyMayWorkAtOnce":                          manyMayWorkAtOnce,
 		"ManyMayWorkOnOneObject":                     manyMayWorkOnOneObject,
 	} {

@@ -19,6 +19,7 @@ type samples struct {
 	git           map[string]sourcev1.GitRepository
 	oci           map[string]sourcev1.OCIRepository
 	buckets       map[string]sourcev1.Bucket
+	helm          map[string]sourcev1.HelmRepository
 	templates     map[string]modulesv1.ModuleTemplate
 	modules       map[string]modulesv1.Module
 	installations map[string]modulesv1.ModuleInstallation
@@ -32,7 +33,7 @@ type samples struct {
 func readSamples(t *testing.T) samples {
 	t.Helper()
 	s := samples{
-		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, buckets: map[string]sourcev1.Bucket{},
+		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, helm: map[string]sourcev1.HelmRepository{}, buckets: map[string]sourcev1.Bucket{},
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
 		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
@@ -57,6 +58,8 @@ func readSamples(t *testing.T) samples {
 			s.oci[object.GetName()] = as[sourcev1.OCIRepository](t, object)
 		case sourcev1.BucketKind:
 			s.buckets[object.GetName()] = as[sourcev1.Bucket](t, object)
+		case sourcev1.HelmRepositoryKind:
+			s.helm[object.GetName()] = as[sourcev1.HelmRepository](t, object)
 		case modulesv1.ModuleTemplateKind:
 			s.templates[object.GetName()] = as[modulesv1.ModuleTemplate](t, object)
 		case modulesv1.ModuleKind:
@@ -97,6 +100,9 @@ func TestSamplesAreWhole(t *testing.T) {
 				t.Errorf("sample %s: there is no GitRepository %s", name, include.GitRepositoryRef.Name)
 			}
 		}
+	}
+	for name, repo := range s.helm {
+		secret(name, repo.Spec.SecretRef, repo.Spec.CertSecretRef)
 	}
 	for name, repo := range s.oci {
 		secret(name, repo.Spec.SecretRef, repo.Spec.CertSecretRef, repo.Spec.ProxySecretRef)

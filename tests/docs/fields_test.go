@@ -38,7 +38,7 @@ func schemaFields(t *testing.T, definition string) []string {
 			fields = append(fields, below(top, schema)...)
 		}
 	}
-	if len(fields) < 20 {
+	if len(fields) < 15 {
 		t.Fatalf("only %d fields were found in %s", len(fields), definition)
 	}
 	return fields

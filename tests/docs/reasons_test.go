@@ -30,6 +30,8 @@ var planes = map[string]plane{
 			"config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml": "docs/gitrepository.md",
 			"config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml": "docs/ocirepository.md",
 			"config/crd/bases/source.toolkit.fluxcd.io_buckets.yaml":         "docs/bucket.md",
+
+			"config/crd/bases/source.toolkit.fluxcd.io_helmrepositories.yaml": "docs/helmrepository.md",
 		},
 		code: []string{"controllers/source", "internal"},
 		deciders: []string{

@@ -53,6 +53,8 @@ func layers() []layer {
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client",
 			"github.com/fluxcd/pkg/auth",
 		}},
+		{level: 1, packages: []string{"internal/helm/index"}},
+		{level: 2, packages: []string{"internal/helm"}},
 		{level: 2, packages: []string{"internal/engine/fetch"}},
 		{level: 2, packages: []string{"internal/engine/build"}, kubernetes: []string{
 			"k8s.io/apimachinery", "sigs.k8s.io/kustomize/api", "github.com/fluxcd/pkg/envsubst",

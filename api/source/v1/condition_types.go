@@ -81,6 +81,9 @@ const (
 	// InvalidSTSConfigurationReason: spec.sts.provider does not go with spec.provider. Stalled; use 'ldap' with 'generic',
 	// and 'aws' with 'aws'.
 	InvalidSTSConfigurationReason = "InvalidSTSConfiguration"
+	// IndexationFailedReason: what a Helm repository has in the place of its index is none, or breaks a rule for indexes. Tried
+	// again with growing delays; check spec.url, and mend the index where the message says.
+	IndexationFailedReason = "IndexationFailed"
 
 	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
 	// spec.provider and the keys of the Secret agree.

@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"sluice.dev/sluice/internal/source"
@@ -12,6 +13,20 @@ type Reconfigurer interface {
 	Upstream
 	// Reconfigure changes the spec so that the same revision gives other bytes.
 	Reconfigure()
+}
+
+// Unpacker is an Upstream whose artifacts are no archives.
+type Unpacker interface {
+	Upstream
+	// Unpack reads an artifact to its end, and says what is in it as Files does.
+	Unpack(artifact io.Reader) map[string]string
+}
+
+// Nameless is an Upstream that does not say which revision it has: only its content tells.
+type Nameless interface {
+	Upstream
+	// Nameless does nothing.
+	Nameless()
 }
 
 // Republisher is an Upstream that can publish the same content once more, under another revision.
@@ -37,6 +52,9 @@ func abilities(upstream Upstream) map[string]func(*rig) {
 	if _, ok := upstream.(Reconfigurer); ok {
 		facts["NewConfigurationGetsAnotherPath"] = newConfiguration
 		facts["LostStoreUnderAnotherConfiguration"] = lostStoreReconfigured
+	}
+	if _, ok := upstream.(Nameless); !ok {
+		facts["RefusedAnnouncementFetchesNothing"] = refusedAnnouncement
 	}
 	if _, ok := upstream.(Republisher); ok {
 		facts["TheSameContentUnderANewRevisionIsNotFetched"] = republished

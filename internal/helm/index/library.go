@@ -1,0 +1,109 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	yamlnodes "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/internal/memory"
+)
+
+const (
+	// yamlWeight and jsonWeight are how many bytes of memory the libraries take for a byte of text; measured, and rounded up.
+	yamlWeight, jsonWeight = 26, 8
+	// maxGrowth is how much longer a text may become by its aliases; each takes what it stands for anew.
+	maxGrowth, maxGrown = 10, 1 << 20
+)
+
+// libraryBlock has the YAML library read one item of a list of versions.
+func libraryBlock(ctx context.Context, text []byte) (versions []*Version, err error) {
+	err = memory.Part(ctx, func(ctx context.Context) error {
+		return library(ctx, text, &versions)
+	})
+	return versions, err
+}
+
+// library has the YAML library read a text, strictly as Helm has it.
+func library(ctx context.Context, text []byte, into any) error {
+	if err := memory.Draw(ctx, int64(len(text))*yamlWeight); err != nil {
+		return fmt.Errorf("YAML of %d bytes that is not in the style of Helm: %w", len(text), err)
+	}
+	if err := checkGrowth(text); err != nil {
+		return err
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrIndex, err)
+	}
+	return nil
+}
+
+// checkGrowth refuses a text whose aliases stand for many times its own length.
+func checkGrowth(text []byte) error {
+	if !bytes.Contains(text, []byte{'&'}) || !bytes.Contains(text, []byte{'*'}) {
+		return nil
+	}
+	var document yamlnodes.Node
+	if err := yamlnodes.Unmarshal(text, &document); err != nil {
+		return nil //nolint:nilerr // The other library says what is wrong with it.
+	}
+	grown := growth{sizes: map[*yamlnodes.Node]int64{}, most: int64(len(text))*maxGrowth + maxGrown}
+	if grown.of(&document) > grown.most {
+		return fmt.Errorf("%w: its aliases stand for more than %d bytes", ErrIndex, grown.most)
+	}
+	return nil
+}
+
+// growth measures nodes with what their aliases stand for. No size exceeds the most by much, so that none overflows.
+type growth struct {
+	sizes map[*yamlnodes.Node]int64 // zero while it is being measured: an alias to what it is part of
+	most  int64
+}
+
+func (g growth) of(node *yamlnodes.Node) int64 {
+	if size, known := g.sizes[node]; known {
+		return size
+	}
+	g.sizes[node] = 0
+	size := int64(len(node.Value)) + 1
+	if node.Kind == yamlnodes.AliasNode {
+		size = g.of(node.Alias)
+	}
+	for _, child := range node.Content {
+		if size += g.of(child); size > g.most {
+			break
+		}
+	}
+	g.sizes[node] = size
+	return size
+}
+
+// syntax tells whether the library stumbled over how a text is written, and not over what it says. A part of a document
+// may be badly written only because it is a part.
+func syntax(err error) bool {
+	text := err.Error()
+	return errors.Is(err, ErrIndex) && strings.Contains(text, "error converting YAML to JSON") && !strings.Contains(text, "unmarshal errors")
+}
+
+// whole reads a document as a whole, as Helm does: as JSON if it is that, and leniently, else as YAML, and strictly.
+func whole(ctx context.Context, text []byte) (*file, error) {
+	made := &file{}
+	if json.Valid(text) {
+		if err := memory.Draw(ctx, int64(len(text))*jsonWeight); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, made); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+		return made, nil
+	}
+	if err := library(ctx, text, made); err != nil {
+		return nil, err
+	}
+	return made, nil
+}

@@ -1,0 +1,145 @@
+package helmrepository_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/source/helmrepository"
+	"sluice.dev/sluice/tests/upstream/files"
+)
+
+// TestAPollIsOneConditionalRequest: an index that has not changed is not sent again, also not to a process that has just begun.
+func TestAPollIsOneConditionalRequest(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	pipeline := r.pipeline()
+	first, err := r.runAs(pipeline, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := "index-" + strings.TrimPrefix(first.Record.Current.Revision, "sha256:") + ".yaml"; !strings.HasSuffix(first.Record.Current.Path, "/"+name) {
+		t.Errorf("want the file %s, got %s", name, first.Record.Current.Path)
+	}
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			r.opener = helmrepository.NewOpener(r.opener.Options)
+		}
+		before := len(r.server.Requests())
+		again, err := r.runAs(pipeline, "a")
+		requests := r.server.Requests()[before:]
+		if err != nil || again.Changed || len(requests) != 1 || requests[0].Status != http.StatusNotModified || requests[0].Sent != 0 {
+			t.Errorf("restarted %t: changed %t, %v: %+v", restarted, again.Changed, err, requests)
+		}
+	}
+	if got := r.server.Requests()[0].Header.Get("Accept-Encoding"); got != "gzip" {
+		t.Errorf("the index was asked for with encoding %q", got)
+	}
+}
+
+// TestTheSameBytesAreNoChange: a server that says nothing of versions sends all each time, and it counts for nothing.
+func TestTheSameBytesAreNoChange(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	r.server.WithoutValidators()
+	pipeline := r.pipeline()
+	for run := range 3 {
+		before := len(r.server.Requests())
+		outcome, err := r.runAs(pipeline, "a")
+		if err != nil || outcome.Changed != (run == 0) || len(r.server.Requests())-before != 1 {
+			t.Errorf("run %d: changed %t after %d requests: %v", run, outcome.Changed, len(r.server.Requests())-before, err)
+		}
+	}
+}
+
+// TestValidatorsAreOfOneUpstream: what one server calls a version says nothing about another's, nor about what another
+// user is shown.
+func TestValidatorsAreOfOneUpstream(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *repository){
+		"AnotherURL":  func(r *repository) { r.obj.Spec.URL += "other" },
+		"AnotherUser": func(r *repository) { r.login.Username, r.login.Password = "u", credential.NewSecret("p") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t, helmrepository.Options{})
+			r.server.Put("/charts/other/index.yaml", []byte(indexOf(9)))
+			pipeline := r.pipeline()
+			if _, err := r.runAs(pipeline, "a"); err != nil {
+				t.Fatal(err)
+			}
+			change(r)
+			if _, err := r.runAs(pipeline, "a"); err != nil {
+				t.Fatal(err)
+			}
+			requests := r.server.Requests()
+			if last := requests[len(requests)-1]; last.Header.Get("If-None-Match") != "" || last.Status != http.StatusOK {
+				t.Errorf("asked with %q, answered %d", last.Header.Get("If-None-Match"), last.Status)
+			}
+		})
+	}
+}
+
+// TestManyObjectsDownloadOnce: each asks for itself, and one of them gets the bytes. One more may, where it overtakes who has
+// them on the way to the storage; of what the others were about to be sent, they have read the beginning.
+func TestManyObjectsDownloadOnce(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	r.server.WithoutCompression()
+	pipeline := r.pipeline()
+	names := "abcdefghijklmnopqrst"
+	for round := range 2 {
+		index := indexOf(3000 + round)
+		r.put(index)
+		before := r.received.Load()
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				outcome, err := r.runAs(pipeline, string(name))
+				if err != nil || !outcome.Changed {
+					t.Errorf("%c: changed %t, %v", name, outcome.Changed, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := r.received.Load() - before; got < int64(len(index)) || got > 3*int64(len(index)) {
+			t.Errorf("round %d: %d bytes were received, and the index has %d", round, got, len(index))
+		}
+	}
+}
+
+// TestWhoIsRefusedGetsNothing: what another object was shown is nothing to one that the server refuses.
+func TestWhoIsRefusedGetsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	r.server.Demand("u", "p")
+	r.login.Username, r.login.Password = "u", credential.NewSecret("p")
+	pipeline := r.pipeline()
+	if _, err := r.runAs(pipeline, "a"); err != nil {
+		t.Fatal(err)
+	}
+	r.login.Password = credential.NewSecret("q")
+	if outcome, err := r.runAs(pipeline, "b"); err == nil || outcome.Record.Current.Path != "" {
+		t.Errorf("got %q", outcome.Record.Current.Path)
+	}
+	r.login.Password = credential.NewSecret("p")
+	r.server.Fail(files.Status(http.StatusUnauthorized))
+	if _, err := r.runAs(pipeline, "c"); err == nil {
+		t.Error("an object got by without asking")
+	}
+}
+
+// TestAQueryStays: some servers take tokens there.
+func TestAQueryStays(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	r.obj.Spec.URL += "?token=x"
+	if _, err := r.runAs(r.pipeline(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.server.Requests()[0]; got.Query != "token=x" || got.Path != "/charts/index.yaml" {
+		t.Errorf("asked for %s?%s", got.Path, got.Query)
+	}
+}
