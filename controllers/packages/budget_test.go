@@ -23,15 +23,16 @@ func TestARepositoryTakesNoMoreThanItsShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		fill   func(*upstream.Edited)
+		memory int64
 		flag   string
 	}{
-		"objects": {"Each takes two hundred bytes.", func(e *upstream.Edited) { e.Bulk("main", 50_000, 2_000_000) }, "--memory"},
-		"bytes":   {"A large pack is kept in a file.", func(e *upstream.Edited) { e.Commit("main", "m", upstream.Text(map[string]string{"noise": noise()})) }, "--files"},
+		"objects": {"Trees are put together from deltas.", func(e *upstream.Edited) { e.Bulk("main", 50_000, 2_000_000) }, 3 << 20, "--memory"},
+		"bytes":   {"A large pack is kept in a file.", func(e *upstream.Edited) { e.Commit("main", "m", upstream.Text(map[string]string{"noise": noise()})) }, 16 << 20, "--files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlane(t, func(p *plane) {
-				p.memory, p.files = memory.New(16<<20, "--memory"), memory.NewFiles(16<<20, "--files")
+				p.memory, p.files = memory.New(c.memory, "--memory"), memory.NewFiles(16<<20, "--files")
 			})
 			c.fill(p.repository("large"))
 			large, small := &packagesv1.Repository{ObjectMeta: p.meta("large")}, &packagesv1.Repository{ObjectMeta: p.meta("small")}
