@@ -16,7 +16,7 @@ const maxMeaningBytes = 16 << 20
 // What the parts of a meaning take beside their texts, at least: Go's maps leave up to half their room empty.
 const (
 	meaningBytes  = 512
-	artifactBytes = 128
+	artifactBytes = 192
 	entryBytes    = 96
 )
 
