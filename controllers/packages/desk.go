@@ -255,6 +255,9 @@ func (d *desk) refuse(repository types.NamespacedName, err error) {
 	defer d.mu.Unlock()
 	if t := d.waiting[repository]; t != nil {
 		for _, o := range t.orders {
+			if o.made != nil {
+				o.made = &made{isPreview: o.made.isPreview} // The order's own is written to when it is carried out, whoever reads this.
+			}
 			d.tell(o, pkgrepo.Result{Err: err})
 		}
 	}

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,5 +73,21 @@ func TestOrdersAreGatheredWhileMoreAreExpected(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestARefusalSharesNothingWithTheOrder: the order waits on, and what it makes is written down while its object reads why it waits.
+func TestARefusalSharesNothingWithTheOrder(t *testing.T) {
+	t.Parallel()
+	repository := types.NamespacedName{Namespace: "default", Name: "cluster"}
+	from := orderer{ofVariant, types.NamespacedName{Namespace: "default", Name: "first"}}
+	d := newDesk(newWaker(), map[string]*waker{ofVariant: newWaker()})
+	ordered := order{from: from, key: "write", made: &made{isPreview: true}}
+	d.ask(repository, ordered)
+	d.refuse(repository, errors.New("away"))
+	told := d.ask(repository, ordered)
+	ordered.made.content = "made meanwhile"
+	if told == nil || told.result.Err == nil || !told.made.isPreview || told.made.content != "" {
+		t.Errorf("of an order that waits on, its object is told %+v", told)
 	}
 }
