@@ -218,7 +218,8 @@ func (k *revisions) Settle(ctx context.Context, obj *packagesv1.PackageRevision,
 
 // Finalize implements kernel.Owner. What Git still has is shown again.
 func (k *revisions) Finalize(ctx context.Context, obj *packagesv1.PackageRevision) error {
-	time.AfterFunc(showAgainDelay, func() { k.shared.repositories.wake(in(obj, obj.Spec.Repository)) }) // After the last of many too.
+	repository := in(obj, obj.Spec.Repository)                                        // The object is written to while the timer runs.
+	time.AfterFunc(showAgainDelay, func() { k.shared.repositories.wake(repository) }) // After the last of many too.
 	return k.shared.Pipeline.Store.Delete(ctx, stored(obj))
 }
 
