@@ -89,7 +89,8 @@ func (l *packageLaps) last() *packagesv1.PackageVariant { return l.variants[len(
 func (l *packageLaps) steps(lap int) []lapStep {
 	first, second := 2*lap-1, 2*lap
 	return []lapStep{
-		{"drafts", func() { l.beginDrafts(lap, first) }, l.forAll(packagesv1.LifecycleDraft, first)},
+		{"a revision", func() { l.beginLap(lap, first) }, l.forThose(l.kept(lap), packagesv1.LifecycleDraft, first)},
+		{"drafts", func() { l.beginDrafts(lap) }, l.forAll(packagesv1.LifecycleDraft, first)},
 		{"updates", func() { l.beginUpdates(lap, second) }, l.forAll(packagesv1.LifecycleDraft, second)},
 		{"proposals", func() { l.ask(packagesv1.LifecycleProposed) }, l.forAll(packagesv1.LifecycleProposed, second)},
 		{"publications", func() { l.ask(packagesv1.LifecyclePublished) }, l.forAll(packagesv1.LifecyclePublished, second)},
@@ -100,22 +101,31 @@ func (l *packageLaps) steps(lap int) []lapStep {
 	}
 }
 
-// beginDrafts edits what is on the branches, publishes a revision upstream, and makes the variants that are not there.
-func (l *packageLaps) beginDrafts(lap, revision int) {
+// kept are the variants that are there from the lap before.
+func (l *packageLaps) kept(lap int) []*packagesv1.PackageVariant {
+	if lap == 1 {
+		return nil
+	}
+	return l.variants[:len(l.variants)-1]
+}
+
+// beginLap edits what is on the branches, and publishes a revision upstream.
+func (l *packageLaps) beginLap(lap, revision int) {
 	l.t.Helper()
-	if lap > 1 {
-		for _, v := range l.variants[:len(l.variants)-1] {
-			l.edit(v, "main", fmt.Sprintf("branch-%d", lap))
-		}
+	for _, v := range l.kept(lap) {
+		l.edit(v, "main", fmt.Sprintf("branch-%d", lap))
 	}
 	for _, pkg := range []string{"web", "db"} {
 		l.revise(pkg, revision)
 	}
-	for _, v := range l.variants {
-		if lap == 1 || v == l.last() {
-			*v = *l.variant(v.Spec.Upstream.Package, v.Spec.Downstream.Repo)
-			l.make(v)
-		}
+}
+
+// beginDrafts makes the variants that are not there. The program knows the newest revision upstream by then, and begins with it.
+func (l *packageLaps) beginDrafts(lap int) {
+	l.t.Helper()
+	for _, v := range l.variants[len(l.kept(lap)):] {
+		*v = *l.variant(v.Spec.Upstream.Package, v.Spec.Downstream.Repo)
+		l.make(v)
 	}
 }
 
@@ -163,8 +173,15 @@ func (l *packageLaps) delete(obj client.Object) {
 
 // forAll says that all variants have come to the lifecycle with the revision, and that their objects say so.
 func (l *packageLaps) forAll(lifecycle packagesv1.Lifecycle, revision int) func(context.Context) (bool, string) {
+	return l.forThose(l.variants, lifecycle, revision)
+}
+
+// forThose is forAll for some of them.
+func (l *packageLaps) forThose(
+	variants []*packagesv1.PackageVariant, lifecycle packagesv1.Lifecycle, revision int,
+) func(context.Context) (bool, string) {
 	return func(ctx context.Context) (bool, string) {
-		for _, v := range l.variants {
+		for _, v := range variants {
 			if ok, seen := l.isAt(ctx, v, lifecycle, revision); !ok {
 				return false, v.Name + ": " + seen
 			}
