@@ -51,8 +51,10 @@ func bucketKind(shared Shared, opener source.Opener[*sourcev1.Bucket]) *kind[*so
 				obj.Status.ObservedIgnore = obj.Spec.Ignore
 			}
 		},
-		proof:  func(storage.Record) string { return "" },
-		stored: func(revision string) string { return fmt.Sprintf("stored artifact: revision '%s'", revision) },
+		proof: func(storage.Record) string { return "" },
+		stored: func(record storage.Record) string {
+			return fmt.Sprintf("stored artifact: revision '%s'", record.Current.Revision)
+		},
 		told: func(obj *sourcev1.Bucket, record storage.Record, _ bool) string {
 			return fmt.Sprintf("stored artifact with %s fetched files from '%s' bucket", record.Title, obj.Spec.BucketName)
 		},

@@ -21,3 +21,8 @@ func NewBucketReconciler(shared Shared, opener source.Opener[*sourcev1.Bucket]) 
 func NewHelmRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.HelmRepository]) reconcile.Reconciler {
 	return newKernel(helmRepositoryKind(shared, opener))
 }
+
+// NewHelmChartReconciler returns the reconciler of HelmChart objects.
+func NewHelmChartReconciler(shared Shared, opener source.Opener[*sourcev1.HelmChart]) reconcile.Reconciler {
+	return newKernel(helmChartKind(shared, opener))
+}

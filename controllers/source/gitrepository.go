@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -74,8 +73,10 @@ func gitKind(shared Shared, opener source.Opener[*sourcev1.GitRepository]) *kind
 				obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, shared.published(included))
 			}
 		},
-		proof:  func(record storage.Record) string { return "verified signature of" + record.VerifiedBy },
-		stored: func(revision string) string { return fmt.Sprintf("stored artifact for revision '%s'", revision) },
+		proof: func(record storage.Record) string { return "verified signature of" + record.VerifiedBy },
+		stored: func(record storage.Record) string {
+			return fmt.Sprintf("stored artifact for revision '%s'", record.Current.Revision)
+		},
 		told: func(_ *sourcev1.GitRepository, record storage.Record, fetched bool) string {
 			if fetched && record.Title != "" {
 				return fmt.Sprintf("stored artifact for commit '%s'", record.Title)
@@ -97,7 +98,7 @@ func SetupGitRepository(
 	made := gitKind(shared, opener)
 	return newController(mgr, made, rebuild).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(including(shared.Client)),
-			builder.WithPredicates(artifactChanged())).
+			builder.WithPredicates(sourceChanged())).
 		Complete(newKernel(made))
 }
 
@@ -127,22 +128,6 @@ func including(reader client.Reader) handler.MapFunc {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 		return requests
-	}
-}
-
-// artifactChanged lets pass what the objects that include this one have to know.
-func artifactChanged() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*sourcev1.GitRepository)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*sourcev1.GitRepository)
-			// Another spec may break a cycle that other objects are stalled by.
-			return ok && (before.Generation != after.Generation || identity(before.Status.Artifact) != identity(after.Status.Artifact))
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 

@@ -119,7 +119,7 @@ func newPlane(t *testing.T) *plane {
 // newReconciler is one of a process that has just begun.
 func (p *plane) newReconciler(engine *git.Client, counting client.Client) reconcile.Reconciler {
 	opener := gitsource.NewOpener(gitsource.Options{
-		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Reader: counting, Store: p.store}, TempDir: p.t.TempDir(),
+		Client: engine, Credentials: auth.New(counting, auth.Options{}), Artifacts: controllers.Includes{Artifacts: controllers.Artifacts{Reader: counting, Store: p.store}}, TempDir: p.t.TempDir(),
 	})
 	return controllers.NewGitRepositoryReconciler(controllers.Shared{
 		Shell: kernel.Shell{

@@ -62,7 +62,9 @@ func helmRepositoryKind(shared Shared, opener source.Opener[*sourcev1.HelmReposi
 		},
 		observe: func(*sourcev1.HelmRepository, source.Outcome) {},
 		proof:   func(storage.Record) string { return "" },
-		stored:  func(revision string) string { return fmt.Sprintf("stored artifact: revision '%s'", revision) },
+		stored: func(record storage.Record) string {
+			return fmt.Sprintf("stored artifact: revision '%s'", record.Current.Revision)
+		},
 		told: func(obj *sourcev1.HelmRepository, record storage.Record, _ bool) string {
 			return fmt.Sprintf("stored fetched index of size %s from '%s'", humanSize(record.Current.Size), credential.CleanURL(obj.Spec.URL))
 		},

@@ -30,7 +30,7 @@ func TestAnIncludeIsItsDigestNotItsPath(t *testing.T) {
 		}
 		return record.Current
 	}
-	includes := controllers.Includes{Store: store}
+	includes := controllers.Artifacts{Store: store}
 	included := publish("old")
 	if err := store.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -48,13 +49,17 @@ type kind[O kernel.Object] struct {
 	fields      func(O) fields
 	table       status.Table
 	opener      source.Opener[O]
+	// timeout is that of an object whose spec has none; nil where all have one.
+	timeout func(ctx context.Context, obj O) time.Duration
 	// observe writes the status fields that are special to the kind, after a success.
 	observe func(obj O, outcome source.Outcome)
 	// proof is the message of SourceVerified, for a record with a signer.
 	proof func(record storage.Record) string
-	// stored is the success message for a revision; told is the message of the event for the current artifact, which goes by
+	// reason is that of success, for a record; nil where it is always the same.
+	reason func(record storage.Record) string
+	// stored is the success message for a record; told is the message of the event for the current artifact, which goes by
 	// its title where it has one. Fetched says that it was made just now.
-	stored func(revision string) string
+	stored func(record storage.Record) string
 	told   func(obj O, record storage.Record, fetched bool) string
 	// warned says what people should look at when another artifact takes the place of one; nil, or no reason, for nothing.
 	warned func(was *meta.Artifact, current storage.Artifact) (reason, message string)
@@ -74,6 +79,9 @@ func (k *kind[O]) View(obj O) kernel.View { return k.fields(obj).View }
 // Work implements kernel.Kind: it sends the object through the pipeline.
 func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (source.Outcome, error) {
 	f := k.fields(obj)
+	if k.timeout != nil {
+		f.Timeout = k.timeout(ctx, obj)
+	}
 	subject := source.Subject{
 		Object: k.object(obj), UID: string(obj.GetUID()), Timeout: k.shared.Allowed(f.Timeout), Asked: f.Timeout,
 		Unready: !conditions.IsReady(obj), ReportedChecksum: *f.checksum,
@@ -105,9 +113,11 @@ func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report
 	}
 	standing := status.Standing{Stored: *f.artifact != nil}
 	if selected := outcome.Selected.Revision; selected != "" {
-		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision, Of: k.revisionsOf}.NewRevision()
+		standing.NewRevision = source.Change{Revision: selected, Previous: outcome.Record.Current.Revision, Of: k.revisionsOf, News: outcome.Selected.News}.NewRevision()
 	}
-	return kernel.Report{Standing: standing, Message: k.stored(outcome.Record.Current.Revision), Proof: k.proven(outcome.Record)}
+	return kernel.Report{
+		Standing: standing, Reason: k.reasonOr("", outcome.Record), Message: k.stored(outcome.Record), Proof: k.proven(outcome.Record),
+	}
 }
 
 // proven is the message of SourceVerified; empty where nothing is.
@@ -158,7 +168,7 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 	case k.fields(before).Unreadable && !outcome.Changed:
 		// Nobody can tell what status said before; what is stored is as it was.
 	case was == nil || digest.Digest(was.Digest) != current.Digest:
-		events = append(events, event.NewArtifact(about, artifactOf(current), k.told(after, outcome.Record, true)))
+		events = append(events, event.Stored(about, k.reasonOr(sourcev1.NewArtifactReason, outcome.Record), artifactOf(current), k.told(after, outcome.Record, true)))
 		if k.warned == nil {
 			break
 		}
@@ -166,9 +176,17 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 			events = append(events, event.Warned(about, reason, message, current.Revision))
 		}
 	case k.table.HasFailed(before):
-		events = append(events, event.Recovered(about, artifactOf(current), k.told(after, outcome.Record, outcome.Changed)))
+		events = append(events, event.Stored(about, k.reasonOr(sourcev1.SucceededReason, outcome.Record), artifactOf(current), k.told(after, outcome.Record, outcome.Changed)))
 	}
 	return events
+}
+
+// reasonOr is the reason of success for a record.
+func (k *kind[O]) reasonOr(usual string, record storage.Record) string {
+	if k.reason == nil {
+		return usual
+	}
+	return k.reason(record)
 }
 
 // artifactOf is an artifact as events tell of it.

@@ -30,5 +30,6 @@ func Kinds() []Known {
 		{Group: sourcev1.GroupVersion, Name: sourcev1.OCIRepositoryKind, Dir: OCIRepositoryDir, New: func() Object { return &sourcev1.OCIRepository{} }},
 		{Group: sourcev1.GroupVersion, Name: sourcev1.BucketKind, Dir: BucketDir, New: func() Object { return &sourcev1.Bucket{} }},
 		{Group: sourcev1.GroupVersion, Name: sourcev1.HelmRepositoryKind, Dir: HelmRepositoryDir, New: func() Object { return &sourcev1.HelmRepository{} }},
+		{Group: sourcev1.GroupVersion, Name: sourcev1.HelmChartKind, Dir: HelmChartDir, New: func() Object { return &sourcev1.HelmChart{} }},
 	}
 }

@@ -45,9 +45,11 @@ func ociKind(shared Shared, opener source.Opener[*sourcev1.OCIRepository]) *kind
 			obj.Status.ObservedIgnore = obj.Spec.Ignore
 			obj.Status.ObservedLayerSelector = obj.Spec.LayerSelector
 		},
-		proof:  func(record storage.Record) string { return "verified signature of revision " + record.Current.Revision },
-		stored: func(revision string) string { return fmt.Sprintf("stored artifact for digest '%s'", revision) },
-		told:   toldOCI,
+		proof: func(record storage.Record) string { return "verified signature of revision " + record.Current.Revision },
+		stored: func(record storage.Record) string {
+			return fmt.Sprintf("stored artifact for digest '%s'", record.Current.Revision)
+		},
+		told: toldOCI,
 	}
 }
 

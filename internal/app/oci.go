@@ -8,11 +8,10 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/registry"
-	ocisource "sluice.dev/sluice/internal/source/oci"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify"
 )
 
@@ -20,25 +19,13 @@ import (
 // if the question has taken all of spec.timeout.
 const revocationTimeout = 10 * time.Second
 
-// newOCIOpener makes what turns OCIRepository objects into sessions with registries.
-func newOCIOpener(options Options, limits archive.Limits, p parts) (*ocisource.Opener, error) {
-	registries, roots, err := newRegistries(options, p)
-	if err != nil {
-		return nil, err
-	}
+// newTrust makes what finds out who vouches for what lies in registries.
+func newTrust(options Options, p parts, roots *verify.TUFRoots) trust.Trust {
 	revocation := *p.connections.Anonymous()
 	revocation.Timeout = revocationTimeout
-	return ocisource.NewOpener(ocisource.Options{
-		Client:      registries,
-		Credentials: p.credentials,
-		Trust: ocisource.Trust{
-			Roots:         roots,
-			Revocation:    &revocation,
-			AnyRepository: options.OCIVerifyAnyRepository,
-		},
-		Limits:        limits,
-		MaxSignatures: options.Limits.OCISignatures,
-	}), nil
+	return trust.Trust{
+		Roots: roots, Revocation: &revocation, AnyRepository: options.OCIVerifyAnyRepository, MaxSignatures: options.Limits.OCISignatures,
+	}
 }
 
 // newRegistries makes what speaks to registries, and the roots of what is signed in them.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"sluice.dev/sluice/controllers/source"
+	"sluice.dev/sluice/internal/helm/chart"
 	helmsource "sluice.dev/sluice/internal/source/helmrepository"
 )
 
@@ -112,6 +113,8 @@ type Limits struct {
 	OCISignatures    int
 	BucketObjects    int
 	HelmIndexBytes   int64
+	HelmChartBytes   int64
+	HelmFileBytes    int64
 	ArtifactBytes    int64
 	ArchiveBytes     int64
 	ArchiveFiles     int
@@ -240,6 +243,8 @@ func (l *Limits) bind(fs *pflag.FlagSet) {
 	fs.IntVar(&l.BucketObjects, "bucket-max-objects", 200_000, "The most objects a bucket may list below the prefix.")
 	bindHelmCache(fs)
 	fs.Int64Var(&l.HelmIndexBytes, "helm-index-max-size", helmsource.DefaultMaxIndexBytes, "The most bytes of the index of a Helm repository, compressed or not.")
+	fs.Int64Var(&l.HelmChartBytes, "helm-chart-max-size", chart.DefaultMaxPackage, "The most bytes of the package of a Helm chart.")
+	fs.Int64Var(&l.HelmFileBytes, "helm-chart-file-max-size", chart.DefaultMaxFile, "The most bytes of a single file of a Helm chart.")
 	fs.Int64Var(&l.ArtifactBytes, "artifact-max-bytes", 256<<20, "The most bytes of one stored artifact.")
 	fs.Int64Var(&l.ArchiveBytes, "archive-max-bytes", 512<<20, "The most bytes of all files in one artifact, uncompressed.")
 	fs.IntVar(&l.ArchiveFiles, "archive-max-files", 100_000, "The most files and folders in one artifact.")

@@ -43,7 +43,7 @@ func kindsOf(plane string) (schema.GroupVersion, []string) {
 			packagesv1.RepositoryKind, packagesv1.PackageVariantKind, packagesv1.PackageVariantSetKind, packagesv1.PackageRevisionKind,
 		}
 	}
-	return sourcev1.GroupVersion, []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind, sourcev1.BucketKind, sourcev1.HelmRepositoryKind}
+	return sourcev1.GroupVersion, []string{sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind, sourcev1.BucketKind, sourcev1.HelmRepositoryKind, sourcev1.HelmChartKind}
 }
 
 // choosePlanes settles which planes run, and returns what looks for more of them.

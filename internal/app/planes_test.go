@@ -88,7 +88,7 @@ func TestWhatIsServedRuns(t *testing.T) {
 func TestAPlaneThatComesLateEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	both := serving{
-		sourceGroup:  {"GitRepository", "OCIRepository", "Bucket", "HelmRepository"},
+		sourceGroup:  {"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart"},
 		modulesGroup: {"ModuleTemplate", "Module", "ModuleInstallation", "Inventory"},
 	}
 	clk := clocktesting.NewFakeClock(time.Unix(0, 0))

@@ -17,10 +17,13 @@ import (
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/helm"
+	"sluice.dev/sluice/internal/helm/chart"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
 	gitsource "sluice.dev/sluice/internal/source/git"
+	chartsource "sluice.dev/sluice/internal/source/helmchart"
 	helmsource "sluice.dev/sluice/internal/source/helmrepository"
+	ocisource "sluice.dev/sluice/internal/source/oci"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage/local"
 )
@@ -64,36 +67,48 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	limits := archive.Limits{
 		MaxBytes: options.Limits.ArchiveBytes, MaxFiles: options.Limits.ArchiveFiles, MaxDepth: options.Limits.ArchiveDepth,
 	}
+	artifacts := controllers.Artifacts{Reader: mgr.GetClient(), Store: p.store}
 	opener := gitsource.NewOpener(gitsource.Options{
 		Client:      p.git,
 		Credentials: p.credentials,
-		Artifacts:   controllers.Includes{Reader: mgr.GetClient(), Store: p.store},
+		Artifacts:   controllers.Includes{Artifacts: artifacts},
 		Limits:      limits,
 	})
 	shared := func() controllers.Shared { return newShared(mgr, options, p, limits) }
 	if err := controllers.SetupGitRepository(ctx, mgr, shared(), opener, p.rebuild.wake[controllers.GitRepositoryDir]); err != nil {
 		return nil, fmt.Errorf("set up the GitRepository controller: %w", err)
 	}
-	images, err := newOCIOpener(options, limits, p)
+	registries, roots, err := newRegistries(options, p)
 	if err != nil {
 		return nil, err
 	}
+	trusted := newTrust(options, p, roots)
+	images := ocisource.NewOpener(ocisource.Options{Client: registries, Credentials: p.credentials, Trust: trusted, Limits: limits})
 	if err := controllers.SetupOCIRepository(mgr, shared(), images, p.rebuild.wake[controllers.OCIRepositoryDir]); err != nil {
 		return nil, fmt.Errorf("set up the OCIRepository controller: %w", err)
 	}
 	if err := controllers.SetupBucket(mgr, shared(), newBucketOpener(options, limits, p), p.rebuild.wake[controllers.BucketDir]); err != nil {
 		return nil, fmt.Errorf("set up the Bucket controller: %w", err)
 	}
+	files := helm.NewClient(p.connections, clock.RealClock{}, func(bytes int64) {
+		p.metrics.received.WithLabelValues("helm").Add(float64(bytes))
+	})
 	repositories := helmsource.NewOpener(helmsource.Options{
-		Client: helm.NewClient(p.connections, clock.RealClock{}, func(bytes int64) {
-			p.metrics.received.WithLabelValues("helm").Add(float64(bytes))
-		}),
+		Client:        files,
 		Credentials:   p.credentials,
 		Store:         p.store,
 		MaxIndexBytes: options.Limits.HelmIndexBytes,
 	})
 	if err := controllers.SetupHelmRepository(mgr, shared(), repositories, p.rebuild.wake[controllers.HelmRepositoryDir]); err != nil {
 		return nil, fmt.Errorf("set up the HelmRepository controller: %w", err)
+	}
+	charts := chartsource.NewOpener(chartsource.Options{
+		Artifacts: artifacts, Credentials: p.credentials, Store: p.store, Files: files, Registry: registries, Trust: trusted,
+		MaxIndexBytes: options.Limits.HelmIndexBytes, Archive: limits,
+		Limits: chart.Limits{MaxPackage: options.Limits.HelmChartBytes, MaxFile: options.Limits.HelmFileBytes},
+	})
+	if err := controllers.SetupHelmChart(ctx, mgr, shared(), charts, p.rebuild.wake[controllers.HelmChartDir]); err != nil {
+		return nil, fmt.Errorf("set up the HelmChart controller: %w", err)
 	}
 	return func() error { return nil }, nil
 }

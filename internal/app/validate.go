@@ -110,6 +110,7 @@ func (l *Limits) validate() error {
 		"oci-max-manifest-bytes": l.OCIManifestBytes, "oci-max-layer-bytes": l.OCILayerBytes,
 		"oci-max-tags": int64(l.OCITags), "oci-max-signatures": int64(l.OCISignatures),
 		"bucket-max-objects": int64(l.BucketObjects), "helm-index-max-size": l.HelmIndexBytes,
+		"helm-chart-max-size": l.HelmChartBytes, "helm-chart-file-max-size": l.HelmFileBytes,
 		"build-max-bytes": l.BuildBytes, "artifact-cache-max-bytes": l.CacheBytes,
 		"artifact-max-bytes": l.ArtifactBytes, "archive-max-bytes": l.ArchiveBytes, "archive-max-files": int64(l.ArchiveFiles),
 		"archive-max-depth": int64(l.ArchiveDepth), "storage-max-connections": int64(l.ServerConns),

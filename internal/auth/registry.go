@@ -30,6 +30,8 @@ type RegistryRequest struct {
 	Provider string
 	// Insecure accepts any certificate of the registry, unless there is a CertSecretName.
 	Insecure bool
+	// PlainLogin takes a Secret with username and password as well.
+	PlainLogin bool
 }
 
 // Registry returns the credential for a repository of an OCI registry, as Flux finds it: in the docker configs of the
@@ -58,6 +60,10 @@ func (s Secrets) Registry(ctx context.Context, r RegistryRequest) (credential.Re
 		return credential.Registry{}, err
 	}
 	var login credential.Registry
+	if r.PlainLogin && len(pullSecrets) > 0 && pullSecrets[0].has(keyUsername, keyPassword) {
+		plain, err := basicCredential(pullSecrets[0], credential.TLS{})
+		return credential.Registry{Username: plain.Username, Password: plain.Password, TLS: tls, Proxy: proxy}, err
+	}
 	if len(pullSecrets) > 0 {
 		login, err = dockerLogin(pullSecrets, r.Host, r.Repository)
 	} else {

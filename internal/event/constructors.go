@@ -20,14 +20,15 @@ type Artifact struct {
 // maxOrigin is the longest origin revision that is passed on, in bytes.
 const maxOrigin = 256
 
-// NewArtifact tells that an artifact with other bytes is stored and published.
-func NewArtifact(s Subject, artifact Artifact, message string) Event {
-	return s.event(Normal, sourcev1.NewArtifactReason, message, artifact.metadata())
+// Stored tells that an artifact with other bytes is stored and published, or that an object which had failed works again, with the
+// same artifact as before the failure.
+func Stored(s Subject, reason string, artifact Artifact, message string) Event {
+	return s.event(Normal, reason, message, artifact.metadata())
 }
 
 // Recovered tells that an object which had failed works again, with the same artifact as before the failure.
 func Recovered(s Subject, artifact Artifact, message string) Event {
-	return s.event(Normal, sourcev1.SucceededReason, message, artifact.metadata())
+	return Stored(s, sourcev1.SucceededReason, artifact, message)
 }
 
 // Failed tells that a reconcile failed. An empty reason becomes Failed; an empty revision is left out.

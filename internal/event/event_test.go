@@ -53,12 +53,12 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 	}{
 		"new artifact": {
 			reason: "A new artifact names its revision and digest.",
-			got:    NewArtifact(about, Artifact{Revision: "main@sha1:aa", Digest: "sha256:bb"}, "stored"),
+			got:    Stored(about, "NewArtifact", Artifact{Revision: "main@sha1:aa", Digest: "sha256:bb"}, "stored"),
 			want:   Event{Object: object, Type: Normal, Reason: "NewArtifact", Message: "stored", Metadata: full},
 		},
 		"new artifact with an origin": {
 			reason: "What the artifact says of its origin is told, so that a notification can name the commit.",
-			got:    NewArtifact(subject("podinfo"), Artifact{Revision: "v1@sha256:aa", Digest: "sha256:bb", OriginRevision: "main@sha1:cc"}, "stored"),
+			got:    Stored(subject("podinfo"), "NewArtifact", Artifact{Revision: "v1@sha256:aa", Digest: "sha256:bb", OriginRevision: "main@sha1:cc"}, "stored"),
 			want: Event{
 				Object: subject("podinfo").reference, Type: Normal, Reason: "NewArtifact", Message: "stored",
 				Metadata: map[string]string{
@@ -125,8 +125,8 @@ func TestConstructorsSpeakTheWireContract(t *testing.T) {
 func TestEventsOfOneSubjectShareNoMap(t *testing.T) {
 	t.Parallel()
 	about := subject("podinfo")
-	first := NewArtifact(about, Artifact{Revision: "r1", Digest: "d1"}, "stored")
-	NewArtifact(about, Artifact{Revision: "r2", Digest: "d2"}, "stored").Metadata["x"] = "y"
+	first := Stored(about, "NewArtifact", Artifact{Revision: "r1", Digest: "d1"}, "stored")
+	Stored(about, "NewArtifact", Artifact{Revision: "r2", Digest: "d2"}, "stored").Metadata["x"] = "y"
 	want := map[string]string{"source.toolkit.fluxcd.io/revision": "r1", "source.toolkit.fluxcd.io/digest": "d1"}
 	if diff := cmp.Diff(want, first.Metadata); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -131,7 +131,7 @@ func TestTraceIsForKubernetesAlone(t *testing.T) {
 	s, stop := running(t, Options{EventsAddr: address, Recorder: recorder})
 
 	s.Emit(GarbageCollected(subject("a"), 2))
-	s.Emit(NewArtifact(subject("b"), Artifact{Revision: "r", Digest: "d"}, "stored"))
+	s.Emit(Stored(subject("b"), "NewArtifact", Artifact{Revision: "r", Digest: "d"}, "stored"))
 
 	if got := <-recorded; got.Type != "Normal" || got.Reason != "GarbageCollectionSucceeded" {
 		t.Errorf("the trace reached Kubernetes as %s %s", got.Type, got.Reason)
@@ -261,7 +261,7 @@ func TestReceiverAnswers(t *testing.T) {
 			s, stop := running(t, Options{
 				EventsAddr: address + "/?token=canary", Attempts: 3, RetryWait: time.Microsecond, Logger: logger,
 			})
-			s.Emit(NewArtifact(subject("podinfo"), Artifact{Revision: "r", Digest: "d"}, "stored"))
+			s.Emit(Stored(subject("podinfo"), "NewArtifact", Artifact{Revision: "r", Digest: "d"}, "stored"))
 			stop()
 
 			if got := len(posts); got != tc.requests {

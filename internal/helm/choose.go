@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -23,32 +24,68 @@ func Choose(versions []index.Version, wanted string) (index.Version, error) {
 			return v, nil
 		}
 	}
-	if wanted == "" {
-		wanted = anyVersion
-	}
-	among, err := revision.ParseRange(wanted)
+	best, err := NewBest(wanted)
 	if err != nil {
 		return index.Version{}, err
 	}
-	var best *index.Version
-	var highest revision.Version
+	at := -1
 	for i := range versions {
-		parsed, ok := revision.ParseLoose(versions[i].Version)
-		if !ok || !among.Contains(parsed) {
-			continue
-		}
-		order := 1
-		if best != nil {
-			if order = parsed.Compare(highest); order == 0 {
-				order = versions[i].Created.Compare(best.Created)
-			}
-		}
-		if order > 0 {
-			best, highest = &versions[i], parsed
+		if best.isBetter(versions[i].Version, func() bool { return versions[i].Created.After(versions[at].Created) }) {
+			at = i
 		}
 	}
-	if best == nil {
-		return index.Version{}, fmt.Errorf("%w: none of %d is in the range %q", ErrNoVersion, len(versions), wanted)
+	if _, err := best.Version(); err != nil {
+		return index.Version{}, err
 	}
-	return *best, nil
+	return versions[at], nil
+}
+
+// Best is the highest version in a range, of those that it sees.
+type Best struct {
+	wanted  string
+	among   revision.Range
+	highest revision.Version
+	version string
+	seen    int
+}
+
+// NewBest returns a Best of a version or range; an empty one stands for all releases. revision.ErrInvalidRange for what is none.
+func NewBest(wanted string) (*Best, error) {
+	wanted = cmp.Or(wanted, anyVersion)
+	among, err := revision.ParseRange(wanted)
+	return &Best{wanted: wanted, among: among}, err
+}
+
+// See looks at a version. One whose text is just what is wanted is the best there is.
+func (b *Best) See(version string) {
+	if b.version != "" && b.version == b.wanted {
+		return
+	}
+	b.isBetter(version, func() bool { return version > b.version })
+}
+
+// isBetter takes a version that is better than the best one until now; where both are equal, but for build metadata, the function
+// decides.
+func (b *Best) isBetter(version string, decide func() bool) bool {
+	b.seen++
+	parsed, ok := revision.ParseLoose(version)
+	isExact := version == b.wanted
+	if !isExact && (!ok || !b.among.Contains(parsed)) {
+		return false
+	}
+	if b.version != "" && !isExact {
+		if order := parsed.Compare(b.highest); order < 0 || order == 0 && !decide() {
+			return false
+		}
+	}
+	b.version, b.highest = version, parsed
+	return true
+}
+
+// Version is the best one; ErrNoVersion without any.
+func (b *Best) Version() (string, error) {
+	if b.version == "" {
+		return "", fmt.Errorf("%w: none of %d is in the range %q", ErrNoVersion, b.seen, b.wanted)
+	}
+	return b.version, nil
 }

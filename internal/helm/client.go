@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -185,3 +186,16 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *bounded) Close() error { return b.from.Close() }
+
+// IndexURL is where the index of a repository is. A query stays.
+func IndexURL(clean string) string {
+	address, err := url.Parse(clean)
+	if err != nil {
+		return clean // It was parsed before.
+	}
+	address.Path, address.RawPath = path.Join(address.Path, "index.yaml"), ""
+	if address.Path[0] != '/' {
+		address.Path = "/" + address.Path
+	}
+	return address.String()
+}

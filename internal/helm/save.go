@@ -33,7 +33,7 @@ func TempFile(dir string) (*File, error) {
 	return &File{File: file}, nil
 }
 
-// Save writes the body of an answer to a temporary file, and closes it. What it takes is drawn from the context.
+// Save writes the body of an answer to a temporary file that is read from its beginning, and closes the body. What it takes is drawn from the context.
 func Save(ctx context.Context, answer Answer, dir string) (*File, error) {
 	defer func() { _ = answer.Body.Close() }() // It was only read.
 	file, err := TempFile(dir)
@@ -45,6 +45,9 @@ func Save(ctx context.Context, answer Answer, dir string) (*File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	file.Digest = hash.Digest()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(fmt.Errorf("go back in a temporary file: %w", err), file.Close())
+	}
 	return file, nil
 }
 

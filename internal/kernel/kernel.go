@@ -47,8 +47,8 @@ type Announce func(context.Context, status.Progress) error
 type Report struct {
 	// Standing is what there is, for a run that failed.
 	Standing status.Standing
-	// Message is the success message of Ready.
-	Message string
+	// Reason and Message are those of success; an empty reason is Succeeded.
+	Reason, Message string
 	// Proof says what was verified; empty when the spec asks for no proof.
 	Proof string
 	// Facts are the conditions that the kind states of itself, after a failure too.

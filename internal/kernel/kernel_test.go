@@ -82,7 +82,7 @@ func (*fakeKind) Events(before, after *sourcev1.GitRepository, result string, er
 	case err != nil:
 		return []event.Event{event.Failed(about, "", err, "")}
 	case before.Status.ContentConfigChecksum != result:
-		return []event.Event{event.NewArtifact(about, event.Artifact{Revision: result}, "made "+result)}
+		return []event.Event{event.Stored(about, "NewArtifact", event.Artifact{Revision: result}, "made "+result)}
 	default:
 		return nil
 	}

@@ -122,7 +122,7 @@ func (k *Kernel[O, R]) report(r attempt[O, R]) Report {
 	case report.Progress != "":
 		table.Progressing(obj, status.Progress{Message: report.Progress})
 	default:
-		table.Succeeded(obj, report.Message, report.Proof)
+		table.Succeeded(obj, report.Reason, report.Message, report.Proof)
 	}
 	// A failure that is going to be retried has not dealt with the generation yet. That of a deletion has: it is the wish
 	// to go, and what is in the way of that is known.

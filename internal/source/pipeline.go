@@ -121,7 +121,7 @@ func (r *run) announce(ctx context.Context) error {
 	if r.changing = nil; changing == nil {
 		return nil
 	}
-	if err := changing(ctx, Change{Revision: r.selected.Revision, Previous: r.before.Current.Revision}); err != nil {
+	if err := changing(ctx, Change{Revision: r.selected.Revision, Previous: r.before.Current.Revision, News: r.selected.News}); err != nil {
 		return fmt.Errorf("announce revision %q: %w", r.selected.Revision, err)
 	}
 	return nil

@@ -21,16 +21,26 @@ import (
 // ErrDigest says that a blob has other bytes than its digest promised.
 var ErrDigest = errors.New("content does not match its digest")
 
+// What there may be to say of the object that an artifact is to be taken from.
+var (
+	// ErrNoObject says that there is no such object.
+	ErrNoObject = errors.New("there is no such object")
+	// ErrNoArtifact says that nothing is stored of it.
+	ErrNoArtifact = errors.New("nothing is stored of the object")
+)
+
 // Stage names the step of the pipeline that an error comes from.
 type Stage = failure.Stage
 
-// The stages, in their order. Include is the part of open and resolve that looks at other objects' artifacts.
+// The stages, in their order. Include is the part of open and resolve that looks at other objects' artifacts, and build that of
+// fetch which makes something new of what was fetched.
 const (
 	StageOpen    Stage = "open"
 	StageInclude Stage = "include"
 	StageResolve Stage = "resolve"
 	StageVerify  Stage = "verify"
 	StageFetch   Stage = "fetch"
+	StageBuild   Stage = "build"
 	StageArchive Stage = "archive"
 	StageStore   Stage = "store"
 )
@@ -86,6 +96,8 @@ type Selection struct {
 	Name, Extension string
 	// ConfigChecksum is the contentConfigChecksum of the spec; see ConfigChecksum.
 	ConfigChecksum string
+	// News says in Flux's words that the revision is a new one; empty where these are the same as for most kinds.
+	News string
 	// Included are the artifacts of other objects that the content takes in, in the order of the spec.
 	Included []storage.Artifact
 }
@@ -172,6 +184,8 @@ type Change struct {
 	Previous string
 	// Of is what has revisions, in Flux's words for the kind; "upstream" when empty.
 	Of string
+	// News is that of the Selection.
+	News string
 }
 
 // Message says in Flux's words what is being built, and why.
@@ -191,7 +205,7 @@ func (c Change) NewRevision() string {
 	if c.Previous == c.Revision {
 		return ""
 	}
-	return fmt.Sprintf("new %s revision '%s'", cmp.Or(c.Of, "upstream"), c.Revision)
+	return cmp.Or(c.News, fmt.Sprintf("new %s revision '%s'", cmp.Or(c.Of, "upstream"), c.Revision))
 }
 
 // Outcome is what a run ended with.

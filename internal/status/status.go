@@ -31,8 +31,9 @@ type Table struct {
 	// Stored is the positive condition that is True while the kind's product is in place. A kind without one has neither
 	// Outdated nor a Summary: its last report alone makes Ready.
 	Stored string
-	// Outdated is the negative condition that is True from the sight of a new revision until it is stored.
-	Outdated string
+	// Outdated is the negative condition that is True from the sight of a new revision until it is stored; its reason is
+	// OutdatedReason, NewRevision when empty.
+	Outdated, OutdatedReason string
 	// Summary lists the conditions that make up Ready, the most telling first.
 	Summary []string
 	// Verified is the bipolar condition that says whether the product is proven. It is there only where a proof was asked
@@ -125,16 +126,19 @@ func (t Table) Progressing(obj conditions.Setter, p Progress) {
 	conditions.MarkReconciling(obj, meta.ProgressingReason, "%s", p.Message)
 	conditions.MarkUnknown(obj, meta.ReadyCondition, meta.ProgressingReason, "%s", p.Message)
 	if p.NewRevision != "" && !p.First {
-		conditions.MarkTrue(obj, t.Outdated, "NewRevision", "%s", p.NewRevision)
+		conditions.MarkTrue(obj, t.Outdated, t.outdatedReason(), "%s", p.NewRevision)
 	}
 	if p.Lost || p.First {
 		conditions.Delete(obj, t.Stored)
 	}
 }
 
-// Succeeded sets the conditions of an object whose product is in place. Proof says what was verified; empty when no
-// proof was asked for.
-func (t Table) Succeeded(obj conditions.Setter, message, proof string) {
+func (t Table) outdatedReason() string { return cmp.Or(t.OutdatedReason, "NewRevision") }
+
+// Succeeded sets the conditions of an object whose product is in place. An empty reason is Succeeded. Proof says what was
+// verified; empty when no proof was asked for.
+func (t Table) Succeeded(obj conditions.Setter, reason, message, proof string) {
+	reason = cmp.Or(reason, meta.SucceededReason)
 	for _, unwanted := range t.negative() {
 		conditions.Delete(obj, unwanted)
 	}
@@ -144,10 +148,10 @@ func (t Table) Succeeded(obj conditions.Setter, message, proof string) {
 		conditions.MarkTrue(obj, t.Verified, meta.SucceededReason, "%s", proof)
 	}
 	if t.Stored == "" {
-		conditions.MarkTrue(obj, meta.ReadyCondition, meta.SucceededReason, "%s", message)
+		conditions.MarkTrue(obj, meta.ReadyCondition, reason, "%s", message)
 		return
 	}
-	conditions.MarkTrue(obj, t.Stored, meta.SucceededReason, "%s", message)
+	conditions.MarkTrue(obj, t.Stored, reason, "%s", message)
 	t.summarise(obj)
 }
 
@@ -164,7 +168,7 @@ func (t Table) Failed(obj conditions.Setter, err error, standing Standing) {
 	condition, reason := t.Explain(err)
 	t.forget(obj, condition)
 	if standing.Stored && standing.NewRevision != "" {
-		conditions.MarkTrue(obj, t.Outdated, "NewRevision", "%s", standing.NewRevision)
+		conditions.MarkTrue(obj, t.Outdated, t.outdatedReason(), "%s", standing.NewRevision)
 	} else {
 		conditions.Delete(obj, t.Outdated)
 	}

@@ -185,9 +185,9 @@ func lost(t status.Table, obj conditions.Setter) {
 	t.Progressing(obj, status.Progress{Message: "building", Lost: true})
 }
 
-func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "") }
+func succeed(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "", "done", "") }
 
-func prove(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "done", "proven") }
+func prove(t status.Table, obj conditions.Setter) { t.Succeeded(obj, "", "done", "proven") }
 
 func fail(stage failure.Stage, err error, standing status.Standing) func(status.Table, conditions.Setter) {
 	return func(t status.Table, obj conditions.Setter) { t.Failed(obj, failure.At(stage, err), standing) }
@@ -230,7 +230,7 @@ func TestSuspendedIsSaid(t *testing.T) {
 	}{
 		"New":    {"nothing is known", func(conditions.Setter) {}, "Unknown Suspended: Suspended"},
 		"AtWork": {"nobody knows how the work would have ended", func(obj conditions.Setter) { saying.Progressing(obj, status.Progress{Message: "building"}) }, "Unknown Suspended: Suspended"},
-		"Ready":  {"what was ready is not looked at any more", func(obj conditions.Setter) { saying.Succeeded(obj, "done", "") }, "True Suspended: Suspended; before that: done"},
+		"Ready":  {"what was ready is not looked at any more", func(obj conditions.Setter) { saying.Succeeded(obj, "", "done", "") }, "True Suspended: Suspended; before that: done"},
 		"Failed": {"what had failed is not tried any more", func(obj conditions.Setter) { saying.Failed(obj, errors.New("down"), status.Standing{}) }, "False Suspended: Suspended; before that: down"},
 	} {
 		t.Run(name, func(t *testing.T) {

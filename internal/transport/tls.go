@@ -85,3 +85,10 @@ func Certificates(bundle []byte) (all []*x509.Certificate, err error) {
 	}
 	return all, nil
 }
+
+// IsTLS tells whether an error is about a certificate, of either side.
+func IsTLS(err error) bool {
+	_, isOurs := errors.AsType[*tls.CertificateVerificationError](err)
+	_, isTheirs := errors.AsType[tls.AlertError](err)
+	return isOurs || isTheirs
+}

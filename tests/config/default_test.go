@@ -32,6 +32,7 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"CustomResourceDefinition/buckets.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/externalartifacts.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io",
+		"CustomResourceDefinition/helmcharts.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/helmrepositories.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/inventories.modules.sluice.dev",
 		"CustomResourceDefinition/moduleinstallations.modules.sluice.dev",

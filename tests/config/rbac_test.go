@@ -32,6 +32,9 @@ func TestRightsAreFew(t *testing.T) {
 		"externalartifacts.source.toolkit.fluxcd.io":           {"get", "list", "watch"},
 		"ocirepositories/finalizers.source.toolkit.fluxcd.io":  {"update"},
 		"ocirepositories/status.source.toolkit.fluxcd.io":      {"get", "patch", "update"},
+		"helmcharts.source.toolkit.fluxcd.io":                  {"get", "list", "patch", "update", "watch"},
+		"helmcharts/finalizers.source.toolkit.fluxcd.io":       {"update"},
+		"helmcharts/status.source.toolkit.fluxcd.io":           {"get", "patch", "update"},
 		"helmrepositories.source.toolkit.fluxcd.io":            {"get", "list", "patch", "update", "watch"},
 		"helmrepositories/finalizers.source.toolkit.fluxcd.io": {"update"},
 		"helmrepositories/status.source.toolkit.fluxcd.io":     {"get", "patch", "update"},
@@ -92,15 +95,15 @@ func TestSourcesAloneHaveNoRightsOfOthers(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets", "serviceaccounts"}, Verbs: []string{"get"}},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets", "gitrepositories", "helmrepositories", "ocirepositories"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories"},
 			Verbs: []string{"get", "list", "patch", "update", "watch"},
 		},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/finalizers", "gitrepositories/finalizers", "helmrepositories/finalizers", "ocirepositories/finalizers"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/finalizers", "gitrepositories/finalizers", "helmcharts/finalizers", "helmrepositories/finalizers", "ocirepositories/finalizers"},
 			Verbs: []string{"update"},
 		},
 		{
-			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/status", "gitrepositories/status", "helmrepositories/status", "ocirepositories/status"},
+			APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"buckets/status", "gitrepositories/status", "helmcharts/status", "helmrepositories/status", "ocirepositories/status"},
 			Verbs: []string{"get", "patch", "update"},
 		},
 		{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"externalartifacts"}, Verbs: []string{"get", "list", "watch"}},

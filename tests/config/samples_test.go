@@ -20,6 +20,7 @@ type samples struct {
 	oci           map[string]sourcev1.OCIRepository
 	buckets       map[string]sourcev1.Bucket
 	helm          map[string]sourcev1.HelmRepository
+	charts        map[string]sourcev1.HelmChart
 	templates     map[string]modulesv1.ModuleTemplate
 	modules       map[string]modulesv1.Module
 	installations map[string]modulesv1.ModuleInstallation
@@ -33,7 +34,7 @@ type samples struct {
 func readSamples(t *testing.T) samples {
 	t.Helper()
 	s := samples{
-		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, helm: map[string]sourcev1.HelmRepository{}, buckets: map[string]sourcev1.Bucket{},
+		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, helm: map[string]sourcev1.HelmRepository{}, charts: map[string]sourcev1.HelmChart{}, buckets: map[string]sourcev1.Bucket{},
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
 		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
@@ -60,6 +61,8 @@ func readSamples(t *testing.T) samples {
 			s.buckets[object.GetName()] = as[sourcev1.Bucket](t, object)
 		case sourcev1.HelmRepositoryKind:
 			s.helm[object.GetName()] = as[sourcev1.HelmRepository](t, object)
+		case sourcev1.HelmChartKind:
+			s.charts[object.GetName()] = as[sourcev1.HelmChart](t, object)
 		case modulesv1.ModuleTemplateKind:
 			s.templates[object.GetName()] = as[modulesv1.ModuleTemplate](t, object)
 		case modulesv1.ModuleKind:
@@ -103,6 +106,13 @@ func TestSamplesAreWhole(t *testing.T) {
 	}
 	for name, repo := range s.helm {
 		secret(name, repo.Spec.SecretRef, repo.Spec.CertSecretRef)
+	}
+	for name, chart := range s.charts {
+		_, isHelm := s.helm[chart.Spec.SourceRef.Name]
+		_, isGit := s.git[chart.Spec.SourceRef.Name]
+		if isHelm != (chart.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind) || !isHelm && !isGit {
+			t.Errorf("sample %s: there is no %s %s", name, chart.Spec.SourceRef.Kind, chart.Spec.SourceRef.Name)
+		}
 	}
 	for name, repo := range s.oci {
 		secret(name, repo.Spec.SecretRef, repo.Spec.CertSecretRef, repo.Spec.ProxySecretRef)

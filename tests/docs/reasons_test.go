@@ -32,6 +32,7 @@ var planes = map[string]plane{
 			"config/crd/bases/source.toolkit.fluxcd.io_buckets.yaml":         "docs/bucket.md",
 
 			"config/crd/bases/source.toolkit.fluxcd.io_helmrepositories.yaml": "docs/helmrepository.md",
+			"config/crd/bases/source.toolkit.fluxcd.io_helmcharts.yaml":       "docs/helmchart.md",
 		},
 		code: []string{"controllers/source", "internal"},
 		deciders: []string{

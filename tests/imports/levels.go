@@ -54,6 +54,7 @@ func layers() []layer {
 			"github.com/fluxcd/pkg/auth",
 		}},
 		{level: 1, packages: []string{"internal/helm/index"}},
+		{level: 1, packages: []string{"internal/helm/chart"}},
 		{level: 2, packages: []string{"internal/helm"}},
 		{level: 2, packages: []string{"internal/engine/fetch"}},
 		{level: 2, packages: []string{"internal/engine/build"}, kubernetes: []string{
@@ -64,7 +65,10 @@ func layers() []layer {
 			"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client",
 			"sigs.k8s.io/structured-merge-diff",
 		}},
-		{level: 3, packages: []string{"internal/source", "internal/source/*", "internal/catalog", "internal/pkgrepo"}},
+		{level: 3, packages: []string{"internal/catalog", "internal/pkgrepo"}},
+		// Who vouches for what is in a registry is found out in the same way for every kind of source.
+		{level: 3, packages: []string{"internal/trust"}},
+		{level: 4, packages: []string{"internal/source", "internal/source/*"}},
 		// Which functions operators add is their decision, and the registries'.
 		{level: 3, packages: []string{"internal/extension"}},
 		// What a variant of a package is to be is worked out from the package alone.

@@ -23,6 +23,9 @@ const (
 	// polarity; its reasons are NotFoundReason and NoArtifactReason, and it heals when the included object has an artifact.
 	IncludeUnavailableCondition = "IncludeUnavailable"
 
+	// BuildFailedCondition is True while a chart cannot be made a package. Negative polarity; only a HelmChart has it.
+	BuildFailedCondition = "BuildFailed"
+
 	// StorageOperationFailedCondition is True while the artifact could not be made or stored. Negative polarity.
 	StorageOperationFailedCondition = "StorageOperationFailed"
 )
@@ -32,6 +35,9 @@ const (
 	// NewRevisionReason: upstream has another revision than the artifact, or the same revision is to be built in
 	// another way. Nothing to do.
 	NewRevisionReason = "NewRevision"
+
+	// NewChartReason: the source has another version of the chart than the artifact. Nothing to do.
+	NewChartReason = "NewChart"
 
 	// IncludeChangeReason: an artifact that a GitRepository includes is another one than was copied. Nothing to do.
 	IncludeChangeReason = "IncludeChange"
@@ -81,9 +87,26 @@ const (
 	// InvalidSTSConfigurationReason: spec.sts.provider does not go with spec.provider. Stalled; use 'ldap' with 'generic',
 	// and 'aws' with 'aws'.
 	InvalidSTSConfigurationReason = "InvalidSTSConfiguration"
+
 	// IndexationFailedReason: what a Helm repository has in the place of its index is none, or breaks a rule for indexes. Tried
 	// again with growing delays; check spec.url, and mend the index where the message says.
 	IndexationFailedReason = "IndexationFailed"
+
+	// SourceUnavailableReason: the source that spec.sourceRef names does not exist, or its spec cannot be read. Looked at again as
+	// soon as it appears; create it, or correct spec.sourceRef.
+	SourceUnavailableReason = "SourceUnavailable"
+
+	// NoSourceArtifactReason: the source that spec.sourceRef names has no artifact. Looked at again as soon as it has one; see
+	// what its own conditions say.
+	NoSourceArtifactReason = "NoSourceArtifact"
+
+	// InvalidChartReferenceReason: the source has no such chart, none of its versions is in the range of spec.version, or what
+	// lies at the path is no chart. Stalled until the source is another one; correct spec.chart or spec.version, or mend the chart.
+	InvalidChartReferenceReason = "InvalidChartReference"
+
+	// ChartPullErrorReason: the package could not be pulled, is larger than allowed, is no chart, or is not the one that its
+	// repository promises. Tried again with growing delays; see what the message says of the server or the package.
+	ChartPullErrorReason = "ChartPullError"
 
 	// InvalidProviderConfigurationReason: spec.provider does not go with the Secret or the URL. Make
 	// spec.provider and the keys of the Secret agree.
@@ -92,6 +115,38 @@ const (
 	// FeatureGateDisabledReason: the spec uses something this controller does not offer, or is not allowed to.
 	// Stalled; take the field that the message names out of the spec, or enable the feature.
 	FeatureGateDisabledReason = "FeatureGateDisabled"
+)
+
+// Reasons of BuildFailed, which only a HelmChart has.
+const (
+	// MetadataPatchErrorReason: the chart's version is no semantic version, so that nothing can be added to it. Stalled; correct
+	// the version in Chart.yaml.
+	MetadataPatchErrorReason = "MetadataPatchError"
+
+	// ValuesFilesErrorReason: a file of spec.valuesFiles is missing, or is no YAML. Stalled until the source is another one;
+	// correct the list, mend the file, or set spec.ignoreMissingValuesFiles.
+	ValuesFilesErrorReason = "ValuesFilesError"
+
+	// DependencyBuildErrorReason: a dependency of the chart is not to be had. Tried again with growing delays; check its entry in
+	// Chart.yaml and Chart.lock, and the HelmRepository for its repository.
+	DependencyBuildErrorReason = "DependencyBuildError"
+
+	// ChartPackageErrorReason: the chart cannot be packaged: a file of it is too large, or no regular file. Tried again with
+	// growing delays; mend the chart, or leave the file out in .helmignore.
+	ChartPackageErrorReason = "ChartPackageError"
+
+	// ChartVerificationErrorReason: spec.verify asks for what the kind of repository does not have. Tried again with growing
+	// delays; remove it, or take the chart from a registry.
+	ChartVerificationErrorReason = "ChartVerificationError"
+)
+
+// Reasons of Ready and ArtifactInStorage of a HelmChart, and of the events about its artifact.
+const (
+	// ChartPullSucceededReason: the package is stored as its repository has it. Nothing to do.
+	ChartPullSucceededReason = "ChartPullSucceeded"
+
+	// ChartPackageSucceededReason: the package was made, and is stored. Nothing to do.
+	ChartPackageSucceededReason = "ChartPackageSucceeded"
 )
 
 // Reasons of IncludeUnavailable, which only a GitRepository has.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -91,23 +90,10 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.HelmRepository) (source
 	if err != nil {
 		return nil, err
 	}
-	s := &session{opener: o, login: login, url: indexURL(clean)}
+	s := &session{opener: o, login: login, url: helm.IndexURL(clean)}
 	s.upstream = login.Identity() + " " + s.url
 	s.checksum, err = source.ConfigChecksum("helmrepository", format)
 	return s, err
-}
-
-// indexURL is where the index of a repository is. A query stays.
-func indexURL(clean string) string {
-	address, err := url.Parse(clean)
-	if err != nil {
-		return clean // It was parsed before.
-	}
-	address.Path, address.RawPath = path.Join(address.Path, "index.yaml"), ""
-	if address.Path[0] != '/' {
-		address.Path = "/" + address.Path
-	}
-	return address.String()
 }
 
 // session is one reconcile of one HelmRepository.

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/source/oci"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify/verifytest"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
@@ -49,7 +50,7 @@ func newOpener(t *testing.T, credentials oci.Credentials) *oci.Opener {
 	}
 	return oci.NewOpener(oci.Options{
 		Client: client, Credentials: credentials, TempDir: t.TempDir(),
-		Trust: oci.Trust{Revocation: &http.Client{Transport: offline{}}},
+		Trust: trust.Trust{Revocation: &http.Client{Transport: offline{}}},
 	})
 }
 

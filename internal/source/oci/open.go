@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify"
 )
 
@@ -25,16 +26,14 @@ type Credentials interface {
 	Data(ctx context.Context, namespace, secretName, field string) (map[string][]byte, error)
 }
 
-// Options are what an Opener works with. All are required but Limits, MaxSignatures and TempDir.
+// Options are what an Opener works with. All are required but Limits and TempDir.
 type Options struct {
 	Client      *registry.Client
 	Credentials Credentials
 	// Trust makes verifiers out of what a spec trusts.
-	Trust Trust
+	Trust trust.Trust
 	// Limits bound the layers that are unpacked.
 	Limits archive.Limits
-	// MaxSignatures is how many signatures of one artifact are looked at. Default 50.
-	MaxSignatures int
 	// TempDir holds layers while they are archived; empty means the system's.
 	TempDir string
 }
@@ -43,12 +42,7 @@ type Options struct {
 type Opener struct{ Options }
 
 // NewOpener returns an Opener.
-func NewOpener(options Options) *Opener {
-	if options.MaxSignatures == 0 {
-		options.MaxSignatures = 50
-	}
-	return &Opener{options}
-}
+func NewOpener(options Options) *Opener { return &Opener{options} }
 
 // Open checks the spec and reads what is trusted. Credentials are read when the registry has to be asked.
 func (o *Opener) Open(ctx context.Context, obj *sourcev1.OCIRepository) (source.Session, error) {
@@ -64,7 +58,7 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.OCIRepository) (source.
 		return nil, err
 	}
 	s := &session{opener: o, object: obj, host: host, name: name, want: want}
-	if s.verifier, err = o.verifier(ctx, obj); err != nil {
+	if s.verifier, err = o.Trust.Verifier(ctx, o.Credentials, obj.Namespace, obj.Spec.Verify); err != nil {
 		return nil, err
 	}
 	if s.shape, err = shapeChecksum(obj); err != nil {

@@ -20,6 +20,7 @@ import (
 	registryclient "sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source/oci"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify"
 	"sluice.dev/sluice/internal/verify/verifytest"
 )
@@ -73,7 +74,7 @@ func TestVerificationGoesByTheObjectsProxy(t *testing.T) {
 	}
 	opener := oci.NewOpener(oci.Options{
 		Client: client, Credentials: proxied{r.secrets, credential.Proxy{URL: proxy.URL}}, TempDir: t.TempDir(),
-		Trust: oci.Trust{Roots: roots, Revocation: factory.Anonymous()},
+		Trust: trust.Trust{Roots: roots, Revocation: factory.Anonymous()},
 	})
 	wantAsked := func(part string) {
 		t.Helper()

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/oci"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify"
 	"sluice.dev/sluice/internal/verify/verifytest"
 	"sluice.dev/sluice/tests/upstream/registry"
@@ -89,7 +90,7 @@ func TestSignaturesAreLookedAtUpToTheLimit(t *testing.T) {
 	const most = 3
 	r := newRepository(t)
 	opener := oci.NewOpener(oci.Options{
-		Client: r.opener.Client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: r.opener.Trust, MaxSignatures: most,
+		Client: r.opener.Client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: upTo(r.opener.Trust, most),
 	})
 	r.obj.Spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "keys"}}
 	r.trust(r.key)
@@ -143,7 +144,7 @@ func TestSimpleSignaturesAreFoundAmongReferrers(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t)
 			opener := oci.NewOpener(oci.Options{
-				Client: r.opener.Client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: r.opener.Trust, MaxSignatures: 3,
+				Client: r.opener.Client, Credentials: r.secrets, TempDir: t.TempDir(), Trust: upTo(r.opener.Trust, 3),
 			})
 			r.obj.Spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "keys"}}
 			r.trust(r.key)
@@ -191,4 +192,10 @@ func TestBrokenCredentialIsNoVerdictOnSignatures(t *testing.T) {
 	if !errors.Is(err, errBroken) || !errors.As(err, &staged) || staged.Stage != source.StageOpen {
 		t.Errorf("got %v at %+v, want %v of the stage %s", err, staged, errBroken, source.StageOpen)
 	}
+}
+
+// upTo is the trust with a limit.
+func upTo(t trust.Trust, most int) trust.Trust {
+	t.MaxSignatures = most
+	return t
 }
