@@ -118,7 +118,7 @@ func newOverlay(t *testing.T, folder string) *overlay {
 	o := &overlay{t: t, objects: objects, upstream: upstream.ForTest(t)}
 	kinds := o.kinds()
 	if len(kinds) == 0 {
-		for _, name := range []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories"} {
+		for _, name := range []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories", "helmcharts"} {
 			kinds = append(kinds, filepath.Join(testenv.Root(), "config", "crd", "bases", "source.toolkit.fluxcd.io_"+name+".yaml"))
 		}
 	}

@@ -28,6 +28,7 @@ func TestAPlaneWithoutItsKindsIsToldAtOnce(t *testing.T) {
 				filepath.Join(bases, "source.toolkit.fluxcd.io_ocirepositories.yaml"),
 				filepath.Join(bases, "source.toolkit.fluxcd.io_buckets.yaml"),
 				filepath.Join(bases, "source.toolkit.fluxcd.io_helmrepositories.yaml"),
+				filepath.Join(bases, "source.toolkit.fluxcd.io_helmcharts.yaml"),
 			},
 			[]string{"--controllers=source,modules"},
 			"--controllers: modules needs kinds that the API server does not serve: modules.sluice.dev/v1alpha1 ModuleTemplate",
