@@ -32,8 +32,8 @@ import (
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/helmchart"
 	"sluice.dev/sluice/internal/source/sourcetest"
-	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/trust"
 	"sluice.dev/sluice/internal/verify/verifytest"
 	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/tests/upstream/files"
@@ -478,7 +478,8 @@ func TestAChartIsBuiltFromASource(t *testing.T) {
 			"charts/app/Chart.yaml": "apiVersion: v2\nname: app\nversion: 0.2.0\ndependencies:\n- {name: lib, version: 3.x, repository: '" + p.files.URL + "'}\n",
 		}, "BuildFailed", "DependencyBuildError", "dependency build error: failed to add remote dependency 'lib': failed to get chart 'lib' version '3.x' from '" + p.files.URL},
 		"NoFile": {
-			nil, map[string]string{"charts/app/Chart.yaml": "apiVersion: v2\nname: app\nversion: 0.2.0\n", "charts/app/.helmignore": "a/**\n"},
+			nil,
+			map[string]string{"charts/app/Chart.yaml": "apiVersion: v2\nname: app\nversion: 0.2.0\n", "charts/app/.helmignore": "a/**\n"},
 			"BuildFailed", "ChartPackageError", "chart package error: ",
 		},
 	} {

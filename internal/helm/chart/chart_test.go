@@ -57,8 +57,8 @@ func app() map[string]string {
 }
 
 // pack makes a package of entries in their order.
-func pack(t testing.TB, entries ...*tar.Header) []byte {
-	t.Helper()
+func pack(tb testing.TB, entries ...*tar.Header) []byte {
+	tb.Helper()
 	var packed bytes.Buffer
 	compressed := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(compressed)
@@ -71,16 +71,16 @@ func pack(t testing.TB, entries ...*tar.Header) []byte {
 		}
 		entry.Mode = 0o644
 		if err := archive.WriteHeader(&entry); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if entry.Typeflag == tar.TypeReg {
 			if _, err := io.WriteString(archive, text); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 	}
 	if err := errors.Join(archive.Close(), compressed.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return packed.Bytes()
 }
@@ -91,21 +91,21 @@ func file(name, text string) *tar.Header { return &tar.Header{Name: name, Linkna
 const chartYAML = "apiVersion: v2\nname: app\nversion: 1.2.3\n"
 
 // write writes what was built.
-func write(t testing.TB, built *chart.Built) []byte {
-	t.Helper()
+func write(tb testing.TB, built *chart.Built) []byte {
+	tb.Helper()
 	var packed bytes.Buffer
-	if err := built.Write(t.Context(), &packed); err != nil {
-		t.Fatal(err)
+	if err := built.Write(tb.Context(), &packed); err != nil {
+		tb.Fatal(err)
 	}
 	return packed.Bytes()
 }
 
 // contents are the files of a package by their names.
-func contents(t testing.TB, packed []byte) map[string]string {
-	t.Helper()
+func contents(tb testing.TB, packed []byte) map[string]string {
+	tb.Helper()
 	plain, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	found := map[string]string{}
 	for archive := tar.NewReader(plain); ; {
@@ -114,14 +114,14 @@ func contents(t testing.TB, packed []byte) map[string]string {
 			return found
 		}
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		text, err := io.ReadAll(archive)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, twice := found[header.Name]; twice || header.ModTime.Unix() != 0 || header.Mode != 0o644 {
-			t.Errorf("entry %s: mode %o, of %s, twice: %t", header.Name, header.Mode, header.ModTime, twice)
+			tb.Errorf("entry %s: mode %o, of %s, twice: %t", header.Name, header.Mode, header.ModTime, twice)
 		}
 		found[header.Name] = string(text)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -131,10 +132,8 @@ func entryName(header *tar.Header) (string, error) {
 	case path.IsAbs(name), drive.MatchString(name):
 		return "", fmt.Errorf("%.256q is an absolute path", header.Name)
 	}
-	for _, part := range strings.Split(name, "/") {
-		if part == ".." {
-			return "", fmt.Errorf("%.256q leads out of the chart's folder", header.Name)
-		}
+	if slices.Contains(strings.Split(name, "/"), "..") {
+		return "", fmt.Errorf("%.256q leads out of the chart's folder", header.Name)
 	}
 	if name = path.Clean(name); name == "." || strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("%.256q is no path of a file", header.Name)

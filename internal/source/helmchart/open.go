@@ -169,7 +169,8 @@ func shapeChecksum(spec sourcev1.HelmChartSpec) (string, error) {
 		ValuesFiles   []string                               `json:"valuesFiles"`
 		IgnoreMissing bool                                   `json:"ignoreMissing"`
 	}{
-		spec.Chart, spec.GetVersion(), sourcev1.LocalHelmChartSourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name},
+		spec.Chart, spec.GetVersion(),
+		sourcev1.LocalHelmChartSourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name},
 		spec.GetReconcileStrategy(), spec.GetValuesFiles(), spec.IgnoreMissingValuesFiles,
 	})
 }
