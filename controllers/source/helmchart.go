@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,16 +97,28 @@ func helmChartKind(shared Shared, opener source.Opener[*sourcev1.HelmChart]) *ki
 
 // SetupHelmChart adds the controller of HelmChart objects to the manager. Objects named on rebuild are reconciled at once.
 func SetupHelmChart(
-	ctx context.Context, mgr ctrl.Manager, shared Shared, opener source.Opener[*sourcev1.HelmChart], rebuild <-chan event.GenericEvent,
+	ctx context.Context, mgr ctrl.Manager, shared Shared, opener *helmchart.Opener, rebuild <-chan event.GenericEvent,
 ) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &sourcev1.HelmChart{}, sourceIndex, indexSource); err != nil {
 		return fmt.Errorf("index sources of charts: %w", err)
 	}
 	made := helmChartKind(shared, opener)
 	controller := newController(mgr, made, rebuild)
-	for _, from := range []Object{&sourcev1.HelmRepository{}, &sourcev1.GitRepository{}, &sourcev1.Bucket{}} {
-		controller.Watches(from, handler.EnqueueRequestsFromMapFunc(chartsOf(shared.Client)), builder.WithPredicates(sourceChanged()))
+	all := handler.EnqueueRequestsFromMapFunc(chartsOf(shared.Client, nil))
+	moved := handler.EnqueueRequestsFromMapFunc(chartsOf(shared.Client, opener.Moved))
+	for _, from := range []Object{&sourcev1.GitRepository{}, &sourcev1.Bucket{}} {
+		controller.Watches(from, all, builder.WithPredicates(sourceChanged()))
 	}
+	controller.Watches(&sourcev1.HelmRepository{}, handler.Funcs{
+		CreateFunc: all.Create, DeleteFunc: all.Delete,
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				all.Update(ctx, e, queue)
+				return
+			}
+			moved.Update(ctx, e, queue)
+		},
+	}, builder.WithPredicates(sourceChanged()))
 	return controller.Complete(newKernel(made))
 }
 
@@ -130,8 +143,8 @@ func kindOf(obj client.Object) string {
 	}
 }
 
-// chartsOf maps a source to the charts of its namespace that are taken from it.
-func chartsOf(reader client.Reader) handler.MapFunc {
+// chartsOf maps a source to the charts of its namespace that are taken from it, or to those of them that have moved.
+func chartsOf(reader client.Reader, moved func(context.Context, []sourcev1.HelmChart) func(*sourcev1.HelmChart) bool) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list sourcev1.HelmChartList
 		err := reader.List(ctx, &list, client.InNamespace(obj.GetNamespace()),
@@ -140,9 +153,15 @@ func chartsOf(reader client.Reader) handler.MapFunc {
 			ctrl.LoggerFrom(ctx).Error(err, "cannot find the charts of this source; they follow at their interval", "source", obj.GetName())
 			return nil
 		}
-		requests := make([]reconcile.Request, 0, len(list.Items))
+		wakes := func(*sourcev1.HelmChart) bool { return true }
+		if moved != nil {
+			wakes = moved(ctx, list.Items)
+		}
+		var requests []reconcile.Request
 		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			if wakes(&list.Items[i]) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			}
 		}
 		return requests
 	}

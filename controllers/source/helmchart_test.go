@@ -48,6 +48,7 @@ type chartPlane struct {
 	*helmPlane
 
 	registry *registry.Fixture
+	opener   *helmchart.Opener
 	charts   reconcile.Reconciler
 	versions []string // of the index, as YAML
 }
@@ -60,7 +61,7 @@ func newChartPlane(t *testing.T) *chartPlane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener := helmchart.NewOpener(helmchart.Options{
+	p.opener = helmchart.NewOpener(helmchart.Options{
 		Artifacts: controllers.Artifacts{Reader: env.Client, Store: p.store}, Credentials: auth.New(env.Client, auth.Options{}), Store: p.store,
 		Files: helm.NewClient(connections, p.clock, func(int64) {}), Registry: registries,
 		Trust: trust.Trust{Revocation: connections.Anonymous()}, MaxIndexBytes: 1 << 20, Limits: chart.Limits{TempDir: t.TempDir()},
@@ -73,7 +74,7 @@ func newChartPlane(t *testing.T) *chartPlane {
 		Pipeline: &source.Pipeline{Store: p.store, Clock: p.clock, Observer: sourcetest.Silent{}},
 		Address:  "artifacts.example.com",
 		Backoff:  kernel.NewBackoff(time.Millisecond, time.Minute),
-	}, opener)
+	}, p.opener)
 	return p
 }
 
@@ -618,5 +619,61 @@ func TestCredentialsOfARepositoryStayAtItsOrigin(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAChartMovesWithItsOwnVersionsAlone: an index of many charts changes often.
+func TestAChartMovesWithItsOwnVersionsAlone(t *testing.T) {
+	t.Parallel()
+	p := newChartPlane(t)
+	p.add(nil)
+	content := packaged(t, "app", "1.0.0", nil)
+	p.publish("1.0.0", content, sumOf(content))
+	p.charted(nil)
+	chart := p.succeeded("ChartPullSucceeded", "pulled 'app' chart with version '1.0.0'")
+	other := *chart.DeepCopy()
+	other.Name, other.Spec.Chart = "other", "other"
+	moved := func(obj *sourcev1.HelmChart) bool { return p.opener.Moved(t.Context(), []sourcev1.HelmChart{*obj, other})(obj) }
+	if moved(chart) || !moved(&other) {
+		t.Errorf("at rest: the chart has moved: %t, and one that nobody has looked at: %t", moved(chart), moved(&other))
+	}
+	index := "apiVersion: v1\nentries:\n  app:\n" + strings.Join(p.versions, "")
+	p.files.Put("/index.yaml", []byte(index+"  other:\n  - {apiVersion: v2, name: other, version: 1.0.0, urls: [other.tgz]}\n"))
+	if _, _, err := p.run(); err != nil {
+		t.Fatal(err)
+	}
+	if moved(chart) {
+		t.Error("it moves with another chart")
+	}
+	p.publish("1.1.0", content, sumOf(content))
+	if !moved(chart) {
+		t.Error("it does not move with a new version")
+	}
+	renamed := *chart.DeepCopy()
+	renamed.Spec.Chart = "none"
+	if !moved(&renamed) {
+		t.Error("an edit is not noticed")
+	}
+}
+
+// TestRelativeURLsAreThoseOfTheirRepository: two servers may have the same index.
+func TestRelativeURLsAreThoseOfTheirRepository(t *testing.T) {
+	t.Parallel()
+	p := newChartPlane(t)
+	p.add(nil)
+	first, second := packaged(t, "app", "1.0.0", nil), packaged(t, "app", "1.0.0", map[string]string{"README.md": "another"})
+	p.publish("1.0.0", first, "")
+	p.charted(nil)
+	p.succeeded("ChartPullSucceeded", "pulled 'app' chart with version '1.0.0'")
+	other := files.New(t)
+	other.Put("/index.yaml", []byte("apiVersion: v1\nentries:\n  app:\n"+strings.Join(p.versions, "")))
+	other.Put("/packages/app-1.0.0.tgz", second)
+	p.change(func(o *sourcev1.HelmRepository) { o.Spec.URL = other.URL })
+	if _, _, err := p.run(); err != nil {
+		t.Fatal(err)
+	}
+	obj := p.succeeded("ChartPullSucceeded", "pulled 'app' chart with version '1.0.0'")
+	if !bytes.Equal(p.body(obj.Status.Artifact), second) {
+		t.Error("the package is that of the other server")
 	}
 }

@@ -119,7 +119,8 @@ func (d *dependencies) versions(ctx context.Context, x *indexed, repository *sou
 	if repository.Name != "" {
 		stored, err := d.opener.Artifacts.Stored(ctx, sourcev1.HelmRepositoryKind, d.namespace, repository.Name)
 		if err == nil {
-			return d.opener.versions(ctx, stored, name)
+			versions, _, err := d.opener.versions(ctx, stored, name)
+			return versions, err
 		}
 		if !errors.Is(err, source.ErrNoArtifact) && !errors.Is(err, source.ErrNoObject) && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err

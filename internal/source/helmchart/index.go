@@ -65,46 +65,67 @@ func (x *indexed) look(ctx context.Context) (found, bool, error) {
 
 func (x *indexed) find(ctx context.Context) (found, error) {
 	spec := x.object.Spec
-	key := strings.Join([]string{x.index.Digest.String(), spec.Chart, spec.GetVersion()}, "\n")
-	if f, ok := x.opener.known.Get(key); ok {
+	// Relative URLs are those of the repository: two with the same index have other packages.
+	key := strings.Join([]string{x.index.Digest.String(), x.url, spec.Chart, spec.GetVersion()}, "\n")
+	f, ok := x.opener.known.Get(key)
+	if ok {
+		x.opener.saw(x.object, f.entries)
 		return f, nil
 	}
-	versions, err := x.opener.versions(ctx, x.index, spec.Chart)
-	if err == nil {
-		var chosen index.Version
-		if chosen, err = helm.Choose(versions, spec.GetVersion()); err == nil {
-			f, err := x.packaged(chosen)
-			if err == nil {
-				x.opener.known.Add(key, f)
-			}
-			return f, err
-		}
+	versions, entries, err := x.opener.versions(ctx, x.index, spec.Chart)
+	if err == nil || errors.Is(err, index.ErrNoChart) {
+		x.opener.saw(x.object, entries)
 	}
-	if errors.Is(err, index.ErrNoChart) || errors.Is(err, helm.ErrNoVersion) || errors.Is(err, revision.ErrInvalidRange) {
+	var chosen index.Version
+	if err == nil {
+		chosen, err = helm.Choose(versions, spec.GetVersion())
+	}
+	switch {
+	case errors.Is(err, index.ErrNoChart), errors.Is(err, helm.ErrNoVersion), errors.Is(err, revision.ErrInvalidRange):
 		return found{}, failure.Stall(sourcev1.InvalidChartReferenceReason,
 			fmt.Errorf("%w: failed to get chart version for remote reference: '%s' version '%s': %w", chart.ErrReference, spec.Chart, spec.GetVersion(), err))
+	case err != nil:
+		return found{}, err
 	}
-	return found{}, err
+	if f, err = x.packaged(chosen); err == nil {
+		f.entries = entries
+		x.opener.known.Add(key, f)
+	}
+	return f, err
 }
 
-// versions reads those of a chart from a stored index.
-func (o *Opener) versions(ctx context.Context, stored storage.Artifact, name string) (versions []index.Version, err error) {
+// versions reads those of a chart from a stored index, and what names them all. ErrNoChart where it has none.
+func (o *Opener) versions(ctx context.Context, stored storage.Artifact, name string) (versions []index.Version, entries index.Hash, err error) {
 	artifact, err := o.Store.Open(ctx, stored.Path)
 	if err != nil {
-		return nil, fmt.Errorf("open the index: %w", err)
+		return nil, entries, fmt.Errorf("open the index: %w", err)
 	}
 	defer func() { _ = artifact.Close() }() // It was only read.
+	text, isAt := artifact.(io.ReaderAt)
+	if !isAt || artifact.Stat().Digest != stored.Digest {
+		return nil, entries, fmt.Errorf("open the index: %w", storage.ErrNotFound)
+	}
+	err = o.table(ctx, stored, func(table io.ReaderAt) error {
+		if entries, err = index.EntriesHash(table, name); err == nil {
+			versions, err = index.Lookup(ctx, text, table, name)
+		}
+		return err
+	})
+	return versions, entries, err
+}
+
+// table opens the table of a stored index for as long as it is used.
+func (o *Opener) table(ctx context.Context, stored storage.Artifact, use func(table io.ReaderAt) error) error {
 	table, err := o.Store.Open(ctx, stored.CompanionPath())
 	if err != nil {
-		return nil, fmt.Errorf("open the table of the index: %w", err)
+		return fmt.Errorf("open the table of the index: %w", err)
 	}
-	defer func() { _ = table.Close() }()
-	text, isAt := artifact.(io.ReaderAt)
-	places, isTableAt := table.(io.ReaderAt)
-	if !isAt || !isTableAt || artifact.Stat().Digest != stored.Digest {
-		return nil, fmt.Errorf("open the index: %w", storage.ErrNotFound)
+	defer func() { _ = table.Close() }() // It was only read.
+	places, isAt := table.(io.ReaderAt)
+	if !isAt {
+		return fmt.Errorf("open the table of the index: %w", storage.ErrNotFound)
 	}
-	return index.Lookup(ctx, text, places, name)
+	return use(places)
 }
 
 // packaged is a version as its package is to be had.

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/helm"
 	"sluice.dev/sluice/internal/helm/chart"
+	"sluice.dev/sluice/internal/helm/index"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/trust"
@@ -72,12 +73,15 @@ type Opener struct {
 
 	// known is which chart a source has, by the source's artifact and what was looked for in it.
 	known *lru.Cache[string, found]
+	// looked is what indexes had of charts when these were looked at last, by namespace and name.
+	looked *lru.Cache[string, seen]
 }
 
 // NewOpener returns an Opener.
 func NewOpener(options Options) *Opener {
 	known, _ := lru.New[string, found](maxKnown) // It fails for a size below one alone.
-	return &Opener{Options: options, known: known}
+	looked, _ := lru.New[string, seen](maxSeen)
+	return &Opener{Options: options, known: known, looked: looked}
 }
 
 // found is a chart as its source has it.
@@ -85,6 +89,8 @@ type found struct {
 	chart.Identity
 	// Content names the very package, or what it is going to be made of, as well as the source can tell.
 	Content string
+	// entries names all versions that an index has of the chart.
+	entries index.Hash
 	// URL is where the package is, and Digest the SHA-256 that it has to have; empty where nobody says.
 	URL, Digest string
 }
