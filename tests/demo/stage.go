@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/minio/minio-go/v7"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sluice.dev/sluice/tests/testenv"
@@ -36,9 +37,12 @@ type demo struct {
 	// registry and the signer of what is released in it.
 	registry *registry.Registry
 	signer   *signer
-	manager  *testenv.Manager
-	began    time.Time
-	cleanup  []func() error
+	// storage is where the S3 server listens, and objects its client.
+	storage string
+	objects *minio.Client
+	manager *testenv.Manager
+	began   time.Time
+	cleanup []func() error
 }
 
 // start builds and starts the control plane, the upstreams and the program, and installs the kinds.
@@ -64,6 +68,7 @@ func start(ctx context.Context, out io.Writer) (d *demo, err error) {
 		{"start the control plane", d.startControlPlane},
 		{"start a Git server (git http-backend) with seven repositories", d.startGit},
 		{"start a registry (CNCF Distribution)", d.startRegistry},
+		{"build and start an S3 server (Versity Gateway)", d.startStorage},
 		{"start sluice manager", d.startManager},
 	}
 	for _, step := range steps {

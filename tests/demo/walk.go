@@ -25,6 +25,8 @@ func (d *demo) walk(ctx context.Context) error {
 		{"The next release is refused until it is signed", d.nextRelease},
 		{"A poll of a tag without news is one HEAD", d.oneHead},
 		{"The tag moves to another manifest of the same layer: no layer is pulled", d.sameLayer},
+		{"A bucket becomes an artifact, and one changed object another", d.bucketFollowed},
+		{"A chart is published again, and the HelmChart of a release picks it up", d.chartFollowed},
 		{"A module is published twice, and installed by channel", d.moduleInstalled},
 		{"The channel moves, and the installation follows", d.channelMoves},
 		{"The channel moves back, and the downgrade is refused", d.downgradeRefused},
