@@ -41,7 +41,7 @@ func (d *dependencies) Dependency(ctx context.Context, wanted chart.Dependency) 
 		body, err = d.fromIndex(ctx, repository, wanted)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to get chart '%s' version '%s' from '%s': %w", wanted.Name, wanted.Version, repository.Spec.URL, err)
+		return nil, fmt.Errorf("failed to get chart '%s' version '%s' from '%s': %w", wanted.Name, wanted.Version, credential.CleanURL(repository.Spec.URL), err)
 	}
 	return body, nil
 }

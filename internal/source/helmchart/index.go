@@ -174,7 +174,7 @@ func (x *indexed) loginFor(address string) credential.Login {
 	theirs, err := url.Parse(address)
 	ours, err2 := url.Parse(x.url)
 	if err == nil && err2 == nil {
-		isSame := theirs.Scheme == ours.Scheme && strings.EqualFold(theirs.Host, ours.Host)
+		isSame := transport.Origin(theirs) == transport.Origin(ours)
 		isDowngrade := ours.Scheme == "https" && theirs.Scheme != "https"
 		if isSame || x.isGenerous && !isDowngrade {
 			return x.login
