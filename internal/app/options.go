@@ -84,6 +84,8 @@ type Options struct {
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
 	OCIVerifyAnyRepository bool
+	// HelmChartRevisionByContent has versions of charts move with their content alone.
+	HelmChartRevisionByContent bool
 	// FunctionsConfigMap says which functions packages may bring themselves; it is in RuntimeNamespace. Empty allows none.
 	FunctionsConfigMap string
 	FunctionsTimeout   time.Duration
@@ -224,6 +226,8 @@ func (o *Options) bindUpstreams(fs *pflag.FlagSet) {
 		"The folder for what is known of the objects in artifacts, and for objects from buckets that are kept; sluice-bucket-cache in TMPDIR when empty.")
 	fs.Int64Var(&o.BucketCacheBytes, "bucket-cache-max-size", 512<<20,
 		"The most bytes of objects from buckets that are kept for the next fetch; 0 keeps none.")
+	fs.BoolVar(&o.HelmChartRevisionByContent, "helm-chart-revision-by-content", false,
+		"Has a HelmChart with the reconcileStrategy Revision be a new version where what it is made of has changed, and not at each revision of its source.")
 	fs.StringSliceVar(&o.GCPTokenHosts, "gcp-token-hosts", nil,
 		"Hosts that keys of Google service accounts in Secrets may be exchanged for tokens at, beside Google's own.")
 	fs.StringSliceVar(&o.AzureAuthorityHosts, "azure-authority-hosts", nil,

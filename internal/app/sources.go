@@ -104,7 +104,7 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	}
 	charts := chartsource.NewOpener(chartsource.Options{
 		Artifacts: artifacts, Credentials: p.credentials, Store: p.store, Files: files, Registry: registries, Trust: trusted,
-		MaxIndexBytes: options.Limits.HelmIndexBytes, Archive: limits,
+		MaxIndexBytes: options.Limits.HelmIndexBytes, Archive: limits, RevisionByContent: options.HelmChartRevisionByContent,
 		Limits: chart.Limits{MaxPackage: options.Limits.HelmChartBytes, MaxFile: options.Limits.HelmFileBytes},
 	})
 	if err := controllers.SetupHelmChart(ctx, mgr, shared(), charts, p.rebuild.wake[controllers.HelmChartDir]); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
@@ -65,6 +66,8 @@ type Options struct {
 	// Limits bound charts, Archive the artifacts that they lie in.
 	Limits  chart.Limits
 	Archive archive.Limits
+	// RevisionByContent has versions name the revision of a source at which a chart changed last, where they name one.
+	RevisionByContent bool
 }
 
 // Opener opens sessions for HelmChart objects.
@@ -93,6 +96,8 @@ type found struct {
 	entries index.Hash
 	// URL is where the package is, and Digest the SHA-256 that it has to have; empty where nobody says.
 	URL, Digest string
+	// Source is the artifact that the chart lies in, and Inputs the digest of all that it is made of, where that counts.
+	Source, Inputs digest.Digest
 }
 
 // origin is a source as charts are taken from it. Its errors have reasons.
@@ -121,7 +126,7 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.HelmChart) (source.Sess
 		if s.source, err = o.stored(ctx, obj); err != nil {
 			return nil, err
 		}
-		s.from = &folder{opener: o, object: obj, source: s.source}
+		s.from = &folder{opener: o, object: obj, source: s.source, shape: s.shape}
 		return s, nil
 	}
 	repository, err := o.Artifacts.HelmRepository(ctx, obj.Namespace, obj.Spec.SourceRef.Name)

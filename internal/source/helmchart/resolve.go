@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/failure"
@@ -32,12 +33,27 @@ type Noted struct {
 	// Shape is the checksum of what shapes the package, and Generation that of the spec when it last changed.
 	Shape      string `json:"shape"`
 	Generation int64  `json:"generation"`
+	// Source is the artifact that the chart was found in, and Version the one that it had there.
+	Source  digest.Digest `json:"source,omitempty"`
+	Version string        `json:"version,omitempty"`
+	// Inputs is the digest of all that it was made of, and Commit what the version says of the source's revision at which that
+	// changed last.
+	Inputs digest.Digest `json:"inputs,omitempty"`
+	Commit string        `json:"commit,omitempty"`
 }
 
 // NotedIn is what is noted in a record; the zero value where nothing is.
 func NotedIn(record storage.Record) (n Noted) {
 	_ = json.Unmarshal([]byte(record.Memo), &n) // What cannot be read is made anew.
 	return n
+}
+
+func (n Noted) memo() (string, error) {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return "", fmt.Errorf("encode what is noted of the chart: %w", err)
+	}
+	return string(text), nil
 }
 
 // session is one reconcile of one HelmChart.
@@ -59,12 +75,20 @@ func (s *session) Remember(record storage.Record) { s.noted = NotedIn(record) }
 
 // Resolve finds the chart and its version. Where that takes more than a look, it is for Confirm.
 func (s *session) Resolve(ctx context.Context) (source.Selection, error) {
+	if s.source.Digest != "" && s.noted.Source == s.source.Digest && s.isShaped() {
+		return s.selection(found{
+			Identity: chart.Identity{Name: s.noted.Chart, Version: s.noted.Version}, Source: s.noted.Source, Inputs: s.noted.Inputs,
+		})
+	}
 	found, ok, err := s.from.look(ctx)
 	if err != nil || !ok {
 		return source.Selection{}, err
 	}
 	return s.selection(found)
 }
+
+// isShaped tells whether the package on record is what the spec asks for, as far as that decides alone.
+func (s *session) isShaped() bool { return s.noted.Shape == s.shape }
 
 // Confirm implements source.Confirmer.
 func (s *session) Confirm(ctx context.Context, seen source.Selection) (source.Selection, error) {
@@ -123,7 +147,7 @@ func (s *session) selection(f found) (source.Selection, error) {
 
 // generation is that at which what shapes the package changed last: an edit of anything else is no new version.
 func (s *session) generation() int64 {
-	if s.noted.Shape == s.shape && s.noted.Generation > 0 {
+	if s.isShaped() && s.noted.Generation > 0 {
 		return s.noted.Generation
 	}
 	return s.object.Generation
@@ -134,13 +158,21 @@ func (s *session) metadata() string {
 	var parts []string
 	spec := s.object.Spec
 	if spec.SourceRef.Kind != sourcev1.HelmRepositoryKind && spec.GetReconcileStrategy() == sourcev1.ReconcileStrategyRevision {
-		_, hash, _ := cutLast(s.source.Revision, ":")
-		parts = append(parts, hash[:min(len(hash), commitLength)])
+		parts = append(parts, s.commit())
 	}
 	if len(spec.GetValuesFiles()) > 0 {
 		parts = append(parts, strconv.FormatInt(s.generation(), 10))
 	}
 	return strings.Join(parts, ".")
+}
+
+// commit is what a version says of the source's revision: the one of now, or that of the last change.
+func (s *session) commit() string {
+	if s.found.Inputs != "" && s.found.Inputs == s.noted.Inputs && s.isShaped() {
+		return s.noted.Commit
+	}
+	_, hash, _ := cutLast(s.source.Revision, ":")
+	return hash[:min(len(hash), commitLength)]
 }
 
 // cutLast is strings.Cut at the last separator. Without one, all of the text stands behind it.
