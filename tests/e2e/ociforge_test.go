@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/notaryproject/notation-core-go/signature"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -33,11 +34,29 @@ type ociForgeries struct {
 func TestOCINoForgeryIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := newOCIScene(t)
-	kinds := map[string]func(t *testing.T, s ociScene, r signed, manifest ocispec.Descriptor) ociForgeries{
-		"bundle":         bundleForgeries,
-		"simple":         simpleForgeries,
-		"keyless":        keylessForgeries,
-		"keyless-simple": keylessSimpleForgeries,
+	kinds := forgedByKeys()
+	kinds["keyless"], kinds["keyless-simple"] = keylessForgeries, keylessSimpleForgeries
+	noForgery(t, s, kinds, forgery{
+		layer: s.layerDigest(module(1)),
+		push:  func(r signed) ocispec.Descriptor { return r.repository.PushFlux("latest", module(1), nil) },
+		follow: func(s ociScene, name string, r signed, f ociForgeries) {
+			s.create(name, r.URL("team/app"), f.changes...)
+		},
+		refused: func(s ociScene, name, says string) *meta.Artifact {
+			return s.failing(name, verifyFailed(says)).Status.Artifact
+		},
+		proven: func(s ociScene, name string, manifest ocispec.Descriptor) {
+			s.request(name)
+			s.proven(name, at("latest", manifest))
+		},
+	})
+}
+
+// forgedByKeys are forgeries for those who trust keys and certificates of their own.
+func forgedByKeys() map[string]func(t *testing.T, s ociScene, r signed, manifest ocispec.Descriptor) ociForgeries {
+	return map[string]func(t *testing.T, s ociScene, r signed, manifest ocispec.Descriptor) ociForgeries{
+		"bundle": bundleForgeries,
+		"simple": simpleForgeries,
 		"notation-jws": func(t *testing.T, s ociScene, _ signed, manifest ocispec.Descriptor) ociForgeries {
 			t.Helper()
 			return notationForgeries(t, s, manifest, verify.MediaTypeNotationJWS)
@@ -47,20 +66,35 @@ func TestOCINoForgeryIsAccepted(t *testing.T) {
 			return notationForgeries(t, s, manifest, verify.MediaTypeNotationCOSE)
 		},
 	}
+}
+
+// forgery is how a kind of object follows what somebody may have forged a signature of.
+type forgery struct {
+	layer   string // the digest that nobody may ask for before it is proven
+	push    func(r signed) ocispec.Descriptor
+	follow  func(s ociScene, name string, r signed, f ociForgeries)
+	refused func(s ociScene, name, says string) *meta.Artifact
+	proven  func(s ociScene, name string, manifest ocispec.Descriptor)
+}
+
+// noForgery tries all forgeries on objects of a kind, and then one signature that is none.
+func noForgery(
+	t *testing.T, s ociScene, kinds map[string]func(t *testing.T, s ociScene, r signed, manifest ocispec.Descriptor) ociForgeries, on forgery,
+) {
+	t.Helper()
 	tried := 0
 	for name, forge := range kinds {
 		t.Run(name, func(t *testing.T) {
 			s, r := s.in(t), newSigned(t)
-			manifest := r.repository.PushFlux("latest", module(1), nil)
+			manifest := on.push(r)
 			f := forge(t, s, r, manifest)
 			f.push(r, manifest, f.forged...)
-			s.create(name, r.URL("team/app"), f.changes...)
-			bad := s.failing(name, verifyFailed(fmt.Sprintf("none of %d signatures is by a trusted signer", len(f.forged))))
-			if bad.Status.Artifact != nil {
-				t.Errorf("a forgery is served: %s", asJSON(bad.Status))
+			on.follow(s, name, r, f)
+			if served := on.refused(s, name, fmt.Sprintf("none of %d signatures is by a trusted signer", len(f.forged))); served != nil {
+				t.Errorf("a forgery is served: %s", asJSON(served))
 			}
 			for _, request := range r.Requests() {
-				if request.Reference == s.layerDigest(module(1)) {
+				if request.Reference == on.layer {
 					t.Errorf("the layer was asked for before anybody vouched for it: %s %s", request.Method, request.URI)
 				}
 			}
@@ -68,8 +102,7 @@ func TestOCINoForgeryIsAccepted(t *testing.T) {
 
 			// It was not for another reason that they were refused.
 			f.push(r, manifest, append(f.forged, f.genuine)...)
-			s.request(name)
-			s.proven(name, at("latest", manifest))
+			on.proven(s, name, manifest)
 		})
 	}
 	if t.Logf("%d forgeries", tried); tried < fewestForgeries {

@@ -137,7 +137,9 @@ func (s *scene) keepsSecrets(log string) {
 	var gits sourcev1.GitRepositoryList
 	var ocis sourcev1.OCIRepositoryList
 	var inBuckets sourcev1.BucketList
-	for _, list := range []client.ObjectList{&events, &gits, &ocis, &inBuckets} {
+	var repositories sourcev1.HelmRepositoryList
+	var charts sourcev1.HelmChartList
+	for _, list := range []client.ObjectList{&events, &gits, &ocis, &inBuckets, &repositories, &charts} {
 		if err := env.Client.List(context.Background(), list, client.InNamespace(s.namespace)); err != nil {
 			s.t.Errorf("look for secrets: %v", err)
 		}
@@ -154,6 +156,12 @@ func (s *scene) keepsSecrets(log string) {
 	}
 	for _, object := range inBuckets.Items {
 		told["status of the Bucket "+object.Name] = asJSON(object.Status)
+	}
+	for _, object := range repositories.Items {
+		told["status of the HelmRepository "+object.Name] = asJSON(object.Status)
+	}
+	for _, object := range charts.Items {
+		told["status of the HelmChart "+object.Name] = asJSON(object.Status)
 	}
 	for canary, name := range s.canaries {
 		for where, text := range told {
