@@ -154,7 +154,7 @@ func (f *folder) Advance() {
 	for place, text := range f.Files() {
 		all["charts/"+place] = text
 	}
-	f.tree("git", commit(f.version), all)
+	f.tree(commit(f.version), all)
 }
 
 func (f *folder) Break() func() {

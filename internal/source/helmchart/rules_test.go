@@ -118,26 +118,26 @@ func TestRule3NothingIsToldThatWasSecret(t *testing.T) {
 		"Dependency": func(t *testing.T) *world {
 			t.Helper()
 			f := newFolder(t)
-			f.needing("lib", "1.x", secretly(f.server.URL))
+			f.needing("1.x", secretly(f.server.URL))
 			return f.world
 		},
 		"DependencyOfAnObject": func(t *testing.T) *world {
 			t.Helper()
 			f := newFolder(t)
 			f.repository("libs", secretly(f.server.URL), "")
-			f.needing("lib", "1.x", f.server.URL+"/none?sig=the-signature")
+			f.needing("1.x", f.server.URL+"/none?sig=the-signature")
 			return f.world
 		},
 		"DependencyInARegistry": func(t *testing.T) *world {
 			t.Helper()
 			f := newFolder(t)
-			f.needing("lib", "1.x", "oci://someone:the-password@127.0.0.1:1/charts?sig=the-signature")
+			f.needing("1.x", "oci://someone:the-password@127.0.0.1:1/charts?sig=the-signature")
 			return f.world
 		},
 		"DependencyWithoutAScheme": func(t *testing.T) *world {
 			t.Helper()
 			f := newFolder(t)
-			f.needing("lib", "1.x", "ftp://someone:the-password@127.0.0.1:1/charts?sig=the-signature")
+			f.needing("1.x", "ftp://someone:the-password@127.0.0.1:1/charts?sig=the-signature")
 			return f.world
 		},
 	} {
@@ -150,15 +150,15 @@ func TestRule3NothingIsToldThatWasSecret(t *testing.T) {
 	}
 }
 
-// needing makes the chart depend on another one.
-func (f *folder) needing(name, version, repository string) {
+// needing makes the chart depend on the chart lib.
+func (f *folder) needing(version, repository string) {
 	f.version++
 	all := map[string]string{}
 	for place, text := range f.Files() {
 		all["charts/"+place] = text
 	}
-	all["charts/app/Chart.yaml"] += fmt.Sprintf("dependencies:\n- name: %q\n  version: %q\n  repository: %q\n", name, version, repository)
-	f.tree("git", commit(f.version), all)
+	all["charts/app/Chart.yaml"] += fmt.Sprintf("dependencies:\n- name: lib\n  version: %q\n  repository: %q\n", version, repository)
+	f.tree(commit(f.version), all)
 }
 
 // TestRule4BoundWhileReading: a package costs what is allowed, and is refused before it costs more.
@@ -260,7 +260,7 @@ func TestRule9NamesFromOutsideAreNoPaths(t *testing.T) {
 	for place, text := range f.Files() {
 		all["a/b/"+place] = text
 	}
-	f.tree("git", commit(100), all)
+	f.tree(commit(100), all)
 	f.obj.Spec.Chart = "../../a/b/app"
 	if _, err := f.again(); err != nil {
 		t.Errorf("a path that climbs stays inside: %v", err)
@@ -289,7 +289,7 @@ func TestRule10Egress(t *testing.T) {
 	}
 	for _, repository := range []string{"http://169.254.169.254/charts", "oci://169.254.169.254/charts"} {
 		f := newFolder(t)
-		f.needing("lib", "1.0.0", repository)
+		f.needing("1.0.0", repository)
 		if _, err := f.again(); !errors.Is(err, transport.ErrDenied) || failure.Of(err).Reason != sourcev1.DependencyBuildErrorReason {
 			t.Errorf("a dependency of %s: got %v", repository, err)
 		}
@@ -341,7 +341,7 @@ func TestRevisionsMoveWithTheContentWhereThatIsAskedFor(t *testing.T) {
 		}
 		for number, c := range commits {
 			all[c.file] = c.text
-			f.tree("git", commit(number), all)
+			f.tree(commit(number), all)
 			f.begin() // A new process knows what is on record alone.
 			outcome, err := f.run(store)
 			if err != nil {
@@ -423,7 +423,7 @@ func TestDependenciesAreFound(t *testing.T) {
 	listed := fmt.Sprintf("apiVersion: v1\nentries:\n  lib:\n  - {apiVersion: v2, name: lib, version: 1.2.0, urls: [lib.tgz], digest: %s}\n", sum(library))
 	for name, prepare := range map[string]func(f *folder) []string{
 		"Anonymous": func(f *folder) []string {
-			f.needing("lib", "1.x", f.server.URL+"/libs/")
+			f.needing("1.x", f.server.URL+"/libs/")
 			return []string{"/libs/index.yaml", "/libs/lib.tgz"}
 		},
 		"StoredIndex": func(f *folder) []string {
@@ -431,14 +431,14 @@ func TestDependenciesAreFound(t *testing.T) {
 			f.server.Demand("u", "p")
 			f.repository("libs", f.server.URL+"/libs", "").Spec.SecretRef = &meta.LocalObjectReference{Name: "login"}
 			f.library("libs", listed)
-			f.needing("lib", "~1.2", f.server.URL+"/libs//")
+			f.needing("~1.2", f.server.URL+"/libs//")
 			return []string{"/libs/lib.tgz"}
 		},
 		"NotStoredYet": func(f *folder) []string {
 			f.secrets.login = credential.Login{Username: "u", Password: credential.NewSecret("p")}
 			f.server.Demand("u", "p")
 			f.repository("libs", f.server.URL+"/libs", "")
-			f.needing("lib", "1.2.0", f.server.URL+"/libs")
+			f.needing("1.2.0", f.server.URL+"/libs")
 			return []string{"/libs/index.yaml", "/libs/lib.tgz"}
 		},
 	} {
@@ -471,7 +471,7 @@ func TestDependenciesAreFound(t *testing.T) {
 	f := &folder{r.world}
 	f.repository("libs", r.registry.URL("libs")+"/", sourcev1.HelmRepositoryTypeOCI)
 	f.obj.Spec = sourcev1.HelmChartSpec{Chart: "charts/app", SourceRef: sourcev1.LocalHelmChartSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "git"}}
-	f.needing("lib", ">=1.0", r.registry.URL("libs"))
+	f.needing(">=1.0", r.registry.URL("libs"))
 	if _, err := f.again(); err != nil {
 		t.Errorf("from a registry: %v", err)
 	}

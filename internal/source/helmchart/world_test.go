@@ -206,14 +206,14 @@ func (w *world) library(name, text string) {
 	})
 }
 
-// tree stores the files of a GitRepository, as of a commit.
-func (w *world) tree(name, commit string, contents map[string]string) {
+// tree stores the files of the GitRepository git, as of a commit.
+func (w *world) tree(commit string, contents map[string]string) {
 	w.t.Helper()
 	files := fstest.MapFS{}
 	for place, text := range contents {
 		files[place] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
-	w.store(sourcev1.GitRepositoryKind, name, made{
+	w.store(sourcev1.GitRepositoryKind, "git", made{
 		selected: source.Selection{Revision: "main@sha1:" + commit, Name: commit, Extension: ".tar.gz"},
 		Content:  source.Content{Tree: files, Whole: true},
 	})
