@@ -37,6 +37,12 @@ func Open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree,
 	return dialect{expand: expandGzip}.open(ctx, src, dir, limits)
 }
 
+// OpenPart is Open for a part of an archive: files that are not wanted, by their paths, are looked at and let go. They count
+// among what the limits bound, take neither temporary file nor memory, and have no folders.
+func OpenPart(ctx context.Context, src io.Reader, dir string, limits Limits, wanted func(path string) bool) (*Tree, error) {
+	return dialect{expand: expandGzip, wanted: wanted}.open(ctx, src, dir, limits)
+}
+
 // OpenLayer is like Open, for a layer of an image or artifact that others made: a tar archive as it is or packed with
 // gzip or zstandard, which its first bytes tell. Several members or frames in a row are one archive, and a folder may
 // have several entries. Whiteouts and the indexes of layers that are made for lazy pulling are files like others; links
@@ -49,6 +55,7 @@ func OpenLayer(ctx context.Context, src io.Reader, dir string, limits Limits) (*
 type dialect struct {
 	expand  func(*bufio.Reader) (io.Reader, error) // takes the compression off
 	foreign bool                                   // a folder may have several entries, and links are left out
+	wanted  func(path string) bool                 // nil for all
 }
 
 func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
@@ -121,7 +128,8 @@ type reader struct {
 	buffer  []byte
 	stream  *boundedReader
 	files   int
-	bytes   int64
+	bytes   int64 // of the files that are kept
+	skipped int64 // of those that are not
 	// links are those that were left out.
 	links     int
 	firstLink string

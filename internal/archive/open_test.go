@@ -44,6 +44,38 @@ func TestOpenedTreeIsAFileSystem(t *testing.T) {
 	}
 }
 
+// TestOpenPartKeepsWhatIsWanted: the rest takes no temporary file, and counts among what the limits bound.
+func TestOpenPartKeepsWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	packed := craft(t, folder("a"), file("a/one"), file("b/two"), folder("b/empty"), file("b/c/three"), file("four"))
+	wanted := func(name string) bool { return strings.HasPrefix(name, "b/c/") || name == "a/one" }
+	tree, err := archive.OpenPart(t.Context(), bytes.NewReader(packed), t.TempDir(), archive.Limits{}, wanted)
+	check(t, err)
+	t.Cleanup(func() { check(t, tree.Close()) })
+	check(t, fstest.TestFS(tree, "a/one", "b/c/three"))
+	for _, name := range []string{"b/two", "b/empty", "four"} {
+		if _, err := tree.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", name, err)
+		}
+	}
+	body, err := fs.ReadFile(tree, "b/c/three")
+	check(t, err)
+	whole, err := fs.ReadFile(open(t, packed), "b/c/three")
+	check(t, err)
+	if diff := cmp.Diff(string(whole), string(body)); diff != "" {
+		t.Errorf("-whole +part:\n%s", diff)
+	}
+	part := func(ctx context.Context, src io.Reader, dir string, limits archive.Limits) (*archive.Tree, error) {
+		return archive.OpenPart(ctx, src, dir, limits, func(string) bool { return false })
+	}
+	for name, limits := range map[string]archive.Limits{
+		"bytes": {MaxBytes: int64(len(whole))}, "files": {MaxFiles: 5}, "depth": {MaxDepth: 2},
+	} {
+		refuse(t, part, "What is not wanted exceeds the limit of "+name+".", packed, limits, archive.ErrLimit)
+	}
+	refuse(t, part, "A link that nobody wants.", craft(t, typed("l", tar.TypeSymlink)), archive.Limits{}, archive.ErrUnsafe)
+}
+
 func TestOpenMakesUpFolders(t *testing.T) {
 	t.Parallel()
 	tree := open(t, craft(t, file("a/b/c"), folder("a"), file("./d//e"), folder("x/y/")))

@@ -27,14 +27,24 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
+		if r.wanted != nil {
+			return r.count() // It is made up where a file in it is wanted.
+		}
 		return r.folder(name)
 	case tar.TypeLink, tar.TypeSymlink:
 		return r.leaveOut(name)
 	}
-	if header.Size > r.limits.MaxBytes-r.bytes {
+	if header.Size > r.limits.MaxBytes-r.bytes-r.skipped {
 		return fmt.Errorf("%w: the files hold more than %d bytes", ErrLimit, r.limits.MaxBytes)
 	}
 	r.stream.left += header.Size
+	if r.wanted != nil && !r.wanted(name) {
+		r.skipped += header.Size
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return err
+		}
+		return r.count()
+	}
 	if err := r.file(name, header); err != nil {
 		return err
 	}

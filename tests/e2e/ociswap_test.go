@@ -84,9 +84,9 @@ func TestOCIATagSwappedBetweenVerificationAndPullChangesNothing(t *testing.T) {
 	})
 }
 
-// swapTags swaps the tags of repositories under objects that follow them. What make gives is a repository and an object of the kind;
+// swapTags swaps the tags of repositories under objects that follow them. What prepare gives is a repository and an object of the kind;
 // follow creates an object.
-func swapTags[O swapped](s *scene, make func(name string) (*swapper, O), follow func(name string, r *swapper)) {
+func swapTags[O swapped](s *scene, prepare func(name string) (*swapper, O), follow func(name string, r *swapper)) {
 	s.t.Helper()
 	type following struct {
 		*swapper
@@ -97,7 +97,7 @@ func swapTags[O swapped](s *scene, make func(name string) (*swapper, O), follow 
 	all := map[string]following{}
 	for i := range swappers {
 		name := fmt.Sprintf("app-%d", i)
-		r, obj := make(name)
+		r, obj := prepare(name)
 		obj.SetNamespace(s.namespace)
 		obj.SetName(name)
 		all[name] = following{r, obj, watched(s, obj)}

@@ -369,7 +369,7 @@ func TestDependenciesAreAdded(t *testing.T) {
 			far := &elsewhere{packages: map[string][]byte{
 				"https://a.example redis 1.0.0": redis("1.0.0"), "oci://b.example/charts redis 2.0.0": redis("2.0.0"),
 			}}
-			built, err := chart.Build(t.Context(), chart.Folder{Files: files(texts), Path: "charts/app", Dependencies: far})
+			built, err := chart.Build(t.Context(), chart.Folder{Files: files(part(t, texts, "charts/app")), Path: "charts/app", Dependencies: far})
 			if far.asked.Load() != tc.asked {
 				t.Errorf("asked %d times, want %d", far.asked.Load(), tc.asked)
 			}

@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"sigs.k8s.io/yaml"
 )
 
 // fileScheme begins the repository of a dependency that lies in the same tree.
@@ -48,6 +50,73 @@ func (b *builder) resolve(ctx context.Context, loaded *chart.Chart, at string, w
 	loaded.AddDependency(brought...)
 	built.Resolved += len(brought)
 	return nil
+}
+
+// Places are the folders of a tree that the package of the chart at a path may be made of: its own, and those that it, and what
+// lies there, refers to by file://. Of the tree, only the files that IsDescription tells are read. Where the path has a package,
+// that is all.
+func Places(ctx context.Context, files fs.FS, at string, limits Limits) ([]string, error) {
+	b := &builder{files: files, limits: limits.orDefault()}
+	b.left = b.limits
+	start, err := inside(at)
+	if err != nil {
+		return nil, wrap(ErrReference, err)
+	}
+	places, seen := []string{start}, map[string]bool{start: true}
+	for i := 0; i < len(places); i++ {
+		for _, name := range descriptions {
+			text, err := b.read(ctx, path.Join(places[i], name))
+			if err != nil {
+				continue // Building says what is wrong with it.
+			}
+			for _, place := range references(text, places[i]) {
+				if !seen[place] {
+					seen[place], places = true, append(places, place)
+				}
+			}
+		}
+	}
+	return places, nil
+}
+
+// descriptions are the files of a chart that may name its dependencies.
+var descriptions = []string{chartName, "Chart.lock", "requirements.yaml", "requirements.lock"} //nolint:gochecknoglobals // A constant list.
+
+// IsDescription tells whether a file of a chart may name its dependencies.
+func IsDescription(file string) bool { return slices.Contains(descriptions, path.Base(file)) }
+
+// references are the folders that a description of the chart at a path refers to.
+func references(text []byte, at string) (places []string) {
+	var described struct {
+		Dependencies []struct {
+			Name       string `json:"name"`
+			Repository string `json:"repository"`
+		} `json:"dependencies"`
+	}
+	if yaml.Unmarshal(text, &described) != nil {
+		return nil // Building says what is wrong with it.
+	}
+	for _, d := range described.Dependencies {
+		if place, err := placeOf(at, d.Name, d.Repository); err == nil && place != "" {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// placeOf is where in the tree a dependency of the chart at a path lies: where its file URL says, from the chart or from the root,
+// or in the charts folder, where it has none. It is empty for one that lies elsewhere.
+func placeOf(at, name, repository string) (string, error) {
+	reference, isFile := strings.CutPrefix(repository, fileScheme)
+	switch {
+	case repository == "":
+		return inside(path.Join(at, "charts", name))
+	case !isFile:
+		return "", nil
+	case strings.HasPrefix(reference, "/"):
+		return inside(reference)
+	}
+	return inside(path.Join(at, reference))
 }
 
 // missing are the dependencies that are not in the charts folder: by the name that they go by, and a version that fits.
@@ -93,17 +162,9 @@ func fits(version, wanted string) bool {
 	return err == nil && among.Check(parsed)
 }
 
-// local loads a dependency that lies in the tree: where its file URL says, from the chart or from the root, or in the charts
-// folder, where it has none.
+// local loads a dependency that lies in the tree.
 func (b *builder) local(ctx context.Context, wanted Dependency, at string, within []string, built *Built) (*chart.Chart, error) {
-	reference, isURL := strings.CutPrefix(wanted.Repository, fileScheme)
-	switch {
-	case !isURL:
-		reference = path.Join(at, "charts", wanted.Name)
-	case !strings.HasPrefix(reference, "/"):
-		reference = path.Join(at, reference)
-	}
-	place, err := inside(reference)
+	place, err := placeOf(at, wanted.Name, wanted.Repository)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -33,29 +35,57 @@ func (f *folder) key() string {
 	return strings.Join([]string{f.source.Digest.String(), f.shape}, "\n")
 }
 
-// find implements origin: it reads what the chart calls itself.
+// find implements origin: it reads what the chart calls itself, and where that lies which it is made of.
 func (f *folder) find(ctx context.Context) (there found, err error) {
-	err = f.open(ctx, func(tree *archive.Tree) error {
+	at := rooted(f.object.Spec.Chart)
+	isWanted := func(name string) bool { return name == at || chart.IsDescription(name) }
+	err = f.open(ctx, isWanted, func(tree *archive.Tree) error {
 		there.Source = f.source.Digest
-		there.Identity, err = chart.Identify(ctx, tree, f.object.Spec.Chart, f.opener.Limits)
-		if err == nil && f.opener.RevisionByContent && f.object.Spec.GetReconcileStrategy() == sourcev1.ReconcileStrategyRevision {
-			there.Inputs, err = f.inputs(ctx, tree)
+		if there.Identity, err = chart.Identify(ctx, tree, f.object.Spec.Chart, f.opener.Limits); err == nil {
+			there.Places, err = chart.Places(ctx, tree, f.object.Spec.Chart, f.opener.Limits)
 		}
 		return explain(err)
 	})
+	if err == nil && f.opener.RevisionByContent && f.object.Spec.GetReconcileStrategy() == sourcev1.ReconcileStrategyRevision {
+		there.Inputs, err = f.inputs(ctx, there)
+	}
 	if err == nil {
 		f.opener.known.Add(f.key(), there)
 	}
 	return there, err
 }
 
+// rooted is a path from the root of the source, whatever it climbs.
+func rooted(place string) string {
+	if clean := path.Join("/", place)[1:]; clean != "" {
+		return clean
+	}
+	return "."
+}
+
 // build implements origin.
-func (f *folder) build(ctx context.Context, _ found, metadata string) (built *chart.Built, err error) {
-	err = f.open(ctx, func(tree *archive.Tree) error {
+func (f *folder) build(ctx context.Context, there found, metadata string) (built *chart.Built, err error) {
+	err = f.open(ctx, f.isPart(there), func(tree *archive.Tree) error {
 		built, err = f.from(ctx, tree, metadata)
 		return explain(err)
 	})
 	return built, err
+}
+
+// isPart tells whether a file of the source may become a part of the package: all may, where nobody has looked.
+func (f *folder) isPart(there found) func(name string) bool {
+	if len(there.Places) == 0 {
+		return func(string) bool { return true }
+	}
+	values := map[string]bool{}
+	for _, file := range f.object.Spec.GetValuesFiles() {
+		values[rooted(file)] = true
+	}
+	return func(name string) bool {
+		return values[name] || slices.ContainsFunc(there.Places, func(place string) bool {
+			return place == "." || name == place || strings.HasPrefix(name, place+"/")
+		})
+	}
 }
 
 func (f *folder) from(ctx context.Context, tree *archive.Tree, metadata string) (*chart.Built, error) {
@@ -67,8 +97,8 @@ func (f *folder) from(ctx context.Context, tree *archive.Tree, metadata string) 
 }
 
 // inputs is the digest of the package as it is without the source's revision in its version: equal charts give equal bytes.
-func (f *folder) inputs(ctx context.Context, tree *archive.Tree) (digest.Digest, error) {
-	built, err := f.from(ctx, tree, "")
+func (f *folder) inputs(ctx context.Context, there found) (digest.Digest, error) {
+	built, err := f.build(ctx, there, "")
 	if err != nil {
 		return "", err
 	}
@@ -77,8 +107,8 @@ func (f *folder) inputs(ctx context.Context, tree *archive.Tree) (digest.Digest,
 	return digester.Digest(), err
 }
 
-// open unpacks the artifact for as long as it is used.
-func (f *folder) open(ctx context.Context, use func(tree *archive.Tree) error) error {
+// open unpacks what is wanted of the artifact for as long as it is used.
+func (f *folder) open(ctx context.Context, isWanted func(name string) bool, use func(tree *archive.Tree) error) error {
 	body, err := f.opener.Artifacts.Body(ctx, f.source)
 	if errors.Is(err, storage.ErrNotFound) {
 		// It was superseded meanwhile; the next attempt sees what took its place.
@@ -87,7 +117,7 @@ func (f *folder) open(ctx context.Context, use func(tree *archive.Tree) error) e
 	if err != nil {
 		return fmt.Errorf("open the artifact of the source: %w", err)
 	}
-	tree, err := archive.Open(ctx, body, f.opener.Limits.TempDir, f.opener.Archive)
+	tree, err := archive.OpenPart(ctx, body, f.opener.Limits.TempDir, f.opener.Archive, isWanted)
 	_ = body.Close() // It was only read.
 	if err != nil {
 		return fmt.Errorf("read the artifact of the source: %w", err)

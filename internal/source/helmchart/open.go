@@ -98,6 +98,8 @@ type found struct {
 	URL, Digest string
 	// Source is the artifact that the chart lies in, and Inputs the digest of all that it is made of, where that counts.
 	Source, Inputs digest.Digest
+	// Places are the parts of the source that it is made of.
+	Places []string
 }
 
 // origin is a source as charts are taken from it. Its errors have reasons.

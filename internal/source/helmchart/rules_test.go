@@ -14,6 +14,7 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage/local"
@@ -311,6 +312,37 @@ func TestANewProcessOpensNoArchive(t *testing.T) {
 	f.obj.Spec.Chart = "charts/none"
 	if _, err := f.run(store); err == nil || failure.Of(err).Disposition != failure.Stalls {
 		t.Errorf("another path: got %v", err)
+	}
+}
+
+// TestAChartTakesItsPartOfASourceAlone: of a large repository, what is not the chart's takes no temporary file.
+func TestAChartTakesItsPartOfASourceAlone(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	all := map[string]string{
+		"big": strings.Repeat("a", 8<<20), "charts/app2/Chart.yaml": "name: app2\n", "base/Chart.yaml": "apiVersion: v2\nname: base\nversion: 1.0.0\n",
+		"base/templates/base.yaml": "kind: ConfigMap", "prod.yaml": "replicas: 3",
+	}
+	for place, text := range f.Files() {
+		all["charts/"+place] = text
+	}
+	all["charts/app/Chart.yaml"] += "dependencies:\n- {name: base, version: 1.x, repository: 'file:///base'}\n"
+	f.tree(commit(9), all)
+	f.obj.Spec.ValuesFiles = []string{"./prod.yaml"}
+	store := localtest.Open(t, local.Options{})
+	p := pipeline(store)
+	p.Files = memory.NewFiles(1<<20, "--tmp-budget")
+	outcome, err := f.runAs(p, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := store.Open(t.Context(), outcome.Record.Current.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = body.Close() }()
+	if found := f.Unpack(body); found["app/charts/base/templates/base.yaml"] != "kind: ConfigMap" || found["app/values.yaml"] != "replicas: 3\n" {
+		t.Errorf("packaged %v", found)
 	}
 }
 
