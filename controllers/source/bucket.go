@@ -58,8 +58,8 @@ func bucketKind(shared Shared, opener source.Opener[*sourcev1.Bucket]) *kind[*so
 		told: func(obj *sourcev1.Bucket, record storage.Record, _ bool) string {
 			return fmt.Sprintf("stored artifact with %s fetched files from '%s' bucket", record.Title, obj.Spec.BucketName)
 		},
-		warned: func(was *meta.Artifact, current storage.Artifact) (reason, message string) {
-			if was == nil || was.Revision == emptySelection || current.Revision != emptySelection {
+		warned: func(was *meta.Artifact, record storage.Record) (reason, message string) {
+			if was == nil || was.Revision == emptySelection || record.Current.Revision != emptySelection {
 				return "", ""
 			}
 			return sourcev1.EmptySelectionReason, "no object of the bucket is selected any more: the artifact is empty"

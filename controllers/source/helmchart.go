@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -92,6 +93,13 @@ func helmChartKind(shared Shared, opener source.Opener[*sourcev1.HelmChart]) *ki
 		},
 		stored: func(record storage.Record) string { return record.Title },
 		told:   func(_ *sourcev1.HelmChart, record storage.Record, _ bool) string { return record.Title },
+		warned: func(_ *meta.Artifact, record storage.Record) (reason, message string) {
+			if !helmchart.NotedIn(record).IsLockStale {
+				return "", ""
+			}
+			return sourcev1.StaleChartLockReason, "a Chart.lock was made for other dependencies than its chart has, and was followed all the same: " +
+				"run 'helm dependency update', and commit what it writes"
+		},
 	}
 }
 

@@ -633,7 +633,9 @@ func TestAChartMovesWithItsOwnVersionsAlone(t *testing.T) {
 	chart := p.succeeded("ChartPullSucceeded", "pulled 'app' chart with version '1.0.0'")
 	other := *chart.DeepCopy()
 	other.Name, other.Spec.Chart = "other", "other"
-	moved := func(obj *sourcev1.HelmChart) bool { return p.opener.Moved(t.Context(), []sourcev1.HelmChart{*obj, other})(obj) }
+	moved := func(obj *sourcev1.HelmChart) bool {
+		return p.opener.Moved(t.Context(), []sourcev1.HelmChart{*obj, other})(obj)
+	}
 	if moved(chart) || !moved(&other) {
 		t.Errorf("at rest: the chart has moved: %t, and one that nobody has looked at: %t", moved(chart), moved(&other))
 	}
@@ -675,5 +677,36 @@ func TestRelativeURLsAreThoseOfTheirRepository(t *testing.T) {
 	obj := p.succeeded("ChartPullSucceeded", "pulled 'app' chart with version '1.0.0'")
 	if !bytes.Equal(p.body(obj.Status.Artifact), second) {
 		t.Error("the package is that of the other server")
+	}
+}
+
+// TestAStaleLockWarns: with each package that was made by it.
+func TestAStaleLockWarns(t *testing.T) {
+	t.Parallel()
+	p := newChartPlane(t)
+	git := p.source("git")
+	texts := map[string]string{
+		"app/Chart.yaml": "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {name: lib, version: 1.x, repository: 'file://../lib'}\n",
+		"app/Chart.lock": "dependencies:\n- {name: lib, version: 1.0.0, repository: 'file://../lib'}\ndigest: sha256:0\n",
+		"lib/Chart.yaml": "apiVersion: v2\nname: lib\nversion: 1.0.0\n",
+	}
+	p.commit(git, strings.Repeat("a1", 20), texts)
+	p.charted(func(spec *sourcev1.HelmChartSpec) {
+		spec.Chart, spec.SourceRef.Kind, spec.SourceRef.Name = "app", "GitRepository", "git"
+	})
+	p.succeeded("ChartPackageSucceeded", "packaged 'app' chart with version '0.1.0'")
+	if told := p.events.take(); len(told) != 2 || !strings.HasPrefix(told[1], "Warning StaleChartLock: a Chart.lock was made for other dependencies") {
+		t.Errorf("told %q", told)
+	}
+	p.succeeded("ChartPackageSucceeded", "packaged 'app' chart with version '0.1.0'")
+	if told := p.events.take(); len(told) != 0 {
+		t.Errorf("told again: %q", told)
+	}
+	delete(texts, "app/Chart.lock")
+	texts["app/Chart.yaml"] = strings.Replace(texts["app/Chart.yaml"], "0.1.0", "0.2.0", 1)
+	p.commit(git, strings.Repeat("b2", 20), texts)
+	p.succeeded("ChartPackageSucceeded", "packaged 'app' chart with version '0.2.0'")
+	if told := p.events.take(); len(told) != 1 {
+		t.Errorf("without a lock: told %q", told)
 	}
 }

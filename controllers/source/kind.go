@@ -62,7 +62,7 @@ type kind[O kernel.Object] struct {
 	stored func(record storage.Record) string
 	told   func(obj O, record storage.Record, fetched bool) string
 	// warned says what people should look at when another artifact takes the place of one; nil, or no reason, for nothing.
-	warned func(was *meta.Artifact, current storage.Artifact) (reason, message string)
+	warned func(was *meta.Artifact, record storage.Record) (reason, message string)
 }
 
 var (
@@ -172,7 +172,7 @@ func (k *kind[O]) Events(before, after O, outcome source.Outcome, err error) []e
 		if k.warned == nil {
 			break
 		}
-		if reason, message := k.warned(was, current); reason != "" {
+		if reason, message := k.warned(was, outcome.Record); reason != "" {
 			events = append(events, event.Warned(about, reason, message, current.Revision))
 		}
 	case k.table.HasFailed(before):

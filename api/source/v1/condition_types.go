@@ -237,6 +237,10 @@ const (
 	// it may be gone soon; put the objects back, or correct spec.prefix and the ignore rules.
 	EmptySelectionReason = "EmptySelection"
 
+	// StaleChartLockReason: a chart's Chart.lock was made for other dependencies than the chart has, and decided all the same. Run
+	// helm dependency update, and commit what it writes.
+	StaleChartLockReason = "StaleChartLock"
+
 	// GitOperationSucceededReason: the Git server was asked and has nothing new.
 	GitOperationSucceededReason = "GitOperationSucceeded"
 

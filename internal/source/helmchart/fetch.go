@@ -29,7 +29,7 @@ func (s *session) Fetch(ctx context.Context, selected source.Selection, have str
 			fmt.Errorf("chart pull error: the package is of version '%s', where its source says '%s'", built.Version, selected.Revision))
 	}
 	content.Memo, err = Noted{
-		Chart: s.found.Name, ValuesFiles: built.Values, IsPackaged: !built.IsAsItWas, Shape: s.shape, Generation: s.generation(),
+		Chart: s.found.Name, ValuesFiles: built.Values, IsPackaged: !built.IsAsItWas, IsLockStale: built.StaleLock, Shape: s.shape, Generation: s.generation(),
 		Source: s.found.Source, Version: s.found.Version, Inputs: s.found.Inputs, Commit: s.commit(),
 	}.memo()
 	content.Title = summary(s.found.Name, built)

@@ -30,6 +30,8 @@ type Noted struct {
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// IsPackaged says that the package was made here.
 	IsPackaged bool `json:"packaged,omitempty"`
+	// IsLockStale says that a lock was followed that had been made for other dependencies.
+	IsLockStale bool `json:"lockStale,omitempty"`
 	// Shape is the checksum of what shapes the package, and Generation that of the spec when it last changed.
 	Shape      string `json:"shape"`
 	Generation int64  `json:"generation"`
