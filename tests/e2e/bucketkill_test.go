@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -62,10 +63,21 @@ func TestKilledWhileABucketIsPatched(t *testing.T) {
 		s.start()
 		revision := bucketRevision(want)
 		obj = s.until("app", "it has all that is new", func(obj *sourcev1.Bucket) bool {
-			return bucketBeyond(before)(obj) && obj.Status.Artifact.Revision == revision
+			// The first process may have come to its end, and status still have its address.
+			return bucketBeyond(before)(obj) && obj.Status.Artifact.Revision == revision && isServed(obj.Status.Artifact.URL)
 		})
 		see(obj.Status.Artifact)
 	}
+}
+
+// isServed tells whether there is something at a URL.
+func isServed(url string) bool {
+	response, err := http.Head(url)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // There is none.
+	return response.StatusCode == http.StatusOK
 }
 
 // bucketRevision is what Flux's formula makes of objects whose etags are the MD5 of their bodies.
