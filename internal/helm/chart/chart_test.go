@@ -355,6 +355,14 @@ func TestDependenciesAreAdded(t *testing.T) {
 			dependencies: "- {name: redis, version: 9.0.0, repository: 'https://a.example'}\n", asked: 1,
 			err: "dependency build error: failed to add remote dependency 'redis': failed to get chart 'redis' version '9.0.0' from 'https://a.example'",
 		},
+		"another chart than was asked for": {
+			dependencies: "- {name: blue, version: 1.0.0, repository: 'https://a.example'}\n", asked: 1,
+			err: "dependency build error: failed to add remote dependency 'blue': the package is chart 'redis' version '1.0.0'",
+		},
+		"another version than was asked for": {
+			dependencies: "- {name: redis, version: 3.x, repository: 'https://a.example'}\n", asked: 1,
+			err: "dependency build error: failed to add remote dependency 'redis': the package is chart 'redis' version '2.0.0'",
+		},
 		"a repository by an alias": {
 			dependencies: "- {name: redis, version: 1.0.0, repository: '@stable'}\n", err: "dependency build error: aliased repository dependency is not supported: @stable",
 		},
@@ -368,6 +376,7 @@ func TestDependenciesAreAdded(t *testing.T) {
 			texts["charts/app/Chart.yaml"] = chartYAML + "dependencies:\n" + tc.dependencies
 			far := &elsewhere{packages: map[string][]byte{
 				"https://a.example redis 1.0.0": redis("1.0.0"), "oci://b.example/charts redis 2.0.0": redis("2.0.0"),
+				"https://a.example blue 1.0.0": redis("1.0.0"), "https://a.example redis 3.x": redis("2.0.0"),
 			}}
 			built, err := chart.Build(t.Context(), chart.Folder{Files: files(part(t, texts, "charts/app")), Path: "charts/app", Dependencies: far})
 			if far.asked.Load() != tc.asked {

@@ -52,6 +52,12 @@ func (b *builder) resolve(ctx context.Context, loaded *chart.Chart, at string, w
 	return nil
 }
 
+// How many folders a chart may refer to, and how long the path of one may be in bytes.
+const (
+	maxPlaces = 1000
+	maxPath   = 4096
+)
+
 // Places are the folders of a tree that the package of the chart at a path may be made of: its own, and those that it, and what
 // lies there, refers to by file://. Of the tree, only the files that IsDescription tells are read. Where the path has a package,
 // that is all.
@@ -70,9 +76,13 @@ func Places(ctx context.Context, files fs.FS, at string, limits Limits) ([]strin
 				continue // Building says what is wrong with it.
 			}
 			for _, place := range references(text, places[i]) {
-				if !seen[place] {
-					seen[place], places = true, append(places, place)
+				if seen[place] {
+					continue
 				}
+				if len(places) == maxPlaces || len(place) > maxPath {
+					return nil, fmt.Errorf("%w: '%s' refers to more than %d folders, or to one with a longer path than %d bytes", ErrDependency, at, maxPlaces, maxPath)
+				}
+				seen[place], places = true, append(places, place)
 			}
 		}
 	}
@@ -198,13 +208,25 @@ func (b *builder) remote(ctx context.Context, missing []Dependency, brought []*c
 	err := group.Wait()
 	for i, packed := range packages {
 		if err == nil && packed != nil {
-			brought[i], err = b.loadPackage(ctx, packed)
+			brought[i], err = b.promised(ctx, packed, missing[i])
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// promised loads the package of a dependency, if it is the chart that was asked for.
+func (b *builder) promised(ctx context.Context, packed []byte, wanted Dependency) (*chart.Chart, error) {
+	loaded, err := b.loadPackage(ctx, packed)
+	if err == nil && (loaded.Name() != wanted.Name || !fits(loaded.Metadata.Version, wanted.Version)) {
+		err = fmt.Errorf("the package is chart '%.128s' version '%.128s'", loaded.Name(), loaded.Metadata.Version)
+	}
+	if err != nil {
+		return nil, wrap(ErrDependency, fmt.Errorf("failed to add remote dependency '%s': %w", wanted.Name, err))
+	}
+	return loaded, nil
 }
 
 // ask gets the package of a dependency.

@@ -1,6 +1,8 @@
 package chart_test
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +32,21 @@ func part(t *testing.T, texts map[string]string, at string) map[string]string {
 		return !slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(name, place+"/") })
 	})
 	return only
+}
+
+// TestPlacesAreBounded: who writes a chart decides how much is remembered of it.
+func TestPlacesAreBounded(t *testing.T) {
+	t.Parallel()
+	many, long := "dependencies:\n", "dependencies:\n- {name: a, repository: 'file://"+strings.Repeat("a", 5000)+"'}\n"
+	for i := range 1001 {
+		many += fmt.Sprintf("- {name: a, repository: 'file://../%d'}\n", i)
+	}
+	for _, text := range []string{many, long} {
+		_, err := chart.Places(t.Context(), files(map[string]string{"app/Chart.yaml": text}), "app", chart.Limits{})
+		if !errors.Is(err, chart.ErrDependency) || len(err.Error()) > 300 {
+			t.Errorf("got %v", err)
+		}
+	}
 }
 
 func TestPlacesAreWhatAChartRefersTo(t *testing.T) {

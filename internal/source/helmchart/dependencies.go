@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
@@ -24,6 +25,9 @@ import (
 type dependencies struct {
 	opener    *Opener
 	namespace string
+
+	mu      sync.Mutex
+	indexes map[string]*helm.Index
 }
 
 var _ chart.Resolver = (*dependencies)(nil)
@@ -114,7 +118,7 @@ func (d *dependencies) fromIndex(ctx context.Context, repository *sourcev1.HelmR
 	return d.opener.pull(ctx, f, x.loginFor(f.URL))
 }
 
-// versions are those in the index that is stored for the object, or else in one that is downloaded for this once.
+// versions are those in the index that is stored for the object, or else in one that is downloaded for this build.
 func (d *dependencies) versions(ctx context.Context, x *indexed, repository *sourcev1.HelmRepository, name string) ([]index.Version, error) {
 	if repository.Name != "" {
 		stored, err := d.opener.Artifacts.Stored(ctx, sourcev1.HelmRepositoryKind, d.namespace, repository.Name)
@@ -126,9 +130,36 @@ func (d *dependencies) versions(ctx context.Context, x *indexed, repository *sou
 			return nil, err
 		}
 	}
+	downloaded, err := d.index(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return downloaded.Versions(ctx, name)
+}
+
+// index downloads an index once for all charts in it that are needed.
+func (d *dependencies) index(ctx context.Context, x *indexed) (*helm.Index, error) {
+	key := x.login.Identity() + " " + x.url
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, ok := d.indexes[key]; ok {
+		return known, nil
+	}
 	answer, err := d.opener.Files.Get(ctx, helm.Request{URL: helm.IndexURL(x.url), Login: x.login, Limit: d.opener.MaxIndexBytes})
 	if err != nil {
 		return nil, fmt.Errorf("failed to fetch %s : %w", credential.CleanURL(helm.IndexURL(x.url)), err)
 	}
-	return helm.Versions(ctx, answer, d.opener.Limits.TempDir, name)
+	downloaded, err := helm.ReadIndex(ctx, answer, d.opener.Limits.TempDir)
+	if err == nil {
+		d.indexes[key] = downloaded
+	}
+	return downloaded, err
+}
+
+// Close lets go of what was downloaded.
+func (d *dependencies) Close() (err error) {
+	for _, downloaded := range d.indexes {
+		err = errors.Join(err, downloaded.Close())
+	}
+	return err
 }

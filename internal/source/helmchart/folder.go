@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -13,9 +12,13 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/helm"
 	"sluice.dev/sluice/internal/helm/chart"
 	"sluice.dev/sluice/storage"
 )
+
+// maxRemembered is how many bytes of what a chart says of itself are remembered of it.
+const maxRemembered = 4 << 10
 
 // folder is a chart that lies in the artifact of another object.
 type folder struct {
@@ -49,7 +52,7 @@ func (f *folder) find(ctx context.Context) (there found, err error) {
 	if err == nil && f.opener.RevisionByContent && f.object.Spec.GetReconcileStrategy() == sourcev1.ReconcileStrategyRevision {
 		there.Inputs, err = f.inputs(ctx, there)
 	}
-	if err == nil {
+	if err == nil && len(there.Name)+len(there.Version)+len(strings.Join(there.Places, "/")) <= maxRemembered {
 		f.opener.known.Add(f.key(), there)
 	}
 	return there, err
@@ -77,22 +80,31 @@ func (f *folder) isPart(there found) func(name string) bool {
 	if len(there.Places) == 0 {
 		return func(string) bool { return true }
 	}
-	values := map[string]bool{}
+	parts := map[string]bool{}
+	for _, place := range there.Places {
+		parts[place] = true
+	}
 	for _, file := range f.object.Spec.GetValuesFiles() {
-		values[rooted(file)] = true
+		parts[rooted(file)] = true
 	}
 	return func(name string) bool {
-		return values[name] || slices.ContainsFunc(there.Places, func(place string) bool {
-			return place == "." || name == place || strings.HasPrefix(name, place+"/")
-		})
+		for !parts[name] {
+			if name == "." {
+				return false
+			}
+			name = path.Dir(name)
+		}
+		return true
 	}
 }
 
-func (f *folder) from(ctx context.Context, tree *archive.Tree, metadata string) (*chart.Built, error) {
+func (f *folder) from(ctx context.Context, tree *archive.Tree, metadata string) (built *chart.Built, err error) {
 	spec := f.object.Spec
+	needed := &dependencies{opener: f.opener, namespace: f.object.Namespace, indexes: map[string]*helm.Index{}}
+	defer func() { err = errors.Join(err, needed.Close()) }()
 	return chart.Build(ctx, chart.Folder{
 		Files: tree, Path: spec.Chart, ValuesFiles: spec.GetValuesFiles(), IgnoreMissing: spec.IgnoreMissingValuesFiles, Metadata: metadata,
-		Dependencies: &dependencies{opener: f.opener, namespace: f.object.Namespace}, Limits: f.opener.Limits,
+		Dependencies: needed, Limits: f.opener.Limits,
 	})
 }
 

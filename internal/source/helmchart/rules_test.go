@@ -158,7 +158,7 @@ func (f *folder) needing(version, repository string) {
 	for place, text := range f.Files() {
 		all["charts/"+place] = text
 	}
-	all["charts/app/Chart.yaml"] += fmt.Sprintf("dependencies:\n- name: lib\n  version: %q\n  repository: %q\n", version, repository)
+	all["charts/app/Chart.yaml"] += fmt.Sprintf("dependencies:\n- name: lib\n  version: %q\n  repository: \"%s\"\n", version, repository)
 	f.tree(commit(f.version), all)
 }
 
@@ -457,6 +457,12 @@ func TestDependenciesAreFound(t *testing.T) {
 		"Anonymous": func(f *folder) []string {
 			f.needing("1.x", f.server.URL+"/libs/")
 			return []string{"/libs/index.yaml", "/libs/lib.tgz"}
+		},
+		"TwoOfOneIndex": func(f *folder) []string {
+			f.server.Put("/libs/index.yaml", []byte(listed+strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(listed, "apiVersion: v1\nentries:\n"), "lib", "more"), sum(library), "")))
+			f.server.Put("/libs/more.tgz", packed(f.t, filesOf("more", "1.2.0", nil)))
+			f.needing("1.x", f.server.URL+"/libs\"\n- name: more\n  repository: \""+f.server.URL+"/libs")
+			return []string{"/libs/index.yaml", "/libs/lib.tgz", "/libs/more.tgz"}
 		},
 		"StoredIndex": func(f *folder) []string {
 			f.secrets.login = credential.Login{Username: "u", Password: credential.NewSecret("p")}
