@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"sluice.dev/sluice/internal/bucket"
 	"sluice.dev/sluice/internal/credential"
@@ -24,7 +23,7 @@ import (
 func TestARealS3(t *testing.T) {
 	t.Parallel()
 	server := buckets.Serve(t, testenv.Root(), "s3")
-	writer, err := minio.New(server.Address, &minio.Options{Creds: credentials.NewStaticV4(buckets.AccessKey, buckets.SecretKey, "")})
+	writer, err := buckets.Writer(server.Address)
 	if err != nil {
 		t.Fatal(err)
 	}

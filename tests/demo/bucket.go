@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/testenv"
@@ -25,7 +24,7 @@ func (d *demo) startStorage(ctx context.Context) (err error) {
 	}
 	d.cleanup = append(d.cleanup, func() error { server.Close(); return nil })
 	d.storage = server.Address
-	if d.objects, err = minio.New(server.Address, &minio.Options{Creds: credentials.NewStaticV4(buckets.AccessKey, buckets.SecretKey, "")}); err != nil {
+	if d.objects, err = buckets.Writer(server.Address); err != nil {
 		return fmt.Errorf("make a client of the storage: %w", err)
 	}
 	return d.objects.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})

@@ -17,7 +17,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +42,7 @@ func newBucketScene(t *testing.T, flags ...string) bucketScene {
 	t.Helper()
 	s := bucketScene{scene: newRunning(t, flags...), server: buckets.Serve(t, testenv.Root(), "s3")}
 	var err error
-	if s.writer, err = minio.New(s.server.Address, &minio.Options{Creds: credentials.NewStaticV4(buckets.AccessKey, buckets.SecretKey, "")}); err != nil {
+	if s.writer, err = buckets.Writer(s.server.Address); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.writer.MakeBucket(t.Context(), bucketName, minio.MakeBucketOptions{}); err != nil {
