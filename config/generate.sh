@@ -12,6 +12,8 @@ tools=$(tests/tools.sh)
 "$tools/crd-ref-docs" --log-level=ERROR --renderer=markdown --config=config/reference.yaml \
 	--source-path=api/source/v1 --output-path=docs/reference-source-v1.md
 "$tools/crd-ref-docs" --log-level=ERROR --renderer=markdown --config=config/reference.yaml \
+	--source-path=api/extensions/v1beta1 --output-path=docs/reference-extensions-v1beta1.md
+"$tools/crd-ref-docs" --log-level=ERROR --renderer=markdown --config=config/reference.yaml \
 	--source-path=api/modules/v1alpha1 --output-path=docs/reference-modules-v1alpha1.md
 "$tools/crd-ref-docs" --log-level=ERROR --renderer=markdown --config=config/reference.yaml \
 	--source-path=api/packages/v1alpha1 --output-path=docs/reference-packages-v1alpha1.md

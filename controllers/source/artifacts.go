@@ -8,11 +8,15 @@ import (
 	"io"
 	"slices"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/generator"
 	"sluice.dev/sluice/storage"
 )
 
@@ -45,7 +49,7 @@ func (a Artifacts) get(ctx context.Context, into client.Object, namespace, name 
 
 // Stored is Of for an object that is named by its kind.
 func (a Artifacts) Stored(ctx context.Context, kind, namespace, name string) (storage.Artifact, error) {
-	for _, known := range Kinds() {
+	for _, known := range append(Kinds(), Generated()) {
 		if known.Group == sourcev1.GroupVersion && known.Name == kind {
 			return a.Of(ctx, known.New(), known.Dir, namespace, name)
 		}
@@ -63,6 +67,25 @@ func (a Artifacts) Body(ctx context.Context, artifact storage.Artifact) (io.Read
 		return nil, errors.Join(storage.PathError(artifact.Path, storage.ErrNotFound), body.Close())
 	}
 	return body, nil
+}
+
+// Foreign is the artifact of an ExternalArtifact that somebody else has made and serves, as that one says.
+func (a Artifacts) Foreign(ctx context.Context, namespace, name string) (generator.Foreign, error) {
+	var there sourcev1.ExternalArtifact
+	if err := a.get(ctx, &there, namespace, name); err != nil {
+		return generator.Foreign{}, err
+	}
+	artifact := there.Status.Artifact
+	if artifact == nil || artifact.URL == "" || there.Labels[extensionsv1.GeneratorLabel] != "" {
+		return generator.Foreign{}, source.ErrNoArtifact // What a generator here has made is in the store, or not there yet.
+	}
+	var size int64
+	if artifact.Size != nil {
+		size = *artifact.Size
+	}
+	return generator.Foreign{Origin: artifact.Metadata[ocispec.AnnotationRevision], Artifact: fetch.Artifact{
+		URL: artifact.URL, Digest: artifact.Digest, Size: size, Namespace: namespace, Revision: artifact.Revision, Stored: artifact.LastUpdateTime.UTC(),
+	}}, nil
 }
 
 // HelmRepository is the object of the name, whatever is stored of it.

@@ -5,6 +5,7 @@ import (
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/generator"
 )
 
 // NewGitRepositoryReconciler returns the reconciler of GitRepository objects.
@@ -25,4 +26,9 @@ func NewHelmRepositoryReconciler(shared Shared, opener source.Opener[*sourcev1.H
 // NewHelmChartReconciler returns the reconciler of HelmChart objects.
 func NewHelmChartReconciler(shared Shared, opener source.Opener[*sourcev1.HelmChart]) reconcile.Reconciler {
 	return newKernel(helmChartKind(shared, opener))
+}
+
+// NewArtifactGeneratorReconciler returns the reconciler of ArtifactGenerator objects.
+func NewArtifactGeneratorReconciler(shared Shared, maker *generator.Maker) reconcile.Reconciler {
+	return newGeneratorKernel(&generators{shared: shared, maker: maker})
 }

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/source/generator"
 )
 
 // Object is an object of any source kind.
@@ -21,6 +22,11 @@ type Known struct {
 	Name, Dir string
 	// New returns an empty object of the kind.
 	New func() Object
+}
+
+// Generated is the kind of what generators make. Others make objects of that kind too.
+func Generated() Known {
+	return Known{Group: sourcev1.GroupVersion, Name: sourcev1.ExternalArtifactKind, Dir: generator.Dir, New: func() Object { return &sourcev1.ExternalArtifact{} }}
 }
 
 // Kinds lists every source kind that has a controller.

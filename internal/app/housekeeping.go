@@ -128,7 +128,7 @@ func (h *housekeeping) look(ctx context.Context, object storage.Object, uid stri
 
 // served are the kinds whose objects have artifacts.
 func served() []controllers.Known {
-	return append(controllers.Kinds(), controllers.Known{
+	return append(controllers.Kinds(), controllers.Generated(), controllers.Known{
 		Group: packagesv1.GroupVersion, Name: packagesv1.PackageRevisionKind, Dir: packages.RevisionDir,
 		New: func() controllers.Object { return &packagesv1.PackageRevision{} },
 	}, controllers.Known{

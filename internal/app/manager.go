@@ -16,6 +16,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -29,7 +30,7 @@ const controllerName = "source-controller"
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme, packagesv1.AddToScheme,
+		clientgoscheme.AddToScheme, sourcev1.AddToScheme, extensionsv1.AddToScheme, modulesv1.AddToScheme, packagesv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
@@ -62,6 +63,10 @@ func newManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	watched := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
+	if options.Generators {
+		// What is generated has the labels that its generator asks for, and those of a shard need not be among them.
+		watched.ByObject[&extensionsv1.ArtifactGenerator{}] = cache.ByObject{Label: selector}
+	}
 	for _, kind := range controllers.Kinds() {
 		watched.ByObject[kind.New()] = cache.ByObject{Label: selector}
 	}

@@ -26,7 +26,9 @@ import (
 // of Flux's source-controller where it has the setting too.
 type Options struct {
 	// Controllers are the planes that run; while it is empty, those that are served.
-	Controllers  []string
+	Controllers []string
+	// Generators says that ArtifactGenerators are served; it is no flag.
+	Generators   bool
 	FeatureGates map[string]string
 
 	MetricsAddr string
@@ -84,6 +86,8 @@ type Options struct {
 	// OCITokenHosts may hand out tokens for any registry.
 	OCITokenHosts          []string
 	OCIVerifyAnyRepository bool
+	// NoCrossNamespaceRefs keeps generators from copying out of other namespaces.
+	NoCrossNamespaceRefs bool
 	// HelmChartRevisionByContent has versions of charts move with their content alone.
 	HelmChartRevisionByContent bool
 	// FunctionsConfigMap says which functions packages may bring themselves; it is in RuntimeNamespace. Empty allows none.
@@ -226,6 +230,8 @@ func (o *Options) bindUpstreams(fs *pflag.FlagSet) {
 		"The folder for what is known of the objects in artifacts, and for objects from buckets that are kept; sluice-bucket-cache in TMPDIR when empty.")
 	fs.Int64Var(&o.BucketCacheBytes, "bucket-cache-max-size", 512<<20,
 		"The most bytes of objects from buckets that are kept for the next fetch; 0 keeps none.")
+	fs.BoolVar(&o.NoCrossNamespaceRefs, "no-cross-namespace-refs", true,
+		"Refuse sources of other namespaces in ArtifactGenerators.")
 	fs.BoolVar(&o.HelmChartRevisionByContent, "helm-chart-revision-by-content", false,
 		"Has a HelmChart with the reconcileStrategy Revision be a new version where what it is made of has changed, and not at each revision of its source.")
 	fs.StringSliceVar(&o.GCPTokenHosts, "gcp-token-hosts", nil,

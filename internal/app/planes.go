@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -56,14 +57,30 @@ func choosePlanes(config *rest.Config, options *Options) ([]manager.Runnable, er
 	if options.Controllers, err = served.planes(named); err != nil {
 		return nil, err
 	}
+	if options.Generators, err = served.generators(options.Controllers); err != nil {
+		return nil, err
+	}
 	// What is served has to go with the other flags, as what is named has.
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	if len(named) > 0 || len(options.Controllers) == len(planes) {
-		return nil, nil
+	late := latecomers{server: served, named: named, running: options.Controllers, generators: options.Generators, clock: clock.RealClock{}}
+	if late.expects() {
+		return []manager.Runnable{late}, nil
 	}
-	return []manager.Runnable{latecomers{server: served, running: options.Controllers, clock: clock.RealClock{}}}, nil
+	return nil, nil
+}
+
+// generators tells whether a process that runs the planes has ArtifactGenerators to work for. The source plane does without them.
+func (s apiServer) generators(running []string) (bool, error) {
+	if !slices.Contains(running, planeSource) {
+		return false, nil
+	}
+	there, err := s.serves(extensionsv1.GroupVersion, extensionsv1.ArtifactGeneratorKind)
+	if err != nil || !there {
+		return false, err
+	}
+	return s.serves(sourcev1.GroupVersion, sourcev1.ExternalArtifactKind)
 }
 
 // apiServer tells what the API server serves.
@@ -107,15 +124,12 @@ func (s apiServer) planes(named []string) ([]string, error) {
 // lacks are the kinds of a plane that are not served, and whether some are.
 func (s apiServer) lacks(plane string) (missing []string, some bool, err error) {
 	group, kinds := kindsOf(plane)
-	served, err := s.discovery.ServerResourcesForGroupVersion(group.String())
-	if apierrors.IsNotFound(err) {
-		served, err = &metav1.APIResourceList{}, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("ask the API server for the kinds of %s: %w", group, err)
-	}
 	for _, kind := range kinds {
-		if slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
+		served, err := s.serves(group, kind)
+		if err != nil {
+			return nil, false, err
+		}
+		if served {
 			some = true
 		} else {
 			missing = append(missing, group.String()+" "+kind)
@@ -124,15 +138,33 @@ func (s apiServer) lacks(plane string) (missing []string, some bool, err error) 
 	return missing, some, nil
 }
 
+// serves tells whether there is a kind.
+func (s apiServer) serves(group schema.GroupVersion, kind string) (bool, error) {
+	served, err := s.discovery.ServerResourcesForGroupVersion(group.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for the kinds of %s: %w", group, err)
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }), nil
+}
+
 // lookInterval is how often a process that runs what is served looks for more.
 const lookInterval = time.Minute
 
-// latecomers ends a process that runs what is served when more planes are, so that it is started again with these: CRDs
-// may be made in the same moment as the process, or long after it.
+// latecomers ends a process that runs what is served when more planes are, or ArtifactGenerators, so that it is started again with
+// these: CRDs may be made in the same moment as the process, or long after it.
 type latecomers struct {
-	server  apiServer
-	running []string
-	clock   clock.WithTicker
+	server         apiServer
+	named, running []string
+	generators     bool // run
+	clock          clock.WithTicker
+}
+
+// expects tells whether anything may be served later that would run.
+func (l latecomers) expects() bool {
+	return len(l.named) == 0 && len(l.running) < len(planes) || slices.Contains(l.running, planeSource) && !l.generators
 }
 
 // NeedLeaderElection is false: a standby is to run the same planes as the leader.
@@ -149,9 +181,12 @@ func (l latecomers) Start(ctx context.Context) error {
 		case <-ticker.C():
 		}
 		// An API server that does not answer, or serves half a plane, has nothing to start again for.
-		if served, err := l.server.planes(nil); err == nil && len(served) > len(l.running) {
+		if served, err := l.server.planes(l.named); err == nil && len(served) > len(l.running) {
 			return fmt.Errorf("the planes %s are served by now, and only %s run: start again to run all",
 				strings.Join(served, ", "), strings.Join(l.running, ", "))
+		}
+		if served, err := l.server.generators(l.running); err == nil && served && !l.generators {
+			return errors.New("ArtifactGenerators are served by now: start again to work for them")
 		}
 	}
 }

@@ -83,6 +83,58 @@ func TestWhatIsServedRuns(t *testing.T) {
 	}
 }
 
+// TestGeneratorsAreServedWithBothCRDs: the source plane does without.
+func TestGeneratorsAreServedWithBothCRDs(t *testing.T) {
+	t.Parallel()
+	const extensions = "source.extensions.fluxcd.io/v1beta1"
+	own, shown := []string{"ArtifactGenerator"}, []string{"GitRepository", "ExternalArtifact"}
+	for name, tc := range map[string]struct {
+		served  serving
+		running []string
+		want    bool
+	}{
+		"Both":           {serving{extensions: own, sourceGroup: shown}, []string{"source"}, true},
+		"NothingToShow":  {serving{extensions: own, sourceGroup: shown[:1]}, []string{"source"}, false},
+		"NotInstalled":   {serving{sourceGroup: shown}, []string{"source"}, false},
+		"NoSourcesHere":  {serving{extensions: own, sourceGroup: shown}, []string{"modules"}, false},
+		"NothingAtAll":   {serving{}, []string{"source"}, false},
+		"OfAnotherGroup": {serving{extensions: {"Other"}, sourceGroup: shown}, []string{"source"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := (apiServer{tc.served}).generators(tc.running); err != nil || got != tc.want {
+				t.Error(got, err)
+			}
+		})
+	}
+}
+
+// TestGeneratorsThatComeLateEndTheProcess: where the planes are named, too.
+func TestGeneratorsThatComeLateEndTheProcess(t *testing.T) {
+	t.Parallel()
+	there := serving{
+		"source.extensions.fluxcd.io/v1beta1": {"ArtifactGenerator"},
+		sourceGroup:                           {"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ExternalArtifact"},
+	}
+	late := latecomers{server: apiServer{there}, named: []string{"source"}, running: []string{"source"}, clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+	if !late.expects() {
+		t.Error("nobody looks for them")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- late.Start(t.Context()) }()
+	clk, _ := late.clock.(*clocktesting.FakeClock)
+	for !clk.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(lookInterval)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "ArtifactGenerators are served by now") {
+		t.Errorf("ended with %v", err)
+	}
+	if late.generators = true; late.expects() {
+		t.Error("somebody looks for what runs")
+	}
+}
+
 // TestAPlaneThatComesLateEndsTheProcess: kubectl makes the CRDs and the Deployment in one moment, and nothing says that
 // the API server serves all kinds when the process asks.
 func TestAPlaneThatComesLateEndsTheProcess(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	controllers "sluice.dev/sluice/controllers/source"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/auth"
+	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/fair"
 	"sluice.dev/sluice/internal/git"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/helm/chart"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/generator"
 	gitsource "sluice.dev/sluice/internal/source/git"
 	chartsource "sluice.dev/sluice/internal/source/helmchart"
 	helmsource "sluice.dev/sluice/internal/source/helmrepository"
@@ -110,7 +112,26 @@ func setupSources(ctx context.Context, mgr ctrl.Manager, options Options, p part
 	if err := controllers.SetupHelmChart(ctx, mgr, shared(), charts, p.rebuild.wake[controllers.HelmChartDir]); err != nil {
 		return nil, fmt.Errorf("set up the HelmChart controller: %w", err)
 	}
-	return func() error { return nil }, nil
+	if !options.Generators {
+		return func() error { return nil }, nil
+	}
+	return setupGenerators(ctx, mgr, options, p, artifacts, limits)
+}
+
+// setupGenerators adds the controller of what is made of other artifacts. What others serve is kept for a while.
+func setupGenerators(ctx context.Context, mgr ctrl.Manager, options Options, p parts, artifacts controllers.Artifacts, limits archive.Limits) (func() error, error) {
+	shared := newShared(mgr, options, p, limits)
+	downloads := fetch.New(p.connections, fetch.Options{MaxBytes: options.Limits.CacheBytes, MaxDownload: options.Limits.ArtifactBytes, Limits: limits})
+	maker := generator.NewMaker(generator.Options{
+		Artifacts: artifacts, Downloads: downloads, Pipeline: shared.Pipeline, Limits: limits, CrossNamespace: !options.NoCrossNamespaceRefs,
+	})
+	if err := controllers.SetupArtifactGenerator(ctx, mgr, shared, maker, p.rebuild.wake[generator.Dir]); err != nil {
+		return nil, fmt.Errorf("set up the ArtifactGenerator controller: %w", err)
+	}
+	return func() error {
+		downloads.Close()
+		return nil
+	}, nil
 }
 
 // newTransport makes what all connections to upstreams go through.

@@ -37,8 +37,8 @@ func Open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree,
 	return dialect{expand: expandGzip}.open(ctx, src, dir, limits)
 }
 
-// OpenPart is Open for a part of an archive: files that are not wanted, by their paths, are looked at and let go. They count
-// among what the limits bound, take neither temporary file nor memory, and have no folders.
+// OpenPart is Open for a part of an archive: what is not wanted, by its path, is looked at and let go. It counts among what
+// the limits bound, and takes neither temporary file nor memory.
 func OpenPart(ctx context.Context, src io.Reader, dir string, limits Limits, wanted func(path string) bool) (*Tree, error) {
 	return dialect{expand: expandGzip, wanted: wanted}.open(ctx, src, dir, limits)
 }
@@ -51,11 +51,17 @@ func OpenLayer(ctx context.Context, src io.Reader, dir string, limits Limits) (*
 	return dialect{expand: expandAny, foreign: true}.open(ctx, src, dir, limits)
 }
 
+// OpenNamed is OpenLayer for a part of an archive, as OpenPart has it, with an ID for each file and folder that names its content.
+func OpenNamed(ctx context.Context, src io.Reader, dir string, limits Limits, wanted func(path string) bool) (*Tree, error) {
+	return dialect{expand: expandAny, foreign: true, wanted: wanted, named: true}.open(ctx, src, dir, limits)
+}
+
 // dialect says what is an archive.
 type dialect struct {
 	expand  func(*bufio.Reader) (io.Reader, error) // takes the compression off
 	foreign bool                                   // a folder may have several entries, and links are left out
 	wanted  func(path string) bool                 // nil for all
+	named   bool                                   // what is kept gets an ID
 }
 
 func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Limits) (*Tree, error) {
@@ -86,21 +92,24 @@ func (d dialect) open(ctx context.Context, src io.Reader, dir string, limits Lim
 	for n, f := range r.folders {
 		n.Children = slices.SortedFunc(maps.Values(f.byName), tree.Compare)
 	}
-	settle(r.root)
+	r.settle(r.root)
 	return &Tree{
 		Tree: &tree.Tree{Root: r.root}, Links: r.links, FirstLink: r.firstLink, spool: r.bodies, files: r.files, bytes: r.bytes, release: release,
 	}, nil
 }
 
-// settle notes the facts about each folder, so that nobody has to find them out again.
-func settle(n *tree.Node) {
+// settle notes the facts about each folder, so that nobody has to find them out again, and its ID.
+func (d dialect) settle(n *tree.Node) {
 	for _, child := range n.Children {
 		if child.Mode.IsDir() {
-			settle(child)
+			d.settle(child)
 		}
 	}
 	facts, _ := tree.Sum(n.Children) // Listing what is in memory cannot fail.
 	n.Known = &facts
+	if d.named {
+		n.ID = tree.Name(n.Children)
+	}
 }
 
 // newSpool makes a file that has no name any more, so that a crash leaves nothing behind either.
@@ -170,10 +179,17 @@ func (r *reader) read(src io.Reader) error {
 	return nil
 }
 
-func (r *reader) spool(body io.Reader, size int64) error {
-	for size > 0 {
+// spool keeps the body of a file, which it gives its ID.
+func (r *reader) spool(file *tree.Node, body io.Reader) error {
+	out := io.Writer(r.out)
+	if r.named {
+		name := tree.NewNamer()
+		out = io.MultiWriter(r.out, name)
+		defer func() { file.ID = name.ID() }()
+	}
+	for size := file.Size; size > 0; {
 		n, err := body.Read(r.buffer[:min(size, bufferSize)])
-		if _, err := r.out.Write(r.buffer[:n]); err != nil {
+		if _, err := out.Write(r.buffer[:n]); err != nil {
 			return fmt.Errorf("spool archive: %w", err)
 		}
 		if size -= int64(n); size > 0 && err != nil {

@@ -11,8 +11,12 @@ import (
 	"sluice.dev/sluice/internal/tree"
 )
 
-// nodeCost is what a file or folder takes in memory while its archive is read, with its place in the folder.
-const nodeCost = 256
+// nodeCost is what a file or folder takes in memory while its archive is read, with its place in the folder, and nameCost what
+// its ID does.
+const (
+	nodeCost = 256
+	nameCost = 80
+)
 
 func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	if err := r.checkHeader(header); err != nil {
@@ -27,8 +31,8 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		if r.wanted != nil {
-			return r.count() // It is made up where a file in it is wanted.
+		if !r.isWanted(name) {
+			return r.count() // It is made up where something in it is wanted.
 		}
 		return r.folder(name)
 	case tar.TypeLink, tar.TypeSymlink:
@@ -38,22 +42,25 @@ func (r *reader) entry(header *tar.Header, body io.Reader) error {
 		return fmt.Errorf("%w: the files hold more than %d bytes", ErrLimit, r.limits.MaxBytes)
 	}
 	r.stream.left += header.Size
-	if r.wanted != nil && !r.wanted(name) {
+	if !r.isWanted(name) {
 		r.skipped += header.Size
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			return err
 		}
 		return r.count()
 	}
-	if err := r.file(name, header); err != nil {
+	file, err := r.file(name, header)
+	if err != nil {
 		return err
 	}
 	if err := memory.DrawFile(r.ctx, header.Size); err != nil {
 		return err
 	}
 	r.bytes += header.Size
-	return r.spool(body, header.Size)
+	return r.spool(file, body)
 }
+
+func (d dialect) isWanted(name string) bool { return d.wanted == nil || d.wanted(name) }
 
 // checkHeader refuses what has no place in a tree of plain files, and what readers of tar disagree about.
 func (d dialect) checkHeader(header *tar.Header) error {
@@ -125,17 +132,18 @@ func (r *reader) folder(name string) error {
 	return nil
 }
 
-func (r *reader) file(name string, header *tar.Header) error {
+func (r *reader) file(name string, header *tar.Header) (*tree.Node, error) {
 	dir, base := path.Split(name)
 	above, err := r.reach(strings.TrimSuffix(dir, "/"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, taken := r.inside(above).byName[base]; taken || name == root {
-		return errTaken()
+		return nil, errTaken()
 	}
 	mode := normalMode(header.FileInfo().Mode())
-	return r.add(above, &tree.Node{Name: strings.Clone(base), Mode: mode, Size: header.Size, Source: r.bodies, At: r.bytes})
+	file := &tree.Node{Name: strings.Clone(base), Mode: mode, Size: header.Size, Source: r.bodies, At: r.bytes}
+	return file, r.add(above, file)
 }
 
 // reach finds a folder, making it up where it is missing.
@@ -169,7 +177,11 @@ func (r *reader) inside(n *tree.Node) *folder {
 }
 
 func (r *reader) add(above, n *tree.Node) error {
-	if err := memory.Draw(r.ctx, nodeCost+int64(len(n.Name))); err != nil {
+	cost := nodeCost + int64(len(n.Name))
+	if r.named {
+		cost += nameCost
+	}
+	if err := memory.Draw(r.ctx, cost); err != nil {
 		return err
 	}
 	r.inside(above).byName[n.Name] = n

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
@@ -36,11 +37,14 @@ type Event struct {
 	Metadata map[string]string // annotations in Kubernetes, metadata at the receiver
 }
 
-// Reporter is who tells of what happened to objects of an API group, in Kubernetes and at the receiver. Of sources it is
-// Flux's source-controller, in whose place Sluice works: alerts and people look for that name.
+// Reporter is who tells of what happened to objects of an API group, in Kubernetes and at the receiver. Of sources and of what is
+// generated it is Flux's controller in whose place Sluice works: alerts and people look for that name.
 func Reporter(group string) string {
-	if group == sourcev1.GroupVersion.Group {
+	switch group {
+	case sourcev1.GroupVersion.Group:
 		return "source-controller"
+	case extensionsv1.GroupVersion.Group:
+		return "source-watcher"
 	}
 	return "sluice"
 }

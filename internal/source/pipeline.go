@@ -162,9 +162,7 @@ func (r *run) resolve(ctx context.Context, open func(context.Context) (Session, 
 
 // do works once there is a slot, and memory and temporary files to draw from.
 func (r *run) do(ctx context.Context, work func(context.Context) error) error {
-	return r.Files.Do(ctx, r.subject.wish(), nil, func(ctx context.Context) error {
-		return r.Memory.Do(ctx, r.subject.wish(), r.Slots, work)
-	})
+	return r.Within(ctx, r.subject.wish(), work)
 }
 
 // proven tells whether what has to be proven is on record.

@@ -113,6 +113,8 @@ type Content struct {
 	Ignore *string
 	// Whole says that no rules apply: the tree is archived as it is.
 	Whole bool
+	// Plain says that the usual exclusions apply, and no rules that are found in the tree.
+	Plain bool
 	// Blob is stored as it is. It is read only when Tree is nil.
 	Blob io.Reader
 	// Make writes a blob that is made while it is stored, and returns its companion. It is called only when Tree and Blob
@@ -127,6 +129,8 @@ type Content struct {
 	// Revision and Name are those of what was brought, where upstream has moved on since the selection was made and what it
 	// had then is not to be had any more; empty where it is what was selected.
 	Revision, Name string
+	// RevisionOf gives the revision of content that has none but that of its own bytes; see Put. Nil where there is another.
+	RevisionOf func(digest.Digest) string
 	// Title is the content's own name for itself, e.g. the commit's subject. Events show it.
 	Title string
 	// SkippedLinks says which links upstream are not in Tree; empty when none is missing. An event shows it.

@@ -30,8 +30,11 @@ func (p *Pipeline) stageTree(ctx context.Context, content Content, current stora
 }
 
 func (p *Pipeline) rules(ctx context.Context, content Content) (*archive.Rules, error) {
-	if content.Whole {
+	switch {
+	case content.Whole:
 		return archive.Everything(), nil
+	case content.Plain:
+		return nil, nil //nolint:nilnil // No rules are the usual exclusions.
 	}
 	return archive.ReadRules(ctx, content.Tree, content.Ignore, p.Limits)
 }

@@ -57,6 +57,8 @@ func layers() []layer {
 		{level: 1, packages: []string{"internal/helm/chart"}},
 		{level: 2, packages: []string{"internal/helm"}},
 		{level: 2, packages: []string{"internal/engine/fetch"}},
+		// YAML of several documents is read as Kubernetes reads it.
+		{level: 2, packages: []string{"internal/compose"}, kubernetes: []string{"k8s.io/apimachinery/pkg/util/yaml"}},
 		{level: 2, packages: []string{"internal/engine/build"}, kubernetes: []string{
 			"k8s.io/apimachinery", "sigs.k8s.io/kustomize/api", "github.com/fluxcd/pkg/envsubst",
 		}},
@@ -68,6 +70,8 @@ func layers() []layer {
 		{level: 3, packages: []string{"internal/catalog", "internal/pkgrepo"}},
 		// Who vouches for what is in a registry is found out in the same way for every kind of source.
 		{level: 3, packages: []string{"internal/trust"}},
+		// What is generated gets names and labels, which are those of Kubernetes.
+		{level: 4, packages: []string{"internal/source/generator"}, kubernetes: []string{"k8s.io/apimachinery/pkg/util/validation"}},
 		{level: 4, packages: []string{"internal/source", "internal/source/*"}},
 		// Which functions operators add is their decision, and the registries'.
 		{level: 3, packages: []string{"internal/extension"}},

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -116,7 +117,7 @@ func Root() string {
 func newScheme() (*kruntime.Scheme, error) {
 	scheme := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{
-		clientgoscheme.AddToScheme, sourcev1.AddToScheme, modulesv1.AddToScheme, packagesv1.AddToScheme,
+		clientgoscheme.AddToScheme, sourcev1.AddToScheme, extensionsv1.AddToScheme, modulesv1.AddToScheme, packagesv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)

@@ -1,0 +1,359 @@
+// Package generator makes artifacts of parts of others, as an ArtifactGenerator asks for them.
+// It does not know how parts are copied, or what an ExternalArtifact looks like.
+package generator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/opencontainers/go-digest"
+
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
+	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/storage"
+)
+
+const (
+	// Dir is the folder of what generators make, as paths and URLs spell it.
+	Dir = "externalartifact"
+
+	externalArtifact = "ExternalArtifact"
+	// maxKnown is of how many generators it is remembered what they have made of what.
+	maxKnown = 4096
+	// timeout is how long all that one generator makes may take.
+	timeout = 10 * time.Minute
+)
+
+// Outputs are the ExternalArtifacts of one generator.
+type Outputs interface {
+	// Claim makes or mends the ExternalArtifact that a name stands for, without saying what it is. The error is ErrTaken
+	// for one that somebody else has made.
+	Claim(ctx context.Context, name string, labels map[string]string) (Claimed, error)
+	// Publish says what it is.
+	Publish(ctx context.Context, claimed Claimed, artifact storage.Artifact) error
+	// Prune removes all of the generator but those of the names, and returns what they were called.
+	Prune(ctx context.Context, names map[string]bool) ([]string, error)
+}
+
+// Claimed is an ExternalArtifact of the generator.
+type Claimed struct {
+	Name, UID string
+	// Reported is what its status names; nil for nothing.
+	Reported *storage.Artifact
+}
+
+// ErrTaken says that there is an ExternalArtifact of the name which the generator has not made.
+var ErrTaken = errors.New("it was not made by this generator")
+
+// Options are what a Maker works with.
+type Options struct {
+	Artifacts Artifacts
+	Downloads Downloads
+	Pipeline  *source.Pipeline
+	// Limits bound what all sources of a generator hold together, and each artifact.
+	Limits archive.Limits
+	// TempDir has what is unpacked meanwhile; the system's folder for these if empty.
+	TempDir string
+	// CrossNamespace allows sources of other namespaces.
+	CrossNamespace bool
+}
+
+// Maker makes what generators ask for.
+type Maker struct {
+	Options
+
+	known *lru.Cache[string, known]
+}
+
+// known is what a generator was found to make of what.
+type known struct {
+	shape   string
+	sources digest.Digest
+	outputs []output
+}
+
+// NewMaker returns a Maker.
+func NewMaker(options Options) *Maker {
+	all, _ := lru.New[string, known](maxKnown) // It fails for a size below one alone.
+	return &Maker{Options: options, known: all}
+}
+
+// Forget drops what is remembered of a generator.
+func (m *Maker) Forget(uid string) { m.known.Remove(uid) }
+
+// Made is an artifact of a generator.
+type Made struct {
+	Name     string
+	Artifact storage.Artifact
+}
+
+// Result is what a generator has come to.
+type Result struct {
+	// Known tells whether it could be found out what it makes; without that, nothing may be concluded about the rest.
+	Known bool
+	// Made are its artifacts as they are stored, in the order of the spec.
+	Made []Made
+	// Changed are those of them that are other ones than before, and Removed the names of those that it makes no more.
+	Changed []Made
+	Removed []string
+	// Sources names what all sources have.
+	Sources digest.Digest
+}
+
+// Make makes what a generator asks for, as far as it is not made already. What can be made is made, whatever else cannot.
+// Begin is called once, before anything is stored. Errors have reasons.
+func (m *Maker) Make(ctx context.Context, obj *extensionsv1.ArtifactGenerator, outputs Outputs, unready bool, begin func(context.Context) error) (Result, error) {
+	if obj.Undecodable != "" {
+		return Result{}, failure.Stall(extensionsv1.ValidationFailedReason, errors.New(obj.Undecodable))
+	}
+	if err := m.check(obj); err != nil {
+		return Result{}, err
+	}
+	inputs, err := m.look(ctx, obj)
+	if err != nil {
+		return Result{}, err
+	}
+	r := &round{Maker: m, obj: obj, outputs: outputs, inputs: inputs, begin: begin}
+	if err := r.name(); err != nil {
+		return Result{}, err
+	}
+	if !r.upToDate(ctx) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		if err := r.make(ctx, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
+			return Result{}, r.reasoned(err)
+		}
+	}
+	return r.end(ctx)
+}
+
+// round is one look at a generator.
+type round struct {
+	*Maker
+
+	obj     *extensionsv1.ArtifactGenerator
+	outputs Outputs
+	inputs  []input
+
+	begin  func(context.Context) error // nil once it was called
+	halted error                       // why there is no beginning
+
+	shape   string // of the spec
+	sources digest.Digest
+	planned []output
+	changed []Made
+	failed  []problem
+}
+
+// problem is why an artifact is not what it should be.
+type problem struct {
+	name string
+	err  error
+}
+
+// name names what the spec asks for and what the sources have.
+func (r *round) name() (err error) {
+	if r.shape, err = source.ConfigChecksum("artifactgenerator", r.obj.Spec); err != nil {
+		return err
+	}
+	inputs := make([][4]string, len(r.inputs))
+	for i, input := range r.inputs {
+		inputs[i] = [4]string{input.alias, input.revision, input.origin, input.digest.String()}
+	}
+	all, err := source.ConfigChecksum("sources", inputs)
+	r.sources = digest.Digest(all)
+	return err
+}
+
+// upToDate tells whether everything is stored as it should be, as far as that shows without reading a source.
+func (r *round) upToDate(ctx context.Context) bool {
+	known, ok := r.known.Get(string(r.obj.UID))
+	switch {
+	case ok && known.shape == r.shape && known.sources == r.sources:
+		r.planned = known.outputs
+	case r.obj.Spec.PathPattern == "":
+		r.planned, ok = plain(r.obj.Spec), false
+	default:
+		return false
+	}
+	for _, made := range r.planned {
+		record, err := r.Pipeline.Store.Record(ctx, r.object(made.Name))
+		if err != nil || !r.isShaped(record, made) || !ok && record.Proof != r.proof(made) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *round) object(name string) storage.Object {
+	return storage.Object{Kind: Dir, Namespace: r.obj.Namespace, Name: name}
+}
+
+// isShaped tells whether what is stored is what the spec asks for, whatever the sources have.
+func (r *round) isShaped(record storage.Record, made output) bool {
+	return record.ConfigChecksum == r.shapeOf(made) && record.Memo == string(r.obj.UID)
+}
+
+// shapeOf is the checksum of all in the spec that shapes an artifact.
+func (r *round) shapeOf(made output) string {
+	checksum, err := source.ConfigChecksum("externalartifact", made.OutputArtifact)
+	if err != nil {
+		return "" // No text cannot be encoded; what has no checksum is made.
+	}
+	return checksum
+}
+
+// proof names what the sources have that an artifact may depend on.
+func (r *round) proof(made output) string {
+	used := map[string]bool{}
+	for _, operation := range made.Copy {
+		used[aliasOf(operation.From)] = true
+	}
+	var inputs [][2]string
+	for _, input := range r.inputs {
+		if used[input.alias] {
+			inputs = append(inputs, [2]string{input.alias, input.digest.String()})
+		}
+	}
+	proof, err := source.ConfigChecksum("inputs", []any{inputs, r.revision(made), r.metadata(made)})
+	if err != nil {
+		return ""
+	}
+	return proof
+}
+
+func aliasOf(reference string) string {
+	alias, _, _ := strings.Cut(strings.TrimPrefix(reference, "@"), "/")
+	return alias
+}
+
+func (r *round) input(reference string) (found input) {
+	for _, input := range r.inputs {
+		if input.alias == aliasOf(reference) {
+			return input
+		}
+	}
+	return found
+}
+
+// revision is that of a source, where the spec asks for it; else empty.
+func (r *round) revision(made output) string { return r.input(made.Revision).revision }
+
+// metadata says where the content came from, where the spec asks for it.
+func (r *round) metadata(made output) map[string]string {
+	if made.OriginRevision == "" {
+		return nil
+	}
+	from := r.input(made.OriginRevision)
+	return map[string]string{originRevision: cmp.Or(from.origin, from.revision)}
+}
+
+// end sees to the ExternalArtifacts of what is stored, and removes those that are not made any more.
+func (r *round) end(ctx context.Context) (Result, error) {
+	result := Result{Known: true, Sources: r.sources, Changed: r.changed}
+	names := map[string]bool{}
+	for _, made := range r.planned {
+		names[made.Name] = true
+		stored, err := r.show(ctx, made)
+		if err != nil {
+			r.fail(made.Name, err)
+		}
+		if stored.Path != "" {
+			result.Made = append(result.Made, Made{made.Name, stored})
+		}
+	}
+	var err error
+	if result.Removed, err = r.outputs.Prune(ctx, names); err != nil {
+		r.fail("", failure.Retry(extensionsv1.ReconciliationFailedReason, err))
+	}
+	if len(r.failed) > 0 {
+		return result, r.problems()
+	}
+	r.known.Add(string(r.obj.UID), known{r.shape, r.sources, r.planned})
+	return result, nil
+}
+
+// show has the ExternalArtifact of an output say what is stored. One that somebody has deleted is made anew, with the same artifact.
+func (r *round) show(ctx context.Context, made output) (storage.Artifact, error) {
+	record, err := r.Pipeline.Store.Record(ctx, r.object(made.Name))
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) || err == nil && record.Memo != string(r.obj.UID) {
+		return storage.Artifact{}, nil // Why there is none of ours is told already.
+	}
+	if err != nil {
+		return storage.Artifact{}, failure.Retry(extensionsv1.ReconciliationFailedReason, err)
+	}
+	claimed, err := r.outputs.Claim(ctx, made.Name, made.labels)
+	if err != nil {
+		return storage.Artifact{}, err
+	}
+	if claimed.UID != record.UID {
+		if record, err = r.adopt(ctx, claimed, record); err != nil {
+			return storage.Artifact{}, err
+		}
+	}
+	if err := r.outputs.Publish(ctx, claimed, record.Current); err != nil {
+		return record.Current, err
+	}
+	if claimed.Reported == nil || claimed.Reported.Path != record.Current.Path || len(record.Superseded) > 0 {
+		_, err = r.Pipeline.Store.Collect(ctx, r.object(made.Name), record.Current.Path)
+	}
+	return record.Current, err
+}
+
+// fail notes a problem, once for each name.
+func (r *round) fail(name string, err error) {
+	if !slices.ContainsFunc(r.failed, func(p problem) bool { return p.name == name }) {
+		r.failed = append(r.failed, problem{name, err})
+	}
+}
+
+// problems is what is wrong, in one error: what may pass by itself before what may not, and how much more there is.
+func (r *round) problems() error {
+	first := slices.MinFunc(r.failed, func(a, b problem) int {
+		return cmp.Compare(failure.Of(a.err).Disposition, failure.Of(b.err).Disposition)
+	})
+	f := *failure.Of(first.err)
+	f.Reason = cmp.Or(f.Reason, extensionsv1.ReconciliationFailedReason)
+	if first.name != "" {
+		step := "reconcile"
+		if f.Reason == extensionsv1.BuildFailedReason {
+			step = "build"
+		}
+		f.Err = fmt.Errorf("%s %s failed: %w", first.name, step, first.err)
+	}
+	if more := len(r.failed) - 1; more > 0 {
+		f.Err = fmt.Errorf("%w (and %d more)", f.Err, more)
+	}
+	return &f
+}
+
+// start says once that something is going to be stored.
+func (r *round) start(ctx context.Context) error {
+	if begin := r.begin; begin != nil {
+		r.begin, r.halted = nil, begin(ctx)
+	}
+	return r.halted
+}
+
+// isNotOurs tells errors that say nothing about what is made: the work is to be begun anew, or is over.
+func (r *round) isNotOurs(ctx context.Context, err error) bool {
+	return errors.Is(err, memory.ErrShortage) || ctx.Err() != nil || r.halted != nil
+}
+
+// reasoned gives an error a reason that has none, unless it is that of the beginning.
+func (r *round) reasoned(err error) error {
+	if _, has := errors.AsType[*failure.Error](err); has || r.halted != nil {
+		return err
+	}
+	return failure.Retry(extensionsv1.ReconciliationFailedReason, err)
+}

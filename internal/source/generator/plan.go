@@ -1,0 +1,224 @@
+package generator
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/tree"
+)
+
+// maxOutputs bounds the artifacts of one generator: each has a place in its status.
+const maxOutputs = 2000
+
+// maxNamed bounds how much of a name is told in an error.
+const maxNamed = 256
+
+var (
+	// plainName is what an artifact may be called whose name is no pattern, as Flux has it.
+	plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	// captureName is what may stand in braces.
+	captureName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// output is an artifact that is to be made.
+type output struct {
+	extensionsv1.OutputArtifact
+
+	// labels are what a pattern has captured.
+	labels map[string]string
+}
+
+func invalid(format string, args ...any) error {
+	return failure.Stall(extensionsv1.ValidationFailedReason, fmt.Errorf(format, args...))
+}
+
+// check says what in a spec contradicts itself, or is not allowed.
+func (m *Maker) check(obj *extensionsv1.ArtifactGenerator) error {
+	aliases := map[string]bool{}
+	for _, from := range obj.Spec.Sources {
+		if aliases[from.Alias] {
+			return invalid("duplicate source alias '%s' found", from.Alias)
+		}
+		aliases[from.Alias] = true
+		if !m.CrossNamespace && from.GetNamespace(obj.Namespace) != obj.Namespace {
+			return failure.Stall(extensionsv1.AccessDeniedReason, fmt.Errorf("cross-namespace reference to source %s/%s/%s is not allowed: "+
+				"take it from this namespace, or start the controller with --no-cross-namespace-refs=false", from.Kind, from.Namespace, from.Name))
+		}
+	}
+	known := func(what, reference string) error {
+		alias, _, _ := strings.Cut(strings.TrimPrefix(reference, "@"), "/")
+		if reference == "" || aliases[alias] {
+			return nil
+		}
+		return invalid("%s source alias '%s' not found", what, alias)
+	}
+	if err := known("pathPattern", obj.Spec.PathPattern); err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, made := range obj.Spec.OutputArtifacts {
+		if names[made.Name] {
+			return invalid("duplicate artifact name '%s' found", made.Name)
+		}
+		names[made.Name] = true
+		if obj.Spec.PathPattern == "" && !plainName.MatchString(made.Name) {
+			return invalid("artifact name '%s' is not of lower-case letters, digits and dashes", made.Name)
+		}
+		for what, reference := range map[string]string{"revision": made.Revision, "originRevision": made.OriginRevision} {
+			if err := known("artifact "+made.Name+" "+what, reference); err != nil {
+				return err
+			}
+		}
+		for _, operation := range made.Copy {
+			if err := known("artifact "+made.Name+" copy", operation.From); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plain are the outputs of a spec without a pattern.
+func plain(spec extensionsv1.ArtifactGeneratorSpec) []output {
+	outputs := make([]output, len(spec.OutputArtifacts))
+	for i, made := range spec.OutputArtifacts {
+		outputs[i].OutputArtifact = made
+	}
+	return outputs
+}
+
+// pattern is a path in which some parts stand for any.
+type pattern struct {
+	text  string // as the spec has it
+	alias string
+	path  *regexp.Regexp
+	names []string // of what is captured
+}
+
+// parse reads a pattern.
+func parse(text string) (pattern, error) {
+	alias, place, _ := strings.Cut(strings.TrimPrefix(text, "@"), "/")
+	p := pattern{text: text, alias: alias}
+	var expression strings.Builder
+	for place != "" {
+		literal, rest, found := strings.Cut(place, "{")
+		if strings.Contains(literal, "}") {
+			return p, invalid("pathPattern %q: a brace is closed that was not opened", text)
+		}
+		expression.WriteString(regexp.QuoteMeta(literal))
+		if !found {
+			break
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed || !captureName.MatchString(name) || slices.Contains(p.names, name) {
+			return p, invalid("pathPattern %q: '{%.*s' is no capture: it is to be a name in braces, of letters, digits and underscores, and there once", text, maxNamed, rest)
+		}
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			return p, invalid("pathPattern %q: capture '%s' is no key of a label: %s", text, name, strings.Join(problems, "; "))
+		}
+		p.names = append(p.names, name)
+		expression.WriteString(`([^/]+)`)
+		place = after
+	}
+	var err error
+	if p.path, err = regexp.Compile(`^` + expression.String() + `$`); err != nil {
+		return p, invalid("pathPattern %q: %w", text, err)
+	}
+	return p, nil
+}
+
+// expand are the outputs of a spec with a pattern: one set for each folder of the source that it matches.
+func expand(spec extensionsv1.ArtifactGeneratorSpec, sources map[string]*tree.Tree) ([]output, error) {
+	p, err := parse(spec.PathPattern)
+	if err != nil {
+		return nil, err
+	}
+	var outputs []output
+	from := map[string]string{} // the folder of each name
+	err = fs.WalkDir(sources[p.alias], tree.Root, func(folder string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() || folder == tree.Root {
+			return err
+		}
+		captured := p.path.FindStringSubmatch(folder)
+		if captured == nil {
+			return nil
+		}
+		set, err := p.set(spec, folder, captured[1:])
+		if err != nil {
+			return err
+		}
+		for _, made := range set {
+			if other, taken := from[made.Name]; taken {
+				return invalid("pathPattern %q: folders %.*q and %.*q both give the artifact name '%s'", p.text, maxNamed, other, maxNamed, folder, made.Name)
+			}
+			from[made.Name] = folder
+		}
+		if outputs = append(outputs, set...); len(outputs) > maxOutputs {
+			return invalid("pathPattern %q: it gives more than %d artifacts: make several generators", p.text, maxOutputs)
+		}
+		return nil
+	})
+	return outputs, err
+}
+
+// set are the outputs of one folder.
+func (p pattern) set(spec extensionsv1.ArtifactGeneratorSpec, folder string, captured []string) ([]output, error) {
+	raw, labels := map[string]string{}, map[string]string{}
+	for i, name := range p.names {
+		raw[name], labels[name] = captured[i], strings.ToLower(captured[i])
+		if problems := validation.IsValidLabelValue(labels[name]); len(problems) > 0 {
+			return nil, invalid("pathPattern %q: folder %.*q: '%s' is no value of a label: %s", p.text, maxNamed, folder, labels[name], strings.Join(problems, "; "))
+		}
+	}
+	outputs := plain(spec)
+	for i := range outputs {
+		made := &outputs[i]
+		made.labels = maps.Clone(labels)
+		var err error
+		if made.Name, err = render(made.Name, labels); err != nil {
+			return nil, invalid("pathPattern %q: artifact name: %w", p.text, err)
+		}
+		if problems := validation.IsDNS1123Subdomain(made.Name); len(problems) > 0 {
+			return nil, invalid("pathPattern %q: folder %.*q gives the artifact name '%s': %s", p.text, maxNamed, folder, made.Name, strings.Join(problems, "; "))
+		}
+		made.Copy = slices.Clone(made.Copy)
+		for j := range made.Copy {
+			for _, text := range []*string{&made.Copy[j].From, &made.Copy[j].To} {
+				if *text, err = render(*text, raw); err != nil {
+					return nil, invalid("pathPattern %q: artifact %s: %w", p.text, made.Name, err)
+				}
+			}
+		}
+	}
+	return outputs, nil
+}
+
+// render puts what was captured in the place of what stands in braces.
+func render(text string, captured map[string]string) (string, error) {
+	var to strings.Builder
+	for rest := text; ; {
+		literal, after, found := strings.Cut(rest, "{")
+		if strings.Contains(literal, "}") {
+			return "", fmt.Errorf("in %q a brace is closed that was not opened", text)
+		}
+		to.WriteString(literal)
+		if !found {
+			return to.String(), nil
+		}
+		name, more, closed := strings.Cut(after, "}")
+		value, known := captured[name]
+		if !closed || !known {
+			return "", fmt.Errorf("in %q '{%.*s' stands for nothing that the pattern captures", text, maxNamed, after)
+		}
+		to.WriteString(value)
+		rest = more
+	}
+}
