@@ -47,7 +47,12 @@ type storing struct{ names []string }
 func (*storing) Step(string, source.Stage, time.Duration) {}
 func (s *storing) Stored(object storage.Object, _ int64)  { s.names = append(s.names, object.Name) }
 func (*storing) Run(string, bool)                         {}
-func (s *storing) take() (names []string)                 { names, s.names = s.names, nil; return names }
+func (s *storing) take() []string {
+	names := s.names
+	s.names = nil
+	return names
+}
+
 func readAll(t *testing.T, body io.ReadCloser) []byte {
 	t.Helper()
 	text, err := io.ReadAll(body)
@@ -132,11 +137,11 @@ func tarred(t *testing.T, texts map[string]string) []byte {
 	return packed.Bytes()
 }
 
-// source has a GitRepository of the namespace hold the files.
-func (p *generatorPlane) source(namespace, name, revision string, texts map[string]string) {
+// source has the GitRepository repo of a namespace hold the files.
+func (p *generatorPlane) source(namespace, revision string, texts map[string]string) {
 	p.t.Helper()
 	obj := &sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "repo"},
 		Spec:       sourcev1.GitRepositorySpec{URL: "https://example.com/r.git", Interval: metav1.Duration{Duration: time.Minute}},
 	}
 	if err := env.Client.Create(p.t.Context(), obj); apierrors.IsAlreadyExists(err) {
@@ -155,7 +160,7 @@ func (p *generatorPlane) source(namespace, name, revision string, texts map[stri
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	object := storage.Object{Kind: controllers.GitRepositoryDir, Namespace: namespace, Name: name}
+	object := storage.Object{Kind: controllers.GitRepositoryDir, Namespace: namespace, Name: "repo"}
 	_, err = p.store.Publish(p.t.Context(), object, staged, storage.Record{
 		UID: string(obj.UID), Current: storage.Artifact{Path: object.File(staged.Digest.Encoded() + ".tar.gz"), Revision: revision},
 	})
@@ -277,7 +282,7 @@ func TestOneSourceBecomesManyArtifacts(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
 	tree := map[string]string{"apps/web/a.yaml": "a", "apps/db/b.yaml": "b", "README.md": "r"}
-	p.source(p.namespace, "repo", "main@sha1:1", tree)
+	p.source(p.namespace, "main@sha1:1", tree)
 	p.create("apps", nil)
 	obj := p.succeed("apps")
 
@@ -321,7 +326,7 @@ func TestOneSourceBecomesManyArtifacts(t *testing.T) {
 
 	// One file has changed: one archive is written, and one ExternalArtifact.
 	tree["apps/db/b.yaml"] = "B"
-	p.source(p.namespace, "repo", "main@sha1:2", tree)
+	p.source(p.namespace, "main@sha1:2", tree)
 	p.succeed("apps")
 	if got := p.stored.take(); !slices.Equal(got, []string{"db"}) || p.bodies != 1 {
 		t.Errorf("stored %v, and read %d sources", got, p.bodies)
@@ -335,7 +340,7 @@ func TestOneSourceBecomesManyArtifacts(t *testing.T) {
 
 	// A commit elsewhere: status tells what was looked at, and no more.
 	tree["README.md"] = "R"
-	p.source(p.namespace, "repo", "main@sha1:3", tree)
+	p.source(p.namespace, "main@sha1:3", tree)
 	p.writes, p.bodies = 0, 0
 	p.succeed("apps")
 	p.succeed("apps")
@@ -375,7 +380,7 @@ func TestRevisionsOfSourcesArePassedOn(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
 	tree := map[string]string{"apps/web/a.yaml": "a"}
-	p.source(p.namespace, "repo", "main@sha1:1", tree)
+	p.source(p.namespace, "main@sha1:1", tree)
 	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
 		obj.Spec.OutputArtifacts = []extensionsv1.OutputArtifact{
 			{Name: "named", Revision: "@repo", Copy: copies("@repo/apps", "@artifact/")},
@@ -389,7 +394,7 @@ func TestRevisionsOfSourcesArePassedOn(t *testing.T) {
 	}
 	// Another commit with the same content: the words move, and the bytes stay where they are.
 	tree["README.md"] = "new"
-	p.source(p.namespace, "repo", "main@sha1:2", tree)
+	p.source(p.namespace, "main@sha1:2", tree)
 	p.stored.take()
 	p.succeed("apps")
 	after, toldAfter := p.output("named").Status.Artifact, p.output("told").Status.Artifact
@@ -408,7 +413,7 @@ func TestAPatternMakesArtifactsForEachFolder(t *testing.T) {
 	tree := map[string]string{
 		"apps/Web/envs/prod/a": "wp", "apps/Web/envs/test/a": "wt", "apps/db/envs/prod/a": "dp", "apps/db/notes": "n", "apps/other/x": "x",
 	}
-	p.source(p.namespace, "repo", "main@sha1:1", tree)
+	p.source(p.namespace, "main@sha1:1", tree)
 	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
 		obj.Spec.PathPattern = "@repo/apps/{app}/envs/{env}"
 		obj.Spec.CommonMetadata = &extensionsv1.CommonMetadata{
@@ -450,7 +455,7 @@ func TestAPatternMakesArtifactsForEachFolder(t *testing.T) {
 	}
 	tree["apps/new/envs/prod/a"] = "np"
 	delete(tree, "apps/db/envs/prod/a")
-	p.source(p.namespace, "repo", "main@sha1:2", tree)
+	p.source(p.namespace, "main@sha1:2", tree)
 	p.succeed("apps")
 	if got := p.stored.take(); !slices.Equal(got, []string{"new-prod"}) {
 		t.Error(got)
@@ -487,7 +492,7 @@ func TestOutputsAreHealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newGeneratorPlane(t)
-			p.source(p.namespace, "repo", "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+			p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
 			p.create("apps", nil)
 			p.succeed("apps")
 			before := p.output("web")
@@ -519,7 +524,7 @@ func TestOutputsAreHealed(t *testing.T) {
 func TestWhatOthersMadeIsNeverTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
-	p.source(p.namespace, "repo", "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
 	theirs := &sourcev1.ExternalArtifact{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "web"},
 		Spec:       sourcev1.ExternalArtifactSpec{SourceRef: &meta.NamespacedObjectKindReference{Kind: "Maker", Name: "m"}},
@@ -563,13 +568,13 @@ func TestALastGoodArtifactStays(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
 	tree := map[string]string{"apps/web/a": "a", "apps/db/b": "b"}
-	p.source(p.namespace, "repo", "main@sha1:1", tree)
+	p.source(p.namespace, "main@sha1:1", tree)
 	p.create("apps", nil)
 	p.succeed("apps")
 	p.events.take()
 	delete(tree, "apps/web/a")
 	tree["apps/db/b"] = "B"
-	p.source(p.namespace, "repo", "main@sha1:2", tree)
+	p.source(p.namespace, "main@sha1:2", tree)
 	p.fail("apps", extensionsv1.BuildFailedReason, "web build failed: failed to apply copy operation from '@repo/apps/web/**' to '@artifact/': no files match pattern 'apps/web/**' in source 'repo'", false)
 	if got := p.events.take(); len(got) != 2 || !strings.Contains(got[0], "db (sha256:") || !strings.HasPrefix(got[1], "Warning BuildFailed: web build failed") {
 		t.Error(got)
@@ -581,7 +586,7 @@ func TestALastGoodArtifactStays(t *testing.T) {
 		t.Error(diff)
 	}
 	tree["apps/web/a"] = "a"
-	p.source(p.namespace, "repo", "main@sha1:3", tree)
+	p.source(p.namespace, "main@sha1:3", tree)
 	p.succeed("apps")
 	if got := p.events.take(); len(got) != 1 || got[0] != "Normal Succeeded: reconciliation succeeded, generated 2 artifact(s)" {
 		t.Error(got)
@@ -656,7 +661,7 @@ func TestGeneratorsThatAskForTheImpossibleSayWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newGeneratorPlane(t)
-			p.source(p.namespace, "repo", "main@sha1:1", map[string]string{"apps/web/x/a": "a", "apps/web/y/a": "b", "apps/db/b": "b", "bad/-a b/x": "x"})
+			p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/x/a": "a", "apps/web/y/a": "b", "apps/db/b": "b", "bad/-a b/x": "x"})
 			if err := env.Client.Create(t.Context(), &sourcev1.GitRepository{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "empty"},
 				Spec:       sourcev1.GitRepositorySpec{URL: "https://example.com/r.git", Interval: metav1.Duration{Duration: time.Minute}},
@@ -676,7 +681,7 @@ func TestSourcesOfOtherNamespaces(t *testing.T) {
 	p.cross = true
 	p.restart()
 	elsewhere := env.NewNamespace(t)
-	p.source(elsewhere, "repo", "main@sha1:1", map[string]string{"apps/web/a": "theirs", "apps/db/b": "b"})
+	p.source(elsewhere, "main@sha1:1", map[string]string{"apps/web/a": "theirs", "apps/db/b": "b"})
 	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) { obj.Spec.Sources[0].Namespace = elsewhere })
 	p.succeed("apps")
 	if diff := cmp.Diff(map[string]string{"a": "theirs"}, p.holds("web")); diff != "" {
@@ -728,7 +733,7 @@ func TestExternalArtifactsAreSources(t *testing.T) {
 func TestADisabledGeneratorIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
-	p.source(p.namespace, "repo", "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
 	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
 		obj.Annotations = map[string]string{extensionsv1.ReconcileAnnotation: "Disabled"}
 	})
@@ -747,7 +752,7 @@ func TestALostStoreIsFilledAgain(t *testing.T) {
 	t.Parallel()
 	p := newGeneratorPlane(t)
 	texts := map[string]string{"apps/web/a": "a", "apps/db/b": "b"}
-	p.source(p.namespace, "repo", "main@sha1:1", texts)
+	p.source(p.namespace, "main@sha1:1", texts)
 	p.create("apps", nil)
 	p.succeed("apps")
 	before := p.output("web").Status.Artifact
@@ -761,7 +766,7 @@ func TestALostStoreIsFilledAgain(t *testing.T) {
 		}
 	}
 	p.fail("apps", extensionsv1.SourceFetchFailedReason, "is not ready", false)
-	p.source(p.namespace, "repo", "main@sha1:1", texts)
+	p.source(p.namespace, "main@sha1:1", texts)
 	p.clock.SetTime(p.clock.Now().Add(time.Hour))
 	p.succeed("apps")
 	after := p.output("web").Status.Artifact
@@ -778,7 +783,7 @@ func TestAHundredArtifactsOfWhichOneChanges(t *testing.T) {
 	for i := range 100 {
 		texts[fmt.Sprintf("apps/a%02d/f", i)] = "text"
 	}
-	p.source(p.namespace, "repo", "main@sha1:1", texts)
+	p.source(p.namespace, "main@sha1:1", texts)
 	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
 		obj.Spec.OutputArtifacts = nil
 		for i := range 100 {
@@ -789,7 +794,7 @@ func TestAHundredArtifactsOfWhichOneChanges(t *testing.T) {
 	p.succeed("apps")
 	p.stored.take()
 	texts["apps/a42/f"] = "other"
-	p.source(p.namespace, "repo", "main@sha1:2", texts)
+	p.source(p.namespace, "main@sha1:2", texts)
 	p.writes, p.bodies = 0, 0
 	p.succeed("apps")
 	if got := p.stored.take(); !slices.Equal(got, []string{"a42"}) || p.bodies != 1 || p.writes > 3 {

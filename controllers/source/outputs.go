@@ -163,7 +163,7 @@ func (o *outputs) written(there *sourcev1.ExternalArtifact) (labels, annotations
 				Annotations map[string]any `json:"f:annotations"`
 			} `json:"f:metadata"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			continue // Whoever wrote that wrote no labels.
 		}
 		for key := range fields.Metadata.Labels {

@@ -27,7 +27,7 @@ import (
 type Options struct {
 	// Controllers are the planes that run; while it is empty, those that are served.
 	Controllers []string
-	// Generators says that ArtifactGenerators are served; it is no flag.
+	// Generators says whether to work for ArtifactGenerators, where the API server serves them.
 	Generators   bool
 	FeatureGates map[string]string
 
@@ -230,6 +230,8 @@ func (o *Options) bindUpstreams(fs *pflag.FlagSet) {
 		"The folder for what is known of the objects in artifacts, and for objects from buckets that are kept; sluice-bucket-cache in TMPDIR when empty.")
 	fs.Int64Var(&o.BucketCacheBytes, "bucket-cache-max-size", 512<<20,
 		"The most bytes of objects from buckets that are kept for the next fetch; 0 keeps none.")
+	fs.BoolVar(&o.Generators, "artifact-generators", true,
+		"Work for ArtifactGenerators, where the API server serves them. Two programs that do are in each other's way.")
 	fs.BoolVar(&o.NoCrossNamespaceRefs, "no-cross-namespace-refs", true,
 		"Refuse sources of other namespaces in ArtifactGenerators.")
 	fs.BoolVar(&o.HelmChartRevisionByContent, "helm-chart-revision-by-content", false,

@@ -57,14 +57,16 @@ func choosePlanes(config *rest.Config, options *Options) ([]manager.Runnable, er
 	if options.Controllers, err = served.planes(named); err != nil {
 		return nil, err
 	}
+	wanted := options.Generators
 	if options.Generators, err = served.generators(options.Controllers); err != nil {
 		return nil, err
 	}
+	options.Generators = options.Generators && wanted
 	// What is served has to go with the other flags, as what is named has.
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	late := latecomers{server: served, named: named, running: options.Controllers, generators: options.Generators, clock: clock.RealClock{}}
+	late := latecomers{server: served, named: named, running: options.Controllers, generators: options.Generators || !wanted, clock: clock.RealClock{}}
 	if late.expects() {
 		return []manager.Runnable{late}, nil
 	}
@@ -158,7 +160,7 @@ const lookInterval = time.Minute
 type latecomers struct {
 	server         apiServer
 	named, running []string
-	generators     bool // run
+	generators     bool // run, or are not wanted
 	clock          clock.WithTicker
 }
 

@@ -24,8 +24,9 @@ func packed(t *testing.T, files map[string]string) []byte {
 		if strings.HasSuffix(name, ".sh") {
 			mode = 0o755
 		}
-		if strings.HasSuffix(name, "/") {
-			name, mode = strings.TrimSuffix(name, "/"), fs.ModeDir|0o755
+		name, isFolder := strings.CutSuffix(name, "/")
+		if isFolder {
+			mode = fs.ModeDir | 0o755
 		}
 		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: mode}
 	}

@@ -29,6 +29,7 @@ func TestDefaultHoldsEverything(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagerevisions",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariants",
 		"ValidatingAdmissionPolicyBinding/sluice-approve-packagevariantsets",
+		"CustomResourceDefinition/artifactgenerators.source.extensions.fluxcd.io",
 		"CustomResourceDefinition/buckets.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/externalartifacts.source.toolkit.fluxcd.io",
 		"CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io",

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -21,6 +22,7 @@ type samples struct {
 	buckets       map[string]sourcev1.Bucket
 	helm          map[string]sourcev1.HelmRepository
 	charts        map[string]sourcev1.HelmChart
+	generators    map[string]extensionsv1.ArtifactGenerator
 	templates     map[string]modulesv1.ModuleTemplate
 	modules       map[string]modulesv1.Module
 	installations map[string]modulesv1.ModuleInstallation
@@ -34,7 +36,7 @@ type samples struct {
 func readSamples(t *testing.T) samples {
 	t.Helper()
 	s := samples{
-		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, helm: map[string]sourcev1.HelmRepository{}, charts: map[string]sourcev1.HelmChart{}, buckets: map[string]sourcev1.Bucket{},
+		git: map[string]sourcev1.GitRepository{}, oci: map[string]sourcev1.OCIRepository{}, helm: map[string]sourcev1.HelmRepository{}, charts: map[string]sourcev1.HelmChart{}, generators: map[string]extensionsv1.ArtifactGenerator{}, buckets: map[string]sourcev1.Bucket{},
 		templates: map[string]modulesv1.ModuleTemplate{}, modules: map[string]modulesv1.Module{},
 		installations: map[string]modulesv1.ModuleInstallation{},
 		repositories:  map[string]packagesv1.Repository{}, variants: map[string]packagesv1.PackageVariant{},
@@ -63,6 +65,8 @@ func readSamples(t *testing.T) samples {
 			s.helm[object.GetName()] = as[sourcev1.HelmRepository](t, object)
 		case sourcev1.HelmChartKind:
 			s.charts[object.GetName()] = as[sourcev1.HelmChart](t, object)
+		case extensionsv1.ArtifactGeneratorKind:
+			s.generators[object.GetName()] = as[extensionsv1.ArtifactGenerator](t, object)
 		case modulesv1.ModuleTemplateKind:
 			s.templates[object.GetName()] = as[modulesv1.ModuleTemplate](t, object)
 		case modulesv1.ModuleKind:
@@ -112,6 +116,13 @@ func TestSamplesAreWhole(t *testing.T) {
 		_, isGit := s.git[chart.Spec.SourceRef.Name]
 		if isHelm != (chart.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind) || !isHelm && !isGit {
 			t.Errorf("sample %s: there is no %s %s", name, chart.Spec.SourceRef.Kind, chart.Spec.SourceRef.Name)
+		}
+	}
+	for name, made := range s.generators {
+		for _, from := range made.Spec.Sources {
+			if _, isGit := s.git[from.Name]; !isGit || from.Kind != sourcev1.GitRepositoryKind {
+				t.Errorf("sample %s: there is no %s %s", name, from.Kind, from.Name)
+			}
 		}
 	}
 	for name, repo := range s.oci {

@@ -39,6 +39,14 @@ var planes = map[string]plane{
 			"controllers/source", "internal/app", "internal/auth", "internal/event", "internal/kernel", "internal/source", "internal/status",
 		},
 	},
+	"extensions": {
+		conditions: "api/extensions/v1beta1/condition_types.go",
+		pages: map[string]string{
+			"config/crd/bases/source.extensions.fluxcd.io_artifactgenerators.yaml": "docs/artifactgenerator.md",
+		},
+		code:     []string{"controllers/source", "internal/source", "internal/kernel", "internal/status"},
+		deciders: []string{"controllers/source", "internal/source", "internal/kernel", "internal/status"},
+	},
 	"modules": {
 		conditions: "api/modules/v1alpha1/condition_types.go",
 		pages: map[string]string{

@@ -1,7 +1,25 @@
 package v1beta1
 
-// Reasons of Ready, and of Stalled beside it. Those of success and of work in hand are Succeeded and Progressing.
+// Condition types.
 const (
+	// ReadyCondition: all artifacts are what the spec asks for.
+	ReadyCondition = "Ready"
+	// ReconcilingCondition: work goes on, or a failure is retried. Absent else.
+	ReconcilingCondition = "Reconciling"
+	// StalledCondition: nothing but an edit helps. Absent else.
+	StalledCondition = "Stalled"
+)
+
+// Reasons of Ready, and of Reconciling and Stalled beside it.
+const (
+	// SucceededReason: everything is made.
+	SucceededReason = "Succeeded"
+	// ProgressingReason: something is being made.
+	ProgressingReason = "Progressing"
+	// ProgressingWithRetryReason: the last attempt failed, and another one follows.
+	ProgressingWithRetryReason = "ProgressingWithRetry"
+	// FailedReason: an error that belongs to no step. It is retried.
+	FailedReason = "Failed"
 	// SourceFetchFailedReason: a source is not there, has no artifact yet, or its artifact cannot be read or downloaded. The
 	// generator waits for it, or tries again.
 	SourceFetchFailedReason = "SourceFetchFailed"

@@ -24,6 +24,15 @@ type contract struct {
 	fields map[string]string
 	// without are the common fields that the kind does not have.
 	without []string
+	// group and version are those of Flux's sources where they are empty.
+	group, version string
+}
+
+func (c contract) groupVersion() (group, version string) {
+	if c.group == "" {
+		return "source.toolkit.fluxcd.io", "v1"
+	}
+	return c.group, c.version
 }
 
 func contracts() map[string]contract {
@@ -31,6 +40,7 @@ func contracts() map[string]contract {
 		"GitRepository": gitRepositoryContract(), "OCIRepository": ociRepositoryContract(),
 		"Bucket": bucketContract(), "ExternalArtifact": externalArtifactContract(),
 		"HelmChart": helmChartContract(), "HelmRepository": helmRepositoryContract(),
+		"ArtifactGenerator": artifactGeneratorContract(),
 	}
 }
 
@@ -111,7 +121,8 @@ func TestNamesAreTheWireContract(t *testing.T) {
 			if diff := cmp.Diff(want.names, crd.Spec.Names); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if got := crd.Spec.Group; got != "source.toolkit.fluxcd.io" {
+			wantGroup, wantVersion := want.groupVersion()
+			if got := crd.Spec.Group; got != wantGroup {
 				t.Errorf("group: got %q", got)
 			}
 			if got := crd.Spec.Scope; got != apiextensionsv1.NamespaceScoped {
@@ -121,8 +132,8 @@ func TestNamesAreTheWireContract(t *testing.T) {
 				t.Errorf("annotation that keeps variables in the CRD from being substituted: got %q", got)
 			}
 			v := version(t, want)
-			if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources == nil || v.Subresources.Status == nil {
-				t.Errorf("v1 has to be served and stored, with a status subresource: got %q served=%t storage=%t %v",
+			if v.Name != wantVersion || !v.Served || !v.Storage || v.Subresources == nil || v.Subresources.Status == nil {
+				t.Errorf("the version has to be served and stored, with a status subresource: got %q served=%t storage=%t %v",
 					v.Name, v.Served, v.Storage, v.Subresources)
 			}
 		})
@@ -142,7 +153,7 @@ func TestEveryKindHasAContract(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "source.toolkit.fluxcd.io_") {
+		if strings.HasPrefix(entry.Name(), "source.") {
 			got[entry.Name()] = true
 		}
 	}
@@ -153,7 +164,10 @@ func TestEveryKindHasAContract(t *testing.T) {
 
 const definitions = "../../../config/crd/bases"
 
-func file(c contract) string { return "source.toolkit.fluxcd.io_" + c.names.Plural + ".yaml" }
+func file(c contract) string {
+	group, _ := c.groupVersion()
+	return group + "_" + c.names.Plural + ".yaml"
+}
 
 func definition(t *testing.T, c contract) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -53,14 +54,7 @@ func (m *Maker) check(obj *extensionsv1.ArtifactGenerator) error {
 				"take it from this namespace, or start the controller with --no-cross-namespace-refs=false", from.Kind, from.Namespace, from.Name))
 		}
 	}
-	known := func(what, reference string) error {
-		alias, _, _ := strings.Cut(strings.TrimPrefix(reference, "@"), "/")
-		if reference == "" || aliases[alias] {
-			return nil
-		}
-		return invalid("%s source alias '%s' not found", what, alias)
-	}
-	if err := known("pathPattern", obj.Spec.PathPattern); err != nil {
+	if err := refers("pathPattern", obj.Spec.PathPattern, aliases); err != nil {
 		return err
 	}
 	names := map[string]bool{}
@@ -72,16 +66,29 @@ func (m *Maker) check(obj *extensionsv1.ArtifactGenerator) error {
 		if obj.Spec.PathPattern == "" && !plainName.MatchString(made.Name) {
 			return invalid("artifact name '%s' is not of lower-case letters, digits and dashes", made.Name)
 		}
-		for what, reference := range map[string]string{"revision": made.Revision, "originRevision": made.OriginRevision} {
-			if err := known("artifact "+made.Name+" "+what, reference); err != nil {
-				return err
-			}
+		if err := checkOutput(made, aliases); err != nil {
+			return err
 		}
-		for _, operation := range made.Copy {
-			if err := known("artifact "+made.Name+" copy", operation.From); err != nil {
-				return err
-			}
-		}
+	}
+	return nil
+}
+
+// checkOutput says whether everything in an artifact refers to a source.
+func checkOutput(made extensionsv1.OutputArtifact, aliases map[string]bool) error {
+	err := cmp.Or(
+		refers("artifact "+made.Name+" revision", made.Revision, aliases),
+		refers("artifact "+made.Name+" originRevision", made.OriginRevision, aliases),
+	)
+	for _, operation := range made.Copy {
+		err = cmp.Or(err, refers("artifact "+made.Name+" copy", operation.From, aliases))
+	}
+	return err
+}
+
+// refers says whether a reference is to a source, if it is there.
+func refers(what, reference string, aliases map[string]bool) error {
+	if alias := aliasOf(reference); reference != "" && !aliases[alias] {
+		return invalid("%s source alias '%s' not found", what, alias)
 	}
 	return nil
 }
