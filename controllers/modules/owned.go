@@ -20,6 +20,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=ocirepositories;gitrepositories,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=externalartifacts,verbs=get;list;watch
 
 const (
 	// ownedInterval is long: what is pinned does not change, and what is stored is not asked for again.

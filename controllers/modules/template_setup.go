@@ -29,7 +29,7 @@ func SetupTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) err
 	if err := mgr.Add(NewSweeper(shared)); err != nil {
 		return fmt.Errorf("add the sweeper of sources: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	controller := ctrl.NewControllerManagedBy(mgr).
 		Named("moduletemplate").
 		For(&modulesv1.ModuleTemplate{}, builder.WithPredicates(predicate.Or(
 			// Old templates have their module and version in labels and annotations.
@@ -40,8 +40,11 @@ func SetupTemplate(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) err
 		Watches(&modulesv1.ModuleInstallation{}, offers.Changes(0, w.ofInstallation)).
 		Watches(&sourcev1.OCIRepository{}, offers.Changes(0, sourced[*sourcev1.OCIRepository](w))).
 		Watches(&sourcev1.GitRepository{}, offers.Changes(0, sourced[*sourcev1.GitRepository](w))).
-		WithOptions(shared.ControllerOptions(backoff)).
-		Complete(NewTemplateReconciler(shared, backoff))
+		WithOptions(shared.ControllerOptions(backoff))
+	if offers.HasExternalArtifacts(mgr.GetRESTMapper()) {
+		controller.Watches(&sourcev1.ExternalArtifact{}, offers.Changes(0, sourced[*sourcev1.ExternalArtifact](w)))
+	}
+	return controller.Complete(NewTemplateReconciler(shared, backoff))
 }
 
 // templateWakes finds the templates that changes of other objects concern.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -472,6 +473,49 @@ func TestSourcesOfOthersHaveToBePinned(t *testing.T) {
 	}
 	p.edit(theirs, func() { theirs.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: digestOf('2')} })
 	p.look(template, verified, "True Succeeded")
+}
+
+// TestExternalArtifactsArePinnedByTheTemplate: their makers may move them at any time.
+func TestExternalArtifactsArePinnedByTheTemplate(t *testing.T) {
+	t.Parallel()
+	p := newReleases(t)
+	template := p.release("foo-1", "1.0.0", "", '1')
+	from := modulesv1.TemplateArtifact{SourceRef: &modulesv1.SourceReference{
+		APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "ExternalArtifact", Name: "theirs",
+	}}
+	template.Spec.Artifact = from
+	p.create(template)
+	p.look(template, ready, "False SourceNotFound")
+	theirs := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: p.system, Name: "theirs"}}
+	p.create(theirs)
+	p.look(template, ready, "False SourceNotPinned")
+
+	from.Digest = digestOf('1')
+	pinned := p.release("foo-2", "2.0.0", "", '1')
+	pinned.Spec.Artifact = from
+	p.create(pinned)
+	p.look(pinned, ready, "Unknown Progressing")
+	has := func(digest string) {
+		p.edit(theirs, func() {
+			theirs.Status.Artifact = &meta.Artifact{
+				Path: "a.tar.gz", URL: "http://theirs.example.com/a.tar.gz", Revision: "whatever", Digest: digest, LastUpdateTime: metav1.NewTime(p.clock.Now()),
+			}
+			conditions.MarkTrue(theirs, meta.ReadyCondition, meta.SucceededReason, "stored")
+		})
+	}
+	has(digestOf('2'))
+	p.look(pinned, ready, "Unknown Progressing")
+	has(digestOf('1'))
+	p.look(pinned, ready, "True Succeeded")
+	if pinned.Status.Content != digestOf('1') {
+		t.Errorf("content %q", pinned.Status.Content)
+	}
+	// With a pin for what has none of its own alone.
+	other := p.release("foo-3", "3.0.0", "", '1')
+	other.Spec.Artifact.Digest = digestOf('1')
+	if err := env.Client.Create(t.Context(), other); err == nil || !strings.Contains(err.Error(), "digest goes with a sourceRef of the kind ExternalArtifact") {
+		t.Error(err)
+	}
 }
 
 // TestOldTemplatesKeepTheirContent: where spec states no version, the API server does not keep the artifact from changing

@@ -120,8 +120,11 @@ func (k *templates) getArtifact(ctx context.Context, obj *modulesv1.ModuleTempla
 		return f.refuse(err)
 	}
 	if !own {
+		if source.IsExternal() {
+			source.Pin = obj.Spec.Artifact.Digest
+		}
 		if source.Pin == "" {
-			return f.refuse(failure.Stall(modulesv1.SourceNotPinnedReason, fmt.Errorf("%s may move: select by digest or commit there", source)))
+			return f.refuse(failure.Stall(modulesv1.SourceNotPinnedReason, fmt.Errorf("%s may move: %s", source, howToPin(source))))
 		}
 		f.content = source.ContentOf(obj.Spec.Artifact.Path)
 		if objects.HasOtherContent(obj, f.content) {
@@ -139,6 +142,14 @@ func (k *templates) getArtifact(ctx context.Context, obj *modulesv1.ModuleTempla
 		f.wait(obj, err)
 	}
 	return nil
+}
+
+// howToPin says what keeps a source from moving.
+func howToPin(source objects.Source) string {
+	if source.IsExternal() {
+		return "state the digest of its artifact in spec.artifact.digest"
+	}
+	return "select by digest or commit there"
 }
 
 // wait says that the artifact is on its way. After a failure, that goes on being told until the artifact is there: what

@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/go-cmp/cmp"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
@@ -91,7 +94,45 @@ func (s moduleScene) fromGitSources() {
 	s.templateIn(s.system, "foo-mixed", "2.1.0", "", fromSource(sourcev1.GitRepositoryKind, "mixed", "deploy"))
 	s.stuck("foo-mixed", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.SourceNotPinnedReason, "GitRepository mixed may move")
 	s.templateIn(s.system, "foo-bucket", "3.0.0", "", fromSource("Bucket", "foo", ""))
-	s.stuck("foo-bucket", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.SourceNotPinnedReason, "use an OCIRepository or a GitRepository")
+	s.stuck("foo-bucket", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.SourceNotPinnedReason, "use an OCIRepository, a GitRepository or an ExternalArtifact")
+	s.fromGenerated(server.URL("foo"))
+}
+
+// fromGenerated has a release come from what a generator makes of a repository: one artifact, by its digest.
+func (s moduleScene) fromGenerated(url string) {
+	s.t.Helper()
+	catalogue := s.inside(s.system).scene
+	catalogue.create("moving", url)
+	made := &extensionsv1.ArtifactGenerator{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.system, Name: "parts"},
+		Spec: extensionsv1.ArtifactGeneratorSpec{
+			Sources: []extensionsv1.SourceReference{{Alias: "repo", Kind: sourcev1.GitRepositoryKind, Name: "moving"}},
+			OutputArtifacts: []extensionsv1.OutputArtifact{{
+				Name: "generated", Copy: []extensionsv1.CopyOperation{{From: "@repo/deploy/**", To: "@artifact/"}},
+			}},
+		},
+	}
+	s.make(made)
+	generated := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: s.system, Name: "generated"}}
+	await(s.inside(s.system).scene, "parts", made, func(obj *extensionsv1.ArtifactGenerator) bool { return conditions.IsReady(obj) })
+	if err := env.Client.Get(s.t.Context(), client.ObjectKeyFromObject(generated), generated); err != nil {
+		s.t.Fatal(err)
+	}
+	artifact := fromSource(sourcev1.ExternalArtifactKind, "generated", "")
+	s.templateIn(s.system, "foo-unpinned", "4.0.0", "", artifact)
+	s.stuck("foo-unpinned", modulesv1.ArtifactVerifiedCondition, metav1.ConditionFalse, modulesv1.SourceNotPinnedReason, "spec.artifact.digest")
+	artifact.Digest = generated.Status.Artifact.Digest
+	s.templateIn(s.system, "foo-generated", "4.0.1", "", artifact)
+	s.install("made", byVersion("4.0.1"))
+	obj := s.ready("made", "4.0.1")
+	s.exact("made", fooMembers("made", "2.0.0")...)
+	if got := obj.Status.Current.Content; got != artifact.Digest {
+		s.t.Errorf("the content is %s", got)
+	}
+	s.remove("made")
+	s.gone("made")
+	s.drops(made)
+	s.vanishes(generated)
 }
 
 func TestModuleReleasesInAPrivateRegistry(t *testing.T) {

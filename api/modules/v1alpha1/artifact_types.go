@@ -3,6 +3,7 @@ package v1alpha1
 // TemplateArtifact says where a release's manifests are: in a registry, in Git, or in a source object's artifact.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.oci), has(self.git), has(self.sourceRef)].filter(x, x).size() == 1",message="exactly one of oci, git and sourceRef has to be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.digest) || has(self.sourceRef) && self.sourceRef.kind == 'ExternalArtifact'",message="digest goes with a sourceRef of the kind ExternalArtifact"
 type TemplateArtifact struct {
 	// OCI is an artifact in a registry. An OCIRepository is made for it in the template's namespace while the release
 	// is wanted.
@@ -14,9 +15,15 @@ type TemplateArtifact struct {
 	Git *GitArtifact `json:"git,omitempty"`
 
 	// SourceRef names an object with an artifact in the template's namespace, say an OCIRepository. It has to be
-	// pinned: select by digest or commit, so that it cannot move.
+	// pinned: select by digest or commit, so that it cannot move. An ExternalArtifact is pinned by 'digest'.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
+
+	// Digest of the artifact of an ExternalArtifact, as its status has it. One with another digest is not used.
+	// +kubebuilder:validation:MaxLength=135
+	// +kubebuilder:validation:Pattern=`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`
+	// +optional
+	Digest string `json:"digest,omitempty"`
 
 	// Path of the folder in the artifact that is installed, relative to its root, which is meant when nothing is set.
 	// +kubebuilder:validation:MaxLength=1024

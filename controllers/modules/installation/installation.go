@@ -137,6 +137,9 @@ func Setup(mgr ctrl.Manager, options Options, backoff *kernel.Backoff) error {
 		WatchesMetadata(&modulesv1.Inventory{}, options.Records.OnInventory()).
 		WatchesRawSource(ctrlsource.Func(options.Wakes.Start)).
 		WithOptions(options.ControllerOptions(backoff))
+	if offers.HasExternalArtifacts(mgr.GetRESTMapper()) {
+		building.Watches(&sourcev1.ExternalArtifact{}, offers.OnSource[*sourcev1.ExternalArtifact](options.Offers))
+	}
 	if err := building.Complete(kernel.New(options.Shell, kind, modulesv1.InstallationFinalizer, backoff)); err != nil {
 		return fmt.Errorf("set up the ModuleInstallation controller: %w", err)
 	}

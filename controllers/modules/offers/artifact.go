@@ -62,7 +62,7 @@ func (o *Offers) Source(ctx context.Context, namespace string, ref modulesv1.Sou
 	obj := EmptySource(ref)
 	if obj == nil {
 		return objects.Source{}, failure.Stall(modulesv1.SourceNotPinnedReason, fmt.Errorf(
-			"%s of %s cannot be pinned: use an OCIRepository or a GitRepository of %s", ref.Kind, ref.APIVersion, sourcev1.GroupVersion.Group))
+			"%s of %s cannot be pinned: use an OCIRepository, a GitRepository or an ExternalArtifact of %s", ref.Kind, ref.APIVersion, sourcev1.GroupVersion.Group))
 	}
 	err := o.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj)
 	switch {
@@ -84,7 +84,16 @@ func EmptySource(ref modulesv1.SourceReference) client.Object {
 		return &sourcev1.OCIRepository{}
 	case ref.Kind == sourcev1.GitRepositoryKind:
 		return &sourcev1.GitRepository{}
+	case ref.Kind == sourcev1.ExternalArtifactKind:
+		return &sourcev1.ExternalArtifact{}
 	default:
 		return nil
 	}
+}
+
+// HasExternalArtifacts tells whether the API server serves ExternalArtifacts. A kind that is not served cannot be
+// watched; who installs its CRD later starts the process again.
+func HasExternalArtifacts(mapper apimeta.RESTMapper) bool {
+	_, err := mapper.RESTMapping(sourcev1.GroupVersion.WithKind(sourcev1.ExternalArtifactKind).GroupKind(), sourcev1.GroupVersion.Version)
+	return err == nil
 }

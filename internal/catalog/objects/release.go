@@ -97,7 +97,7 @@ func inlinePin(artifact modulesv1.TemplateArtifact) string {
 	case artifact.Git != nil:
 		return commitPin(artifact.Git.Commit)
 	default:
-		return ""
+		return artifact.Digest
 	}
 }
 

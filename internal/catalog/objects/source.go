@@ -37,12 +37,24 @@ func (s Source) ArtifactOf(pin string) (*meta.Artifact, error) {
 		return nil, fmt.Errorf("%s has no artifact: %s", s, s.complaint())
 	case s.Artifact == nil:
 		return nil, fmt.Errorf("%s has no artifact yet", s)
-	case pin == "" || revisionPin(s.Artifact.Revision) != pin:
+	case pin == "" || s.pinOf(s.Artifact) != pin:
 		return nil, fmt.Errorf("%s has the artifact of another revision", s)
 	default:
 		return s.Artifact, nil
 	}
 }
+
+// pinOf is what an artifact of the source may be pinned to: what its revision ends in or, where its maker may call it anything, its
+// digest.
+func (s Source) pinOf(artifact *meta.Artifact) string {
+	if s.IsExternal() {
+		return artifact.Digest
+	}
+	return revisionPin(artifact.Revision)
+}
+
+// IsExternal tells whether somebody else makes the artifact, so that the source itself is pinned to nothing.
+func (s Source) IsExternal() bool { return s.Kind == sourcev1.ExternalArtifactKind }
 
 // complaint is why the source fails. One that was made for a template is mended there, by fields of other names.
 func (s Source) complaint() string {
@@ -89,6 +101,10 @@ func ReadSource(obj metav1.Object) Source {
 	case *sourcev1.GitRepository:
 		if obj != nil {
 			return readGit(obj)
+		}
+	case *sourcev1.ExternalArtifact:
+		if obj != nil {
+			return readAny(sourcev1.ExternalArtifactKind, obj)
 		}
 	}
 	return Source{}
