@@ -71,3 +71,25 @@ func sorted(all []Object) ([]Object, bool, error) {
 	}
 	return all, false, nil
 }
+
+// Find gives an object as it is now: in a listing of what begins with its key it comes first, though maybe behind pages that
+// bring nothing. ErrNoObject where it is not listed.
+func Find(ctx context.Context, b Bucket, key string) (Object, error) {
+	listing := Listing{Prefix: key, Most: 1}
+	for range maxEmpty + 1 {
+		page, err := b.List(ctx, listing)
+		if err != nil {
+			return Object{}, err
+		}
+		for _, object := range page.Objects {
+			if object.Key == key {
+				return object, nil
+			}
+		}
+		if len(page.Objects) > 0 || page.Next == "" {
+			return Object{}, ErrNoObject
+		}
+		listing.Token = page.Next
+	}
+	return Object{}, fmt.Errorf("%w: its pages do not end", ErrListing)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -20,7 +21,7 @@ import (
 const (
 	// objectCost is what an object takes in memory beside its texts, while its place in the tree is made.
 	objectCost = 512
-	// maxChanges is how often an object may be another one than was just listed, and maxGarbled how often its body may be
+	// maxChanges is how often an object may be another one than was just listed, or none, and maxGarbled how often its body may be
 	// wrong.
 	maxChanges, maxGarbled = 3, 1
 )
@@ -123,7 +124,11 @@ func (s *session) bring(ctx context.Context, loan *bucket.Loan, known *stored, o
 			break
 		}
 		group.Go(func() error {
-			now, body, err := s.get(fetching, loan, object)
+			var body bucket.Body
+			now, err := s.get(fetching, object, func(object bucket.Object, sent io.Reader) (err error) {
+				body, err = loan.Put(object, sent)
+				return err
+			})
 			if err != nil && !errors.Is(err, bucket.ErrNoObject) {
 				return fmt.Errorf("failed to get '%s' object: %w", printable(object.Key), err)
 			}
@@ -137,37 +142,38 @@ func (s *session) bring(ctx context.Context, loan *bucket.Loan, known *stored, o
 	return slices.DeleteFunc(files, func(f file) bool { return f.digest == "" }), ctx.Err()
 }
 
-// get fetches an object, as it was listed or as it is by now. Without the object it is ErrNoObject.
-func (s *session) get(ctx context.Context, loan *bucket.Loan, object bucket.Object) (bucket.Object, bucket.Body, error) {
+// get reads an object, as it was listed or as it is by now. It is gone, ErrNoObject, only where the listing says so too: in the
+// place of a storage that cannot be reached a proxy may answer that there is no such page.
+func (s *session) get(ctx context.Context, object bucket.Object, read func(bucket.Object, io.Reader) error) (bucket.Object, error) {
 	changes, garbled := 0, 0
 	for {
-		body, err := s.try(ctx, loan, object)
+		err := s.try(ctx, object, read)
 		switch {
 		case errors.Is(err, bucket.ErrChecksum) && garbled < maxGarbled:
 			garbled++
 			continue
-		case !errors.Is(err, bucket.ErrChanged):
-			return object, body, err
+		case !errors.Is(err, bucket.ErrChanged) && !errors.Is(err, bucket.ErrNoObject):
+			return object, err
 		}
 		if changes++; changes > maxChanges {
-			return object, bucket.Body{}, fmt.Errorf("%w, %d times in a row", err, changes)
+			return object, fmt.Errorf("%s, and it is listed, %d times in a row", err.Error(), changes)
 		}
-		now, err := current(ctx, s.bucket, object.Key)
+		now, err := bucket.Find(ctx, s.bucket, object.Key)
 		if err != nil {
-			return object, bucket.Body{}, err
+			return object, err
 		}
 		if now.Size > s.opener.Limits.MaxBytes {
-			return object, bucket.Body{}, fmt.Errorf("%w: it holds more than %d bytes", archive.ErrLimit, s.opener.Limits.MaxBytes)
+			return object, fmt.Errorf("%w: it holds more than %d bytes", archive.ErrLimit, s.opener.Limits.MaxBytes)
 		}
 		object = now
 	}
 }
 
-func (s *session) try(ctx context.Context, loan *bucket.Loan, object bucket.Object) (bucket.Body, error) {
+func (s *session) try(ctx context.Context, object bucket.Object, read func(bucket.Object, io.Reader) error) error {
 	body, err := s.bucket.Get(ctx, object)
 	if err != nil {
-		return bucket.Body{}, err
+		return err
 	}
 	defer func() { _ = body.Close() }() // Reading told whether the data was good.
-	return loan.Put(object, body)
+	return read(object, body)
 }

@@ -94,7 +94,8 @@ func (o *Opener) Open(ctx context.Context, obj *sourcev1.Bucket) (source.Session
 	if err != nil {
 		return nil, failure.Retry(sourcev1.BucketOperationFailedReason, fmt.Errorf("spec of bucket '%s' is not usable: %w", obj.Spec.BucketName, err))
 	}
-	checksum, err := source.ConfigChecksum("bucket", struct{}{})
+	// An etag names a content in its own bucket alone.
+	checksum, err := source.ConfigChecksum("bucket", []string{string(location.Kind), location.Endpoint, location.Bucket})
 	return &session{
 		opener: o, spec: obj.Spec, bucket: opened, identity: location.Identity(), checksum: checksum,
 		object: storage.Object{Kind: o.Dir, Namespace: obj.Namespace, Name: obj.Name},

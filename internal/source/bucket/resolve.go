@@ -71,7 +71,7 @@ func (s *session) ignoreFile(ctx context.Context, found []bucket.Object) (string
 	}); ok {
 		s.rules = &found[at]
 	} else if !inside {
-		now, err := current(ctx, s.bucket, sourceignore.IgnoreFile)
+		now, err := bucket.Find(ctx, s.bucket, sourceignore.IgnoreFile)
 		if err != nil && !errors.Is(err, bucket.ErrNoObject) {
 			return "", err
 		} else if err == nil {
@@ -81,35 +81,34 @@ func (s *session) ignoreFile(ctx context.Context, found []bucket.Object) (string
 	if s.rules == nil {
 		return "", nil
 	}
-	name := s.identity + " " + s.rules.Content()
-	if text, ok := s.opener.rules.Get(name); ok {
+	if text, ok := s.opener.rules.Get(s.rulesName()); ok {
 		return text, nil
 	}
-	body, err := s.bucket.Get(ctx, *s.rules)
+	return s.readRules(ctx)
+}
+
+// readRules reads the file with rules as it is by now, which may be gone.
+func (s *session) readRules(ctx context.Context) (string, error) {
+	var text []byte
+	now, err := s.get(ctx, *s.rules, func(_ bucket.Object, body io.Reader) (err error) {
+		text, err = io.ReadAll(io.LimitReader(body, archive.MaxRuleBytes+1))
+		return err
+	})
+	if errors.Is(err, bucket.ErrNoObject) {
+		s.rules = nil
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = body.Close() }() // Reading told whether the data was good.
-	text, err := io.ReadAll(io.LimitReader(body, archive.MaxRuleBytes+1))
-	if err == nil && len(text) <= maxKeptRules {
-		s.opener.rules.Add(name, string(text))
+	if s.rules = &now; len(text) <= maxKeptRules {
+		s.opener.rules.Add(s.rulesName(), string(text))
 	}
-	return string(text), err
+	return string(text), nil
 }
 
-// current is an object as it is now: in a listing of what begins with its key it comes first.
-func current(ctx context.Context, b bucket.Bucket, key string) (bucket.Object, error) {
-	page, err := b.List(ctx, bucket.Listing{Prefix: key, Most: 1})
-	if err != nil {
-		return bucket.Object{}, err
-	}
-	for _, object := range page.Objects {
-		if object.Key == key {
-			return object, nil
-		}
-	}
-	return bucket.Object{}, bucket.ErrNoObject
-}
+// rulesName names what the file with rules holds.
+func (s *session) rulesName() string { return s.identity + " " + s.rules.Content() }
 
 // choose leaves out what the rules do, those of the spec after those of the bucket, and the file with the rules itself.
 func (s *session) choose(ctx context.Context, found []bucket.Object, text string) ([]bucket.Object, error) {

@@ -1,0 +1,113 @@
+package bucket_test
+
+import (
+	"crypto/md5"
+	"fmt"
+	"net/http"
+	"testing"
+
+	bucketsource "sluice.dev/sluice/internal/source/bucket"
+	"sluice.dev/sluice/tests/upstream/buckets"
+)
+
+// TestRulesAreFoundBehindAnEmptyPage: Azure's listings may begin with one, and say nothing by it.
+func TestRulesAreFoundBehindAnEmptyPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, bucketsource.Options{})
+	r.obj.Spec.Prefix = "apps/"
+	r.fake.Put(map[string]string{".sourceignore": "*.tmp\n", "apps/a": "1", "apps/a.tmp": "2"})
+	r.fake.Always(func(w http.ResponseWriter, request buckets.Request) bool {
+		first := request.Kind == "list" && request.URL.Query().Get("continuation-token") == ""
+		if first {
+			buckets.WriteListing(w, buckets.Listing{IsTruncated: true, NextContinuationToken: "!"})
+		}
+		return first
+	})
+	r.wants(r.run(), map[string]string{".sourceignore": "*.tmp\n", "apps/a": "1"})
+}
+
+// TestWhatIsListedIsNotGone: whoever stands before a storage, and answers in its place that there is nothing, has removed nothing;
+// nor has who removes the bucket while it is read.
+func TestWhatIsListedIsNotGone(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(r *rig) buckets.Fault{
+		"AProxyKnowsNoSuchPage": func(*rig) buckets.Fault {
+			return func(w http.ResponseWriter, request buckets.Request) bool {
+				if request.Kind == "get" {
+					http.Error(w, "default backend - 404", http.StatusNotFound)
+				}
+				return request.Kind == "get"
+			}
+		},
+		"TheBucketGoes": func(*rig) buckets.Fault {
+			listed := false
+			return func(w http.ResponseWriter, request buckets.Request) bool {
+				if request.Kind == "list" && !listed {
+					listed = true
+					return false
+				}
+				http.Error(w, `{"error":{"message":"The specified bucket does not exist."}}`, http.StatusNotFound)
+				return true
+			}
+		},
+	} {
+		for _, provider := range []string{"generic", "gcp", "azure"} {
+			t.Run(name+" "+provider, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, bucketsource.Options{})
+				r.obj.Spec.Provider = provider
+				if provider == "azure" {
+					r.obj.Spec.Endpoint = r.fake.URL()
+				}
+				r.fake.Put(map[string]string{"a": "1"})
+				before := r.run()
+				r.fake.Put(map[string]string{"a": "one", "b": "2"})
+				r.fake.Always(fault(r))
+				if outcome, err := r.try(); err == nil {
+					t.Errorf("it is an artifact of %q", r.files(outcome))
+				}
+				r.wants(before, map[string]string{"a": "1"})
+				r.fake.Heal()
+				r.wants(r.run(), map[string]string{"a": "one", "b": "2"})
+			})
+		}
+	}
+}
+
+// TestEtagsAreOfTheirBucket: what an etag names in one bucket it does not name in another, nor at another endpoint, nor in
+// another kind of storage.
+func TestEtagsAreOfTheirBucket(t *testing.T) {
+	t.Parallel()
+	r, other := newRig(t, bucketsource.Options{}), buckets.New(t)
+	r.fake.Set("a", buckets.Object{Body: "one", ETag: "v1"})
+	other.Set("a", buckets.Object{Body: "two", ETag: "v1"})
+	first := r.run()
+	r.obj.Spec.Endpoint = other.Endpoint()
+	second := r.run()
+	if first.Record.Current.Revision != second.Record.Current.Revision || first.Record.Current.Path == second.Record.Current.Path {
+		t.Errorf("first %+v, second %+v", first.Record.Current, second.Record.Current)
+	}
+	r.wants(second, map[string]string{"a": "two"})
+	if r.run().Changed {
+		t.Error("it does not come to rest")
+	}
+	r.obj.Spec.Endpoint = r.fake.Endpoint()
+	r.wants(r.run(), map[string]string{"a": "one"})
+}
+
+// TestRule8RulesAreCheckedAsObjectsAre: a body that is garbled once is fetched again.
+func TestRule8RulesAreCheckedAsObjectsAre(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, bucketsource.Options{})
+	r.fake.Put(map[string]string{".sourceignore": "*.tmp\n", "a": "1", "a.tmp": "2"})
+	garbled := 0
+	r.fake.Always(func(w http.ResponseWriter, request buckets.Request) bool {
+		if request.Kind != "get" || request.Key != ".sourceignore" || garbled > 0 {
+			return false
+		}
+		garbled++
+		buckets.WriteObject(w, fmt.Sprintf("%x", md5.Sum([]byte("*.tmp\n"))), "*.tmq\n")
+		return true
+	})
+	r.wants(r.run(), map[string]string{".sourceignore": "*.tmp\n", "a": "1"})
+}
