@@ -168,6 +168,33 @@ func TestBucketBecomesArtifact(t *testing.T) {
 	}
 }
 
+// TestWhoWasKilledBeforeHisReportHasChangedTheRules: the artifact is stored by then, and the next one has nothing to store.
+func TestWhoWasKilledBeforeHisReportHasChangedTheRules(t *testing.T) {
+	t.Parallel()
+	p := newBucketPlane(t)
+	p.fake.Put(map[string]string{"a.yaml": "a: 1", "notes.md": "no"})
+	p.create(nil)
+	before := p.succeed()
+	before.Spec.Ignore = new("*.md\n")
+	if err := env.Client.Update(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	after := p.succeed()
+	unreported := after.DeepCopy()
+	unreported.Status = before.Status
+	if err := env.Client.Status().Update(t.Context(), unreported); err != nil {
+		t.Fatal(err)
+	}
+	p.events.take()
+	again := p.succeed()
+	if diff := cmp.Diff(after.Status, again.Status); diff != "" {
+		t.Errorf("status: -reported at once +reported by the next one:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Normal NewArtifact: stored artifact with 1 fetched files from 'objects' bucket"}, p.events.take()); diff != "" {
+		t.Errorf("events: -want +got:\n%s", diff)
+	}
+}
+
 // TestBucketConditions: every reason and message of a Bucket that fails, and whether it is tried again.
 func TestBucketConditions(t *testing.T) {
 	t.Parallel()

@@ -105,10 +105,13 @@ func (k *kind[O]) Work(ctx context.Context, obj O, announce kernel.Announce) (so
 // Report implements kernel.Kind. What is stored decides what status names, whatever status said before.
 func (k *kind[O]) Report(obj O, outcome source.Outcome, err error) kernel.Report {
 	f := k.fields(obj)
+	was := *f.artifact
 	if outcome.Known {
 		k.publish(obj, f, outcome.Record)
 	}
 	if err == nil {
+		// Who stored this artifact may have been killed before he could report it.
+		outcome.Changed = outcome.Changed || was == nil || was.Path != outcome.Record.Current.Path
 		k.observe(obj, outcome)
 	}
 	standing := status.Standing{Stored: *f.artifact != nil}
