@@ -78,7 +78,7 @@ func (a *azure) List(ctx context.Context, listing Listing) (Page, error) {
 		return Page{}, a.refused(err, heard, false)
 	}
 	if found.Segment == nil {
-		return Page{}, fmt.Errorf("%w: the answer is no listing", ErrListing)
+		return Page{}, errNoListing
 	}
 	page := Page{Objects: make([]Object, 0, len(found.Segment.BlobItems))}
 	for _, item := range found.Segment.BlobItems {

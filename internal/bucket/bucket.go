@@ -6,6 +6,7 @@ package bucket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -24,6 +25,10 @@ var (
 	// ErrListing says that a listing cannot be right: it repeats itself, or has no end.
 	ErrListing = errors.New("listing is not usable")
 )
+
+// errNoListing says that an answer is something else: whoever stands before a storage may say in its place that all is well. It is
+// not taken for a bucket that is empty.
+var errNoListing = fmt.Errorf("%w: the answer is none", ErrListing)
 
 // Object is one object as a listing has it.
 type Object struct {

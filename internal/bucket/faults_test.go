@@ -367,6 +367,31 @@ func TestRule4ListingsAreBounded(t *testing.T) {
 	}
 }
 
+// TestAPageOfSomebodyElseIsNoListing: who stands before a storage may answer 200 with words of his own. It is not taken for a
+// bucket that is empty.
+func TestAPageOfSomebodyElseIsNoListing(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds() {
+		for _, page := range []string{"", "<html><body>Please log in</body></html>", "{\"status\":\"ok\"}", "null", "<Error><Code>SlowDown</Code></Error>"} {
+			fake := buckets.New(t)
+			fake.Always(func(w http.ResponseWriter, r buckets.Request) bool {
+				if r.Kind == "list" {
+					_, _ = io.WriteString(w, page)
+				}
+				return r.Kind == "list"
+			})
+			b := open(t, fake, kind, credential.Bucket{})
+			if all, _, err := gather(t.Context(), b, 10); err == nil {
+				t.Errorf("%s, %q: got %v", kind, page, all)
+			}
+			fake.Heal()
+			if all, _, err := gather(t.Context(), b, 10); err != nil || len(all) > 0 {
+				t.Errorf("%s, empty: got %v, %v", kind, all, err)
+			}
+		}
+	}
+}
+
 // TestRule8BodiesAreChecked: by what each storage says of them.
 func TestRule8BodiesAreChecked(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 // FuzzListing: whatever a storage answers, a listing ends, and has what was asked for in order.
 func FuzzListing(f *testing.F) {
 	f.Add(byte(0), `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>p/a</Key><ETag>"e"</ETag><Size>1</Size></Contents></ListBucketResult>`)
-	f.Add(byte(0), `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>`)
+	f.Add(byte(0), `<ListBucketResult><Name>b</Name><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>`)
 	f.Add(byte(0), `<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>p/%2</Key><Size>-1</Size></Contents></ListBucketResult>`)
-	f.Add(byte(1), `{"items":[{"name":"p/a","etag":"e","generation":"1","size":"1"}],"nextPageToken":"t"}`)
+	f.Add(byte(1), `{"kind":"storage#objects","items":[{"name":"p/a","etag":"e","generation":"1","size":"1"}],"nextPageToken":"t"}`)
 	f.Add(byte(1), `{"items":[null,{"name":"p/a","size":"x"}]}`)
 	f.Add(byte(2), `<EnumerationResults><Blobs><Blob><Name>p/a</Name><Properties><Etag>0x8D</Etag><Content-Length>1</Content-Length></Properties></Blob></Blobs><NextMarker>t</NextMarker></EnumerationResults>`)
 	f.Add(byte(2), `<EnumerationResults><Blobs><Blob><Name Encoded="true">p%2Fa</Name></Blob></Blobs></EnumerationResults>`)

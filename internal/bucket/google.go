@@ -48,7 +48,7 @@ type googleObject struct {
 // List implements Bucket.
 func (g *google) List(ctx context.Context, listing Listing) (Page, error) {
 	ctx, heard := ask(ctx, true)
-	query := url.Values{"prefix": {listing.Prefix}, "fields": {"items(name,etag,generation,size),nextPageToken"}}
+	query := url.Values{"prefix": {listing.Prefix}, "fields": {"kind,items(name,etag,generation,size),nextPageToken"}}
 	if listing.Token != "" {
 		query.Set("pageToken", listing.Token)
 	}
@@ -61,11 +61,15 @@ func (g *google) List(ctx context.Context, listing Listing) (Page, error) {
 	}
 	defer func() { _ = response.Body.Close() }() // Reading told whether the data was good.
 	var found struct {
+		Kind  string         `json:"kind"`
 		Items []googleObject `json:"items"`
 		Next  string         `json:"nextPageToken"`
 	}
 	if err := json.NewDecoder(response.Body).Decode(&found); err != nil {
 		return Page{}, fmt.Errorf("read the listing: %w", err)
+	}
+	if found.Kind != "storage#objects" {
+		return Page{}, errNoListing
 	}
 	page := Page{Objects: make([]Object, 0, len(found.Items)), Next: found.Next}
 	for _, item := range found.Items {

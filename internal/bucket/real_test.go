@@ -61,6 +61,9 @@ func TestARealS3(t *testing.T) {
 			t.Errorf("%q: %d bytes, %v", object.Key, len(got), err)
 		}
 	}
+	if page, err := b.List(t.Context(), bucket.Listing{Prefix: "nothing"}); err != nil || len(page.Objects) > 0 {
+		t.Errorf("nothing is listed: %v, %v", page, err)
+	}
 	if _, err := writer.PutObject(t.Context(), "real", found[0].Key, strings.NewReader("x"), 1, minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +138,9 @@ func TestAnEmulatedGoogleStorage(t *testing.T) {
 		if got, err := get(t, b, object); err != nil || got != want[object.Key] || object.Generation == "" || object.ETag == "" {
 			t.Errorf("%+v: %d bytes, %v", object, len(got), err)
 		}
+	}
+	if page, err := b.List(t.Context(), bucket.Listing{Prefix: "nothing"}); err != nil || len(page.Objects) > 0 {
+		t.Errorf("nothing is listed: %v, %v", page, err)
 	}
 	put(found[0].Key, "new")
 	if _, err := get(t, b, found[0]); !errors.Is(err, bucket.ErrChanged) {

@@ -60,6 +60,9 @@ func (b *s3) List(ctx context.Context, listing Listing) (Page, error) {
 	if err != nil {
 		return Page{}, b.refused(err, heard, false)
 	}
+	if found.Name == "" && len(found.Contents) == 0 {
+		return Page{}, errNoListing
+	}
 	page := Page{Objects: objects(found.Contents)}
 	if found.IsTruncated {
 		page.Next = found.NextContinuationToken
@@ -72,6 +75,9 @@ func (b *s3) listFirst(client *minio.Core, listing Listing, heard *heard) (Page,
 	found, err := client.ListObjects(b.location.Bucket, listing.Prefix, listing.Token, "", listing.Most)
 	if err != nil {
 		return Page{}, b.refused(err, heard, false)
+	}
+	if found.Name == "" && len(found.Contents) == 0 {
+		return Page{}, errNoListing
 	}
 	page := Page{Objects: objects(found.Contents)}
 	if found.IsTruncated {

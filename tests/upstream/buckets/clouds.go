@@ -22,7 +22,7 @@ func (f *Fake) googleList(w http.ResponseWriter, r Request) {
 	query := r.URL.Query()
 	most, _ := strconv.Atoi(query.Get("maxResults"))
 	keys, more := f.page(query.Get("prefix"), query.Get("pageToken"), most)
-	page := map[string]any{}
+	page := map[string]any{"kind": "storage#objects"}
 	var items []map[string]string
 	for _, key := range keys {
 		o, _ := f.object(key)

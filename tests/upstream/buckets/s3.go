@@ -39,6 +39,7 @@ type Entry struct {
 // Listing is a page of S3.
 type Listing struct {
 	XMLName               xml.Name `xml:"ListBucketResult"`
+	Name                  string
 	IsTruncated           bool
 	NextContinuationToken string `xml:",omitempty"`
 	EncodingType          string
@@ -47,7 +48,7 @@ type Listing struct {
 
 // WriteListing answers with a page.
 func WriteListing(w http.ResponseWriter, page Listing) {
-	page.EncodingType = "url"
+	page.Name, page.EncodingType = Bucket, "url"
 	for i := range page.Contents {
 		page.Contents[i].Key = url.QueryEscape(page.Contents[i].Key)
 	}
