@@ -20,6 +20,8 @@ const (
 	// versionWeight is how many bytes of memory are taken for each version until the index is written, and drawStep for
 	// how many versions they are drawn at once.
 	versionWeight, drawStep = 160, 4096
+	// chartWeight is how many are taken for each chart, and nameWeight for each byte of its name; measured, and rounded up.
+	chartWeight, nameWeight = 512, 5
 	// The indentation of a version, as JSON of two spaces a level has it.
 	inVersion = "      "
 )
@@ -81,9 +83,12 @@ func newBuilder(previous *Previous, scratch *os.File) (*builder, error) {
 // errTwice says that an index has a chart of the same name before.
 var errTwice = fmt.Errorf("%w: a chart is there twice", ErrIndex)
 
-func (b *builder) beginChart(name string) error {
+func (b *builder) beginChart(ctx context.Context, name string) error {
 	if b.plans[name] != nil {
 		return fmt.Errorf("%w: %q", errTwice, name)
+	}
+	if err := memory.Draw(ctx, chartWeight+nameWeight*int64(len(name))); err != nil {
+		return fmt.Errorf("an index of more than %d charts: %w", len(b.plans), err)
 	}
 	b.name, b.now, b.known = name, &plan{}, nil
 	b.plans[name] = b.now

@@ -109,7 +109,7 @@ func unsplit(ctx context.Context, document *io.SectionReader, scratch *os.File, 
 
 // add adds a chart whose versions were read as a whole.
 func (b *builder) add(ctx context.Context, name string, versions []*Version) error {
-	if err := b.beginChart(name); err != nil {
+	if err := b.beginChart(ctx, name); err != nil {
 		return err
 	}
 	for _, v := range versions {

@@ -224,7 +224,7 @@ func (f *frame) beginChart(ctx context.Context, line []byte) error {
 		return errUnusual
 	}
 	f.chart = true
-	return f.to.beginChart(name)
+	return f.to.beginChart(ctx, name)
 }
 
 func (f *frame) endChart(ctx context.Context) error {

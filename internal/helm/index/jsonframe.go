@@ -64,7 +64,7 @@ func (f *jsonFrame) field(ctx context.Context, key string) error {
 }
 
 func (f *jsonFrame) chart(ctx context.Context, name string) error {
-	err := f.to.beginChart(name)
+	err := f.to.beginChart(ctx, name)
 	if errors.Is(err, errTwice) {
 		return errUnusual // The last one counts.
 	}

@@ -101,6 +101,9 @@ func (b *builder) entries(w *writer) []byte {
 		w.text("\n  ")
 	}
 	w.text("}")
+	if len(table.headers) > maxHeaders && w.err == nil {
+		w.err = fmt.Errorf("%w: what a table says about its %d charts takes more than %d bytes", ErrIndex, table.charts, maxHeaders)
+	}
 	return table.bytes()
 }
 

@@ -142,7 +142,13 @@ func TestRule4BoundWhileReading(t *testing.T) {
 	for v := range 1_000_000 {
 		fmt.Fprintf(&million, "  - name: a\n    version: %d.0.0\n", v)
 	}
+	var charts strings.Builder
+	charts.WriteString("apiVersion: v1\nentries:\n")
+	for c := range 1_000_000 {
+		fmt.Fprintf(&charts, "  c%d: []\n", c)
+	}
 	cases := map[string]struct{ index, says string }{
+		"AMillionCharts":   {charts.String(), "charts: not enough memory"},
 		"AMillionVersions": {million.String(), "versions: not enough memory"},
 		"ALongLine":        {strings.Replace(indexOf(1), "name: app", "name: app\n    description: "+strings.Repeat("x", 10<<20), 1), "not enough memory"},
 		"AnUnusualWhole":   {indexOf(1) + "{}\n" + strings.Repeat("# \n", 2<<20), "not enough memory"},
