@@ -113,6 +113,11 @@ func (c *Client) get(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if response.StatusCode == http.StatusNotModified && isOther(response.Header, r.Unless) {
+		_ = response.Body.Close() // It has none.
+		r.Unless = Validators{}
+		return c.get(ctx, r)
+	}
 	answer, err := c.read(r, response)
 	if err != nil || answer.Unchanged {
 		_ = response.Body.Close() // Nothing of it counts.
@@ -131,7 +136,7 @@ func (c *Client) read(r Request, response *http.Response) (Answer, error) {
 	case response.ContentLength > r.Limit:
 		return Answer{}, fmt.Errorf("%w: %d bytes, and the limit is %d", ErrTooLarge, response.ContentLength, r.Limit)
 	}
-	answer := Answer{Validators: Validators{ETag: kept(response.Header.Get("ETag")), LastModified: kept(response.Header.Get("Last-Modified"))}}
+	answer := Answer{Validators: Validators{ETag: kept(response.Header.Get("ETag")), LastModified: settled(response.Header)}}
 	sent := &bounded{from: c.transport.Body(response.Body), left: r.Limit, limit: r.Limit, observe: c.observe}
 	switch encoding := response.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
@@ -154,6 +159,25 @@ func kept(validator string) string {
 		return ""
 	}
 	return validator
+}
+
+// settled is the time of the last change, if the second was over when the answer was made: until then another change may have
+// the same time, RFC 9110, 8.8.2.2. Without the server's own time nobody knows.
+func settled(header http.Header) string {
+	changed, err := http.ParseTime(header.Get("Last-Modified"))
+	if err != nil {
+		return ""
+	}
+	if now, err := http.ParseTime(header.Get("Date")); err != nil || !now.After(changed) {
+		return ""
+	}
+	return kept(header.Get("Last-Modified"))
+}
+
+// isOther tells whether a file that has not been modified since is another one all the same: one that was restored is older.
+func isOther(header http.Header, unless Validators) bool {
+	now := header.Get("Last-Modified")
+	return unless.ETag == "" && now != "" && now != unless.LastModified
 }
 
 // uncompressed closes what it is read from.
@@ -193,7 +217,10 @@ func IndexURL(clean string) string {
 	if err != nil {
 		return clean // It was parsed before.
 	}
-	address.Path, address.RawPath = path.Join(address.Path, "index.yaml"), ""
+	if address.RawPath != "" { // A slash in a name is written as %2F, and stays so.
+		address.RawPath = path.Join(address.RawPath, "index.yaml")
+	}
+	address.Path = path.Join(address.Path, "index.yaml")
 	if address.Path[0] != '/' {
 		address.Path = "/" + address.Path
 	}

@@ -163,6 +163,9 @@ func resolveURL(repository, reference string) (string, error) {
 		return "", err
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
+	if base.RawPath != "" { // A slash in a name is written as %2F, and stays so.
+		base.RawPath = strings.TrimSuffix(base.RawPath, "/") + "/"
+	}
 	resolved := base.ResolveReference(at)
 	resolved.RawQuery = base.RawQuery
 	return resolved.String(), nil

@@ -514,3 +514,19 @@ func TestDependenciesAreFound(t *testing.T) {
 		t.Errorf("from a registry: %v", err)
 	}
 }
+
+// TestTheRepositorysPathStaysAsItIsWritten: a slash in a name is none between folders.
+func TestTheRepositorysPathStaysAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	x := newIndexed(t)
+	x.repositories["charts"].Spec.URL = x.server.URL + "/projects/group%2Fproject/helm"
+	x.offered("charts/app.tgz", sum(three(t)))
+	var asked string
+	x.server.Fail(func(w http.ResponseWriter, q *http.Request) {
+		asked = q.RequestURI
+		_, _ = w.Write(three(t))
+	})
+	if _, err := x.again(); err != nil || asked != "/projects/group%2Fproject/helm/charts/app.tgz" {
+		t.Errorf("asked for %s: %v", asked, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/source/helmrepository"
@@ -141,5 +142,74 @@ func TestAQueryStays(t *testing.T) {
 	}
 	if got := r.server.Requests()[0]; got.Query != "token=x" || got.Path != "/charts/index.yaml" {
 		t.Errorf("asked for %s?%s", got.Path, got.Query)
+	}
+}
+
+// lastModified answers with an index, and with the time of it alone, as servers of files without etags do. It was sent at the
+// second that date says.
+func lastModified(content string, modified, date time.Time) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Date", date.UTC().Format(http.TimeFormat))
+		http.ServeContent(w, q, "", modified, strings.NewReader(content))
+	}
+}
+
+// TestTwoVersionsOfOneSecondAreTwo: where a server tells versions apart by a second's time alone, the time of a second that was
+// not over says nothing, RFC 9110, 8.8.2.2.
+func TestTwoVersionsOfOneSecondAreTwo(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	pipeline, then := r.pipeline(), time.Unix(1_700_000_000, 0)
+	r.server.Fail(lastModified(indexOf(1), then, then))
+	first, err := r.runAs(pipeline, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server.Fail(lastModified(indexOf(2), then, then.Add(time.Minute)))
+	second, err := r.runAs(pipeline, "a")
+	if err != nil || second.Record.Current.Revision == first.Record.Current.Revision {
+		t.Errorf("the second version is not seen: %v", err)
+	}
+	before := len(r.server.Requests())
+	third, err := r.runAs(pipeline, "a")
+	if requests := r.server.Requests()[before:]; err != nil || third.Changed || len(requests) != 1 || requests[0].Status != http.StatusNotModified {
+		t.Errorf("a second that was over is not asked about: %v, %+v", err, requests)
+	}
+}
+
+// TestAnOlderIndexIsAnotherOne: what was restored has an older time, and servers take that for not modified since.
+func TestAnOlderIndexIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	pipeline, then := r.pipeline(), time.Unix(1_700_000_000, 0)
+	r.server.Fail(lastModified(indexOf(2), then, then.Add(time.Hour)))
+	if _, err := r.runAs(pipeline, "a"); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Fail(lastModified(indexOf(1), then.Add(-time.Hour), then.Add(2*time.Hour)))
+	if restored, err := r.runAs(pipeline, "a"); err != nil || !restored.Changed {
+		t.Errorf("it is not seen: %v", err)
+	}
+}
+
+// TestThePathStaysAsItIsWritten: some servers have names with a slash in it.
+func TestThePathStaysAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"/projects/group%2Fproject/helm":  "/projects/group%2Fproject/helm/index.yaml",
+		"/projects/group%2Fproject/helm/": "/projects/group%2Fproject/helm/index.yaml",
+		"/a%20b/./c//d":                   "/a%20b/c/d/index.yaml",
+		"":                                "/index.yaml",
+	} {
+		r := newRepository(t, helmrepository.Options{})
+		r.obj.Spec.URL = r.server.URL + url
+		var got string
+		r.server.Fail(func(w http.ResponseWriter, q *http.Request) {
+			got = q.RequestURI
+			send(nil, indexOf(1))(w, q)
+		})
+		if _, err := r.runAs(r.pipeline(), "a"); err != nil || got != want {
+			t.Errorf("%s: asked for %s: %v", url, got, err)
+		}
 	}
 }
