@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -38,6 +40,8 @@ type helmPlane struct {
 
 	files *files.Server
 	helm  reconcile.Reconciler
+	// onWrite is told of each status that is written; nil for nobody.
+	onWrite func(*sourcev1.HelmRepository)
 }
 
 const chartIndex = "apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.0.0\n    urls: [app-1.0.0.tgz]\n"
@@ -50,13 +54,25 @@ func newHelmPlane(t *testing.T) *helmPlane {
 	}
 	p.files.Put("/index.yaml", []byte(chartIndex))
 	p.store = localtest.Open(t, local.Options{Now: p.clock.Now})
+	base, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := interceptor.NewClient(base, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if written, ok := obj.(*sourcev1.HelmRepository); ok && p.onWrite != nil {
+				p.onWrite(written)
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	})
 	opener := helmrepository.NewOpener(helmrepository.Options{
 		Client:      helm.NewClient(transport.New(transport.Options{AllowLoopback: true}), p.clock, func(int64) {}),
 		Credentials: auth.New(env.Client, auth.Options{}), Store: p.store, TempDir: t.TempDir(), MaxIndexBytes: 1 << 20,
 	})
 	p.helm = controllers.NewHelmRepositoryReconciler(controllers.Shared{
 		Shell: kernel.Shell{
-			Client: env.Client, Reader: env.Client, Events: p.events, FieldOwner: "source-controller", RequeueDependency: 30 * time.Second,
+			Client: watched, Reader: watched, Events: p.events, FieldOwner: "source-controller", RequeueDependency: 30 * time.Second,
 			Jitter: func(d time.Duration) time.Duration { return d }, Clock: p.clock, Durations: noDurations{}, Workers: 4,
 		},
 		Pipeline: &source.Pipeline{Store: p.store, Clock: p.clock, Observer: sourcetest.Silent{}},
@@ -147,6 +163,40 @@ func TestIndexBecomesArtifact(t *testing.T) {
 	before := obj.ResourceVersion
 	if obj, _, err = p.run(); err != nil || obj.ResourceVersion != before || len(p.events.take()) > 0 {
 		t.Errorf("a poll without news writes: %v", err)
+	}
+}
+
+// TestANewIndexIsAnnounced in Flux's words, before it is stored; the first one is no news to anything that is there.
+func TestANewIndexIsAnnounced(t *testing.T) {
+	t.Parallel()
+	p := newHelmPlane(t)
+	var meanwhile map[string]string
+	p.onWrite = func(obj *sourcev1.HelmRepository) {
+		if found := conditionsOf(obj); strings.HasPrefix(found["Ready"], "Unknown") {
+			meanwhile = found
+		}
+	}
+	p.add(nil)
+	for _, index := range []string{chartIndex, chartIndex + "  other: []\n"} {
+		p.files.Put("/index.yaml", []byte(index))
+		was := meanwhile
+		obj, _, err := p.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		news := "new index revision '" + obj.Status.Artifact.Revision + "'"
+		building := "Progressing: building artifact: " + news
+		want := map[string]string{"Ready": "Unknown " + building, "Reconciling": "True " + building}
+		if was != nil {
+			want["ArtifactOutdated"] = "True NewRevision: " + news
+			want["ArtifactInStorage"] = was["ArtifactInStorage"]
+		}
+		if diff := cmp.Diff(want, meanwhile); diff != "" {
+			t.Errorf("meanwhile: -want +got:\n%s", diff)
+		}
+		if meanwhile = conditionsOf(obj); len(meanwhile) != 2 {
+			t.Errorf("afterwards: %v", meanwhile)
+		}
 	}
 }
 
