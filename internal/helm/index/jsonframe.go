@@ -240,7 +240,8 @@ func (b *builder) jsonBlock(ctx context.Context, text []byte) error {
 	}
 	var v *Version
 	if err := json.Unmarshal(text, &v); err != nil {
-		return b.explain(fmt.Errorf("%w: %w", ErrIndex, err))
+		// Where the rest is no JSON, it is YAML, which takes a number for a text.
+		return fmt.Errorf("%w: %w", errUnusual, b.explain(fmt.Errorf("%w: %w", ErrIndex, err)))
 	}
 	return b.version(ctx, v, hash)
 }
