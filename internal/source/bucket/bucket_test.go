@@ -459,4 +459,8 @@ func TestRule4BoundWhileReading(t *testing.T) {
 	if got := r.fake.Count("get"); got != 0 {
 		t.Errorf("%d objects were fetched", got)
 	}
+	full := newRig(t, bucketsource.Options{Limits: archive.Limits{MaxBytes: 10, MaxFiles: 3}, MaxObjects: 3})
+	want := map[string]string{"a": "12345", "b": "1234", ".sourceignore": "#"}
+	full.fake.Put(want)
+	full.wants(full.run(), want)
 }

@@ -14,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/helm"
 	"sluice.dev/sluice/internal/helm/index"
 	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/source/helmrepository"
@@ -118,6 +119,24 @@ func TestRule6TheIndexesDigestReachesTheChart(t *testing.T) {
 		}
 		if found := r.versions(outcome, "app"); len(found) != 2 || found[0].Digest != want[0] || found[1].Digest != want[1] {
 			t.Errorf("want %q, got %+v", want, found)
+		}
+	}
+}
+
+// TestRule4TheLimitIsTheLastSizeThatIsTaken, compressed and not.
+func TestRule4TheLimitIsTheLastSizeThatIsTaken(t *testing.T) {
+	t.Parallel()
+	for _, compressed := range []bool{false, true} {
+		for beyond := range int64(2) {
+			text := indexOf(50)
+			r := newRepository(t, helmrepository.Options{MaxIndexBytes: int64(len(text)) - beyond})
+			if !compressed {
+				r.server.WithoutCompression()
+			}
+			r.put(text)
+			if _, err := r.runAs(r.pipeline(), "a"); (beyond == 0) != (err == nil) || err != nil && !errors.Is(err, helm.ErrTooLarge) {
+				t.Errorf("compressed %t, %d beyond: got %v", compressed, beyond, err)
+			}
 		}
 	}
 }
