@@ -15,6 +15,10 @@ import (
 	"sluice.dev/sluice/internal/memory"
 )
 
+// maxBatches bounds how many files are open for the cache, and maxBodies how many objects it knows: small ones take little of its
+// bytes, and empty ones nothing.
+const maxBatches, maxBodies = 256, 250_000
+
 // Cache keeps the bodies of objects in unnamed temporary files, so that what was brought before a fetch failed need not be
 // brought again. What was fetched from one location is seen by no other. It may lose anything at any time.
 type Cache struct {
@@ -163,7 +167,7 @@ func (l *Loan) Close() error {
 	}
 	own := l.own
 	l.own = nil
-	if own.size > c.max {
+	if own.size > c.max || len(l.found) > maxBodies {
 		c.leave(own)
 		return nil
 	}
@@ -172,7 +176,7 @@ func (l *Loan) Close() error {
 		own.keys = append(own.keys, key)
 	}
 	c.batches, c.size = append(c.batches, own), c.size+own.size
-	for c.size > c.max {
+	for c.size > c.max || len(c.batches) > maxBatches || len(c.entries) > maxBodies {
 		c.forget()
 	}
 	return nil
