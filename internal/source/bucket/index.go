@@ -18,8 +18,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// indexPrefix is what the files of indexes are called.
-const indexPrefix = "bucket-index-"
+const (
+	// indexPrefix is what the files of indexes are called.
+	indexPrefix = "bucket-index-"
+	// maxIndexes is how many are kept: all are looked at whenever one is written.
+	maxIndexes = 4096
+)
 
 // entry is an object in an artifact.
 type entry struct {
@@ -118,8 +122,8 @@ func (p parts) prune() {
 		}
 	}
 	slices.SortFunc(all, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, oldest := range all {
-		if size <= p.max {
+	for i, oldest := range all {
+		if size <= p.max && len(all)-i <= maxIndexes {
 			break
 		}
 		if os.Remove(filepath.Join(p.dir, oldest.Name())) == nil {
