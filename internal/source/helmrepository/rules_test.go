@@ -35,7 +35,12 @@ func (r *repository) versions(outcome source.Outcome, chart string) []index.Vers
 		r.t.Fatal(err)
 	}
 	defer func() { _ = table.Close() }()
-	found, err := index.Lookup(r.t.Context(), artifact.(io.ReaderAt), table.(io.ReaderAt), chart)
+	from, isAt := artifact.(io.ReaderAt)
+	tableAt, isTableAt := table.(io.ReaderAt)
+	if !isAt || !isTableAt {
+		r.t.Fatal("they cannot be read by offset")
+	}
+	found, err := index.Lookup(r.t.Context(), from, tableAt, chart)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -166,9 +171,6 @@ func TestURLsOfAnIndexAreOnlyWritten(t *testing.T) {
 	}
 }
 
-// deep is a value in so many brackets.
-func deep(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
-
 // TestRule9NamesAndDepthsOfAnIndexAreOnlyData: no name in it becomes a path, versions with names that are none of a chart do not
 // count, and what is nested too deep is refused.
 func TestRule9NamesAndDepthsOfAnIndexAreOnlyData(t *testing.T) {
@@ -205,13 +207,14 @@ func TestRule9NamesAndDepthsOfAnIndexAreOnlyData(t *testing.T) {
 			}
 		}
 	}
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	for form, text := range map[string]string{
-		"YAML":              "apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.0.0\n    keywords: " + deep(100_000) + "\n",
-		"YAML in its head":  "apiVersion: v1\nserverInfo: {a: " + deep(100_000) + "}\nentries: {}\n",
-		"YAML as a whole":   "{apiVersion: v1, entries: {app: " + deep(100_000) + "}}\n",
+		"YAML":              "apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.0.0\n    keywords: " + deep + "\n",
+		"YAML in its head":  "apiVersion: v1\nserverInfo: {a: " + deep + "}\nentries: {}\n",
+		"YAML as a whole":   "{apiVersion: v1, entries: {app: " + deep + "}}\n",
 		"YAML by its lines": "apiVersion: v1\nentries:\n  app:\n  - name: app\n    annotations:\n" + steps(5_000),
-		"JSON":              `{"apiVersion": "v1", "entries": {"app": [{"name": "app", "keywords": ` + deep(100_000) + `}]}}`,
-		"JSON in its head":  `{"apiVersion": "v1", "serverInfo": ` + deep(100_000) + `, "entries": {}}`,
+		"JSON":              `{"apiVersion": "v1", "entries": {"app": [{"name": "app", "keywords": ` + deep + `}]}}`,
+		"JSON in its head":  `{"apiVersion": "v1", "serverInfo": ` + deep + `, "entries": {}}`,
 	} {
 		r.put(text)
 		if _, err := r.runAs(r.pipeline(), "a"); !errors.Is(err, index.ErrIndex) || failure.Of(err).Reason != noIndex {
