@@ -82,12 +82,19 @@ func (s *chartScene) repository(name, url string, change func(*sourcev1.HelmRepo
 // chart makes a HelmChart that does not look again by itself for long.
 func (s *chartScene) chart(name, kind, of, place string) {
 	s.t.Helper()
-	s.make(&sourcev1.HelmChart{
+	s.chartWith(name, kind, of, place, func(*sourcev1.HelmChartSpec) {})
+}
+
+func (s *chartScene) chartWith(name, kind, of, place string, change func(*sourcev1.HelmChartSpec)) {
+	s.t.Helper()
+	obj := &sourcev1.HelmChart{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec: sourcev1.HelmChartSpec{
 			Chart: place, SourceRef: sourcev1.LocalHelmChartSourceReference{Kind: kind, Name: of}, Interval: metav1.Duration{Duration: time.Hour},
 		},
-	})
+	}
+	change(&obj.Spec)
+	s.make(obj)
 }
 
 // packaged waits until a chart is ready at a version, and downloads it as consumers do.

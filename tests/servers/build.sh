@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the servers that tests ask beside the product's own module: each folder here with a main.go is one. They are built
-# once for each set of versions, and the folder that holds them is printed. Everything else goes to standard error.
+# Builds the programs that tests need beside the product's own module, servers and Helm's command: each folder here with a main.go
+# is one. They are built once for each set of versions, and the folder that holds them is printed. Everything else goes to standard
+# error.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -8,11 +8,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/tests/upstream"
+	"sluice.dev/sluice/tests/upstream/programs"
 )
 
 // The keys of a Server of S3.
@@ -43,13 +43,11 @@ func Serve(t upstream.TB, root, name string) *Server {
 
 // Start builds the servers, if they are not, and starts one.
 func Start(ctx context.Context, root, name string) (*Server, error) {
-	build := exec.CommandContext(ctx, filepath.Join(root, "tests", "servers", "build.sh"))
-	build.Stderr = os.Stderr
-	folder, err := build.Output()
+	path, err := programs.Path(ctx, root, name)
 	if err != nil {
-		return nil, fmt.Errorf("build the servers of tests: %w", err)
+		return nil, err
 	}
-	s := &Server{process: exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(folder)), name))}
+	s := &Server{process: exec.CommandContext(ctx, path)}
 	s.process.Env = append(os.Environ(), "ACCESS_KEY="+AccessKey, "SECRET_KEY="+SecretKey)
 	s.process.Stderr = os.Stderr
 	if s.input, err = s.process.StdinPipe(); err != nil {
