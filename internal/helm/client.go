@@ -136,7 +136,7 @@ func (c *Client) read(r Request, response *http.Response) (Answer, error) {
 	case response.ContentLength > r.Limit:
 		return Answer{}, fmt.Errorf("%w: %d bytes, and the limit is %d", ErrTooLarge, response.ContentLength, r.Limit)
 	}
-	answer := Answer{Validators: Validators{ETag: kept(response.Header.Get("ETag")), LastModified: settled(response.Header)}}
+	answer := Answer{Validators: validatorsOf(response.Header)}
 	sent := &bounded{from: c.transport.Body(response.Body), left: r.Limit, limit: r.Limit, observe: c.observe}
 	switch encoding := response.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
@@ -161,17 +161,18 @@ func kept(validator string) string {
 	return validator
 }
 
-// settled is the time of the last change, if the second was over when the answer was made: until then another change may have
-// the same time, RFC 9110, 8.8.2.2. Without the server's own time nobody knows.
-func settled(header http.Header) string {
-	changed, err := http.ParseTime(header.Get("Last-Modified"))
+// validatorsOf are those of an answer that still tell it from the next change: a time does so once its second is over, by the
+// server's own clock, RFC 9110, 8.8.2.2, and an etag may be made of the time.
+func validatorsOf(header http.Header) Validators {
+	found := Validators{ETag: kept(header.Get("ETag")), LastModified: kept(header.Get("Last-Modified"))}
+	changed, err := http.ParseTime(found.LastModified)
 	if err != nil {
-		return ""
+		return Validators{ETag: found.ETag}
 	}
 	if now, err := http.ParseTime(header.Get("Date")); err != nil || !now.After(changed) {
-		return ""
+		return Validators{}
 	}
-	return kept(header.Get("Last-Modified"))
+	return found
 }
 
 // isOther tells whether a file that has not been modified since is another one all the same: one that was restored is older.

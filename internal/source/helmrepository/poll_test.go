@@ -154,18 +154,39 @@ func lastModified(content string, modified, date time.Time) http.HandlerFunc {
 	}
 }
 
-// TestTwoVersionsOfOneSecondAreTwo: where a server tells versions apart by a second's time alone, the time of a second that was
-// not over says nothing, RFC 9110, 8.8.2.2.
+// withETag adds an etag that is made of time and size, as nginx does.
+func withETag(etag string, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("ETag", etag)
+		serve(w, q)
+	}
+}
+
+// TestTwoVersionsOfOneSecondAreTwo: where a server tells versions apart by a second's time, the time of a second that was not over
+// says nothing, RFC 9110, 8.8.2.2; nor does what is made of it.
 func TestTwoVersionsOfOneSecondAreTwo(t *testing.T) {
 	t.Parallel()
+	for name, serve := range map[string]func(http.HandlerFunc) http.HandlerFunc{
+		"ByTheTimeAlone": func(plain http.HandlerFunc) http.HandlerFunc { return plain },
+		"ByAnEtagOfIt":   func(plain http.HandlerFunc) http.HandlerFunc { return withETag(`"6553f100-9c"`, plain) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seesBoth(t, serve)
+		})
+	}
+}
+
+func seesBoth(t *testing.T, serve func(http.HandlerFunc) http.HandlerFunc) {
+	t.Helper()
 	r := newRepository(t, helmrepository.Options{})
 	pipeline, then := r.pipeline(), time.Unix(1_700_000_000, 0)
-	r.server.Fail(lastModified(indexOf(1), then, then))
+	r.server.Fail(serve(lastModified(indexOf(1), then, then)))
 	first, err := r.runAs(pipeline, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.server.Fail(lastModified(indexOf(2), then, then.Add(time.Minute)))
+	r.server.Fail(serve(lastModified(indexOf(2), then, then.Add(time.Minute))))
 	second, err := r.runAs(pipeline, "a")
 	if err != nil || second.Record.Current.Revision == first.Record.Current.Revision {
 		t.Errorf("the second version is not seen: %v", err)
