@@ -12,6 +12,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/memory"
 )
 
@@ -104,7 +105,7 @@ func (l *Loan) Put(object Object, body io.Reader) (Body, error) {
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(place.batch.file, place.at), hash), io.LimitReader(body, object.Size+1))
 	if err != nil {
-		return Body{}, err
+		return Body{}, failure.OfDisk(err)
 	}
 	if n != object.Size {
 		return Body{}, fmt.Errorf("%w: the body has %d bytes, and %d were listed", ErrChanged, n, object.Size)
@@ -127,7 +128,7 @@ func (l *Loan) reserve(size int64) (Body, error) {
 	if l.own == nil {
 		file, err := unnamed(l.cache.dir)
 		if err != nil {
-			return Body{}, fmt.Errorf("keep objects: %w", err)
+			return Body{}, fmt.Errorf("keep objects: %w", failure.OfDisk(err))
 		}
 		l.own = &batch{file: file, users: 1}
 	}

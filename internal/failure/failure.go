@@ -4,6 +4,8 @@ package failure
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 )
 
@@ -64,4 +66,13 @@ func Of(err error) *Error {
 		return found
 	}
 	return &Error{Disposition: Retries, Err: err}
+}
+
+// OfDisk is an error about a file without the file's name. Those of temporary files say nothing to users, and are others each
+// time, which would be news each time.
+func OfDisk(err error) error {
+	if about, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s a temporary file: %w", about.Op, about.Err)
+	}
+	return err
 }

@@ -3,12 +3,12 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/opencontainers/go-digest"
 
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/memory"
 )
 
@@ -25,10 +25,10 @@ type File struct {
 func TempFile(dir string) (*File, error) {
 	file, err := os.CreateTemp(dir, "helm-*")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary file: %w", err)
+		return nil, failure.OfDisk(err)
 	}
 	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(fmt.Errorf("unlink a temporary file: %w", err), file.Close())
+		return nil, errors.Join(failure.OfDisk(err), file.Close())
 	}
 	return &File{File: file}, nil
 }
@@ -42,11 +42,11 @@ func Save(ctx context.Context, answer Answer, dir string) (*File, error) {
 	}
 	hash := digest.SHA256.Digester()
 	if file.Size, err = io.Copy(&drawing{ctx: ctx, to: io.MultiWriter(file.File, hash.Hash())}, answer.Body); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(failure.OfDisk(err), file.Close())
 	}
 	file.Digest = hash.Digest()
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, errors.Join(fmt.Errorf("go back in a temporary file: %w", err), file.Close())
+		return nil, errors.Join(failure.OfDisk(err), file.Close())
 	}
 	return file, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/bucket"
+	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 	"sluice.dev/sluice/storage"
@@ -69,7 +70,7 @@ func (s *stored) Open(n *tree.Node) (io.ReadCloser, error) {
 		}
 		defer func() { _ = body.Close() }() // It was only read.
 		if s.opened, err = archive.Open(s.ctx, body, s.opener.TempDir, s.opener.Limits); err != nil {
-			return nil, fmt.Errorf("open the stored artifact: %w", err)
+			return nil, fmt.Errorf("open the stored artifact: %w", failure.OfDisk(err))
 		}
 	}
 	return s.opened.Open(n.Name)

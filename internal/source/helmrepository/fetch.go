@@ -50,7 +50,7 @@ func (s *session) convert(ctx context.Context, to io.Writer) (table []byte, err 
 		err = failure.At(source.StageFetch, failure.Retry(sourcev1.IndexationFailedReason,
 			fmt.Errorf("failed to load Helm repository from index YAML: %w", err)))
 	}
-	return table, err
+	return table, failure.OfDisk(err)
 }
 
 // previous opens the current artifact and its table; nil where one of them is not there.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -254,5 +255,18 @@ func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {
 	_, _ = r.runAs(r.pipeline(), "a")
 	if left, err := os.ReadDir(r.opener.TempDir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// TestAFolderThatCannotBeWrittenIsToldOnce: its path says nothing to tenants, and names of temporary files are others each time,
+// which would be news.
+func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, helmrepository.Options{})
+	r.opener.TempDir = filepath.Join(t.TempDir(), "none")
+	_, first := r.runAs(r.pipeline(), "a")
+	_, second := r.runAs(r.pipeline(), "a")
+	if first == nil || second == nil || first.Error() != second.Error() || strings.Contains(first.Error(), r.opener.TempDir) {
+		t.Errorf("first %v, then %v", first, second)
 	}
 }
