@@ -2,10 +2,13 @@ package bucket_test
 
 import (
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
+	"sluice.dev/sluice/internal/bucket"
 	bucketsource "sluice.dev/sluice/internal/source/bucket"
 	"sluice.dev/sluice/tests/upstream/buckets"
 )
@@ -95,19 +98,38 @@ func TestEtagsAreOfTheirBucket(t *testing.T) {
 	r.wants(r.run(), map[string]string{"a": "one"})
 }
 
-// TestRule8RulesAreCheckedAsObjectsAre: a body that is garbled once is fetched again.
-func TestRule8RulesAreCheckedAsObjectsAre(t *testing.T) {
+// TestRule8AGarbledBodyIsFetchedOnceMore, and not again: of an object as of the rules.
+func TestRule8AGarbledBodyIsFetchedOnceMore(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, bucketsource.Options{})
-	r.fake.Put(map[string]string{".sourceignore": "*.tmp\n", "a": "1", "a.tmp": "2"})
-	garbled := 0
-	r.fake.Always(func(w http.ResponseWriter, request buckets.Request) bool {
-		if request.Kind != "get" || request.Key != ".sourceignore" || garbled > 0 {
-			return false
+	want := map[string]string{".sourceignore": "*.tmp\n", "a": "1"}
+	for _, key := range []string{".sourceignore", "a"} {
+		for times := 1; times <= 2; times++ {
+			t.Run(fmt.Sprintf("%s, %d", key, times), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, bucketsource.Options{})
+				r.fake.Put(want)
+				r.fake.Put(map[string]string{"a.tmp": "2"})
+				garbled := 0
+				r.fake.Always(func(w http.ResponseWriter, request buckets.Request) bool {
+					if request.Kind != "get" || request.Key != key || garbled == times {
+						return false
+					}
+					garbled++
+					buckets.WriteObject(w, fmt.Sprintf("%x", md5.Sum([]byte(want[key]))), strings.Repeat("!", len(want[key])))
+					return true
+				})
+				outcome, err := r.try()
+				if times > 1 {
+					if !errors.Is(err, bucket.ErrChecksum) || garbled != 2 {
+						t.Errorf("asked %d times, got %v", garbled, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.wants(outcome, want)
+			})
 		}
-		garbled++
-		buckets.WriteObject(w, fmt.Sprintf("%x", md5.Sum([]byte("*.tmp\n"))), "*.tmq\n")
-		return true
-	})
-	r.wants(r.run(), map[string]string{".sourceignore": "*.tmp\n", "a": "1"})
+	}
 }
