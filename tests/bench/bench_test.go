@@ -307,6 +307,24 @@ func TestTheEngineIsMeasured(t *testing.T) {
 	}
 }
 
+// TestBenchMeasuresIndexesChartsAndGenerators: each kind of work has figures.
+func TestBenchMeasuresIndexesChartsAndGenerators(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := compare(t.Context(), &out, plan{only: "helm", files: 60, rounds: 1}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, work := range []string{
+		indexCold, indexPoll, indexChange, "each further of 20 HelmRepositories, cold", "each of 40 charts, nothing new",
+		"one of 40 charts gets a version: who wakes", "chart in a source of 5000 files, nothing new", "the same, a commit elsewhere in it",
+		"generator of 100 artifacts, cold", "the same, nothing new", "the same, one file changed: 1 archive",
+	} {
+		if !strings.Contains(out.String(), "\n"+work+"  ") {
+			t.Errorf("no row for %q:\n%s", work, out.String())
+		}
+	}
+}
+
 // TestBenchMeasuresBuckets: each kind of work has figures of both sides.
 func TestBenchMeasuresBuckets(t *testing.T) {
 	t.Parallel()

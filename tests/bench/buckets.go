@@ -43,8 +43,8 @@ const (
 	changes, crowd = 10, 20
 )
 
-// bucketWork is what a kind of work with a bucket took, on both sides, in CPU time.
-type bucketWork struct {
+// cpuWork is what a kind of work took, on both sides, in CPU time.
+type cpuWork struct {
 	Name         string
 	Ours, Theirs time.Duration
 	Against      string
@@ -75,7 +75,7 @@ func compareBuckets(ctx context.Context, out io.Writer, dir string, p plan) (err
 		}
 	}
 	fmt.Fprintf(out, "served by versitygw from files on loopback\n%s\n", machine(p))
-	var rounds [][]bucketWork
+	var rounds [][]cpuWork
 	for round := range p.rounds {
 		works, err := bucketRound(ctx, filepath.Join(dir, fmt.Sprint(round)), server.Address)
 		if err != nil {
@@ -84,11 +84,11 @@ func compareBuckets(ctx context.Context, out io.Writer, dir string, p plan) (err
 		rounds = append(rounds, works)
 		fmt.Fprintf(out, "round %d of %d done\n", round+1, p.rounds)
 	}
-	return printBuckets(out, rounds)
+	return printWorks(out, rounds)
 }
 
 // bucketRound measures everything once. Cold work has a process of its own, for its memory.
-func bucketRound(ctx context.Context, dir, address string) ([]bucketWork, error) {
+func bucketRound(ctx context.Context, dir, address string) ([]cpuWork, error) {
 	var peaks []int64
 	for _, what := range []jobKind{jobIdle, jobBucketCold} {
 		cmd, err := self(ctx, job{what: what, dir: filepath.Join(dir, string(what)), url: address})
@@ -110,7 +110,7 @@ func bucketRound(ctx context.Context, dir, address string) ([]bucketWork, error)
 	if err != nil {
 		return nil, err
 	}
-	var works []bucketWork
+	var works []cpuWork
 	if err := json.Unmarshal(text, &works); err != nil {
 		return nil, err
 	}
@@ -122,12 +122,12 @@ func bucketRound(ctx context.Context, dir, address string) ([]bucketWork, error)
 	return works, os.RemoveAll(dir)
 }
 
-func printBuckets(out io.Writer, rounds [][]bucketWork) error {
+func printWorks(out io.Writer, rounds [][]cpuWork) error {
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORK\tSLUICE\tREFERENCE\tRATIO\tWANTED\tOVER IDLE\tAGAINST\t")
 	for i, first := range rounds[0] {
-		middle := func(of func(bucketWork) int64) int64 {
+		middle := func(of func(cpuWork) int64) int64 {
 			all := make([]int64, 0, len(rounds))
 			for _, round := range rounds {
 				all = append(all, of(round[i]))
@@ -135,12 +135,12 @@ func printBuckets(out io.Writer, rounds [][]bucketWork) error {
 			slices.Sort(all)
 			return all[len(all)/2]
 		}
-		ours, theirs := middle(func(b bucketWork) int64 { return int64(b.Ours) }), middle(func(b bucketWork) int64 { return int64(b.Theirs) })
+		ours, theirs := middle(func(b cpuWork) int64 { return int64(b.Ours) }), middle(func(b cpuWork) int64 { return int64(b.Theirs) })
 		wanted, peak := "-", "-"
 		if first.Want > 0 {
 			wanted = fmt.Sprintf("at most %.1f", first.Want)
 		}
-		if over := middle(func(b bucketWork) int64 { return b.Peak }); over > 0 {
+		if over := middle(func(b cpuWork) int64 { return b.Peak }); over > 0 {
 			peak = bytesText(over)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", first.Name, timeText(time.Duration(ours)), timeText(time.Duration(theirs)), ratio(ours, theirs), wanted, peak, first.Against)
@@ -240,7 +240,7 @@ func measureBuckets(ctx context.Context, j job) error {
 		return err
 	}
 	defer b.store.Close()
-	cold := bucketWork{Name: "cold", Against: "listing, a GET each, tar and gzip by hand", Want: 1.3}
+	cold := cpuWork{Name: "cold", Against: "listing, a GET each, tar and gzip by hand", Want: 1.3}
 	if cold.Theirs, err = spent(func() error { return hand.cold(ctx, filepath.Join(j.dir, "hand.tar.gz")) }); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func measureBuckets(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(append([]bucketWork{cold, poll, change}, more...))
+	return json.NewEncoder(os.Stdout).Encode(append([]cpuWork{cold, poll, change}, more...))
 }
 
 // spent is the CPU that work takes.
@@ -269,8 +269,8 @@ func spent(work func() error) (time.Duration, error) {
 	return ownCPU() - before, err
 }
 
-func measurePolls(ctx context.Context, b *bucketBench, hand *byHand) (poll bucketWork, err error) {
-	poll = bucketWork{Name: "poll, nothing new", Against: "listing with the library", Want: 1.5}
+func measurePolls(ctx context.Context, b *bucketBench, hand *byHand) (poll cpuWork, err error) {
+	poll = cpuWork{Name: "poll, nothing new", Against: "listing with the library", Want: 1.5}
 	const times = 20
 	for range times {
 		one, err := spent(func() error { _, err := hand.list(ctx); return err })
@@ -287,8 +287,8 @@ func measurePolls(ctx context.Context, b *bucketBench, hand *byHand) (poll bucke
 	return poll, nil
 }
 
-func measureChanges(ctx context.Context, b *bucketBench, hand *byHand, listing time.Duration) (change bucketWork, err error) {
-	change = bucketWork{Name: "one object changed", Against: "listing with the library, one GET", Want: 2}
+func measureChanges(ctx context.Context, b *bucketBench, hand *byHand, listing time.Duration) (change cpuWork, err error) {
+	change = cpuWork{Name: "one object changed", Against: "listing with the library, one GET", Want: 2}
 	for n := range changes {
 		if err := putObject(ctx, hand.Client, 7, n+1); err != nil {
 			return change, err
@@ -308,13 +308,13 @@ func measureChanges(ctx context.Context, b *bucketBench, hand *byHand, listing t
 }
 
 // measureCrowd has many Buckets come to the same bucket at once, and then once more, where one alone has taken so much.
-func measureCrowd(ctx context.Context, dir, address string, cold, poll time.Duration) (works []bucketWork, err error) {
+func measureCrowd(ctx context.Context, dir, address string, cold, poll time.Duration) (works []cpuWork, err error) {
 	b, err := newBucketBench(dir, address)
 	if err != nil {
 		return nil, err
 	}
 	defer b.store.Close()
-	for _, one := range []bucketWork{
+	for _, one := range []cpuWork{
 		{Name: fmt.Sprintf("each further of %d Buckets, cold", crowd), Theirs: cold, Against: "the first one"},
 		{Name: fmt.Sprintf("each further of %d Buckets, poll", crowd), Theirs: poll, Against: "the first one"},
 	} {

@@ -54,6 +54,9 @@ const (
 	jobExtract    jobKind = "extract"     // reconcile an OCIRepository with the operation extract
 	jobBucket     jobKind = "bucket"      // measure both sides with a bucket
 	jobBucketCold jobKind = "bucket-cold" // reconcile a Bucket once
+	jobHelm       jobKind = "helm"        // measure both sides with an index and its charts
+	jobHelmCold   jobKind = "helm-cold"   // reconcile a HelmRepository once
+	jobHelmChange jobKind = "helm-change" // reconcile it once more, after a change
 	jobDownload   jobKind = "download"    // get a URL into a file, and hash it
 	jobHead       jobKind = "head"        // ask for the headers of a URL
 	jobRegistry   jobKind = "registry"    // serve a registry
@@ -66,7 +69,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, buckets, serve, modules, packages or sets")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, buckets, helm, serve, modules, packages or sets")
 	p.engine.flags()
 	p.packages.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
@@ -113,6 +116,10 @@ func do(ctx context.Context, out io.Writer, p plan, j job) error {
 		return measureBuckets(ctx, j)
 	case jobBucketCold:
 		return bucketCold(ctx, j)
+	case jobHelm:
+		return measureHelm(ctx, j)
+	case jobHelmCold, jobHelmChange:
+		return helmOnce(ctx, j)
 	case jobDownload:
 		return download(ctx, j)
 	case jobHead:
