@@ -54,6 +54,9 @@ func (*generators) Table() status.Table { return status.Table{} }
 
 // Work implements kernel.Kind.
 func (k *generators) Work(ctx context.Context, obj *extensionsv1.ArtifactGenerator, announce kernel.Announce) (generator.Result, error) {
+	if err := k.refuseCycle(ctx, obj); err != nil {
+		return generator.Result{}, err
+	}
 	begin := func(ctx context.Context) error {
 		return announce(ctx, status.Progress{Message: "reconciliation in progress"})
 	}

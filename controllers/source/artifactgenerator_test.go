@@ -801,3 +801,69 @@ func TestAHundredArtifactsOfWhichOneChanges(t *testing.T) {
 		t.Errorf("stored %v, %d sources read, %d writes of status", got, p.bodies, p.writes)
 	}
 }
+
+// TestACycleOfGeneratorsIsRefused: of one with itself, and of two.
+func TestACycleOfGeneratorsIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	from := func(name string) func(*extensionsv1.ArtifactGenerator) {
+		return func(obj *extensionsv1.ArtifactGenerator) {
+			obj.Spec.Sources = append(obj.Spec.Sources, extensionsv1.SourceReference{Alias: "ea", Kind: "ExternalArtifact", Name: name})
+			obj.Spec.OutputArtifacts[0].Copy = append(obj.Spec.OutputArtifacts[0].Copy, extensionsv1.CopyOperation{From: "@ea/**", To: "@artifact/again/"})
+		}
+	}
+	p.create("first", nil)
+	p.succeed("first")
+	p.create("second", func(obj *extensionsv1.ArtifactGenerator) {
+		from("web")(obj)
+		obj.Spec.OutputArtifacts = obj.Spec.OutputArtifacts[:1]
+		obj.Spec.OutputArtifacts[0].Name = "second"
+	})
+	p.succeed("second")
+	if diff := cmp.Diff(map[string]string{"a": "a", "again/a": "a"}, p.holds("second")); diff != "" {
+		t.Error(diff)
+	}
+	p.edit("first", from("second"))
+	p.fail("first", extensionsv1.ValidationFailedReason, "its sources lead back to what it makes itself", true)
+	p.edit("first", func(obj *extensionsv1.ArtifactGenerator) { obj.Spec.Sources[1].Name = "web" })
+	p.fail("first", extensionsv1.ValidationFailedReason, "/web out of the cycle", true)
+	p.holds("web")
+}
+
+// TestAGeneratorOutOfABackupHasItsArtifactsBack: it and its ExternalArtifacts have other UIDs, and these have its old one.
+func TestAGeneratorOutOfABackupHasItsArtifactsBack(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	theirs := &sourcev1.ExternalArtifact{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "web", Labels: map[string]string{extensionsv1.GeneratorLabel: "of-long-ago"}},
+		Spec: sourcev1.ExternalArtifactSpec{SourceRef: &meta.NamespacedObjectKindReference{
+			APIVersion: extensionsv1.GroupVersion.String(), Kind: "ArtifactGenerator", Name: "apps", Namespace: p.namespace,
+		}},
+	}
+	if err := env.Client.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	p.create("apps", nil)
+	obj := p.succeed("apps")
+	if got := p.output("web").Labels[extensionsv1.GeneratorLabel]; got != string(obj.UID) {
+		t.Error(got)
+	}
+	p.holds("web")
+}
+
+// TestASourceThatOnlyLendsItsRevisionIsNotRead: it may hold anything.
+func TestASourceThatOnlyLendsItsRevisionIsNotRead(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
+		obj.Spec.Sources = append(obj.Spec.Sources, extensionsv1.SourceReference{Alias: "other", Kind: "GitRepository", Name: "repo"})
+		obj.Spec.OutputArtifacts[0].Revision = "@other"
+	})
+	p.succeed("apps")
+	if p.bodies != 1 {
+		t.Errorf("%d sources were read", p.bodies)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/source"
@@ -76,8 +75,8 @@ func (a Artifacts) Foreign(ctx context.Context, namespace, name string) (generat
 		return generator.Foreign{}, err
 	}
 	artifact := there.Status.Artifact
-	if artifact == nil || artifact.URL == "" || there.Labels[extensionsv1.GeneratorLabel] != "" {
-		return generator.Foreign{}, source.ErrNoArtifact // What a generator here has made is in the store, or not there yet.
+	if artifact == nil || artifact.URL == "" {
+		return generator.Foreign{}, source.ErrNoArtifact
 	}
 	var size int64
 	if artifact.Size != nil {

@@ -144,7 +144,7 @@ func (k *generators) restore(ctx context.Context, e event.DeleteEvent, queue wor
 		return
 	}
 	for _, request := range requestsFor(list.Items, func(by *extensionsv1.ArtifactGenerator) bool {
-		return isOurs(by, gone) || conditions.GetReason(by, meta.StalledCondition) == extensionsv1.ConflictReason
+		return gone.Labels[extensionsv1.GeneratorLabel] == string(by.UID) || makerOf(gone) == client.ObjectKeyFromObject(by) || conditions.GetReason(by, meta.StalledCondition) == extensionsv1.ConflictReason
 	}) {
 		queue.Add(request)
 	}

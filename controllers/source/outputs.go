@@ -43,12 +43,23 @@ type outputs struct {
 // claim is an ExternalArtifact that is this generator's, as it was last read or written.
 type claim struct{ object *sourcev1.ExternalArtifact }
 
-// isOurs tells whether the generator has made the object: it has its label or, where somebody has taken that away, names it.
-func isOurs(by *extensionsv1.ArtifactGenerator, obj *sourcev1.ExternalArtifact) bool {
-	if uid, ok := obj.Labels[extensionsv1.GeneratorLabel]; ok {
-		return uid == string(by.UID)
+// isOurs tells whether the generator has made the object: it has its label, or names it and has nobody else's. The label of a
+// generator that is gone is that of a namesake: both may have come out of a backup.
+func (o *outputs) isOurs(ctx context.Context, obj *sourcev1.ExternalArtifact) (bool, error) {
+	uid := obj.Labels[extensionsv1.GeneratorLabel]
+	switch {
+	case uid == string(o.generator.UID):
+		return true, nil
+	case makerOf(obj) != client.ObjectKeyFromObject(o.generator):
+		return false, nil
+	case uid == "":
+		return true, nil
 	}
-	return makerOf(obj) == client.ObjectKeyFromObject(by)
+	var list extensionsv1.ArtifactGeneratorList
+	if err := o.reader.List(ctx, &list, client.InNamespace(obj.Namespace)); err != nil {
+		return false, fmt.Errorf("list ArtifactGenerators: %w", err)
+	}
+	return !slices.ContainsFunc(list.Items, func(other extensionsv1.ArtifactGenerator) bool { return string(other.UID) == uid }), nil
 }
 
 // makerOf is the generator that an ExternalArtifact names; the zero key where it names none.
@@ -102,6 +113,14 @@ func (o *outputs) wanted(name string, captured map[string]string) *sourcev1.Exte
 func (o *outputs) take(ctx context.Context, name string, wanted *sourcev1.ExternalArtifact) (*sourcev1.ExternalArtifact, error) {
 	there := &sourcev1.ExternalArtifact{}
 	err := o.reader.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	if apierrors.IsNotFound(err) {
+		// The cache may not show yet what somebody has just made.
+		err = o.shared.Reader.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	}
+	ours := false
+	if err == nil {
+		ours, err = o.isOurs(ctx, there)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		made, err := o.apply(ctx, wanted)
@@ -111,7 +130,7 @@ func (o *outputs) take(ctx context.Context, name string, wanted *sourcev1.Extern
 		return made, explainWrite(err)
 	case err != nil:
 		return nil, failure.Retry(extensionsv1.ReconciliationFailedReason, fmt.Errorf("read ExternalArtifact: %w", err))
-	case !isOurs(o.generator, there):
+	case !ours:
 		return nil, taken(name)
 	case !there.DeletionTimestamp.IsZero():
 		return nil, failure.Wait(extensionsv1.ReconciliationFailedReason, 0, errors.New("the ExternalArtifact is being deleted, and is made again when it is gone"))
@@ -128,8 +147,11 @@ func taken(name string) error {
 }
 
 func explainWrite(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", generator.ErrStale, err)
 	}
 	return failure.Retry(extensionsv1.ReconciliationFailedReason, fmt.Errorf("write ExternalArtifact: %w", err))
 }
@@ -227,7 +249,13 @@ func (o *outputs) Prune(ctx context.Context, names map[string]bool) (removed []s
 	}
 	for i := range list.Items {
 		there := &list.Items[i]
-		if names[there.Name] || !isOurs(o.generator, there) {
+		if names[there.Name] {
+			continue
+		}
+		if ours, err := o.isOurs(ctx, there); err != nil || !ours {
+			if err != nil {
+				return removed, err
+			}
 			continue
 		}
 		err := o.shared.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -236,5 +237,29 @@ func TestABombInASourceIsNotUnpacked(t *testing.T) {
 	}
 	if _, err := c.Compose(t.Context(), extract("no.tgz")); !errors.Is(err, archive.ErrCorrupt) {
 		t.Error(err)
+	}
+}
+
+// TestAYAMLBombIsNotMerged: a few lines that stand for a billion values, and one that is in itself.
+func TestAYAMLBombIsNotMerged(t *testing.T) {
+	t.Parallel()
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [" + strings.Repeat("x,", 9) + "x]\n")
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	for name, text := range map[string]string{
+		"Bomb": bomb.String(), "InItself": "a: &a [*a]\n", "Long": "a: [" + strings.Repeat("1,", 600_000) + "1]\n", "Large": strings.Repeat("# c\n", 400_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &compose.Composer{Sources: map[string]*tree.Tree{"s": opened(t, map[string]string{"v": text, "w": "a: 1\n"})}}
+			_, err := c.Compose(t.Context(), []compose.Operation{
+				op("@s/w", "@artifact/w"), {From: "@s/v", To: "@artifact/w", Strategy: compose.Merge},
+			})
+			if err == nil || !errors.Is(err, archive.ErrLimit) && !strings.Contains(err.Error(), "no YAML") {
+				t.Error(err)
+			}
+		})
 	}
 }

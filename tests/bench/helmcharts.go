@@ -32,7 +32,7 @@ const (
 // storedArtifacts are those of the bench's own store, whoever they belong to.
 type storedArtifacts struct{ *helmBench }
 
-var dirs = map[string]string{"HelmRepository": "helmrepository", "GitRepository": "gitrepository"} //nolint:gochecknoglobals // A constant table.
+var dirs = map[string]string{"HelmRepository": "helmrepository", "GitRepository": "gitrepository"}
 
 // Stored implements helmchart.Artifacts and generator.Artifacts.
 func (a storedArtifacts) Stored(ctx context.Context, kind, namespace, name string) (storage.Artifact, error) {

@@ -25,8 +25,6 @@ type helmServer struct {
 	body, packed []byte
 	etag         string
 	packages     map[string][]byte
-	requests     int
-	sent         int64 // bytes of bodies
 }
 
 // newHelmServer has so many charts of so many versions each.
@@ -39,18 +37,14 @@ func newHelmServer(charts, versions int) (*helmServer, error) {
 func (s *helmServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case r.URL.Path == "/next":
+	switch r.URL.Path {
+	case "/next":
 		s.more++
 		if err := s.write(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 		return
-	case r.URL.Path == "/counts":
-		fmt.Fprint(w, s.requests, s.sent)
-		return
 	}
-	s.requests++
 	body := s.packages[r.URL.Path]
 	if r.URL.Path == "/index.yaml" {
 		w.Header().Set("ETag", s.etag)
@@ -61,7 +55,6 @@ func (s *helmServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		body = s.packed
 	}
-	s.sent += int64(len(body))
 	_, _ = w.Write(body) // Whoever reads tells.
 }
 

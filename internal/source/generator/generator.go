@@ -52,6 +52,9 @@ type Claimed struct {
 	Reported *storage.Artifact
 }
 
+// ErrStale says that an ExternalArtifact was another one by the time it was written: look again.
+var ErrStale = errors.New("it has changed meanwhile")
+
 // ErrTaken says that there is an ExternalArtifact of the name which the generator has not made.
 var ErrTaken = errors.New("it was not made by this generator")
 
@@ -260,11 +263,14 @@ func (r *round) metadata(made output) map[string]string {
 
 // end sees to the ExternalArtifacts of what is stored, and removes those that are not made any more.
 func (r *round) end(ctx context.Context) (Result, error) {
-	result := Result{Known: true, Sources: r.sources, Changed: r.changed}
+	result := Result{Sources: r.sources, Changed: r.changed}
 	names := map[string]bool{}
 	for _, made := range r.planned {
 		names[made.Name] = true
 		stored, err := r.show(ctx, made)
+		if errors.Is(err, ErrStale) {
+			return result, err
+		}
 		if err != nil {
 			r.fail(made.Name, err)
 		}
@@ -272,6 +278,7 @@ func (r *round) end(ctx context.Context) (Result, error) {
 			result.Made = append(result.Made, Made{made.Name, stored})
 		}
 	}
+	result.Known = true
 	var err error
 	if result.Removed, err = r.outputs.Prune(ctx, names); err != nil {
 		r.fail("", failure.Retry(extensionsv1.ReconciliationFailedReason, err))
@@ -347,12 +354,12 @@ func (r *round) start(ctx context.Context) error {
 
 // isNotOurs tells errors that say nothing about what is made: the work is to be begun anew, or is over.
 func (r *round) isNotOurs(ctx context.Context, err error) bool {
-	return errors.Is(err, memory.ErrShortage) || ctx.Err() != nil || r.halted != nil
+	return errors.Is(err, memory.ErrShortage) || errors.Is(err, ErrStale) || ctx.Err() != nil || r.halted != nil
 }
 
 // reasoned gives an error a reason that has none, unless it is that of the beginning.
 func (r *round) reasoned(err error) error {
-	if _, has := errors.AsType[*failure.Error](err); has || r.halted != nil {
+	if _, has := errors.AsType[*failure.Error](err); has || r.halted != nil || errors.Is(err, ErrStale) {
 		return err
 	}
 	return failure.Retry(extensionsv1.ReconciliationFailedReason, err)

@@ -149,7 +149,11 @@ func (m *Maker) open(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpe
 				return there, failure.Retry(extensionsv1.SourceFetchFailedReason, fmt.Errorf("fetch sources failed: %w", err))
 			}
 		}
-		opened, err := m.openOne(ctx, i, limits, wanted(spec, i.alias))
+		isWanted := wanted(spec, i.alias)
+		if isWanted == nil {
+			continue // It only lends its revision.
+		}
+		opened, err := m.openOne(ctx, i, limits, isWanted)
 		if err != nil {
 			return there, err
 		}
@@ -178,7 +182,7 @@ func (m *Maker) openOne(ctx context.Context, i input, limits archive.Limits, isW
 	return opened, err
 }
 
-// wanted tells what of a source may be copied: what is below the parts of paths that stand for themselves.
+// wanted tells what of a source may be copied: what is below the parts of paths that stand for themselves. It is nil for nothing.
 func wanted(spec extensionsv1.ArtifactGeneratorSpec, alias string) func(name string) bool {
 	below := map[string]bool{}
 	add := func(reference string) {
@@ -191,6 +195,9 @@ func wanted(spec extensionsv1.ArtifactGeneratorSpec, alias string) func(name str
 		for _, operation := range made.Copy {
 			add(operation.From)
 		}
+	}
+	if len(below) == 0 {
+		return nil
 	}
 	return func(name string) bool {
 		for !below[name] {
