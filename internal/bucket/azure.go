@@ -85,8 +85,12 @@ func (a *azure) List(ctx context.Context, listing Listing) (Page, error) {
 		if item == nil || item.Name == nil || item.Properties == nil || item.Properties.ETag == nil || item.Properties.ContentLength == nil {
 			return Page{}, fmt.Errorf("%w: an entry has no name, etag or size", ErrListing)
 		}
+		key := *item.Name
+		if kind := item.Properties.ResourceType; kind != nil && *kind == "directory" {
+			key += "/" // That is what stands for a folder where there are none.
+		}
 		page.Objects = append(page.Objects, Object{
-			Key: *item.Name, ETag: plainETag(string(*item.Properties.ETag)), Size: *item.Properties.ContentLength,
+			Key: key, ETag: plainETag(string(*item.Properties.ETag)), Size: *item.Properties.ContentLength,
 		})
 	}
 	if found.NextMarker != nil {
