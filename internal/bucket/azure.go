@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // It is what Azure names bodies with; it proves nothing against an attacker.
 	"errors"
@@ -66,12 +67,11 @@ func (t token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Acc
 // List implements Bucket.
 func (a *azure) List(ctx context.Context, listing Listing) (Page, error) {
 	ctx, heard := ask(ctx, true)
-	options := &container.ListBlobsFlatOptions{Prefix: &listing.Prefix}
+	// It would send 5,000 otherwise, which may be more than is taken at once.
+	most := int32(min(cmp.Or(listing.Most, maxPerPage), maxPerPage)) //nolint:gosec // It is a small number.
+	options := &container.ListBlobsFlatOptions{Prefix: &listing.Prefix, MaxResults: &most}
 	if listing.Token != "" {
 		options.Marker = &listing.Token
-	}
-	if listing.Most > 0 {
-		options.MaxResults = new(int32(min(listing.Most, 1000)))
 	}
 	found, err := a.client.NewListBlobsFlatPager(options).NextPage(ctx)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 const (
 	// maxPage bounds an answer that is no object: a thousand keys of a kilobyte, percent-encoded, and what is said about each.
 	maxPage = 8 << 20
+	// maxPerPage is how many keys these are, where a storage has to be told.
+	maxPerPage = 1000
 	// maxRefusal bounds the body of an answer that says no.
 	maxRefusal = 64 << 10
 	// pageCost is how many bytes of memory a byte of a page takes, as long as its objects are held.
