@@ -13,6 +13,9 @@ import (
 	"sluice.dev/sluice/internal/memory"
 )
 
+// maxFields is how many fields an index may have, whether they are known or not.
+const maxFields = 1000
+
 // jsonFrame splits an index that is JSON into its versions, with one of them in memory. It is read as Go's library reads it:
 // leniently, with keys in any case. What that library would have to see as a whole is errUnusual.
 type jsonFrame struct {
@@ -46,6 +49,9 @@ func readJSON(ctx context.Context, document io.Reader, to *builder) (*file, erro
 
 // field reads a field of the index.
 func (f *jsonFrame) field(ctx context.Context, key string) error {
+	if len(f.head) == maxFields {
+		return fmt.Errorf("%w: it has more than %d fields", ErrIndex, maxFields)
+	}
 	for known := range f.head {
 		if strings.EqualFold(known, key) {
 			return errUnusual // What comes later counts, and is read into what was there.
