@@ -78,6 +78,15 @@ func (p *apiProxy) onWrite(n int, when moment, strike func()) {
 	p.writes, p.at, p.when, p.strike = nil, n, when, strike
 }
 
+// disarm takes back what onWrite has set, and tells whether it was too late for that.
+func (p *apiProxy) disarm() (struck bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	struck = p.at > 0 && len(p.writes) >= p.at
+	p.writes, p.at, p.when, p.strike = nil, 0, "", nil
+	return struck
+}
+
 // settle waits, once the client is dead, until what it wrote last has come to its end at the API server, so that what is
 // read afterwards stays as it is.
 func (p *apiProxy) settle() {
