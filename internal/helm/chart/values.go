@@ -75,18 +75,23 @@ func (b *builder) merge(ctx context.Context, built *Built, loaded *chart.Chart, 
 }
 
 // setMetadata puts build metadata in the place of what the version had.
-func setMetadata(loaded *chart.Chart, metadata string) error {
+func setMetadata(loaded *chart.Chart, metadata string) (err error) {
+	loaded.Metadata.Version, err = WithMetadata(loaded.Metadata.Version, metadata)
+	return err
+}
+
+// WithMetadata is a version with build metadata in the place of its own; without any it stays as it is. The error is ErrMetadata.
+func WithMetadata(version, metadata string) (string, error) {
 	if metadata == "" {
-		return nil
+		return version, nil
 	}
-	version, err := semver.NewVersion(loaded.Metadata.Version)
+	parsed, err := semver.NewVersion(version)
 	if err != nil {
-		return fmt.Errorf("%w: failed to parse version '%s' from chart metadata as SemVer: %w", ErrMetadata, loaded.Metadata.Version, err)
+		return "", fmt.Errorf("%w: failed to parse version '%s' from chart metadata as SemVer: %w", ErrMetadata, version, err)
 	}
-	with, err := version.SetMetadata(metadata)
+	with, err := parsed.SetMetadata(metadata)
 	if err != nil {
-		return fmt.Errorf("%w: failed to set build metadata '%s': %w", ErrMetadata, metadata, err)
+		return "", fmt.Errorf("%w: failed to set build metadata '%s': %w", ErrMetadata, metadata, err)
 	}
-	loaded.Metadata.Version = with.String()
-	return nil
+	return with.String(), nil
 }

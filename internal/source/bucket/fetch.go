@@ -18,13 +18,8 @@ import (
 	"sluice.dev/sluice/internal/tree"
 )
 
-const (
-	// objectCost is what an object takes in memory beside its texts, while its place in the tree is made.
-	objectCost = 512
-	// maxChanges is how often an object may be another one than was just listed, or none, and maxGarbled how often its body may be
-	// wrong.
-	maxChanges, maxGarbled = 3, 1
-)
+// objectCost is what an object takes in memory beside its texts, while its place in the tree is made.
+const objectCost = 512
 
 // Fetch brings the bodies that are new, and finds the others where they are.
 func (s *session) Fetch(ctx context.Context, selected source.Selection, have string) (source.Content, error) {
@@ -125,7 +120,7 @@ func (s *session) bring(ctx context.Context, loan *bucket.Loan, known *stored, o
 		}
 		group.Go(func() error {
 			var body bucket.Body
-			now, err := s.get(fetching, object, func(object bucket.Object, sent io.Reader) (err error) {
+			now, err := bucket.Read(fetching, s.bucket, object, s.opener.Limits.MaxBytes, func(object bucket.Object, sent io.Reader) (err error) {
 				body, err = loan.Put(object, sent)
 				return err
 			})
@@ -140,40 +135,4 @@ func (s *session) bring(ctx context.Context, loan *bucket.Loan, known *stored, o
 		return nil, err
 	}
 	return slices.DeleteFunc(files, func(f file) bool { return f.digest == "" }), ctx.Err()
-}
-
-// get reads an object, as it was listed or as it is by now. It is gone, ErrNoObject, only where the listing says so too: in the
-// place of a storage that cannot be reached a proxy may answer that there is no such page.
-func (s *session) get(ctx context.Context, object bucket.Object, read func(bucket.Object, io.Reader) error) (bucket.Object, error) {
-	changes, garbled := 0, 0
-	for {
-		err := s.try(ctx, object, read)
-		switch {
-		case errors.Is(err, bucket.ErrChecksum) && garbled < maxGarbled:
-			garbled++
-			continue
-		case !errors.Is(err, bucket.ErrChanged) && !errors.Is(err, bucket.ErrNoObject):
-			return object, err
-		}
-		if changes++; changes > maxChanges {
-			return object, fmt.Errorf("%s, and it is listed, %d times in a row", err.Error(), changes)
-		}
-		now, err := bucket.Find(ctx, s.bucket, object.Key)
-		if err != nil {
-			return object, err
-		}
-		if now.Size > s.opener.Limits.MaxBytes {
-			return object, fmt.Errorf("%w: it holds more than %d bytes", archive.ErrLimit, s.opener.Limits.MaxBytes)
-		}
-		object = now
-	}
-}
-
-func (s *session) try(ctx context.Context, object bucket.Object, read func(bucket.Object, io.Reader) error) error {
-	body, err := s.bucket.Get(ctx, object)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }() // Reading told whether the data was good.
-	return read(object, body)
 }

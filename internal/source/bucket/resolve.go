@@ -90,7 +90,7 @@ func (s *session) ignoreFile(ctx context.Context, found []bucket.Object) (string
 // readRules reads the file with rules as it is by now, which may be gone.
 func (s *session) readRules(ctx context.Context) (string, error) {
 	var text []byte
-	now, err := s.get(ctx, *s.rules, func(_ bucket.Object, body io.Reader) (err error) {
+	now, err := bucket.Read(ctx, s.bucket, *s.rules, s.opener.Limits.MaxBytes, func(_ bucket.Object, body io.Reader) (err error) {
 		text, err = io.ReadAll(io.LimitReader(body, archive.MaxRuleBytes+1))
 		return err
 	})

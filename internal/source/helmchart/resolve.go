@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
@@ -127,7 +126,7 @@ func (s *session) Share(context.Context, source.Selection) string {
 
 func (s *session) selection(f found) (source.Selection, error) {
 	s.found = f
-	version, err := withMetadata(f.Version, s.metadata())
+	version, err := chart.WithMetadata(f.Version, s.metadata())
 	if err != nil {
 		return source.Selection{}, failure.At(source.StageBuild, failure.Stall(sourcev1.MetadataPatchErrorReason, err))
 	}
@@ -173,33 +172,8 @@ func (s *session) commit() string {
 	if s.found.Inputs != "" && s.found.Inputs == s.noted.Inputs && s.isShaped() {
 		return s.noted.Commit
 	}
-	_, hash, _ := cutLast(s.source.Revision, ":")
+	hash := s.source.Revision[strings.LastIndexByte(s.source.Revision, ':')+1:]
 	return hash[:min(len(hash), commitLength)]
-}
-
-// cutLast is strings.Cut at the last separator. Without one, all of the text stands behind it.
-func cutLast(text, separator string) (before, after string, ok bool) {
-	at := strings.LastIndex(text, separator)
-	if at < 0 {
-		return "", text, false
-	}
-	return text[:at], text[at+len(separator):], true
-}
-
-// withMetadata is a version with build metadata in the place of its own.
-func withMetadata(version, metadata string) (string, error) {
-	if metadata == "" {
-		return version, nil
-	}
-	parsed, err := semver.NewVersion(version)
-	if err != nil {
-		return "", fmt.Errorf("%w: failed to parse version '%s' from chart metadata as SemVer: %w", chart.ErrMetadata, version, err)
-	}
-	with, err := parsed.SetMetadata(metadata)
-	if err != nil {
-		return "", fmt.Errorf("%w: failed to set build metadata '%s': %w", chart.ErrMetadata, metadata, err)
-	}
-	return with.String(), nil
 }
 
 // explain gives an error of a chart's building the reason and condition under which Flux's users look for it.
