@@ -10,10 +10,15 @@ key=$(cat go.mod go.sum build.sh ./*/*.go <(go env GOVERSION GOOS GOARCH) | sha2
 cache="${SLUICE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice}/servers"
 built="$cache/v-$key"
 
+azurite=3.35.0 # The last one for Node.js 20.
+
 missing=
 for program in $programs; do
 	[ -x "$built/$program" ] || missing=yes
 done
+if command -v npm >/dev/null && [ ! -e "$built/azurite" ] && [ ! -e "$built/no-azurite" ]; then
+	missing=yes
+fi
 # What is complete is never written to: it may be another's, or lie on a disk that nobody writes to.
 if [ -z "$missing" ]; then
 	touch "$built" 2>/dev/null || true # The day of the last use, for the removal below.
@@ -33,6 +38,17 @@ for program in $programs; do
 	mv "$built/$program.tmp" "$built/$program"
 	echo "servers: $program built in $(($(date +%s) - started)) s" >&2
 done
+
+# Azurite is Microsoft's emulator of Azure's storage, and takes Node.js. Tests that want it say so and are skipped without it.
+if command -v npm >/dev/null && [ ! -e "$built/azurite" ] && [ ! -e "$built/no-azurite" ]; then
+	echo "servers: installing azurite $azurite (once; kept in $built)" >&2
+	if npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$built/azurite.tmp" "azurite@$azurite" >&2; then
+		rm -rf "$built/azurite" && mv "$built/azurite.tmp" "$built/azurite"
+	else
+		echo "servers: azurite cannot be installed here; tests do without" >&2
+		rm -rf "$built/azurite.tmp" && touch "$built/no-azurite"
+	fi
+fi
 
 # Versions that nobody has used for long are of no more use; only folders made by this script are removed.
 find "$cache" -mindepth 1 -maxdepth 1 -type d -name 'v-*' ! -path "$built" -mtime +30 -exec rm -rf {} + 2>/dev/null || true
