@@ -50,7 +50,7 @@ func (s *session) list(ctx context.Context) ([]bucket.Object, error) {
 		return found, err
 	})
 	if shared {
-		return found, memory.Draw(ctx, objectCost/2*int64(len(found)))
+		return found, memory.Draw(ctx, costOf(found))
 	}
 	switch {
 	case err == nil:
@@ -61,6 +61,15 @@ func (s *session) list(ctx context.Context) ([]bucket.Object, error) {
 		return nil, explain(err, "failed to confirm existence of '%s' bucket", name)
 	}
 	return nil, explain(err, "indexation of objects from bucket '%s' failed: listing objects from bucket '%s' failed", name, name)
+}
+
+// costOf is what a listing takes in memory. Who made it has drawn it, and gives it back in the end; others hold it then.
+func costOf(found []bucket.Object) int64 {
+	cost := objectCost / 2 * int64(len(found))
+	for _, o := range found {
+		cost += int64(len(o.Key) + len(o.ETag) + len(o.Generation))
+	}
+	return cost
 }
 
 // ignoreFile finds the file with rules in the root, and gives its text; empty without one.

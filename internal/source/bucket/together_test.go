@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -94,4 +95,16 @@ func TestAListingThatFailsFailsForItsOwnerAlone(t *testing.T) {
 			t.Error("somebody waits for ever")
 		}
 	})
+}
+
+// TestAListingOfOthersIsDrawnWithItsKeys: they may be a kilobyte each, and whoever listed them gives them back first.
+func TestAListingOfOthersIsDrawnWithItsKeys(t *testing.T) {
+	t.Parallel()
+	found := make([]bucket.Object, 1000)
+	for i := range found {
+		found[i] = bucket.Object{Key: strings.Repeat("k", 1024), ETag: strings.Repeat("e", 100)}
+	}
+	if got := costOf(found); got < 1124*1000 {
+		t.Errorf("%d bytes are drawn for more than %d", got, 1124*1000)
+	}
 }
