@@ -82,7 +82,7 @@ func TestModuleTenantWithoutRightsIsToldWhatIsMissing(t *testing.T) {
 // sources, and what these name; everything else it asks for as somebody who may.
 func (s moduleScene) touchesNoTenant() {
 	s.t.Helper()
-	own := map[string]bool{"modules.sluice.dev": true, "source.toolkit.fluxcd.io": true, "coordination.k8s.io": true}
+	own := map[string]bool{"modules.sluice.dev": true, "source.toolkit.fluxcd.io": true, "source.extensions.fluxcd.io": true, "coordination.k8s.io": true}
 	seen := 0
 	for _, r := range s.requests() {
 		if r.Object.Resource == "" || r.Impersonated() != "" {
