@@ -867,3 +867,86 @@ func TestASourceThatOnlyLendsItsRevisionIsNotRead(t *testing.T) {
 		t.Errorf("%d sources were read", p.bodies)
 	}
 }
+
+// TestAStepBackAfterHalfAFailureIsFollowed: what is remembered of sources is of no use once a part of it was made of others.
+func TestAStepBackAfterHalfAFailureIsFollowed(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	one := map[string]string{"apps/web/a": "a", "apps/db/b": "b"}
+	p.source(p.namespace, "main@sha1:1", one)
+	p.create("apps", nil)
+	p.succeed("apps")
+	p.source(p.namespace, "main@sha1:2", map[string]string{"apps/db/b": "B"})
+	p.fail("apps", extensionsv1.BuildFailedReason, "web build failed", false)
+	p.source(p.namespace, "main@sha1:1", one)
+	p.clock.SetTime(p.clock.Now().Add(time.Hour))
+	p.succeed("apps")
+	if diff := cmp.Diff(map[string]string{"b": "b"}, p.holds("db")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOutputsAreHealedWhileASourceIsNotThere: from what is stored.
+func TestOutputsAreHealedWhileASourceIsNotThere(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	p.create("apps", nil)
+	p.succeed("apps")
+	before := p.output("web")
+	if err := env.Client.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.Delete(t.Context(), &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "repo"}}); err != nil {
+		t.Fatal(err)
+	}
+	p.fail("apps", extensionsv1.SourceFetchFailedReason, "there is no such object", false)
+	if diff := cmp.Diff(before.Status.Artifact, p.output("web").Status.Artifact); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheLastArtifactOfADeletedOutputStays: where the next one cannot be stored.
+func TestTheLastArtifactOfADeletedOutputStays(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	tree := map[string]string{"apps/web/a": "a", "apps/db/b": "b"}
+	p.source(p.namespace, "main@sha1:1", tree)
+	p.create("apps", nil)
+	p.succeed("apps")
+	before := p.output("web")
+	if err := env.Client.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	tree["apps/web/a"] = "another text, of which there is more than may be stored"
+	p.source(p.namespace, "main@sha1:2", tree)
+	p.shared.Pipeline.MaxArtifactBytes = 10
+	p.fail("apps", extensionsv1.BuildFailedReason, "web build failed", false)
+	if diff := cmp.Diff(map[string]string{"a": "a"}, p.holds("web")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAPatternIsBounded: by what it gives in all.
+func TestAPatternIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	texts := map[string]string{}
+	for i := range 1100 {
+		texts[fmt.Sprintf("apps/a%04d/f", i)] = "text"
+	}
+	p.source(p.namespace, "main@sha1:1", texts)
+	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
+		obj.Spec.PathPattern = "@repo/apps/{app}"
+		obj.Spec.OutputArtifacts = []extensionsv1.OutputArtifact{{Name: "{app}"}}
+		for range 100 {
+			obj.Spec.OutputArtifacts[0].Copy = append(obj.Spec.OutputArtifacts[0].Copy, copies("@repo/apps/{app}/f", "@artifact/")...)
+		}
+	})
+	p.fail("apps", extensionsv1.ValidationFailedReason, "more than 100000 copy operations", true)
+	p.edit("apps", func(obj *extensionsv1.ArtifactGenerator) {
+		obj.Spec.OutputArtifacts[0].Copy = obj.Spec.OutputArtifacts[0].Copy[:1]
+		obj.Spec.OutputArtifacts = append(obj.Spec.OutputArtifacts, extensionsv1.OutputArtifact{Name: "{app}-too", Copy: copies("@repo/apps/{app}/f", "@artifact/")})
+	})
+	p.fail("apps", extensionsv1.ValidationFailedReason, "more than 2000 artifacts", true)
+}

@@ -46,13 +46,25 @@ func SetupArtifactGenerator(ctx context.Context, mgr ctrl.Manager, shared Shared
 		if kind.Name == sourcev1.HelmRepositoryKind {
 			continue
 		}
-		controller.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(k.usersOf(kind.Name)), builder.WithPredicates(sourceChanged()))
+		controller.Watches(kind.New(), handler.EnqueueRequestsFromMapFunc(k.usersOf(kind.Name)), builder.WithPredicates(predicate.Or(sourceChanged(), saysOtherwise())))
 	}
 	return controller.Complete(newGeneratorKernel(k))
 }
 
 func newGeneratorKernel(k *generators) *kernel.Kernel[*extensionsv1.ArtifactGenerator, generator.Result] {
 	return kernel.New(k.shared.Shell, k, extensionsv1.Finalizer, k.shared.Backoff)
+}
+
+// saysOtherwise lets pass that an artifact has other metadata than before.
+func saysOtherwise() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, was := e.ObjectOld.(Object)
+		after, is := e.ObjectNew.(Object)
+		if !was || !is || before.GetArtifact() == nil || after.GetArtifact() == nil {
+			return false
+		}
+		return !equality.Semantic.DeepEqual(before.GetArtifact().Metadata, after.GetArtifact().Metadata)
+	}}
 }
 
 // enabled lets pass that a generator was turned off, or on again.
@@ -144,7 +156,7 @@ func (k *generators) restore(ctx context.Context, e event.DeleteEvent, queue wor
 		return
 	}
 	for _, request := range requestsFor(list.Items, func(by *extensionsv1.ArtifactGenerator) bool {
-		return gone.Labels[extensionsv1.GeneratorLabel] == string(by.UID) || makerOf(gone) == client.ObjectKeyFromObject(by) || conditions.GetReason(by, meta.StalledCondition) == extensionsv1.ConflictReason
+		return gone.Labels[extensionsv1.GeneratorLabel] == string(by.UID) || makerOf(gone) == client.ObjectKeyFromObject(by) || !conditions.IsReady(by)
 	}) {
 		queue.Add(request)
 	}

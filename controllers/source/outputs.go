@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,11 +124,7 @@ func (o *outputs) take(ctx context.Context, name string, wanted *sourcev1.Extern
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		made, err := o.apply(ctx, wanted)
-		if apierrors.IsConflict(err) {
-			return nil, taken(name)
-		}
-		return made, explainWrite(err)
+		return o.make(ctx, wanted)
 	case err != nil:
 		return nil, failure.Retry(extensionsv1.ReconciliationFailedReason, fmt.Errorf("read ExternalArtifact: %w", err))
 	case !ours:
@@ -142,6 +139,20 @@ func (o *outputs) take(ctx context.Context, name string, wanted *sourcev1.Extern
 	return made, explainWrite(err)
 }
 
+// make makes the object, if there is none by now. What it is made with is its for good; the rest may be taken away again, and so is
+// applied.
+func (o *outputs) make(ctx context.Context, wanted *sourcev1.ExternalArtifact) (*sourcev1.ExternalArtifact, error) {
+	made := wanted.DeepCopy()
+	made.Annotations = nil
+	made.Labels = map[string]string{managedByLabel: managedBy, extensionsv1.GeneratorLabel: string(o.generator.UID)}
+	if err := o.shared.Client.Create(ctx, made, client.FieldOwner(o.shared.FieldOwner)); err != nil {
+		return nil, explainWrite(err)
+	}
+	wanted.UID = made.UID
+	applied, err := o.apply(ctx, wanted, client.ForceOwnership)
+	return applied, explainWrite(err)
+}
+
 func taken(name string) error {
 	return failure.Stall(extensionsv1.ConflictReason, fmt.Errorf("ExternalArtifact %s is there, and %w: delete it, or give the artifact another name", name, generator.ErrTaken))
 }
@@ -150,8 +161,10 @@ func explainWrite(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %w", generator.ErrStale, err)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		// Whoever reads it sees a conflict with what somebody else has done, whichever it was.
+		conflict := apierrors.NewConflict(schema.GroupResource{Group: sourcev1.GroupVersion.Group, Resource: "externalartifacts"}, "", err)
+		return fmt.Errorf("%w: %w", generator.ErrStale, conflict)
 	}
 	return failure.Retry(extensionsv1.ReconciliationFailedReason, fmt.Errorf("write ExternalArtifact: %w", err))
 }
@@ -259,6 +272,9 @@ func (o *outputs) Prune(ctx context.Context, names map[string]bool) (removed []s
 			continue
 		}
 		err := o.shared.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})
+		if apierrors.IsConflict(err) {
+			return removed, explainWrite(err)
+		}
 		if client.IgnoreNotFound(err) != nil {
 			return removed, fmt.Errorf("delete ExternalArtifact %s: %w", there.Name, err)
 		}
@@ -274,6 +290,9 @@ func (o *outputs) Prune(ctx context.Context, names map[string]bool) (removed []s
 func (o *outputs) discard(ctx context.Context, gone *sourcev1.ExternalArtifact) error {
 	object := outputObject(gone.Namespace, gone.Name)
 	record, err := o.store.Record(ctx, object)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
+		return err
+	}
 	if err == nil && record.UID != string(gone.UID) {
 		return nil // It is a namesake's.
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -262,4 +263,41 @@ func TestAYAMLBombIsNotMerged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzCompose: whatever tenants write, nothing leaves the artifact, and what is made can be archived.
+func FuzzCompose(f *testing.F) {
+	for _, o := range []compose.Operation{
+		op("@repo/apps/web/**", "@artifact/"), op("@repo/apps/*/*.yaml", "@artifact/x/", "*.md", "**/deep/**"), op("@values/../../x", "@artifact/../y"),
+		{From: "@repo/chart.tgz", To: "@artifact/apps/web/a.yaml", Strategy: compose.Extract}, {From: "@values/prod.yaml", To: "@artifact/values.yaml", Strategy: compose.Merge},
+		op("@repo/[a-", "@artifact//"), op("@repo/apps/{a,b}/\\*", "@artifact/.", "{a,{b,c}}/**", "\\"), op("@/x", "@artifact/\x00"), op("@repo", ""),
+	} {
+		exclude := strings.Join(o.Exclude, "\n")
+		f.Add(o.From, o.To, exclude, o.Strategy)
+	}
+	files := map[string]string{
+		"apps/web/a.yaml": "a: 1\n", "apps/web/deep/b.yaml": "b", "values.yaml": "image: {tag: 1}\n", "prod.yaml": "image: {tag: 2}\n", "chart.tgz": "none",
+	}
+	f.Fuzz(func(t *testing.T, from, to, exclude, strategy string) {
+		all := opened(t, files)
+		c := &compose.Composer{Sources: map[string]*tree.Tree{"repo": all, "values": all}, TempDir: t.TempDir()}
+		defer func() { _ = c.Close() }()
+		made, err := c.Compose(t.Context(), []compose.Operation{
+			op("@repo/apps", "@artifact/"), op("@values/values.yaml", "@artifact/"),
+			{From: from, To: to, Exclude: strings.Split(exclude, "\n"), Strategy: strategy},
+		})
+		if err != nil {
+			if !errors.Is(err, compose.ErrCopy) {
+				t.Fatal(err)
+			}
+			return
+		}
+		err = archive.Write(t.Context(), io.Discard, made, archive.Everything(), archive.Limits{})
+		if err != nil && !errors.Is(err, archive.ErrLimit) {
+			t.Fatalf("what was made cannot be archived: %v", err)
+		}
+		if made.Root.ID == "" {
+			t.Fatal("what was made has no name")
+		}
+	})
 }

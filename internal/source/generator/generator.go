@@ -122,15 +122,17 @@ func (m *Maker) Make(ctx context.Context, obj *extensionsv1.ArtifactGenerator, o
 	if err := m.check(obj); err != nil {
 		return Result{}, err
 	}
-	inputs, err := m.look(ctx, obj)
-	if err != nil {
+	r := &round{Maker: m, obj: obj, outputs: outputs, begin: begin}
+	var err error
+	if r.inputs, err = m.look(ctx, obj); err != nil {
+		r.heal(ctx)
 		return Result{}, err
 	}
-	r := &round{Maker: m, obj: obj, outputs: outputs, inputs: inputs, begin: begin}
 	if err := r.name(); err != nil {
 		return Result{}, err
 	}
 	if !r.upToDate(ctx) {
+		m.Forget(string(obj.UID)) // What comes of it is not known until it ends well.
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		if err := r.make(ctx, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
@@ -154,7 +156,7 @@ type round struct {
 	shape   string // of the spec
 	sources digest.Digest
 	planned []output
-	changed []Made
+	changed []Made // shown as other ones than before
 	failed  []problem
 }
 
@@ -204,16 +206,7 @@ func (r *round) object(name string) storage.Object {
 
 // isShaped tells whether what is stored is what the spec asks for, whatever the sources have.
 func (r *round) isShaped(record storage.Record, made output) bool {
-	return record.ConfigChecksum == r.shapeOf(made) && record.Memo == string(r.obj.UID)
-}
-
-// shapeOf is the checksum of all in the spec that shapes an artifact.
-func (r *round) shapeOf(made output) string {
-	checksum, err := source.ConfigChecksum("externalartifact", made.OutputArtifact)
-	if err != nil {
-		return "" // No text cannot be encoded; what has no checksum is made.
-	}
-	return checksum
+	return made.shape != "" && record.ConfigChecksum == made.shape && record.Memo == string(r.obj.UID)
 }
 
 // proof names what the sources have that an artifact may depend on.
@@ -263,7 +256,7 @@ func (r *round) metadata(made output) map[string]string {
 
 // end sees to the ExternalArtifacts of what is stored, and removes those that are not made any more.
 func (r *round) end(ctx context.Context) (Result, error) {
-	result := Result{Sources: r.sources, Changed: r.changed}
+	result := Result{Sources: r.sources}
 	names := map[string]bool{}
 	for _, made := range r.planned {
 		names[made.Name] = true
@@ -278,16 +271,30 @@ func (r *round) end(ctx context.Context) (Result, error) {
 			result.Made = append(result.Made, Made{made.Name, stored})
 		}
 	}
-	result.Known = true
+	result.Known, result.Changed = true, r.changed
 	var err error
-	if result.Removed, err = r.outputs.Prune(ctx, names); err != nil {
+	if result.Removed, err = r.outputs.Prune(ctx, names); errors.Is(err, ErrStale) {
+		return result, err
+	} else if err != nil {
 		r.fail("", failure.Retry(extensionsv1.ReconciliationFailedReason, err))
 	}
 	if len(r.failed) > 0 {
 		return result, r.problems()
 	}
-	r.known.Add(string(r.obj.UID), known{r.shape, r.sources, r.planned})
+	r.known.Add(string(r.obj.UID), known{r.shape, r.sources, named(r.planned)})
 	return result, nil
+}
+
+// heal puts right what shows artifacts, while it cannot be found out what these should be by now.
+func (r *round) heal(ctx context.Context) {
+	if known, ok := r.known.Peek(string(r.obj.UID)); ok {
+		r.planned = known.outputs
+	} else if r.obj.Spec.PathPattern == "" {
+		r.planned = plain(r.obj.Spec)
+	}
+	for _, made := range r.planned {
+		_, _ = r.show(ctx, made) // Why nothing can be made is told, and more than that is tried again.
+	}
 }
 
 // show has the ExternalArtifact of an output say what is stored. One that somebody has deleted is made anew, with the same artifact.
@@ -310,6 +317,9 @@ func (r *round) show(ctx context.Context, made output) (storage.Artifact, error)
 	}
 	if err := r.outputs.Publish(ctx, claimed, record.Current); err != nil {
 		return record.Current, err
+	}
+	if was := claimed.Reported; was == nil || was.Digest != record.Current.Digest || was.Revision != record.Current.Revision {
+		r.changed = append(r.changed, Made{made.Name, record.Current})
 	}
 	if claimed.Reported == nil || claimed.Reported.Path != record.Current.Path || len(record.Superseded) > 0 {
 		_, err = r.Pipeline.Store.Collect(ctx, r.object(made.Name), record.Current.Path)

@@ -37,7 +37,7 @@ func (r *round) make(ctx context.Context, wish fair.Wish) (err error) {
 		}
 		defer func() { err = errors.Join(err, sources.Close()) }()
 		if r.planned = plain(r.obj.Spec); r.obj.Spec.PathPattern != "" {
-			if r.planned, err = expand(r.obj.Spec, sources.trees); err != nil {
+			if r.planned, err = expand(ctx, r.obj.Spec, sources.trees); err != nil {
 				return err
 			}
 		}
@@ -91,20 +91,22 @@ func (r *round) put(ctx context.Context, made output, record storage.Record, com
 	if err != nil {
 		return err
 	}
+	if record.UID != "" && record.UID != claimed.UID && record.Memo == string(r.obj.UID) {
+		// Its last artifact stays, whatever becomes of the next one.
+		if record, err = r.adopt(ctx, claimed, record); err != nil {
+			return err
+		}
+	}
 	subject := source.Subject{Object: r.object(made.Name), UID: claimed.UID, Reported: claimed.Reported}
 	content := source.Content{Tree: composed, Plain: true, Key: key, Metadata: metadata, Memo: string(r.obj.UID)}
 	if revision == "" {
 		content.RevisionOf = func(sum digest.Digest) string { return "latest@" + sum.String() }
 	}
 	selected := source.Selection{
-		Revision: revision, Name: digest.Digest(key).Encoded(), Extension: ".tar.gz", ConfigChecksum: r.shapeOf(made), Proof: r.proof(made),
+		Revision: revision, Name: digest.Digest(key).Encoded(), Extension: ".tar.gz", ConfigChecksum: made.shape, Proof: r.proof(made),
 	}
-	outcome, err := r.Pipeline.Put(ctx, subject, selected, content)
-	if err != nil {
+	if _, err := r.Pipeline.Put(ctx, subject, selected, content); err != nil {
 		return r.explain(err)
-	}
-	if outcome.Record.Current.Digest != record.Current.Digest || outcome.Record.Current.Revision != record.Current.Revision {
-		r.changed = append(r.changed, Made{made.Name, outcome.Record.Current})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package generator
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,11 +14,19 @@ import (
 
 	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/source"
 	"sluice.dev/sluice/internal/tree"
 )
 
-// maxOutputs bounds the artifacts of one generator: each has a place in its status.
-const maxOutputs = 2000
+const (
+	// maxOutputs bounds the artifacts of one generator: each has a place in its status.
+	maxOutputs = 2000
+	// maxOperations bounds the operations of all that a pattern gives.
+	maxOperations = 100_000
+	// outputCost and operationCost are what an artifact and an operation take in memory, with their texts.
+	outputCost, operationCost = 2 << 10, 512
+)
 
 // maxNamed bounds how much of a name is told in an error.
 const maxNamed = 256
@@ -35,6 +44,24 @@ type output struct {
 
 	// labels are what a pattern has captured.
 	labels map[string]string
+	// shape is the checksum of all in the spec that shapes the artifact.
+	shape string
+}
+
+// shaped gives an output its shape.
+func shaped(made output) output {
+	// No text cannot be encoded; what has no shape is made anew.
+	made.shape, _ = source.ConfigChecksum("externalartifact", made.OutputArtifact)
+	return made
+}
+
+// named are outputs without what they are made by.
+func named(outputs []output) []output {
+	short := make([]output, len(outputs))
+	for i, made := range outputs {
+		short[i] = output{OutputArtifact: extensionsv1.OutputArtifact{Name: made.Name}, labels: made.labels, shape: made.shape}
+	}
+	return short
 }
 
 func invalid(format string, args ...any) error {
@@ -97,7 +124,7 @@ func refers(what, reference string, aliases map[string]bool) error {
 func plain(spec extensionsv1.ArtifactGeneratorSpec) []output {
 	outputs := make([]output, len(spec.OutputArtifacts))
 	for i, made := range spec.OutputArtifacts {
-		outputs[i].OutputArtifact = made
+		outputs[i] = shaped(output{OutputArtifact: made})
 	}
 	return outputs
 }
@@ -143,12 +170,13 @@ func parse(text string) (pattern, error) {
 }
 
 // expand are the outputs of a spec with a pattern: one set for each folder of the source that it matches.
-func expand(spec extensionsv1.ArtifactGeneratorSpec, sources map[string]*tree.Tree) ([]output, error) {
+func expand(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpec, sources map[string]*tree.Tree) ([]output, error) {
 	p, err := parse(spec.PathPattern)
 	if err != nil {
 		return nil, err
 	}
 	var outputs []output
+	operations := 0
 	from := map[string]string{} // the folder of each name
 	err = fs.WalkDir(sources[p.alias], tree.Root, func(folder string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() || folder == tree.Root {
@@ -163,6 +191,12 @@ func expand(spec extensionsv1.ArtifactGeneratorSpec, sources map[string]*tree.Tr
 			return err
 		}
 		for _, made := range set {
+			if operations += len(made.Copy); operations > maxOperations {
+				return invalid("pathPattern %q: it gives more than %d copy operations: make several generators", p.text, maxOperations)
+			}
+			if err := memory.Draw(ctx, outputCost+operationCost*int64(len(made.Copy))); err != nil {
+				return err
+			}
 			if other, taken := from[made.Name]; taken {
 				return invalid("pathPattern %q: folders %.*q and %.*q both give the artifact name '%s'", p.text, maxNamed, other, maxNamed, folder, made.Name)
 			}
@@ -204,6 +238,7 @@ func (p pattern) set(spec extensionsv1.ArtifactGeneratorSpec, folder string, cap
 				}
 			}
 		}
+		*made = shaped(*made)
 	}
 	return outputs, nil
 }
