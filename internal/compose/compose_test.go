@@ -269,7 +269,8 @@ func TestAYAMLBombIsNotMerged(t *testing.T) {
 func FuzzCompose(f *testing.F) {
 	for _, o := range []compose.Operation{
 		op("@repo/apps/web/**", "@artifact/"), op("@repo/apps/*/*.yaml", "@artifact/x/", "*.md", "**/deep/**"), op("@values/../../x", "@artifact/../y"),
-		{From: "@repo/chart.tgz", To: "@artifact/apps/web/a.yaml", Strategy: compose.Extract}, {From: "@values/prod.yaml", To: "@artifact/values.yaml", Strategy: compose.Merge},
+		{From: "@repo/chart.tgz", To: "@artifact/apps/web/a.yaml", Strategy: compose.Extract},
+		{From: "@values/prod.yaml", To: "@artifact/values.yaml", Strategy: compose.Merge},
 		op("@repo/[a-", "@artifact//"), op("@repo/apps/{a,b}/\\*", "@artifact/.", "{a,{b,c}}/**", "\\"), op("@/x", "@artifact/\x00"), op("@repo", ""),
 	} {
 		exclude := strings.Join(o.Exclude, "\n")

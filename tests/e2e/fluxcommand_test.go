@@ -59,14 +59,13 @@ func TestFluxsCommandWorks(t *testing.T) {
 			t.Errorf("flux get sources all lacks %q:\n%s", want, shown)
 		}
 	}
-	for _, kind := range []string{"git git", "oci oci", "bucket bucket", "chart of-git", "chart of-registry"} {
-		words := strings.Fields(kind)
-		s.flux("reconcile", "source", words[0], words[1])
-		s.flux("suspend", "source", words[0], words[1])
-		if text := s.flux("get", "source"+"s", words[0], words[1]); !strings.Contains(text, "True") {
+	for name, kind := range map[string]string{"git": "git", "oci": "oci", "bucket": "bucket", "of-git": "chart", "of-registry": "chart"} {
+		s.flux("reconcile", "source", kind, name)
+		s.flux("suspend", "source", kind, name)
+		if text := s.flux("get", "sources", kind, name); !strings.Contains(text, "True") {
 			t.Errorf("it is not shown as suspended:\n%s", text)
 		}
-		s.flux("resume", "source", words[0], words[1])
+		s.flux("resume", "source", kind, name)
 	}
 	if text := s.flux("tree", "artifact", "generator", "apps"); !strings.Contains(text, "apps-web") {
 		t.Error(text)

@@ -191,10 +191,8 @@ func expand(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpec, source
 			return err
 		}
 		for _, made := range set {
-			if operations += len(made.Copy); operations > maxOperations {
-				return invalid("pathPattern %q: it gives more than %d copy operations: make several generators", p.text, maxOperations)
-			}
-			if err := memory.Draw(ctx, outputCost+operationCost*int64(len(made.Copy))); err != nil {
+			operations += len(made.Copy)
+			if err := p.afford(ctx, made, operations); err != nil {
 				return err
 			}
 			if other, taken := from[made.Name]; taken {
@@ -208,6 +206,14 @@ func expand(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpec, source
 		return nil
 	})
 	return outputs, err
+}
+
+// afford draws what one more output takes, with which there are so many operations in all.
+func (p pattern) afford(ctx context.Context, made output, operations int) error {
+	if operations > maxOperations {
+		return invalid("pathPattern %q: it gives more than %d copy operations: make several generators", p.text, maxOperations)
+	}
+	return memory.Draw(ctx, outputCost+operationCost*int64(len(made.Copy)))
 }
 
 // set are the outputs of one folder.
