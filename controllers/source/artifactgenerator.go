@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kernel"
@@ -138,7 +139,7 @@ func (k *generators) Finalize(ctx context.Context, obj *extensionsv1.ArtifactGen
 
 func (k *generators) outputs(obj *extensionsv1.ArtifactGenerator) *outputs {
 	return &outputs{
-		shared: k.shared, reader: k.shared.Client, generator: obj, claimed: map[string]*claim{},
+		shared: k.shared, reader: k.shared.Client, generator: obj, claimed: map[string]*sourcev1.ExternalArtifact{},
 		store: k.shared.Pipeline.Store,
 	}
 }

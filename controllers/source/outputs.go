@@ -38,11 +38,9 @@ type outputs struct {
 	reader    client.Reader
 	store     storage.Store
 	generator *extensionsv1.ArtifactGenerator
-	claimed   map[string]*claim
+	// claimed are the ExternalArtifacts that are this generator's, as they were last read or written.
+	claimed map[string]*sourcev1.ExternalArtifact
 }
-
-// claim is an ExternalArtifact that is this generator's, as it was last read or written.
-type claim struct{ object *sourcev1.ExternalArtifact }
 
 // isOurs tells whether the generator has made the object: it has its label, or names it and has nobody else's. The label of a
 // generator that is gone is that of a namesake: both may have come out of a backup.
@@ -78,15 +76,14 @@ func makerOf(obj *sourcev1.ExternalArtifact) types.NamespacedName {
 func (o *outputs) Claim(ctx context.Context, name string, labels map[string]string) (generator.Claimed, error) {
 	there, ok := o.claimed[name]
 	if !ok {
-		object, err := o.take(ctx, name, o.wanted(name, labels))
-		if err != nil {
+		var err error
+		if there, err = o.take(ctx, name, o.wanted(name, labels)); err != nil {
 			return generator.Claimed{}, err
 		}
-		there = &claim{object}
 		o.claimed[name] = there
 	}
-	claimed := generator.Claimed{Name: name, UID: string(there.object.UID)}
-	if artifact := there.object.Status.Artifact; artifact != nil {
+	claimed := generator.Claimed{Name: name, UID: string(there.UID)}
+	if artifact := there.Status.Artifact; artifact != nil {
 		claimed.Reported = &storage.Artifact{Path: artifact.Path, Revision: artifact.Revision, Digest: digest.Digest(artifact.Digest)}
 	}
 	return claimed, nil
@@ -236,7 +233,7 @@ func (o *outputs) apply(ctx context.Context, wanted *sourcev1.ExternalArtifact, 
 
 // Publish implements generator.Outputs.
 func (o *outputs) Publish(ctx context.Context, claimed generator.Claimed, artifact storage.Artifact) error {
-	there := o.claimed[claimed.Name].object
+	there := o.claimed[claimed.Name]
 	before := there.DeepCopy()
 	show(there, o.shared.published(artifact))
 	if equality.Semantic.DeepEqual(before.Status, there.Status) {

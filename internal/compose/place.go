@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"slices"
+	"path"
 	"strings"
 
 	"sluice.dev/sluice/internal/tree"
@@ -34,41 +34,24 @@ func place(ctx context.Context, below *tree.Node, at string, over *tree.Node, me
 	if at == tree.Root {
 		return lay(ctx, below, over, merging)
 	}
-	name, rest, deeper := strings.Cut(at, "/")
-	if !deeper {
-		rest = tree.Root
+	for above := path.Dir(at); above != tree.Root; above = path.Dir(above) {
+		if n, err := find(below, above); err != nil {
+			return nil, err
+		} else if n != nil && !n.Mode.IsDir() {
+			return nil, fmt.Errorf("'%s' is a file, and no folder", path.Base(above))
+		}
 	}
-	children, err := below.List()
-	if err != nil {
-		return nil, err
-	}
-	there, found := slices.BinarySearchFunc(children, name, func(n *tree.Node, name string) int { return strings.Compare(n.Name, name) })
-	var next *tree.Node
-	switch {
-	case !found && !deeper:
-		next = over
-	case !found:
-		next, err = place(ctx, folder(name), rest, over, merging)
-	case deeper && !children[there].Mode.IsDir():
-		err = fmt.Errorf("'%s' is a file, and no folder", name)
-	default:
-		next, err = place(ctx, children[there], rest, over, merging)
+	there, err := find(below, at)
+	if err == nil && there != nil {
+		over, err = lay(ctx, there, over, merging)
 	}
 	if err == nil {
-		err = draw(ctx, 1)
+		err = draw(ctx, strings.Count(at, "/")+1)
 	}
 	if err != nil {
 		return nil, err
 	}
-	named := *next
-	named.Name = name
-	children = slices.Clone(children)
-	if found {
-		children[there] = &named
-	} else {
-		children = slices.Insert(children, there, &named)
-	}
-	return &tree.Node{Name: below.Name, Mode: below.Mode, Children: children}, nil
+	return tree.Graft(below, at, over)
 }
 
 // lay returns what is there with something over it: folders become one, and a file takes the place of a file, or is merged into it.

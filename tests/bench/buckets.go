@@ -29,7 +29,6 @@ import (
 	bucketsource "sluice.dev/sluice/internal/source/bucket"
 	"sluice.dev/sluice/internal/source/sourcetest"
 	"sluice.dev/sluice/internal/transport"
-	"sluice.dev/sluice/storage"
 	"sluice.dev/sluice/storage/local"
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream/buckets"
@@ -205,14 +204,7 @@ func (b *bucketBench) reconcile(ctx context.Context, name string) (time.Duration
 		ObjectMeta: metav1.ObjectMeta{Namespace: "bench", Name: name},
 		Spec:       sourcev1.BucketSpec{Endpoint: b.address, BucketName: benchBucket, Insecure: true},
 	}
-	subject := source.Subject{Object: storage.Object{Kind: "bucket", Namespace: "bench", Name: name}, UID: name, Timeout: 10 * time.Minute}
-	before := ownCPU()
-	outcome, err := b.pipeline.Run(ctx, subject, func(ctx context.Context) (source.Session, error) { return b.opener.Open(ctx, obj) },
-		func(context.Context, source.Change) error { return nil })
-	if err == nil && outcome.Changed {
-		_, err = b.store.Collect(ctx, subject.Object, "")
-	}
-	return ownCPU() - before, outcome.Changed, err
+	return reconcileOne(ctx, b.pipeline, "bucket", name, func(ctx context.Context) (source.Session, error) { return b.opener.Open(ctx, obj) })
 }
 
 // bucketCold is the cold work alone.
