@@ -170,7 +170,7 @@ func (c *copying) single(ctx context.Context, from, to string, intoFolder bool) 
 
 // matches copies what a glob matches.
 func (c *copying) matches(ctx context.Context, alias, pattern, to string) error {
-	found, err := c.glob(pattern)
+	found, err := c.glob(ctx, pattern)
 	if err != nil {
 		return err
 	}

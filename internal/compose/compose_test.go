@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,6 +16,8 @@ import (
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/compose"
+	"sluice.dev/sluice/internal/fair"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 )
 
@@ -301,4 +304,68 @@ func FuzzCompose(f *testing.F) {
 			t.Fatal("what was made has no name")
 		}
 	})
+}
+
+// TestAGlobIsBounded: the pattern as well as the names are a tenant's. A few asterisks match one name in a deep folder in more ways
+// than there is memory, and one long pattern is held against all names.
+func TestAGlobIsBounded(t *testing.T) {
+	t.Parallel()
+	deep := opened(t, map[string]string{strings.Repeat("d/", 100) + "x.tgz": string(packed(t, map[string]string{"x": "x"}))})
+	names := map[string]string{}
+	for i := range 1000 {
+		names[fmt.Sprintf("%s%d", strings.Repeat("a", 200), i)] = ""
+	}
+	many := opened(t, names)
+	for name, c := range map[string]struct {
+		source    *tree.Tree
+		operation compose.Operation
+	}{
+		"Ways":  {deep, compose.Operation{From: "@s/**/**/**/*.tgz", To: "@artifact/", Strategy: compose.Extract}},
+		"Names": {many, op("@s/"+strings.Repeat("*a", 400)+"x", "@artifact/")},
+		"Deep":  {many, op("@s/*/"+strings.Repeat("*a", 400)+"x", "@artifact/")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			composer := &compose.Composer{Sources: map[string]*tree.Tree{"s": c.source}, Limits: archive.Limits{MaxMatch: 500_000}, TempDir: t.TempDir()}
+			defer func() { _ = composer.Close() }()
+			if _, err := composer.Compose(t.Context(), []compose.Operation{c.operation}); !errors.Is(err, archive.ErrLimit) {
+				t.Error(err)
+			}
+		})
+	}
+	ways := compose.Operation{From: "@s/**/**/**/*", To: "@artifact/", Strategy: compose.Extract}
+	err := memory.New(32<<20, "--limit").Do(t.Context(), fair.Wish{Namespace: "a"}, fair.New(1, 0), func(ctx context.Context) error {
+		composer := &compose.Composer{Sources: map[string]*tree.Tree{"s": deep}, TempDir: t.TempDir()}
+		defer func() { _ = composer.Close() }()
+		_, err := composer.Compose(ctx, []compose.Operation{ways})
+		return err
+	})
+	if !errors.Is(err, memory.ErrBudget) {
+		t.Error(err)
+	}
+}
+
+// TestEachDocumentCostsWhatItHas: a file with many values is merged with many documents, and is not copied for each of them.
+func TestEachDocumentCostsWhatItHas(t *testing.T) {
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "k%d: 1\n", i)
+	}
+	text.WriteString(strings.Repeat("---\na: {b: 2}\n", 4000))
+	c := &compose.Composer{Sources: map[string]*tree.Tree{"s": opened(t, map[string]string{"v": text.String(), "w": "a: {b: 1, c: 3}\n"})}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	made, err := c.Compose(t.Context(), []compose.Operation{op("@s/w", "@artifact/w"), {From: "@s/v", To: "@artifact/w", Strategy: compose.Merge}})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merged, err := fs.ReadFile(made, "w"); err != nil || !strings.HasPrefix(string(merged), "a:\n  b: 2\n  c: 3\nk0: 1\n") {
+		t.Errorf("%.100s %v", merged, err)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 400<<20 {
+		t.Errorf("%d MB were allocated", allocated>>20)
+	} else {
+		t.Log(allocated >> 20)
+	}
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,36 +12,63 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
 )
 
 // maxAlternatives bounds how many patterns one with braces stands for.
 const maxAlternatives = 1024
 
+// matchCost is what a name that may match takes in memory beside its text.
+const matchCost = 64
+
 // isGlob tells whether a path has a wildcard.
 func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?[]") }
 
 // glob lists what a pattern matches, in the order of the names' bytes. As in Flux, ** is * but for archives to extract.
-func (c *copying) glob(pattern string) ([]string, error) {
+func (c *copying) glob(ctx context.Context, pattern string) (found []string, err error) {
 	alternatives, err := count(pattern)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.composer.spend(int64(alternatives) * int64(len(pattern))); err != nil {
-		return nil, err
-	}
+	names := &listed{Tree: c.source, ctx: ctx, composer: c.composer, weight: int64(alternatives) * int64(len(pattern))}
 	if c.strategy == Extract {
-		found, err := doublestar.Glob(c.source, pattern)
-		if err != nil {
-			return nil, fmt.Errorf("invalid glob pattern '%s': %w", pattern, err)
-		}
-		return found, nil
+		found, err = doublestar.Glob(names, pattern)
+	} else {
+		found, err = fs.Glob(names, pattern)
 	}
-	found, err := fs.Glob(c.source, pattern)
 	if err != nil {
-		return nil, fmt.Errorf("invalid glob pattern '%s': %w", pattern, err)
+		err = fmt.Errorf("invalid glob pattern '%s': %w", pattern, err)
 	}
-	return found, nil
+	return found, errors.Join(names.err, err)
+}
+
+// listed is a source whose names are paid for whenever they are compared with a pattern: one with several ** finds them again
+// and again. When no more may be spent the source has nothing, as whoever looks for matches does not care about errors.
+type listed struct {
+	*tree.Tree
+
+	ctx      context.Context //nolint:containedctx // The interface has no room for it.
+	composer *Composer
+	weight   int64 // of a byte of a name
+	err      error
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (l *listed) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := l.Tree.ReadDir(name)
+	size := int64(1)
+	for _, e := range entries {
+		size += int64(len(e.Name()) + 1)
+	}
+	if l.err == nil {
+		// A match takes the whole path.
+		l.err = cmp.Or(l.ctx.Err(), l.composer.spend(l.weight*size), memory.Draw(l.ctx, size+(matchCost+int64(len(name)))*int64(len(entries))))
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return entries, err
 }
 
 // count tells how many patterns one with braces stands for.

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	goyaml "go.yaml.in/yaml/v3"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -38,7 +37,7 @@ func mergeYAML(ctx context.Context, below, over *tree.Node) (*tree.Node, error) 
 		if err != nil {
 			return err
 		}
-		if text, err = yaml.Marshal(loader.MergeMaps(base, overlay)); err != nil {
+		if text, err = yaml.Marshal(merge(base, overlay)); err != nil {
 			return fmt.Errorf("merge '%s': %w", below.Name, err)
 		}
 		return nil
@@ -80,8 +79,21 @@ func readYAML(ctx context.Context, n *tree.Node) (map[string]any, error) {
 		if err := yaml.Unmarshal(text, &document); err != nil {
 			return nil, fmt.Errorf("'%s' is no YAML that can be merged: %w", n.Name, err)
 		}
-		all = loader.MergeMaps(all, document)
+		all = merge(all, document)
 	}
+}
+
+// merge lays a map over another one, which it changes, by Helm's rules. It takes no longer than the map has values: a file may have
+// as many documents as it has lines.
+func merge(below, over map[string]any) map[string]any {
+	for key, value := range over {
+		inside, isMap := value.(map[string]any)
+		if there, both := below[key].(map[string]any); isMap && both {
+			value = merge(there, inside)
+		}
+		below[key] = value
+	}
+	return below
 }
 
 // weigh draws what the values of a document take, if it may have so many. What is no YAML is for others to say.
