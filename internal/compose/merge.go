@@ -8,21 +8,17 @@ import (
 	"fmt"
 	"io"
 
-	goyaml "go.yaml.in/yaml/v3"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/tree"
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
-const (
-	// maxYAML bounds a file that is merged, in bytes, and maxValues the values in it, once for each place where an alias stands.
-	maxYAML, maxValues = 1 << 20, 500_000
-	// yamlCost is what a byte of YAML takes in memory while it is looked at, and valueCost what a value does while it is merged.
-	yamlCost, valueCost = 150, 128
-)
+// maxYAML bounds a file that is merged, in bytes.
+const maxYAML = 1 << 20
 
 // mergeYAML is a YAML file with another one merged into it, as Helm merges values: maps deeply, all else replaced. Of a file with
 // several documents the later ones are merged into the first.
@@ -55,9 +51,6 @@ func readYAML(ctx context.Context, n *tree.Node) (map[string]any, error) {
 	if n.Size > maxYAML {
 		return nil, fmt.Errorf("%w: '%s' has %d bytes, and a YAML file that is merged may have %d", archive.ErrLimit, n.Name, n.Size, maxYAML)
 	}
-	if err := memory.Draw(ctx, yamlCost*n.Size); err != nil {
-		return nil, err
-	}
 	content, err := n.Source.Open(n)
 	if err != nil {
 		return nil, err
@@ -72,7 +65,7 @@ func readYAML(ctx context.Context, n *tree.Node) (map[string]any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read '%s': %w", n.Name, err)
 		}
-		if err := weigh(ctx, text); err != nil {
+		if err := yamlweight.Draw(ctx, text); err != nil {
 			return nil, fmt.Errorf("'%s': %w", n.Name, err)
 		}
 		var document map[string]any
@@ -94,37 +87,6 @@ func merge(below, over map[string]any) map[string]any {
 		below[key] = value
 	}
 	return below
-}
-
-// weigh draws what the values of a document take, if it may have so many. What is no YAML is for others to say.
-func weigh(ctx context.Context, text []byte) error {
-	var root goyaml.Node
-	if err := goyaml.Unmarshal(text, &root); err != nil {
-		return nil //nolint:nilerr // Whoever reads it next says so.
-	}
-	values := countValues(&root, map[*goyaml.Node]int{})
-	if values > maxValues {
-		return fmt.Errorf("%w: a YAML document that is merged may have %d values, also by its aliases", archive.ErrLimit, maxValues)
-	}
-	return memory.Draw(ctx, valueCost*int64(values))
-}
-
-// countValues counts what a node stands for, up to one more than there may be. What an alias stands for is counted once, and added
-// wherever it stands.
-func countValues(n *goyaml.Node, known map[*goyaml.Node]int) int {
-	if n.Kind == goyaml.AliasNode {
-		n = n.Alias
-	}
-	if count, ok := known[n]; ok {
-		return count
-	}
-	known[n] = maxValues + 1 // Within itself it has no end.
-	all := 1
-	for _, inside := range n.Content {
-		all = min(all+countValues(inside, known), maxValues+1)
-	}
-	known[n] = all
-	return all
 }
 
 // made is a file that was made here.

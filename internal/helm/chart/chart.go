@@ -48,6 +48,8 @@ type Limits struct {
 	MaxFiles int
 	// MaxDepth bounds how deep sub-charts are nested. Default 32.
 	MaxDepth int
+	// MaxMatch bounds the work of matching names with a .helmignore, in bytes compared at worst. Default 4,000,000,000.
+	MaxMatch int64
 	// TempDir holds packages while they are written; empty means the system's.
 	TempDir string
 }
@@ -56,7 +58,7 @@ func (l Limits) orDefault() Limits {
 	for _, bound := range []struct {
 		value *int64
 		or    int64
-	}{{&l.MaxPackage, DefaultMaxPackage}, {&l.MaxFile, DefaultMaxFile}, {&l.MaxUnpacked, 100 << 20}} {
+	}{{&l.MaxPackage, DefaultMaxPackage}, {&l.MaxFile, DefaultMaxFile}, {&l.MaxUnpacked, 100 << 20}, {&l.MaxMatch, 4_000_000_000}} {
 		if *bound.value == 0 {
 			*bound.value = bound.or
 		}
@@ -158,7 +160,7 @@ func Identify(ctx context.Context, files fs.FS, at string, limits Limits) (Ident
 	if err != nil {
 		return Identity{}, wrap(ErrReference, fmt.Errorf("no chart found at path '%s': %w", at, err))
 	}
-	metadata, err := parseMetadata(text)
+	metadata, err := parseMetadata(ctx, text)
 	if err != nil {
 		return Identity{}, wrap(ErrReference, err)
 	}

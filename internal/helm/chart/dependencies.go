@@ -16,6 +16,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
 // fileScheme begins the repository of a dependency that lies in the same tree.
@@ -71,11 +74,11 @@ func Places(ctx context.Context, files fs.FS, at string, limits Limits) ([]strin
 	places, seen := []string{start}, map[string]bool{start: true}
 	for i := 0; i < len(places); i++ {
 		for _, name := range descriptions {
-			text, err := b.read(ctx, path.Join(places[i], name))
+			found, err := b.references(ctx, path.Join(places[i], name))
 			if err != nil {
-				continue // Building says what is wrong with it.
+				return nil, err
 			}
-			for _, place := range references(text, places[i]) {
+			for _, place := range found {
 				if seen[place] {
 					continue
 				}
@@ -95,23 +98,30 @@ var descriptions = []string{chartName, "Chart.lock", "requirements.yaml", "requi
 // IsDescription tells whether a file of a chart may name its dependencies.
 func IsDescription(file string) bool { return slices.Contains(descriptions, path.Base(file)) }
 
-// references are the folders that a description of the chart at a path refers to.
-func references(text []byte, at string) (places []string) {
+// references are the folders that a description refers to. What is wrong with one, building says; the error is memory.ErrShortage.
+func (b *builder) references(ctx context.Context, name string) (places []string, err error) {
+	text, err := b.read(ctx, name)
+	if err == nil {
+		err = yamlweight.Draw(ctx, text)
+	}
+	if errors.Is(err, memory.ErrShortage) {
+		return nil, err
+	}
 	var described struct {
 		Dependencies []struct {
 			Name       string `json:"name"`
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if yaml.Unmarshal(text, &described) != nil {
-		return nil // Building says what is wrong with it.
+	if err != nil || yaml.Unmarshal(text, &described) != nil {
+		return nil, nil
 	}
 	for _, d := range described.Dependencies {
-		if place, err := placeOf(at, d.Name, d.Repository); err == nil && place != "" {
+		if place, err := placeOf(path.Dir(name), d.Name, d.Repository); err == nil && place != "" {
 			places = append(places, place)
 		}
 	}
-	return places
+	return places, nil
 }
 
 // placeOf is where in the tree a dependency of the chart at a path lies: where its file URL says, from the chart or from the root,

@@ -238,3 +238,37 @@ func FuzzMerge(f *testing.F) {
 		}
 	})
 }
+
+// TestSmallTextsThatStandForMuchAreRefused: Helm reads values and descriptions whole, and copies all values for each document.
+func TestSmallTextsThatStandForMuchAreRefused(t *testing.T) {
+	t.Parallel()
+	long := "\nx: &a " + strings.Repeat("x", 100_000) + "\ny: [" + strings.Repeat("*a,", 3000) + "]\n"
+	for name, c := range map[string]struct {
+		file, text string
+		values     []string
+	}{
+		"Values": {file: "values.yaml", text: long}, "Description": {file: "Chart.yaml", text: chartYAML + long},
+		"SubChart":  {file: "charts/sub/values.yaml", text: long},
+		"Documents": {file: "values.yaml", text: strings.Repeat("---\na: 1\n", 200)},
+		"Merged":    {file: "other.yaml", text: long, values: []string{"/charts/app/other.yaml"}},
+		"Ignored":   {file: ".helmignore", text: strings.Repeat("*a*b\n", 1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			texts := with(app(), map[string]string{"charts/app/charts/sub/Chart.yaml": chartYAML, "charts/app/" + c.file: c.text})
+			for i := range 1000 {
+				texts[fmt.Sprintf("charts/app/%s%d", strings.Repeat("a", 200), i)] = ""
+			}
+			_, err := chart.Build(t.Context(), chart.Folder{Files: files(texts), Path: "charts/app", ValuesFiles: c.values, Limits: chart.Limits{MaxMatch: 1_000_000}})
+			if err == nil {
+				t.Error("it was built")
+			}
+		})
+	}
+	if _, err := chart.Inspect(t.Context(), bytes.NewReader(pack(t, file("app/Chart.yaml", chartYAML+long))), chart.Limits{}); err == nil {
+		t.Error("it was inspected")
+	}
+	if _, err := chart.Identify(t.Context(), files(map[string]string{"Chart.yaml": chartYAML + long}), ".", chart.Limits{}); err == nil {
+		t.Error("it was identified")
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
 // chartName is the file that says what a chart is.
@@ -46,7 +47,7 @@ func Inspect(ctx context.Context, packed io.Reader, limits Limits) (Identity, er
 		if err != nil {
 			return err
 		}
-		metadata, err = parseMetadata(text)
+		metadata, err = parseMetadata(ctx, text)
 		return err
 	})
 	switch {
@@ -59,7 +60,10 @@ func Inspect(ctx context.Context, packed io.Reader, limits Limits) (Identity, er
 }
 
 // parseMetadata reads a Chart.yaml as Helm does.
-func parseMetadata(text []byte) (*chart.Metadata, error) {
+func parseMetadata(ctx context.Context, text []byte) (*chart.Metadata, error) {
+	if err := yamlweight.Draw(ctx, text); err != nil {
+		return nil, fmt.Errorf("cannot load %s: %w", chartName, err)
+	}
 	var metadata chart.Metadata
 	if err := yaml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &metadata); err != nil {
 		return nil, fmt.Errorf("cannot load %s: %w", chartName, err)

@@ -17,10 +17,14 @@ import (
 	"helm.sh/helm/v4/pkg/ignore"
 
 	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
 // held is how many bytes of memory a byte of a chart's file takes at most: as a file, and in what is made of it.
 const held = 2
+
+// ruleCost is how many bytes of memory a rule of a .helmignore takes.
+const ruleCost = 256
 
 // builder loads charts within the limits.
 type builder struct {
@@ -104,7 +108,7 @@ func (b *builder) nested(at string, within []string) error {
 
 // walk reads the files of a chart that its .helmignore leaves.
 func (b *builder) walk(ctx context.Context, at string) ([]*archive.BufferedFile, error) {
-	rules, err := b.rules(ctx, at)
+	rules, weight, err := b.rules(ctx, at)
 	if err != nil {
 		return nil, wrap(ErrPackage, err)
 	}
@@ -120,6 +124,9 @@ func (b *builder) walk(ctx context.Context, at string) ([]*archive.BufferedFile,
 		info, err := entry.Info()
 		if err != nil {
 			return err
+		}
+		if b.left.MaxMatch -= weight * int64(len(name)); b.left.MaxMatch < 0 {
+			return fmt.Errorf("the rules of %s are too many for the files that there are", ignore.HelmIgnore)
 		}
 		if rules.Ignore(name, info) {
 			if entry.IsDir() {
@@ -140,17 +147,21 @@ func (b *builder) walk(ctx context.Context, at string) ([]*archive.BufferedFile,
 	return files, nil
 }
 
-func (b *builder) rules(ctx context.Context, at string) (*ignore.Rules, error) {
-	rules := ignore.Empty()
+// rules are those of a .helmignore, and what a comparison with them all costs for each byte of a name.
+func (b *builder) rules(ctx context.Context, at string) (rules *ignore.Rules, weight int64, err error) {
+	rules = ignore.Empty()
 	text, err := b.read(ctx, path.Join(at, ignore.HelmIgnore))
+	if err == nil {
+		err = memory.Draw(ctx, ruleCost*int64(bytes.Count(text, []byte{'\n'})))
+	}
 	if err == nil {
 		rules, err = ignore.Parse(bytes.NewReader(text))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", ignore.HelmIgnore, err)
+		return nil, 0, fmt.Errorf("read %s: %w", ignore.HelmIgnore, err)
 	}
 	rules.AddDefaults()
-	return rules, nil
+	return rules, int64(len(text)) + 1, nil
 }
 
 // load makes a chart of its files. Packages among its sub-charts are unpacked first, so that they are bounded together.
@@ -166,12 +177,22 @@ func (b *builder) load(ctx context.Context, files []*archive.BufferedFile) (*cha
 		}
 		seen[f.Name] = true
 	}
+	for _, f := range flat {
+		if isParsed(f.Name) {
+			if err := yamlweight.Draw(ctx, f.Data); err != nil {
+				return nil, fmt.Errorf("%.256q: %w", f.Name, err)
+			}
+		}
+	}
 	loaded, err := loader.LoadFiles(flat)
 	if err == nil {
 		settle(loaded)
 	}
 	return loaded, err
 }
+
+// isParsed tells whether Helm parses a file of a chart or of a sub-chart while it loads it.
+func isParsed(name string) bool { return path.Base(name) == valuesName || IsDescription(name) }
 
 // flatten puts the files of sub-charts that are packages in the place of these.
 func (b *builder) flatten(ctx context.Context, files []*archive.BufferedFile, depth int) ([]*archive.BufferedFile, error) {

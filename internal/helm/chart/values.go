@@ -13,6 +13,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
 // valuesName is the file of a chart's default values.
@@ -50,11 +52,14 @@ func (b *builder) merge(ctx context.Context, built *Built, loaded *chart.Chart, 
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%w: no values file found at path '%s'", ErrValues, file)
 		case err != nil:
-			return fmt.Errorf("%w: failed to read values from '%s': %w", ErrValues, file, err)
+			return wrap(ErrValues, fmt.Errorf("failed to read values from '%s': %w", file, err))
 		}
-		values, err := loader.LoadValues(bytes.NewReader(text))
+		var values map[string]any
+		if err = yamlweight.Draw(ctx, text); err == nil {
+			values, err = loader.LoadValues(bytes.NewReader(text))
+		}
 		if err != nil {
-			return fmt.Errorf("%w: unmarshaling values from '%s' failed: %w", ErrValues, file, err)
+			return wrap(ErrValues, fmt.Errorf("unmarshaling values from '%s' failed: %w", file, err))
 		}
 		merged = loader.MergeMaps(merged, values)
 		built.Values = append(built.Values, file)
