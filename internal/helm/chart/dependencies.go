@@ -113,8 +113,11 @@ func (b *builder) references(ctx context.Context, name string) (places []string,
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if err != nil || yaml.Unmarshal(text, &described) != nil {
-		return nil, nil
+	if err == nil {
+		err = yaml.Unmarshal(text, &described)
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // It is said later.
 	}
 	for _, d := range described.Dependencies {
 		if place, err := placeOf(path.Dir(name), d.Name, d.Repository); err == nil && place != "" {
