@@ -589,3 +589,27 @@ func TestAHundredThousandKeys(t *testing.T) {
 		t.Errorf("%d objects, %v", len(all), err)
 	}
 }
+
+// TestCookiesAreNotKept: a client may keep what a server sets for as long as it lives, without a bound, and send all of it.
+func TestCookiesAreNotKept(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds() {
+		fake := buckets.New(t)
+		fake.Put(map[string]string{"a": "1"})
+		fake.Always(func(w http.ResponseWriter, r buckets.Request) bool {
+			w.Header().Add("Set-Cookie", "name=value; Path=/")
+			return false
+		})
+		b := open(t, fake, kind, credential.Bucket{})
+		for range 2 {
+			if _, err := fetch(t, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range fake.Requests() {
+			if r.Header.Get("Cookie") != "" {
+				t.Errorf("%s: %s was asked for with a cookie", kind, r.URL)
+			}
+		}
+	}
+}

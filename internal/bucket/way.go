@@ -68,6 +68,7 @@ func (w way) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	response.Header.Del("Set-Cookie") // The client of S3 would keep all that it is given, without a bound.
 	how, _ := request.Context().Value(askingKey{}).(asking)
 	body := &answer{ReadCloser: w.factory.Body(response.Body), observe: w.observe, left: -1}
 	switch refused := response.StatusCode >= http.StatusMultipleChoices; {
