@@ -30,7 +30,7 @@ type Mount struct {
 func Overlay(base *tree.Tree, limits Limits, mounts ...Mount) (*tree.Tree, error) {
 	laid := *base
 	for _, m := range mounts {
-		err := limits.orDefault().checkPath(confine(m.To))
+		err := limits.orDefault().CheckPath(confine(m.To))
 		if err == nil {
 			laid.Root, err = m.lay(laid.Root)
 		}

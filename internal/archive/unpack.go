@@ -115,7 +115,7 @@ func (r *reader) name(header *tar.Header) (string, error) {
 		}
 	}
 	name = path.Clean(name)
-	return name, r.limits.checkPath(name)
+	return name, r.limits.CheckPath(name)
 }
 
 // folder declares a folder, which may have been made up for an entry before.

@@ -56,10 +56,11 @@ func (w *walk) join(dir, name string) (string, error) {
 		return "", fmt.Errorf("%w: name %.64q… is longer than %d bytes", ErrLimit, name, maxName)
 	}
 	name = join(dir, name)
-	return name, w.limits.checkPath(name)
+	return name, w.limits.CheckPath(name)
 }
 
-func (l Limits) checkPath(name string) error {
+// CheckPath says whether a path is longer or deeper than the limits, all of which are set. The error is ErrLimit.
+func (l Limits) CheckPath(name string) error {
 	if len(name) > l.MaxPath {
 		return fmt.Errorf("%w: path %.64q… is longer than %d bytes", ErrLimit, name, l.MaxPath)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/internal/bucket"
 	bucketsource "sluice.dev/sluice/internal/source/bucket"
 	"sluice.dev/sluice/tests/upstream/buckets"
@@ -130,6 +131,22 @@ func TestRule8AGarbledBodyIsFetchedOnceMore(t *testing.T) {
 				}
 				r.wants(outcome, want)
 			})
+		}
+	}
+}
+
+// TestAKeyThatIsTooDeepIsNotFetched: folders are made and compared for each of its slashes, and a page has room for millions.
+func TestAKeyThatIsTooDeepIsNotFetched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, bucketsource.Options{})
+	for _, key := range []string{strings.Repeat("a/", 100_000) + "a", strings.Repeat("a/", 300) + "a"} {
+		r.fake.Clear()
+		r.fake.Put(map[string]string{key: "1"})
+		if _, err := r.try(); !errors.Is(err, archive.ErrLimit) || len(err.Error()) > 1000 {
+			t.Errorf("%.1000v", err)
+		}
+		if n := r.fake.Count("get"); n != 0 {
+			t.Errorf("%d objects were fetched", n)
 		}
 	}
 }

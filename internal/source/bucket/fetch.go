@@ -84,6 +84,9 @@ func (s *session) check(ctx context.Context, objects []bucket.Object) error {
 		if o.Size > s.opener.Limits.MaxBytes-bytes {
 			return fmt.Errorf("%w: the selected objects hold more than %d bytes", archive.ErrLimit, s.opener.Limits.MaxBytes)
 		}
+		if err := s.opener.Limits.CheckPath(o.Key); err != nil {
+			return err
+		}
 		bytes += o.Size
 		cost += objectCost + 2*int64(len(o.Key)+len(o.ETag))
 	}

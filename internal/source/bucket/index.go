@@ -23,6 +23,8 @@ const (
 	indexPrefix = "bucket-index-"
 	// maxIndexes is how many are kept: all are looked at whenever one is written.
 	maxIndexes = 4096
+	// indexCost is what a byte of an index takes in memory, as a text and as what it says, for objects and for the archive.
+	indexCost = 4
 )
 
 // entry is an object in an artifact.
@@ -54,6 +56,14 @@ func (p parts) path(archive digest.Digest) string {
 
 // Load implements source.Parts.
 func (p parts) Load(archive digest.Digest) []byte { return p.read(archive).Archive }
+
+// size is that of the index; zero where there is none.
+func (p parts) size(archive digest.Digest) int64 {
+	if info, err := os.Stat(p.path(archive)); p.dir != "" && err == nil {
+		return info.Size()
+	}
+	return 0
+}
 
 // read gives an empty index where there is none that is whole.
 func (p parts) read(archive digest.Digest) (found index) {

@@ -72,6 +72,8 @@ func NewOpener(options Options) *Opener {
 	options.MaxIndexBytes = cmp.Or(options.MaxIndexBytes, 64<<20)
 	options.Limits.MaxBytes = cmp.Or(options.Limits.MaxBytes, archive.DefaultMaxBytes)
 	options.Limits.MaxFiles = cmp.Or(options.Limits.MaxFiles, archive.DefaultMaxFiles)
+	options.Limits.MaxPath = cmp.Or(options.Limits.MaxPath, archive.DefaultMaxPath)
+	options.Limits.MaxDepth = cmp.Or(options.Limits.MaxDepth, archive.DefaultMaxDepth)
 	rules, _ := lru.New[string, string](maxRules) // It fails for a size below one alone.
 	return &Opener{options, rules, newTogether()}
 }

@@ -38,7 +38,11 @@ func (s *session) known(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read record: %w", err)
 	}
-	index := parts{dir: s.opener.IndexDir, identity: s.identity}.read(record.Current.Digest)
+	kept := parts{dir: s.opener.IndexDir, identity: s.identity}
+	if err := memory.Draw(ctx, indexCost*kept.size(record.Current.Digest)); err != nil {
+		return nil, err
+	}
+	index := kept.read(record.Current.Digest)
 	// The tree is archived when upstream may have used up its time.
 	known := &stored{ctx: context.WithoutCancel(ctx), opener: s.opener, path: record.Current.Path, objects: map[string]entry{}}
 	if err := memory.Draw(ctx, objectCost*int64(len(index.Objects))); err != nil {
