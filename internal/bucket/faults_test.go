@@ -596,7 +596,7 @@ func TestCookiesAreNotKept(t *testing.T) {
 	for _, kind := range kinds() {
 		fake := buckets.New(t)
 		fake.Put(map[string]string{"a": "1"})
-		fake.Always(func(w http.ResponseWriter, r buckets.Request) bool {
+		fake.Always(func(w http.ResponseWriter, _ buckets.Request) bool {
 			w.Header().Add("Set-Cookie", "name=value; Path=/")
 			return false
 		})
