@@ -831,6 +831,36 @@ func TestACycleOfGeneratorsIsRefused(t *testing.T) {
 	p.holds("web")
 }
 
+// TestACycleIsNotHiddenBehindMany: who writes the sources decides in which order they are looked at.
+func TestACycleIsNotHiddenBehindMany(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	behind := func(name string, many int) func(*extensionsv1.ArtifactGenerator) {
+		return func(obj *extensionsv1.ArtifactGenerator) {
+			for i := range many {
+				decoy := fmt.Sprintf("%s-%d", name, i)
+				obj.Spec.Sources = append(obj.Spec.Sources, extensionsv1.SourceReference{Alias: decoy, Kind: "ExternalArtifact", Name: decoy})
+			}
+			obj.Spec.Sources = append(obj.Spec.Sources, extensionsv1.SourceReference{Alias: "ea", Kind: "ExternalArtifact", Name: name})
+		}
+	}
+	p.create("first", nil)
+	p.succeed("first")
+	p.create("second", func(obj *extensionsv1.ArtifactGenerator) {
+		behind("web", 0)(obj)
+		obj.Spec.OutputArtifacts = obj.Spec.OutputArtifacts[:1]
+		obj.Spec.OutputArtifacts[0].Name = "second"
+	})
+	p.succeed("second")
+	p.edit("second", func(obj *extensionsv1.ArtifactGenerator) {
+		obj.Spec.Sources = obj.Spec.Sources[:1]
+		behind("web", 600)(obj)
+	})
+	p.edit("first", behind("second", 600))
+	p.fail("first", extensionsv1.ValidationFailedReason, "more than 1000 ExternalArtifacts", true)
+}
+
 // TestAGeneratorOutOfABackupHasItsArtifactsBack: it and its ExternalArtifacts have other UIDs, and these have its old one.
 func TestAGeneratorOutOfABackupHasItsArtifactsBack(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 )
 
-// maxMakers bounds how many ExternalArtifacts are looked at in search of a cycle.
+// maxMakers bounds how many ExternalArtifacts are looked at in search of a cycle. Behind more of them one could hide.
 const maxMakers = 1000
 
 // refuseCycle stalls a generator that copies from what it makes itself, directly or through others: each artifact would be the
@@ -20,10 +21,14 @@ const maxMakers = 1000
 func (k *generators) refuseCycle(ctx context.Context, obj *extensionsv1.ArtifactGenerator) error {
 	seen := map[types.NamespacedName]bool{}
 	queue := artifactsIn(obj)
-	for len(queue) > 0 && len(seen) < maxMakers {
+	for len(queue) > 0 {
 		next := queue[0]
 		if queue = queue[1:]; seen[next] {
 			continue
+		}
+		if len(seen) == maxMakers {
+			return failure.Stall(extensionsv1.ValidationFailedReason,
+				fmt.Errorf("its sources lead to more than %d ExternalArtifacts, so that nobody can tell whether they lead back: take some out", maxMakers))
 		}
 		seen[next] = true
 		var artifact sourcev1.ExternalArtifact
