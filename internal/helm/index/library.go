@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	// yamlWeight and jsonWeight are how many bytes of memory the libraries take for a byte of text; measured, and rounded up.
+	// yamlWeight and jsonWeight are how many bytes of memory the libraries take for a byte of text in the style of indexes;
+	// measured, and rounded up.
 	yamlWeight, jsonWeight = 26, 8
+	// byteWeight and valueWeight are what a byte and a value of YAML take in any style.
+	byteWeight, valueWeight = 12, 250
 	// maxGrowth is how much longer a text may become by its aliases; each takes what it stands for anew.
 	maxGrowth, maxGrown = 10, 1 << 20
 )
@@ -31,7 +34,7 @@ func libraryBlock(ctx context.Context, text []byte) (versions []*Version, err er
 
 // library has the YAML library read a text, strictly as Helm has it.
 func library(ctx context.Context, text []byte, into any) error {
-	if err := memory.Draw(ctx, int64(len(text))*yamlWeight); err != nil {
+	if err := memory.Draw(ctx, weightOf(text)); err != nil {
 		return fmt.Errorf("YAML of %d bytes that is not in the style of Helm: %w", len(text), err)
 	}
 	if err := checkGrowth(text); err != nil {
@@ -41,6 +44,18 @@ func library(ctx context.Context, text []byte, into any) error {
 		return fmt.Errorf("%w: %w", ErrIndex, err)
 	}
 	return nil
+}
+
+// weightOf is what the YAML library takes for a text. Without one of the characters that are counted there is no further value.
+func weightOf(text []byte) int64 {
+	values := int64(0)
+	for _, c := range text {
+		switch c {
+		case '\n', ',', ':', '[', '{':
+			values++
+		}
+	}
+	return max(yamlWeight*int64(len(text)), byteWeight*int64(len(text))+valueWeight*values)
 }
 
 // checkGrowth refuses a text whose aliases stand for many times its own length.
