@@ -226,6 +226,32 @@ func TestMatchingIsBounded(t *testing.T) {
 	}
 }
 
+// TestTheWalkOfAGlobIsBounded: names that are compared with a pattern count, whether any matches or not.
+func TestTheWalkOfAGlobIsBounded(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 300 {
+		files[fmt.Sprintf("d%03d/%s", i, strings.Repeat("a", 100))] = "x"
+	}
+	all := map[string]*tree.Tree{"s": opened(t, files)}
+	for name, o := range map[string]compose.Operation{
+		"Copy":    op("@s/*/"+strings.Repeat("*a", 20)+"b", "@artifact/"),
+		"Extract": {From: "@s/**/" + strings.Repeat("*a", 20) + "b", To: "@artifact/", Strategy: compose.Extract},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &compose.Composer{Sources: all, Limits: archive.Limits{MaxMatch: 1_000_000}}
+			if _, err := c.Compose(t.Context(), []compose.Operation{o}); !errors.Is(err, archive.ErrLimit) {
+				t.Error(err)
+			}
+			c = &compose.Composer{Sources: all}
+			if _, err := c.Compose(t.Context(), []compose.Operation{o}); err == nil || errors.Is(err, archive.ErrLimit) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestABombInASourceIsNotUnpacked: an archive in an archive has the limits of all together.
 func TestABombInASourceIsNotUnpacked(t *testing.T) {
 	t.Parallel()

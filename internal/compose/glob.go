@@ -31,7 +31,7 @@ func (c *copying) glob(ctx context.Context, pattern string) (found []string, err
 	if err != nil {
 		return nil, err
 	}
-	names := &listed{Tree: c.source, ctx: ctx, composer: c.composer, weight: int64(alternatives) * int64(len(pattern))}
+	names := &walked{Tree: c.source, ctx: ctx, composer: c.composer, weight: int64(alternatives) * int64(len(pattern)+1)}
 	if c.strategy == Extract {
 		found, err = doublestar.Glob(names, pattern)
 	} else {
@@ -40,35 +40,47 @@ func (c *copying) glob(ctx context.Context, pattern string) (found []string, err
 	if err != nil {
 		err = fmt.Errorf("invalid glob pattern '%s': %w", pattern, err)
 	}
-	return found, errors.Join(names.err, err)
+	return found, errors.Join(names.halted, err)
 }
 
-// listed is a source whose names are paid for whenever they are compared with a pattern: one with several ** finds them again
-// and again. When no more may be spent the source has nothing, as whoever looks for matches does not care about errors.
-type listed struct {
+// walked is a source that a glob goes through. What it lists is paid for whenever it is compared with a pattern: one with several
+// ** finds the same names again and again.
+type walked struct {
 	*tree.Tree
 
 	ctx      context.Context //nolint:containedctx // The interface has no room for it.
 	composer *Composer
-	weight   int64 // of a byte of a name
-	err      error
+	// weight is what a comparison with the pattern costs for each byte of a name.
+	weight int64
+	halted error // why the walk is over; those who walk pass over errors
 }
 
-// ReadDir implements fs.ReadDirFS.
-func (l *listed) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := l.Tree.ReadDir(name)
-	size := int64(1)
+// Stat costs what it takes to go down to the name.
+func (w *walked) Stat(name string) (fs.FileInfo, error) {
+	if err := w.pay(int64(len(name)), 0); err != nil {
+		return nil, err
+	}
+	return w.Tree.Stat(name)
+}
+
+// ReadDir costs what it takes to compare all names in the folder, and the memory of the paths that may match.
+func (w *walked) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := w.Tree.ReadDir(name)
+	size := int64(len(name) + 1)
 	for _, e := range entries {
 		size += int64(len(e.Name()) + 1)
 	}
-	if l.err == nil {
-		// A match takes the whole path.
-		l.err = cmp.Or(l.ctx.Err(), l.composer.spend(l.weight*size), memory.Draw(l.ctx, size+(matchCost+int64(len(name)))*int64(len(entries))))
-	}
-	if l.err != nil {
-		return nil, l.err
+	if unpaid := w.pay(w.weight*size, size+(matchCost+int64(len(name)))*int64(len(entries))); unpaid != nil {
+		return nil, unpaid
 	}
 	return entries, err
+}
+
+func (w *walked) pay(work, bytes int64) error {
+	if w.halted == nil {
+		w.halted = cmp.Or(w.ctx.Err(), w.composer.spend(work), memory.Draw(w.ctx, bytes))
+	}
+	return w.halted
 }
 
 // count tells how many patterns one with braces stands for.
