@@ -71,6 +71,7 @@ type generatorPlane struct {
 	shared    controllers.Shared
 	reconcile reconcile.Reconciler
 	cross     bool
+	limits    archive.Limits
 }
 
 // opening counts how often bodies are opened.
@@ -116,7 +117,7 @@ func newGeneratorPlane(t *testing.T) *generatorPlane {
 		t.Cleanup(downloads.Close)
 		p.reconcile = controllers.NewArtifactGeneratorReconciler(p.shared, generator.NewMaker(generator.Options{
 			Artifacts: opening{controllers.Artifacts{Reader: counting, Store: p.store}, &p.bodies},
-			Downloads: downloads, Pipeline: p.shared.Pipeline, TempDir: t.TempDir(), CrossNamespace: p.cross,
+			Downloads: downloads, Pipeline: p.shared.Pipeline, TempDir: t.TempDir(), CrossNamespace: p.cross, Limits: p.limits,
 		}))
 	}
 	p.restart()
@@ -979,4 +980,66 @@ func TestAPatternIsBounded(t *testing.T) {
 		obj.Spec.OutputArtifacts = append(obj.Spec.OutputArtifacts, extensionsv1.OutputArtifact{Name: "{app}-too", Copy: copies("@repo/apps/{app}/f", "@artifact/")})
 	})
 	p.fail("apps", extensionsv1.ValidationFailedReason, "more than 2000 artifacts", true)
+}
+
+// theirs has an ExternalArtifact that somebody else has made show a body that he serves.
+func (p *generatorPlane) theirs(server *files.Server, name string, body []byte) {
+	p.t.Helper()
+	server.Put("/"+name, body)
+	obj := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
+	if err := env.Client.Create(p.t.Context(), obj); err != nil {
+		p.t.Fatal(err)
+	}
+	obj.Status.Artifact = &meta.Artifact{
+		Path: name, URL: server.URL + "/" + name, Revision: "v1", Digest: digest.FromBytes(body).String(), LastUpdateTime: metav1.Now(),
+	}
+	if err := env.Client.Status().Update(p.t.Context(), obj); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestWhatForeignSourcesHoldCountsInTheLimitOfAll: with each other, and with what is stored here.
+func TestWhatForeignSourcesHoldCountsInTheLimitOfAll(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.limits = archive.Limits{MaxBytes: 1000}
+	p.restart()
+	server := files.New(t)
+	p.theirs(server, "one", tarred(t, map[string]string{"f": strings.Repeat("1", 600)}))
+	p.theirs(server, "two", tarred(t, map[string]string{"f": strings.Repeat("2", 600)}))
+	p.source(p.namespace, "main@sha1:1", map[string]string{"f": strings.Repeat("3", 600)})
+	from := func(aliases ...extensionsv1.SourceReference) func(*extensionsv1.ArtifactGenerator) {
+		return func(obj *extensionsv1.ArtifactGenerator) {
+			obj.Spec.Sources, obj.Spec.OutputArtifacts = aliases, []extensionsv1.OutputArtifact{{Name: obj.Name}}
+			for _, ref := range aliases {
+				operation := copies("@"+ref.Alias+"/f", "@artifact/f")
+				obj.Spec.OutputArtifacts[0].Copy = append(obj.Spec.OutputArtifacts[0].Copy, operation...)
+			}
+		}
+	}
+	one := extensionsv1.SourceReference{Alias: "one", Kind: "ExternalArtifact", Name: "one"}
+	two := extensionsv1.SourceReference{Alias: "two", Kind: "ExternalArtifact", Name: "two"}
+	repo := extensionsv1.SourceReference{Alias: "repo", Kind: "GitRepository", Name: "repo"}
+	p.create("single", from(one))
+	p.succeed("single")
+	p.create("foreign", from(one, two))
+	p.fail("foreign", extensionsv1.SourceFetchFailedReason, "fetch sources failed: ", false)
+	p.create("mixed", from(one, repo))
+	p.fail("mixed", extensionsv1.SourceFetchFailedReason, "fetch sources failed: ", false)
+}
+
+// TestAForeignSourceThatOnlyLendsItsRevisionIsNotDownloaded: it may hold anything.
+func TestAForeignSourceThatOnlyLendsItsRevisionIsNotDownloaded(t *testing.T) {
+	t.Parallel()
+	p := newGeneratorPlane(t)
+	p.source(p.namespace, "main@sha1:1", map[string]string{"apps/web/a": "a", "apps/db/b": "b"})
+	p.theirs(files.New(t), "theirs", []byte("no archive"))
+	p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
+		obj.Spec.Sources = append(obj.Spec.Sources, extensionsv1.SourceReference{Alias: "ea", Kind: "ExternalArtifact", Name: "theirs"})
+		obj.Spec.OutputArtifacts[0].Revision = "@ea"
+	})
+	p.succeed("apps")
+	if got := p.output("web").Status.Artifact.Revision; got != "v1" {
+		t.Error(got)
+	}
 }

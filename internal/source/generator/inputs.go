@@ -92,7 +92,9 @@ func (i input) isStored() bool { return i.foreign.URL == "" }
 
 // opened are sources that can be read.
 type opened struct {
-	trees  map[string]*tree.Tree
+	trees map[string]*tree.Tree
+	// left is what they leave of the limits for others.
+	left   archive.Limits
 	leases []*fetch.Lease
 	files  []*archive.Tree
 }
@@ -110,10 +112,10 @@ func (o *opened) Close() error {
 }
 
 // download brings what others serve, before anything is held that is waited for.
-func (m *Maker) download(ctx context.Context, inputs []input) (*opened, error) {
-	there := &opened{trees: map[string]*tree.Tree{}}
+func (m *Maker) download(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpec, inputs []input) (*opened, error) {
+	there := &opened{trees: map[string]*tree.Tree{}, left: m.Limits}
 	for _, i := range inputs {
-		if i.isStored() {
+		if i.isStored() || wanted(spec, i.alias) == nil {
 			continue
 		}
 		lease, err := m.Downloads.Acquire(ctx, i.foreign)
@@ -123,11 +125,21 @@ func (m *Maker) download(ctx context.Context, inputs []input) (*opened, error) {
 			return nil, errors.Join(&f, there.Close())
 		}
 		there.leases = append(there.leases, lease)
-		if planted, ok := lease.FS.(interface{ Top() *tree.Node }); ok {
-			there.trees[i.alias] = &tree.Tree{Root: planted.Top()}
+		unpacked, ok := lease.FS.(*archive.Tree)
+		if !ok {
+			continue // Nobody can copy from it.
 		}
+		if there.left, err = there.left.Beside(unpacked); err != nil {
+			return nil, errors.Join(tooMuch(err), there.Close())
+		}
+		there.trees[i.alias] = &tree.Tree{Root: unpacked.Root}
 	}
 	return there, nil
+}
+
+// tooMuch says that what all sources hold together is more than there may be.
+func tooMuch(err error) error {
+	return failure.Retry(extensionsv1.SourceFetchFailedReason, fmt.Errorf("fetch sources failed: %w", err))
 }
 
 // open reads of the stored artifacts what any output may copy. What all hold together has the limits of one.
@@ -138,7 +150,7 @@ func (m *Maker) open(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpe
 			err = errors.Join(err, there.Close())
 		}
 	}()
-	limits := m.Limits
+	limits := downloaded.left
 	for _, i := range inputs {
 		if !i.isStored() {
 			there.trees[i.alias] = downloaded.trees[i.alias]
@@ -146,7 +158,7 @@ func (m *Maker) open(ctx context.Context, spec extensionsv1.ArtifactGeneratorSpe
 		}
 		for _, other := range there.files[max(0, len(there.files)-1):] {
 			if limits, err = limits.Beside(other); err != nil {
-				return there, failure.Retry(extensionsv1.SourceFetchFailedReason, fmt.Errorf("fetch sources failed: %w", err))
+				return there, tooMuch(err)
 			}
 		}
 		isWanted := wanted(spec, i.alias)

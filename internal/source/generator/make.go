@@ -24,7 +24,7 @@ const originRevision = ocispec.AnnotationRevision
 
 // make makes every output that is not stored as it should be. All sources are read once for all of them.
 func (r *round) make(ctx context.Context, wish fair.Wish) (err error) {
-	downloaded, err := r.download(ctx, r.inputs)
+	downloaded, err := r.download(ctx, r.obj.Spec, r.inputs)
 	if err != nil {
 		return err
 	}
