@@ -1043,3 +1043,50 @@ func TestAForeignSourceThatOnlyLendsItsRevisionIsNotDownloaded(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestALastingConflictReadsNothing: what is in the way of one artifact is no reason to read the sources again at each look.
+func TestALastingConflictReadsNothing(t *testing.T) {
+	t.Parallel()
+	for name, pattern := range map[string]string{"Plain": "", "Pattern": "@repo/apps/{app}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newGeneratorPlane(t)
+			tree := map[string]string{"apps/web/a": "a", "apps/db/b": "b"}
+			p.source(p.namespace, "main@sha1:1", tree)
+			theirs := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "web"}}
+			if err := env.Client.Create(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
+				if obj.Spec.PathPattern = pattern; pattern != "" {
+					obj.Spec.OutputArtifacts = []extensionsv1.OutputArtifact{{Name: "{app}", Copy: copies("@repo/apps/{app}/**", "@artifact/")}}
+				}
+			})
+			p.fail("apps", extensionsv1.ConflictReason, "web reconcile failed", true)
+			p.bodies = 0
+			p.fail("apps", extensionsv1.ConflictReason, "web reconcile failed", true)
+			if p.bodies != 0 {
+				t.Errorf("%d sources were read, though nothing has changed", p.bodies)
+			}
+			// What else is made follows its source and is healed, as long as the conflict lasts.
+			tree["apps/db/b"] = "B"
+			p.source(p.namespace, "main@sha1:2", tree)
+			p.fail("apps", extensionsv1.ConflictReason, "web reconcile failed", true)
+			if err := env.Client.Delete(t.Context(), p.output("db")); err != nil {
+				t.Fatal(err)
+			}
+			p.fail("apps", extensionsv1.ConflictReason, "web reconcile failed", true)
+			if diff := cmp.Diff(map[string]string{"b": "B"}, p.holds("db")); diff != "" {
+				t.Error(diff)
+			}
+			// Once the way is free, it is made.
+			if err := env.Client.Delete(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			p.succeed("apps")
+			if diff := cmp.Diff(map[string]string{"a": "a"}, p.holds("web")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -192,6 +192,14 @@ func (r *round) upToDate(ctx context.Context) bool {
 		return false
 	}
 	for _, made := range r.planned {
+		if made.taken {
+			// Nothing of it would be stored, unless what is in its way has gone.
+			if _, err := r.outputs.Claim(ctx, made.Name, made.labels); errors.Is(err, ErrTaken) {
+				r.fail(made.Name, err)
+				continue
+			}
+			return false
+		}
 		record, err := r.Pipeline.Store.Record(ctx, r.object(made.Name))
 		if err != nil || !r.isShaped(record, made) || !ok && record.Proof != r.proof(made) {
 			return false
@@ -278,11 +286,27 @@ func (r *round) end(ctx context.Context) (Result, error) {
 	} else if err != nil {
 		r.fail("", failure.Retry(extensionsv1.ReconciliationFailedReason, err))
 	}
+	if outputs, ok := r.settled(); ok {
+		r.known.Add(string(r.obj.UID), known{r.shape, r.sources, outputs})
+	}
 	if len(r.failed) > 0 {
 		return result, r.problems()
 	}
-	r.known.Add(string(r.obj.UID), known{r.shape, r.sources, named(r.planned)})
 	return result, nil
+}
+
+// settled are the outputs as they are remembered, if nothing but what others have made is in their way: for as long as that is
+// there, the sources need not be read again.
+func (r *round) settled() ([]output, bool) {
+	outputs := named(r.planned)
+	for _, problem := range r.failed {
+		at := slices.IndexFunc(outputs, func(made output) bool { return made.Name == problem.name })
+		if at < 0 || !errors.Is(problem.err, ErrTaken) {
+			return nil, false
+		}
+		outputs[at].taken = true
+	}
+	return outputs, true
 }
 
 // heal puts right what shows artifacts, while it cannot be found out what these should be by now.

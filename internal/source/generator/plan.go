@@ -46,6 +46,8 @@ type output struct {
 	labels map[string]string
 	// shape is the checksum of all in the spec that shapes the artifact.
 	shape string
+	// taken says that somebody else had made an ExternalArtifact of the name when it was looked at last.
+	taken bool
 }
 
 // shaped gives an output its shape.
