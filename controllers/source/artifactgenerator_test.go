@@ -1090,3 +1090,35 @@ func TestALastingConflictReadsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestOutputsAreHealedWhileASourceCannotBeFetched: as while it is not there.
+func TestOutputsAreHealedWhileASourceCannotBeFetched(t *testing.T) {
+	t.Parallel()
+	for name, pattern := range map[string]string{"Plain": "", "Pattern": "@ea/{app}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newGeneratorPlane(t)
+			p.theirs(files.New(t), "theirs", tarred(t, map[string]string{"web/f": "f"}))
+			p.create("apps", func(obj *extensionsv1.ArtifactGenerator) {
+				obj.Spec.PathPattern = pattern
+				obj.Spec.Sources = []extensionsv1.SourceReference{{Alias: "ea", Kind: "ExternalArtifact", Name: "theirs"}}
+				obj.Spec.OutputArtifacts = []extensionsv1.OutputArtifact{{Name: "web", Copy: copies("@ea/web/**", "@artifact/")}}
+			})
+			p.succeed("apps")
+			before, theirs := p.output("web"), p.output("theirs")
+			theirs.Status.Artifact.Digest = digest.FromBytes([]byte("other")).String()
+			if err := env.Client.Status().Update(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := env.Client.Delete(t.Context(), p.output("web")); err != nil {
+					t.Fatal(err)
+				}
+				p.fail("apps", extensionsv1.SourceFetchFailedReason, "fetch sources failed", false)
+				if diff := cmp.Diff(before.Status.Artifact, p.output("web").Status.Artifact); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}

@@ -132,12 +132,18 @@ func (m *Maker) Make(ctx context.Context, obj *extensionsv1.ArtifactGenerator, o
 		return Result{}, err
 	}
 	if !r.upToDate(ctx) {
-		m.Forget(string(obj.UID)) // What comes of it is not known until it ends well.
-		ctx, cancel := context.WithTimeout(ctx, timeout)
+		making, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		if err := r.make(ctx, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
+		if err := r.make(making, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
+			if !r.isNotOurs(making, err) {
+				r.heal(ctx)
+			}
+			if r.begin == nil { // Something may be stored that is other than what is remembered.
+				m.Forget(string(obj.UID))
+			}
 			return Result{}, r.reasoned(err)
 		}
+		m.Forget(string(obj.UID)) // What comes of it is not known until it ends well.
 	}
 	return r.end(ctx)
 }
