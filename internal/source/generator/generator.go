@@ -132,20 +132,25 @@ func (m *Maker) Make(ctx context.Context, obj *extensionsv1.ArtifactGenerator, o
 		return Result{}, err
 	}
 	if !r.upToDate(ctx) {
-		making, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		if err := r.make(making, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
-			if !r.isNotOurs(making, err) {
-				r.heal(ctx)
-			}
-			if r.begin == nil { // Something may be stored that is other than what is remembered.
-				m.Forget(string(obj.UID))
-			}
+		if err := r.remake(ctx, fair.Wish{Namespace: obj.Namespace, Unready: unready}); err != nil {
 			return Result{}, r.reasoned(err)
 		}
-		m.Forget(string(obj.UID)) // What comes of it is not known until it ends well.
 	}
 	return r.end(ctx)
+}
+
+// remake makes what is not stored as it should be. Where the sources cannot be read, what shows artifacts is put right all the same.
+func (r *round) remake(ctx context.Context, wish fair.Wish) error {
+	making, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := r.make(making, wish)
+	if err != nil && !r.isNotOurs(making, err) {
+		r.heal(ctx)
+	}
+	if err == nil || r.begin == nil { // What comes of what was stored is not known until it ends well.
+		r.Forget(string(r.obj.UID))
+	}
+	return err
 }
 
 // round is one look at a generator.
