@@ -34,8 +34,9 @@ func (f *folder) look(context.Context) (found, bool, error) {
 	return known, ok, nil
 }
 
+// key has the namespace, because what a chart depends on is found with the HelmRepositories there.
 func (f *folder) key() string {
-	return strings.Join([]string{f.source.Digest.String(), f.shape}, "\n")
+	return strings.Join([]string{f.object.Namespace, f.source.Digest.String(), f.shape}, "\n")
 }
 
 // find implements origin: it reads what the chart calls itself, and where that lies which it is made of.

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/source"
+	"sluice.dev/sluice/internal/source/helmchart"
 	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/storage/local"
 	"sluice.dev/sluice/storage/local/localtest"
@@ -390,6 +392,30 @@ func TestRevisionsMoveWithTheContentWhereThatIsAskedFor(t *testing.T) {
 				t.Errorf("commit %d: looked at %s", number, looked)
 			}
 		}
+	}
+}
+
+// TestWhatAnotherNamespaceFoundIsNotBelieved: equal folders are different charts where what they depend on is found elsewhere.
+func TestWhatAnotherNamespaceFoundIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	f, p := newFolder(t), pipeline(localtest.Open(t, local.Options{}))
+	f.byContent, f.obj.Spec.ReconcileStrategy = true, sourcev1.ReconcileStrategyRevision
+	f.begin()
+	f.needing("1.x", f.server.URL+"/libs")
+	inputs := map[string]digest.Digest{}
+	for _, namespace := range []string{"one", "another"} {
+		library := packed(t, filesOf("lib", "1.0.0", map[string]string{"values.yaml": "of: " + namespace}))
+		f.server.Put("/libs/index.yaml", fmt.Appendf(nil, "apiVersion: v1\nentries:\n  lib:\n  - {apiVersion: v2, name: lib, version: 1.0.0, urls: [lib.tgz], digest: %s}\n", sum(library)))
+		f.server.Put("/libs/lib.tgz", library)
+		f.obj.Namespace = namespace
+		outcome, err := f.runAs(p, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs[namespace] = helmchart.NotedIn(outcome.Record).Inputs
+	}
+	if inputs["one"] == inputs["another"] {
+		t.Errorf("both are made of %s", inputs["one"])
 	}
 }
 
