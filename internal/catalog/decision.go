@@ -73,6 +73,16 @@ type Rule struct {
 	Kept int
 	// Note says what the rule found, where the count does not.
 	Note string
+	// Dropped are whom the rule left out, the highest precedence first. They are there where the request asks for it.
+	Dropped []Dropped
+}
+
+// Dropped is a release that a rule left out.
+type Dropped struct {
+	// Template is the name of the release's template, and Version its version; empty where that is unknown.
+	Template, Version string
+	// Why says it in words that go on from the release's name.
+	Why string
 }
 
 // Finding is something to know about a release or a channel.

@@ -18,7 +18,8 @@ type filter struct {
 	// nothing, unless a twin passes in its own right.
 	spares bool
 	reason string
-	says   func(*release) string
+	// why says it of a release that is left out; after its title that is the message of the hold.
+	why func(*release) string
 }
 
 // filter applies the rules in order.
@@ -28,44 +29,56 @@ func (r *resolution) filter(candidates []*release) ([]*release, *Hold) {
 		if f.spares && !slices.ContainsFunc(kept, r.isCurrent) {
 			kept = append(kept, keep(candidates, r.isCurrent)...)
 		}
-		r.note(f.rule, len(kept), "")
+		r.narrow(f.rule, candidates, kept, "", f.why)
 		if len(kept) == 0 {
 			if f.reason == modulesv1.NoMatchingReleaseReason {
 				return nil, &Hold{Reason: f.reason, Message: r.funnel()}
 			}
-			return nil, r.holdOne(f.reason, f.says(preferred(candidates, r.now, r.installed.Current)), candidates)
+			return nil, r.holdOne(f.reason, f.says(r, preferred(candidates, r.now, r.installed.Current)), candidates)
 		}
 		candidates = kept
 	}
 	return candidates, nil
 }
 
+// says is the message of a hold at the release that would have been preferred.
+func (f filter) says(r *resolution, c *release) string {
+	if f.reason == modulesv1.ConsumerNotAllowedReason {
+		return fmt.Sprintf("Module %s does not admit namespace %s", r.entry.name, r.request.Namespace)
+	}
+	return c.title() + " " + f.why(c)
+}
+
 func (r *resolution) filters() []filter {
 	admitted := r.admits(r.catalog, r.module)
 	filters := []filter{
-		{rule: "unique", spares: true, reason: modulesv1.ReleaseConflictReason, keeps: func(c *release) bool { return !c.conflict }, says: func(c *release) string {
-			return c.title() + " shares its version with other content; publish it under a new version"
+		{rule: "unique", spares: true, reason: modulesv1.ReleaseConflictReason, keeps: func(c *release) bool { return !c.conflict }, why: func(*release) string {
+			return "shares its version with other content; publish it under a new version"
 		}},
-		{rule: "ready", spares: true, reason: modulesv1.ReleaseNotReadyReason, keeps: (*release).isChoosable, says: func(c *release) string {
-			return c.title() + " is not ready" + because(c.Message)
+		{rule: "ready", spares: true, reason: modulesv1.ReleaseNotReadyReason, keeps: (*release).isChoosable, why: func(c *release) string {
+			return "is not ready" + because(c.Message)
 		}},
 		{rule: "notWithdrawn", spares: true, reason: modulesv1.ReleaseWithdrawnReason, keeps: func(c *release) bool {
 			return c.state(r.now) != modulesv1.SupportWithdrawn && !c.Deleting
-		}, says: func(c *release) string {
+		}, why: func(c *release) string {
 			if c.Deleting {
-				return c.title() + " is being deleted"
+				return "is being deleted"
 			}
-			return c.title() + " is withdrawn" + c.Support.advice()
+			return "is withdrawn" + c.Support.advice()
 		}},
-		{rule: "consumers", reason: modulesv1.ConsumerNotAllowedReason, keeps: func(*release) bool { return admitted }, says: func(*release) string {
-			return fmt.Sprintf("Module %s does not admit namespace %s", r.entry.name, r.request.Namespace)
+		{rule: "consumers", reason: modulesv1.ConsumerNotAllowedReason, keeps: func(*release) bool { return admitted }, why: func(*release) string {
+			return "is of a module that does not admit namespace " + r.request.Namespace
 		}},
 	}
 	if r.selection.followsReleases() {
-		filters = append(filters, filter{rule: "prereleases", keeps: r.admitsPrerelease, reason: modulesv1.NoMatchingReleaseReason})
+		filters = append(filters, filter{rule: "prereleases", keeps: r.admitsPrerelease, reason: modulesv1.NoMatchingReleaseReason, why: func(*release) string {
+			return "is a prerelease that spec.module.prereleases does not admit"
+		}})
 	}
 	if r.selection.By == ByRange {
-		filters = append(filters, filter{rule: "range", keeps: r.inRange, reason: modulesv1.NoMatchingReleaseReason})
+		filters = append(filters, filter{rule: "range", keeps: r.inRange, reason: modulesv1.NoMatchingReleaseReason, why: func(*release) string {
+			return "is outside " + r.selection.Value
+		}})
 	}
 	return filters
 }

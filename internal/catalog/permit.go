@@ -65,7 +65,7 @@ func (r *resolution) reach(fit []*release) *release {
 			return !slices.ContainsFunc(r.ran, func(from *run) bool { return from.compare(c) == older })
 		})
 		within := keep(onward, r.withinStep)
-		r.note("upgradePath", len(within), "")
+		r.narrow("upgradePath", fit, within, "", r.offPath)
 		switch {
 		case len(within) > 0:
 			fit = within
@@ -74,8 +74,20 @@ func (r *resolution) reach(fit []*release) *release {
 		}
 	}
 	target := preferred(fit, r.now, r.installed.Current)
-	r.note("support", 1, target.Template)
+	r.narrow("support", fit, []*release{target}, target.Template, func(c *release) string {
+		return "comes after " + target.title() + " in support, precedence or age"
+	})
 	return target
+}
+
+// offPath says why following releases does not lead to this one.
+func (r *resolution) offPath(c *release) string {
+	for _, from := range r.ran {
+		if from.compare(c) == older {
+			return fmt.Sprintf("is older than %s, which %s", from.Version, from.state)
+		}
+	}
+	return fmt.Sprintf("is a larger step from %s than %s", r.current.Version, r.request.Upgrade.MaxStep)
 }
 
 // permit says why the installation does not move to the release, or nothing.

@@ -215,6 +215,28 @@ func TestOneInputHasOneAnswer(t *testing.T) {
 	})
 }
 
+// TestAnExplanationIsOfTheSameAnswer: it names everybody who is left out by a rule, and changes nothing.
+func TestAnExplanationIsOfTheSameAnswer(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) bool {
+		t.Helper()
+		plain := w.resolve()
+		w.request.Explain = true
+		told := w.resolve()
+		left, said := 0, false
+		for i, rule := range told.Trace {
+			if rule.Name != "catalog" && rule.Name != "support" && left != rule.Kept+len(rule.Dropped) {
+				t.Errorf("rule %s: of %d, %d are left and %+v are not", rule.Name, left, rule.Kept, rule.Dropped)
+			}
+			left, said = rule.Kept, said || len(rule.Dropped) > 0
+			told.Trace[i].Dropped = nil
+		}
+		if diff := cmp.Diff(plain, told); diff != "" {
+			t.Error(diff)
+		}
+		return said
+	})
+}
+
 func TestOrderOfTheIndexIsIrrelevant(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) bool {
 		t.Helper()

@@ -25,6 +25,8 @@ type Request struct {
 	Prereleases modulesv1.Prereleases
 	// Upgrade is the consent that the request gives to changes.
 	Upgrade modulesv1.UpgradePolicy
+	// Explain asks for whom each rule left out, which takes time and room for each release.
+	Explain bool
 }
 
 // Installed is what the installation is known to run. The zero value is a first install.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -91,6 +92,20 @@ func (r *resolution) decide(target *release, hold *Hold) Decision {
 
 func (r *resolution) note(rule string, kept int, note string) {
 	r.trace = append(r.trace, Rule{Name: rule, Kept: kept, Note: note})
+}
+
+// narrow notes what a rule left of the releases, and why it left out the others.
+func (r *resolution) narrow(rule string, from, kept []*release, note string, why func(*release) string) {
+	r.note(rule, len(kept), note)
+	if !r.request.Explain {
+		return
+	}
+	dropped := &r.trace[len(r.trace)-1].Dropped
+	for _, c := range from {
+		if !slices.Contains(kept, c) {
+			*dropped = append(*dropped, Dropped{Template: c.Template, Version: c.Version, Why: why(c)})
+		}
+	}
 }
 
 // running is what is installed, as its template has it; nil when the template is gone or says something else by now.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,31 +17,54 @@ func (r *resolution) selected() ([]*release, *Hold) {
 	switch r.selection.By {
 	case ByTemplate:
 		candidates = []*release{r.contents.templates[r.selection.Value]}
+		r.narrow("template", r.entry.releases, candidates, r.selection.Value, func(*release) string { return "is of another template" })
 	case ByChannel:
 		pointed, hold := r.entry.pointer(r.selection.Value)
 		if hold != nil {
-			r.note("channel", 0, r.selection.Value)
+			r.narrow("channel", r.entry.releases, nil, r.selection.Value, r.offChannel)
 			return nil, hold
 		}
 		return r.unsuspended(pointed)
 	case ByVersion:
 		candidates = keep(r.entry.offered(), func(c *release) bool { return c.version.Compare(r.version) == 0 })
+		r.narrow("version", r.entry.releases, candidates, r.selection.Value, func(c *release) string {
+			return cmp.Or(c.notOffered(), "is another version")
+		})
 		if len(candidates) == 0 {
-			r.note("version", 0, r.selection.Value)
 			return nil, r.entry.versionNotFound(r.selection.Value)
 		}
 	default:
 		candidates = r.entry.offered()
+		r.narrow("offered", r.entry.releases, candidates, "", (*release).notOffered)
 		if len(candidates) == 0 {
-			r.note("offered", 0, "")
 			return nil, &Hold{Reason: modulesv1.NoMatchingReleaseReason, Message: fmt.Sprintf(
 				"Module %s has no release with a version that is offered outside of channels", r.entry.name)}
 		}
-		r.note("offered", len(candidates), "")
-		return candidates, nil
 	}
-	r.note(string(r.selection.By), len(candidates), r.selection.Value)
 	return candidates, nil
+}
+
+// notOffered says why not everyone may choose the release by version; empty where everyone may.
+func (r *release) notOffered() string {
+	switch {
+	case !r.known:
+		return "has no version that is a semantic one"
+	case r.Claims():
+		return "is in channel " + r.Channel + " only"
+	}
+	return ""
+}
+
+// offChannel says why the channel that is followed does not lead to a release.
+func (r *resolution) offChannel(c *release) string {
+	channel, listed := r.entry.object.channel(r.selection.Value)
+	switch {
+	case listed:
+		return fmt.Sprintf("is not the version %q, to which channel %s points", channel.Version, channel.Name)
+	case c.Channel == r.selection.Value:
+		return "claims channel " + c.Channel + " beside others, or is being deleted"
+	}
+	return "is not in channel " + r.selection.Value
 }
 
 // byDefault is how a request selects that does not say.
@@ -88,13 +112,13 @@ func (r *resolution) unsuspended(pointed []*release) ([]*release, *Hold) {
 	if channel.Version != "" {
 		leads += " points to " + channel.Version
 	}
-	r.note("channel", len(pointed), leads)
+	r.narrow("channel", r.entry.releases, pointed, leads, r.offChannel)
 	if !channel.Suspended {
 		return pointed, nil
 	}
 	message := fmt.Sprintf("Channel %s of module %s is suspended%s", channel.Name, r.entry.name, because(channel.Message))
 	stay := keep(pointed, r.isCurrent)
-	r.note("unsuspended", len(stay), "")
+	r.narrow("unsuspended", pointed, stay, "", func(*release) string { return "is what a suspended channel points to" })
 	if len(stay) == 0 {
 		return nil, r.holdOne(modulesv1.ChannelSuspendedReason, message, pointed)
 	}

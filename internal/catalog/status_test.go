@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -167,22 +168,66 @@ func TestTraceTellsTheWay(t *testing.T) {
 	shelf := system(list(of("1.0.0"), of("1.5.0"), of("2.0.0-rc.1"), of("2.0.0"), of("2.1.0", broken), of("2.2.0", withdrawn), in("fast", "1.5.0")))
 	d := catalog.Resolve(within("<2.0.0", step(modulesv1.StepPatch)), runs("1.0.0"), shelf, now)
 	want := []catalog.Rule{
-		{"catalog", 7, "System in namespace " + systemNamespace},
-		{"offered", 6, ""},
-		{"unique", 6, ""},
-		{"ready", 5, ""},
-		{"notWithdrawn", 4, ""},
-		{"consumers", 4, ""},
-		{"prereleases", 3, ""},
-		{"range", 2, ""},
-		{"upgradePath", 1, ""},
-		{"support", 1, "foo-1.0.0"},
+		{Name: "catalog", Kept: 7, Note: "System in namespace " + systemNamespace},
+		{Name: "offered", Kept: 6},
+		{Name: "unique", Kept: 6},
+		{Name: "ready", Kept: 5},
+		{Name: "notWithdrawn", Kept: 4},
+		{Name: "consumers", Kept: 4},
+		{Name: "prereleases", Kept: 3},
+		{Name: "range", Kept: 2},
+		{Name: "upgradePath", Kept: 1},
+		{Name: "support", Kept: 1, Note: "foo-1.0.0"},
 	}
 	if diff := cmp.Diff(want, d.Trace); diff != "" {
 		t.Error(diff)
 	}
 	if d.Namespace != systemNamespace || d.Module != "foo" || d.SelectedBy.String() != "range/<2.0.0" || d.Channel() != "" {
 		t.Errorf("%s %s %s %q", d.Namespace, d.Module, d.SelectedBy, d.Channel())
+	}
+}
+
+// TestRulesTellWhomTheyLeftOut: each in words that go on from the release's name.
+func TestRulesTellWhomTheyLeftOut(t *testing.T) {
+	t.Parallel()
+	explained := func(r *catalog.Request) { r.Explain = true }
+	shelf := append(everyone("1.0.0", "1.5.0", "2.0.0-rc.1", "2.0.0"), of("2.1.0", broken), of("2.2.0", withdrawn), of("2.3.0", deleting),
+		in("fast", "1.5.0"), edit(of("1.9.0", named("foo-odd")), unversioned))
+	for name, tc := range map[string]struct {
+		request   catalog.Request
+		installed catalog.Installed
+		index     catalog.Index
+		want      []string
+	}{
+		"Range": {within("<2.0.0", step(modulesv1.StepPatch), explained), runs("1.0.0"), system(shelf), []string{
+			"offered: foo-fast is in channel fast only", "offered: foo-odd has no version that is a semantic one",
+			"ready: foo-2.1.0 is not ready", "notWithdrawn: foo-2.3.0 is being deleted", "notWithdrawn: foo-2.2.0 is withdrawn",
+			"prereleases: foo-2.0.0-rc.1 is a prerelease that spec.module.prereleases does not admit", "range: foo-2.0.0 is outside <2.0.0",
+			"upgradePath: foo-1.5.0 is a larger step from 1.0.0 than Patch",
+		}},
+		"Older":     {latest(explained), runs("2.0.0"), system(everyone("1.0.0", "2.0.0")), []string{"upgradePath: foo-1.0.0 is older than 2.0.0, which is installed"}},
+		"Claimed":   {channel("fast", explained), nothing, system(list(of("1.0.0"), in("fast", "1.5.0"))), []string{"channel: foo-1.0.0 is not in channel fast"}},
+		"Listed":    {channel("fast", explained), nothing, system(everyone("1.0.0", "2.0.0"), foo("fast=2.0.0")), []string{`channel: foo-1.0.0 is not the version "2.0.0", to which channel fast points`}},
+		"Contested": {channel("fast", explained), nothing, system(list(in("fast", "1.0.0"), in("fast", "2.0.0", named("foo-b")))), []string{"channel: foo-b claims channel fast beside others, or is being deleted", "channel: foo-fast claims channel fast beside others, or is being deleted"}},
+		"Stopped":   {channel("fast", explained), nothing, system(everyone("1.0.0"), edit(foo("fast=1.0.0"), suspend("fast"))), []string{"unsuspended: foo-1.0.0 is what a suspended channel points to"}},
+		"Version":   {version("1.5.0", explained), nothing, system(list(of("1.0.0"), in("fast", "1.5.0"))), []string{"version: foo-fast is in channel fast only", "version: foo-1.0.0 is another version"}},
+		"Template":  {template("foo-1.0.0", explained), nothing, system(everyone("1.0.0", "2.0.0")), []string{"template: foo-2.0.0 is of another template"}},
+		"Twins":     {latest(explained), nothing, system(list(of("1.0.0"), of("1.0.0", named("foo-b"), later(time.Minute)))), []string{"support: foo-b comes after Release 1.0.0 (template foo-1.0.0) in support, precedence or age"}},
+		"Consumers": {latest(explained), nothing, system(everyone("1.0.0"), edit(foo(), admitting())), []string{"consumers: foo-1.0.0 is of a module that does not admit namespace " + localNamespace}},
+		"Unasked":   {latest(), runs("2.0.0"), system(everyone("1.0.0", "2.0.0")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, rule := range catalog.Resolve(tc.request, tc.installed, tc.index, now).Trace {
+				for _, one := range rule.Dropped {
+					got = append(got, rule.Name+": "+one.Template+" "+one.Why)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
