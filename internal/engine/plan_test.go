@@ -52,3 +52,23 @@ func TestPlanNamesOnlyWhatGoes(t *testing.T) {
 		t.Errorf("what was taken over for good would go as well: %+v", plan)
 	}
 }
+
+// TestPlanLetsGoOfWhatIsIgnored: what the release says is not to be applied is let go of, and no deletion of a plan.
+func TestPlanLetsGoOfWhatIsIgnored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.in.Target = r.target("1.0.0", configMapFiles("a", "1", "ignored", "1"))
+	r.settle("it is installed", settled)
+	files := configMapFiles("a", "1")
+	files["ignored.yaml"] = annotatedMap("ignored", "2", engine.SSAAnnotation+": Ignore")
+	r.in.Target = r.target("2.0.0", files)
+	plan, err := r.engine.Plan(t.Context(), r.in)
+	check(t, err)
+	if plan.Delete != 0 || len(plan.Objects) != 0 {
+		t.Errorf("plan: %+v", plan)
+	}
+	r.settle("it is upgraded", settled)
+	if r.get(configMaps, "ignored") == nil {
+		t.Error("what is ignored was deleted")
+	}
+}
