@@ -100,6 +100,11 @@ type result struct {
 	notes []Note
 	// rivals are the managers, quoted, that fields were taken over from.
 	rivals []string
+	// fields are those that were taken over, with their managers.
+	fields []cluster.Field
+	// adopted says that the object was there, and not the installation's, and unfit why it had to be made anew.
+	adopted bool
+	unfit   error
 	// left says that nothing was applied, as the object's annotation has it.
 	left bool
 }

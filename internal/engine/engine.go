@@ -33,7 +33,7 @@ type Engine struct {
 	memories sync.Map
 }
 
-// Parts are what an Engine is made of; all are required.
+// Parts are what an Engine is made of; all are required, apart from the Watcher of one that is made for previews.
 type Parts struct {
 	Connector *cluster.Connector
 	Watcher   *watch.Watcher
@@ -67,8 +67,25 @@ type Options struct {
 
 // New returns an Engine. The error says which part is missing.
 func New(parts Parts, options Options) (*Engine, error) {
-	if parts.Connector == nil || parts.Watcher == nil || parts.Cache == nil || parts.Builder == nil || parts.Records == nil {
-		return nil, errors.New("an engine needs a connector, a watcher, a cache, a builder and records")
+	if parts.Watcher == nil {
+		return nil, errors.New("an engine needs a watcher")
+	}
+	return newEngine(parts, options)
+}
+
+// NewForPreviews returns an Engine for Plan and Preview alone, which needs no Watcher: it looks at objects instead, and its
+// Reconcile is an error. The error says which part is missing.
+func NewForPreviews(parts Parts, options Options) (*Engine, error) {
+	parts.Watcher = nil
+	return newEngine(parts, options)
+}
+
+// errUnseeing says that an engine has no watcher.
+var errUnseeing = errors.New("an engine that is made for previews reconciles nothing")
+
+func newEngine(parts Parts, options Options) (*Engine, error) {
+	if parts.Connector == nil || parts.Cache == nil || parts.Builder == nil || parts.Records == nil {
+		return nil, errors.New("an engine needs a connector, a cache, a builder and records")
 	}
 	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
 	options.RenderBytes = cmp.Or(options.RenderBytes, 480<<20)
@@ -95,6 +112,9 @@ const failedAgain = 5 * time.Second
 // outcome instead. It may be called again after a crash at any point. Errors are StageErrors around a failure with one
 // of modulesv1's reasons; the outcome beside one is what was reached.
 func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error) {
+	if e.parts.Watcher == nil {
+		return Outcome{}, failure.At(StageRecord, errUnseeing)
+	}
 	r, end := e.round(in)
 	defer end()
 	err := r.run(ctx)
@@ -110,7 +130,9 @@ func (e *Engine) Reconcile(ctx context.Context, in Installation) (Outcome, error
 // Forget drops what is remembered of an installation and stops watching for it; key is namespace/name. It is for
 // installations that are gone without a deletion, or belong to another process now.
 func (e *Engine) Forget(key string) {
-	e.parts.Watcher.Want(key, "", nil)
+	if e.parts.Watcher != nil {
+		e.parts.Watcher.Want(key, "", nil)
+	}
 	e.memories.Delete(key)
 }
 

@@ -237,6 +237,7 @@ type rig struct {
 
 	// These are new after a restart.
 	engine  *engine.Engine
+	parts   engine.Parts
 	watcher *watch.Watcher
 	records *records
 	// memory takes the place of records, if it is set.
@@ -325,9 +326,8 @@ func (r *rig) start(m *mortal) {
 	if r.memory != nil {
 		kept = r.memory
 	}
-	r.engine, err = engine.New(engine.Parts{
-		Connector: connector, Watcher: watcher, Cache: cache, Builder: r.builder, Records: kept,
-	}, engine.Options{
+	r.parts = engine.Parts{Connector: connector, Watcher: watcher, Cache: cache, Builder: r.builder, Records: kept}
+	r.engine, err = engine.New(r.parts, engine.Options{
 		Clock: r.clock, Observer: r, HealthCost: r.healthCost, RenderBytes: r.renderBytes, RenderPatience: r.patience,
 	})
 	check(r.t, err)

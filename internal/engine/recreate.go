@@ -37,6 +37,10 @@ func (t taker) recreate(ctx context.Context, o object, m *modulesv1.Member, opti
 		if err != nil {
 			return cluster.Applied{}, err
 		}
+		if t.client.Rehearses() {
+			// What is there still is in the way of what would take its place.
+			return cluster.Applied{Seen: cluster.See(live)}, nil
+		}
 		if !gone {
 			if _, err := t.client.Metadata(ctx, ref); !errors.Is(err, cluster.ErrNotFound) {
 				return cluster.Applied{}, fmt.Errorf("%w; it is being deleted, to be created again: %w", errGoing, answer)

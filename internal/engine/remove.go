@@ -36,6 +36,11 @@ type removal struct {
 
 // removal is for all members if the installation is to go, and else for those that no release needs.
 func (r *round) removal(ctx context.Context) (*removal, error) {
+	return r.removalOf(ctx, func(m *modulesv1.Member) bool { return r.in.Deleting || !wanted(m) })
+}
+
+// removalOf is for the members of which leaves says that they are to go.
+func (r *round) removalOf(ctx context.Context, leaves func(*modulesv1.Member) bool) (*removal, error) {
 	var err error
 	if r.heirs == nil {
 		if r.heirs, err = findHeirs(ctx, r.engine.parts.Records, r.id); err != nil {
@@ -52,7 +57,7 @@ func (r *round) removal(ctx context.Context) (*removal, error) {
 	}
 	for m := range every(r.record.Data.Members) {
 		switch {
-		case !r.in.Deleting && wanted(m):
+		case !leaves(m):
 			made.kept[m.UID] = true
 		case m.UID == "":
 			made.unrecorded[keyOf(m)] = m
@@ -167,7 +172,12 @@ func (r *removal) known(m *modulesv1.Member, live metav1.Object) facts {
 func (r *removal) contents(ctx context.Context, ref cluster.Ref) (string, error) {
 	switch ref.GVK.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
-		found, err := r.client.Inhabitant(ctx, ref.Name, func() error { return r.over(ctx) })
+		var gone func(schema.GroupKind, *metav1.PartialObjectMetadata) bool
+		if r.client.Rehearses() {
+			// What goes before the Namespace is there still.
+			gone = func(kind schema.GroupKind, item *metav1.PartialObjectMetadata) bool { return r.takes(kind)(item) }
+		}
+		found, err := r.client.Inhabitant(ctx, ref.Name, gone, func() error { return r.over(ctx) })
 		switch {
 		case ctx.Err() != nil, errors.Is(err, errLate), errors.Is(err, cluster.ErrUnavailable):
 			return "", err

@@ -187,11 +187,16 @@ func (r *round) mayPrune(ctx context.Context) error {
 			}
 		}
 	}
+	return cmp.Or(r.withinLimit(existing, all), joined(StagePrune, modulesv1.PruneBlockedReason, failed))
+}
+
+// withinLimit says why so many may not be removed at once.
+func (r *round) withinLimit(existing, all int) error {
 	if percent := int(r.in.Spec.GetPruneMaxPercent()); existing*100 > percent*all {
 		return failure.At(StagePrune, failure.Retry(modulesv1.PruneBlockedReason, fmt.Errorf(
 			"%d of %s would be removed, and prune.maxPercent allows %d %%", existing, objects(all), percent)))
 	}
-	return joined(StagePrune, modulesv1.PruneBlockedReason, failed)
+	return nil
 }
 
 // mayGo says why a member is held.

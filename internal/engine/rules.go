@@ -51,11 +51,8 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 		if !made.ignored[keyOf(m)] {
 			continue
 		}
-		ref, live, err := find(ctx, r.client, refOf(m))
-		if err == nil && r.owns(live, m) {
-			err = r.client.Release(ctx, ref, live, r.manager, ours())
-		}
-		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		ref := refOf(m)
+		if err := r.letIgnored(ctx, r.client, m); err != nil {
 			failed = append(failed, memberError{ref, err})
 			continue
 		}
@@ -66,6 +63,18 @@ func (r *round) letIgnoredGo(ctx context.Context, made *render) error {
 	if len(released) > 0 {
 		r.out.note(modulesv1.OrphanedReason, "let go of %s: the release says %s: %s", some(released), SSAAnnotation, cluster.SSAIgnore)
 		err = errors.Join(err, r.save(ctx, r.shrink))
+	}
+	return err
+}
+
+// letIgnored lets go of one of them, if it is there and the installation's.
+func (r *round) letIgnored(ctx context.Context, client *cluster.Client, m *modulesv1.Member) error {
+	ref, live, err := find(ctx, client, refOf(m))
+	if err == nil && r.owns(live, m) {
+		err = client.Release(ctx, ref, live, r.manager, ours())
+	}
+	if errors.Is(err, cluster.ErrNotFound) {
+		return nil
 	}
 	return err
 }

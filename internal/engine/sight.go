@@ -13,6 +13,7 @@ import (
 
 // sight is what is seen of an installation's members without a request: what the watches have of them.
 type sight struct {
+	// watcher is nil for an engine that has none: then nothing is seen.
 	watcher  *watch.Watcher
 	identity cluster.Identity
 	// key names the installation to the watcher; id and manager are its InstallationID and Manager.
@@ -21,6 +22,9 @@ type sight struct {
 
 // state is what the watch knows of a member.
 func (s sight) state(m *modulesv1.Member) (found *watch.Meta, known bool) {
+	if s.watcher == nil {
+		return nil, false
+	}
 	return s.watcher.State(s.key, refOf(m))
 }
 

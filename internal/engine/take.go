@@ -65,6 +65,7 @@ func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done r
 		done.applied, err = t.untangle(ctx, o, options, err)
 	}
 	if errors.Is(err, cluster.ErrImmutable) {
+		done.unfit = err
 		done.applied, err = t.recreate(ctx, o, m, options, err)
 	}
 	if err == nil && done.applied.Created && len(o.yielded) > 0 {
@@ -148,6 +149,9 @@ func (t taker) expected(o object, m *modulesv1.Member) cluster.Version {
 func (t taker) insist(ctx context.Context, done *result, o object, m *modulesv1.Member, conflict *cluster.ConflictError, options *cluster.ApplyOptions) error {
 	ref, forced := refOfObject(o.Unstructured), *options
 	forced.Force = true
+	if conflict != nil {
+		done.fields = conflict.Fields
+	}
 	if conflict != nil && conflict.Owner == "" {
 		done.rivals = managersIn(conflict)
 		if meta := t.seen(m); meta != nil {
@@ -173,7 +177,7 @@ func (t taker) insist(ctx context.Context, done *result, o object, m *modulesv1.
 		done.claim = right.claim
 		return err
 	}
-	done.notes = right.notes
+	done.notes, done.adopted = right.notes, right.heirs != nil
 	forced.Only = versionOf(live)
 	if right.heirs != nil {
 		if forced.Only, err = t.inherit(ctx, o, live, right.heirs); err != nil {

@@ -78,7 +78,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, err
 	}
-	request := c.rest.Patch(types.ApplyPatchType).AbsPath(segments...).
+	request := c.write(c.rest.Patch(types.ApplyPatchType)).AbsPath(segments...).
 		Param("fieldManager", options.Manager).Param("force", strconv.FormatBool(options.Force))
 	answer, status, err := c.send(ctx, "apply", ref, request, pinned(object, options.Only).Object)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 	if err != nil {
 		return Applied{}, err
 	}
-	request := c.rest.Post().AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).
+	request := c.write(c.rest.Post()).AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).
 		Param("fieldManager", manager)
 	answer, _, err := c.send(ctx, "create", ref, request, object.Object)
 	if err != nil {

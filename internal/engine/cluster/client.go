@@ -35,6 +35,8 @@ type Client struct {
 	wire     *http.Client
 	// system is the controller's own client: what kinds there are is nobody's content.
 	system *Client
+	// dryRun says that nothing is stored of what is written.
+	dryRun bool
 }
 
 // Namespaced says whether objects of the kind live in namespaces. It costs no call when the kind is known, and is

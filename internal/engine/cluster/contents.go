@@ -21,8 +21,11 @@ const listsAtOnce = 8
 // Inhabitant finds an object in the namespace that would be lost with it: one that Kubernetes did not put there itself,
 // and that does not go with another one. It is nil when there is none. Any error means that this is not known: a list
 // that is refused, an aggregated API that is down; ErrUnavailable, or that of over, which is asked before each list, says
-// that asking again may help. What kinds there are is asked afresh, as the controller.
-func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() error) (*Ref, error) {
+// that asking again may help. What kinds there are is asked afresh, as the controller. Objects of which goes says that
+// they will be gone by then are left out; it may be nil.
+func (c *Client) Inhabitant(
+	ctx context.Context, namespace string, goes func(schema.GroupKind, *metav1.PartialObjectMetadata) bool, over func() error,
+) (*Ref, error) {
 	places, err := c.places()
 	if err != nil {
 		return nil, err
@@ -38,7 +41,7 @@ func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() e
 			if err := over(); err != nil {
 				return err
 			}
-			one, err := c.inhabitant(ctx, place, namespace)
+			one, err := c.inhabitant(ctx, place, namespace, goes)
 			if one != nil {
 				found.Store(one)
 			}
@@ -53,10 +56,13 @@ func (c *Client) Inhabitant(ctx context.Context, namespace string, over func() e
 }
 
 // inhabitant finds one in one collection.
-func (c *Client) inhabitant(ctx context.Context, place resource, namespace string) (found *Ref, err error) {
+func (c *Client) inhabitant(
+	ctx context.Context, place resource, namespace string, goes func(schema.GroupKind, *metav1.PartialObjectMetadata) bool,
+) (found *Ref, err error) {
 	ref := Ref{GVK: place.GroupVersion().WithKind(place.kind), Namespace: namespace}
 	err = c.collection(ctx, place.GroupVersionResource, ref, func(item *metav1.PartialObjectMetadata) bool {
-		if item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
+		left := goes == nil || !goes(ref.GVK.GroupKind(), item)
+		if left && item.DeletionTimestamp == nil && !kubernetesOwn(place.GroupResource(), item) && !c.goesWithOwner(item) {
 			found = &Ref{GVK: ref.GVK, Namespace: namespace, Name: item.Name, UID: item.UID}
 		}
 		return found == nil

@@ -42,6 +42,10 @@ func (c *Client) delete(ctx context.Context, ref Ref, version string) (*metav1.P
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 		Preconditions:     &metav1.Preconditions{UID: &ref.UID},
 	}
+	if c.dryRun {
+		// A parameter is not read beside a body.
+		body.DryRun = []string{metav1.DryRunAll}
+	}
 	if version != "" {
 		body.Preconditions.ResourceVersion = &version
 	}

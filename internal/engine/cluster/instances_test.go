@@ -178,7 +178,7 @@ func TestInstancesBehindAServerThatIsDownAreUnknown(t *testing.T) {
 	})
 	empty := env.NewNamespace(t)
 	testenv.Eventually(t, "what is in a namespace is not known either", func(ctx context.Context) (bool, string) {
-		found, err := subject.Inhabitant(ctx, empty, func() error { return nil })
+		found, err := subject.Inhabitant(ctx, empty, nil, func() error { return nil })
 		return found == nil && err != nil && strings.Contains(err.Error(), "the server of down.example.com/v1 does not answer"), fmt.Sprint(found, err)
 	})
 }

@@ -224,7 +224,7 @@ func (c *Client) patchMetadata(ctx context.Context, verb string, ref Ref, metada
 	if err != nil {
 		return nil, err
 	}
-	request := c.rest.Patch(types.MergePatchType).AbsPath(segments...)
+	request := c.write(c.rest.Patch(types.MergePatchType)).AbsPath(segments...)
 	if manager != "" {
 		request.Param("fieldManager", manager)
 	}
