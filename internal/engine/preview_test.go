@@ -230,6 +230,14 @@ func TestPreview(t *testing.T) {
 			reason: "nothing is made anew unasked", before: fixed("one"), then: fixed("two"),
 			want: map[string]engine.Action{"subject": engine.ActionChange}, blocker: modulesv1.ImmutableFieldReason, row: "subject", text: "set spec.force",
 		},
+		"ImmutableAdopted": {
+			reason: "what was there before is not deleted, whatever is forced", then: fixed("two"),
+			between: func(r *rig) {
+				r.byHand(secretOnce("one"))
+				r.in.Spec.Force = true
+			},
+			want: map[string]engine.Action{"subject": engine.ActionCreate}, blocker: modulesv1.ImmutableFieldReason, row: "subject", text: "it was there before",
+		},
 		"Kept": {
 			reason: "somebody keeps it", before: configMapFiles("a", "1", "kept", "1"), then: configMapFiles("a", "1"),
 			between: func(r *rig) {

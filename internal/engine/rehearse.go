@@ -43,12 +43,17 @@ func (l *outlook) applying(ctx context.Context) error {
 			todo = append(todo, one)
 		}
 	}
+	if len(todo) == 0 {
+		return nil
+	}
+	// Before the first request an attempt claims what it is about to apply.
+	members := index(claimed(l.members(), l.aim.render))
 	for _, group := range byStage(todo) {
 		results := each(ctx, l.over, group, func(one *prospect) (result, error) {
 			if err := l.servedByOwn(*one.object); err != nil {
 				return result{}, err
 			}
-			return taker.apply(ctx, *one.object, one.member)
+			return taker.apply(ctx, *one.object, members[one.key])
 		})
 		var failed []memberError
 		for _, one := range results {
