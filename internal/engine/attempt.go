@@ -140,12 +140,14 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 		}
 		m.Claimed, m.State = false, modulesv1.MemberDeleting
 	}
+	// What is new follows at the end: the members may have no room for it where they are.
+	var fresh []modulesv1.Member
 	known := index(union)
 	for _, o := range made.objects {
 		gvk := o.GroupVersionKind()
 		m := known[o.key]
 		if m == nil {
-			union = append(union, modulesv1.Member{
+			fresh = append(fresh, modulesv1.Member{
 				Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 				State: modulesv1.MemberPending,
 			})
@@ -165,7 +167,7 @@ func claimed(members []modulesv1.Member, made *render) []modulesv1.Member {
 			m.Version, m.RenderHash, m.Fingerprint, m.Ended = gvk.Version, "", "", false
 		}
 	}
-	return union
+	return append(union, fresh...)
 }
 
 // deletion is what a deletion has to know: what the target brings, and what was there before and may still be. None of
