@@ -74,7 +74,7 @@ func (r *resolution) reach(fit []*release) *release {
 		}
 	}
 	target := preferred(fit, r.now, r.installed.Current)
-	r.narrow("support", fit, []*release{target}, target.Template, func(c *release) string {
+	r.narrow("support", fit, []*release{target}, target.Template, func(*release) string {
 		return "comes after " + target.title() + " in support, precedence or age"
 	})
 	return target
