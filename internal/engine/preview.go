@@ -169,7 +169,7 @@ func (l *outlook) overLimit() error {
 
 // leaves says that no release needs the object any more.
 func (p *prospect) leaves() bool {
-	return p.object == nil && !(p.action == ActionKeep && p.why == "")
+	return p.object == nil && (p.action != ActionKeep || p.why != "")
 }
 
 // ignores says that the release does not apply the object, by its annotation.

@@ -236,7 +236,7 @@ func TestPreview(t *testing.T) {
 				r.byHand(secretOnce("one"))
 				r.in.Spec.Force = true
 			},
-			want: map[string]engine.Action{"subject": engine.ActionCreate}, blocker: modulesv1.ImmutableFieldReason, row: "subject", text: "it was there before",
+			want: map[string]engine.Action{"subject": engine.ActionCreate}, blocker: modulesv1.ImmutableFieldReason, row: "subject", text: "not provably this installation's",
 		},
 		"Kept": {
 			reason: "somebody keeps it", before: configMapFiles("a", "1", "kept", "1"), then: configMapFiles("a", "1"),

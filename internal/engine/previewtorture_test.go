@@ -64,7 +64,7 @@ func pairOf(seed uint64) pair {
 	p := pair{Force: among(2), NoPrune: among(8), Sibling: -1}
 	p.Adopt = []modulesv1.AdoptPolicy{"", "", modulesv1.AdoptAlways, modulesv1.AdoptNever}[random.IntN(4)]
 	if among(4) {
-		p.Percent = int32(1 + random.IntN(60)) //nolint:gosec // It is bounded right here.
+		p.Percent = int32(1 + random.IntN(60))
 	}
 	if among(3) {
 		p.LostOf, p.Lost = deployable[random.IntN(len(deployable))], []string{"patch", "delete"}[random.IntN(2)]

@@ -33,10 +33,8 @@ func (l *outlook) applying(ctx context.Context) error {
 	deletion, err := l.deletion(l.aim.target, true)
 	if err != nil {
 		l.block(err)
-		return nil //nolint:nilerr // It is told.
+		return nil
 	}
-	taker := l.taker()
-	taker.client, taker.managed = l.client.DryRun(), deletion.ManagedResources
 	var todo []*prospect
 	for i := range l.all {
 		if one := &l.all[i]; one.object != nil && one.action != ActionKeep {
@@ -46,32 +44,38 @@ func (l *outlook) applying(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
+	taker := l.taker()
+	taker.client, taker.managed = l.client.DryRun(), deletion.ManagedResources
 	// Before the first request an attempt claims what it is about to apply.
 	members := index(claimed(l.members(), l.aim.render))
 	for _, group := range byStage(todo) {
-		results := each(ctx, l.over, group, func(one *prospect) (result, error) {
-			if err := l.servedByOwn(*one.object); err != nil {
-				return result{}, err
-			}
-			return taker.apply(ctx, *one.object, members[one.key])
-		})
-		var failed []memberError
-		for _, one := range results {
-			if one.err == nil {
-				one.of.applied(one.found)
-				continue
-			}
-			if noAnswer(ctx, one.err) {
-				return failure.At(StageApply, one.err)
-			}
-			if !l.isTold(one.of, one.err) {
-				one.of.err = one.err
-				failed = append(failed, memberError{refOfObject(one.of.object.Unstructured), one.err})
-			}
+		if err := l.applyGroup(ctx, taker, members, group); err != nil {
+			return err
 		}
-		if err := joined(StageApply, modulesv1.ApplyFailedReason, failed); err != nil {
-			l.block(err)
+	}
+	return nil
+}
+
+func (l *outlook) applyGroup(ctx context.Context, taker taker, members map[key]*modulesv1.Member, group []*prospect) error {
+	var failed []memberError
+	for _, one := range each(ctx, l.over, group, func(p *prospect) (result, error) {
+		if err := l.servedByOwn(*p.object); err != nil {
+			return result{}, err
 		}
+		return taker.apply(ctx, *p.object, members[p.key])
+	}) {
+		switch {
+		case one.err == nil:
+			one.of.applied(one.found)
+		case noAnswer(ctx, one.err):
+			return failure.At(StageApply, one.err)
+		case !l.isTold(one.of, one.err):
+			one.of.err = one.err
+			failed = append(failed, memberError{refOfObject(one.of.object.Unstructured), one.err})
+		}
+	}
+	if err := joined(StageApply, modulesv1.ApplyFailedReason, failed); err != nil {
+		l.block(err)
 	}
 	return nil
 }
