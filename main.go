@@ -1,5 +1,5 @@
 // Command sluice turns Git commits and OCI layers into verified artifacts, serves them to a cluster, and installs modules
-// from them.
+// from them; and shows what there is of that to whoever asks.
 package main
 
 import (
@@ -8,4 +8,4 @@ import (
 	"sluice.dev/sluice/internal/app"
 )
 
-func main() { os.Exit(app.Main(os.Args[1:])) }
+func main() { os.Exit(app.Main(os.Args[0], os.Args[1:])) }

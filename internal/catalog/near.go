@@ -34,7 +34,7 @@ func (r *resolution) notFound(what, name string, in func(*Contents) map[string]s
 	}
 	message := fmt.Sprintf("There is no %s %s %s", what, name, strings.Join(slices.Compact(places), ", and "))
 	names = slices.DeleteFunc(names, func(other string) bool { return other == name })
-	if similar := near(name, names); len(similar) > 0 {
+	if similar := Near(name, names); len(similar) > 0 {
 		message += "; similar: " + strings.Join(similar, ", ")
 	}
 	if slices.Contains(r.usable(elsewhere, in), name) {
@@ -79,8 +79,8 @@ func (c *Contents) templateNames() map[string]string {
 	return names
 }
 
-// near are the few names that the one was probably meant to be, the likeliest first.
-func near(name string, names []string) []string {
+// Near are the few names that the one was probably meant to be, the likeliest first.
+func Near(name string, names []string) []string {
 	cut := func(name string) string { return name[:min(len(name), maxCompared)] }
 	edits, most := map[string]int{}, max(1, (len(cut(name))+1)/3)
 	for _, candidate := range names {

@@ -7,8 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"sluice.dev/sluice/internal/app"
+	"sluice.dev/sluice/internal/cli"
 )
 
 // setting is a flag as a row of the page shows it.
@@ -94,5 +98,34 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 		if !documented[name] {
 			t.Errorf("variable %s is not in docs/operations.md", name)
 		}
+	}
+}
+
+// TestFlagsOfCommandsAreDocumented: each that a command has beside those of kubectl's connections, with its default.
+func TestFlagsOfCommandsAreDocumented(t *testing.T) {
+	t.Parallel()
+	documented, there := map[string]string{}, map[string]string{}
+	for _, table := range page(t, "docs/cli.md").Tables() {
+		defaults := table.Column("Default")
+		for i, flag := range table.Column("Flag") {
+			documented[strings.ReplaceAll(flag, "`", "")] = defaults[i]
+		}
+	}
+	connections := pflag.NewFlagSet("connections", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(connections)
+	for _, command := range cli.Commands(genericiooptions.NewTestIOStreamsDiscard(), runtime.NewScheme()) {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if connections.Lookup(flag.Name) != nil {
+				return
+			}
+			name := "--" + flag.Name
+			if flag.Shorthand != "" {
+				name += ", -" + flag.Shorthand
+			}
+			there[name] = plain(flag)
+		})
+	}
+	if diff := cmp.Diff(there, documented); diff != "" {
+		t.Errorf("flags in docs/cli.md (-as the commands have them +as documented):\n%s", diff)
 	}
 }

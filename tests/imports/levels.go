@@ -93,6 +93,9 @@ func layers() []layer {
 			"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "github.com/fluxcd/pkg/runtime/conditions",
 		}},
 		{level: 5, packages: []string{"internal/kernel"}, kubernetes: []string{anything}},
+		// What people are told of objects is the same wherever they are told it.
+		{level: 5, packages: []string{"internal/view"}, kubernetes: []string{"k8s.io/apimachinery"}},
+		{level: controllersLevel, packages: []string{"internal/cli"}, kubernetes: []string{anything}},
 		// What the controllers of modules share; they do not know each other.
 		{level: controllersLevel, packages: []string{
 			"controllers/modules/offers", "controllers/modules/records", "controllers/modules/wakes",

@@ -1,0 +1,20 @@
+// Package cli is what people type: commands that read what the controllers work on, with the rights of whoever types.
+// It does not know the controllers, nor how a process runs them.
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Commands are the commands for people. The scheme has our kinds.
+func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cobra.Command {
+	commands := []*cobra.Command{getCommand(streams, scheme)}
+	for _, command := range commands {
+		command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return usage(err.Error(), "see "+cmd.CommandPath()+" --help")
+		})
+	}
+	return commands
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// qps and burst bound the requests of one command.
+	qps, burst = 50, 300
+	// chunk is how many objects a LIST brings at once.
+	chunk = 500
+)
+
+// session is a command's view of the API server.
+type session struct {
+	client.Client
+
+	// namespace is the one of the flag, else of the context.
+	namespace string
+}
+
+// newSession reads the kubeconfig, and asks the API server nothing yet.
+func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme) (*session, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, explain("read the kubeconfig", err, "")
+	}
+	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, explain("read the kubeconfig", err, "")
+	}
+	config.QPS, config.Burst = qps, burst
+	config.UserAgent = "sluice"
+	config.WarningHandler = rest.NoWarnings{}
+	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
+	if err != nil {
+		return nil, explain("reach the API server", err, "")
+	}
+	return &session{Client: made, namespace: namespace}, nil
+}
+
+// listAll lists the kind's objects, chunk by chunk.
+func (s *session) listAll(ctx context.Context, k kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	var all []unstructured.Unstructured
+	part := &unstructured.UnstructuredList{}
+	for {
+		next := part.GetContinue()
+		part = &unstructured.UnstructuredList{}
+		part.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+		if err := s.List(ctx, part, append(options, client.Limit(chunk), client.Continue(next))...); err != nil {
+			return all, fmt.Errorf("list: %w", err)
+		}
+		if all = append(all, part.Items...); part.GetContinue() == "" {
+			return all, nil
+		}
+	}
+}

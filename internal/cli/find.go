@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/catalog"
+)
+
+// find gets what is asked for of one kind. What was found counts beside an error too.
+func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstructured, error) {
+	selector, err := labels.Parse(g.selector)
+	if err != nil {
+		return nil, usage("--selector: " + err.Error())
+	}
+	if len(asked.names) == 0 {
+		options := []client.ListOption{client.MatchingLabelsSelector{Selector: selector}}
+		where := "in all namespaces"
+		if !g.all {
+			options = append(options, client.InNamespace(g.session.namespace))
+			where = "in namespace " + g.session.namespace
+		}
+		found, err := g.session.listAll(ctx, asked.kind, options...)
+		if err != nil {
+			return found, explain(fmt.Sprintf("list %s %s", asked.kind.resource, where), err, "sluice-view")
+		}
+		return found, nil
+	}
+	if g.all {
+		return nil, usage("objects are named, and -A asks for those of all namespaces", "name the namespace with -n")
+	}
+	var found []unstructured.Unstructured
+	var problems []error
+	for _, name := range asked.names {
+		obj := unstructured.Unstructured{}
+		obj.SetGroupVersionKind(asked.kind.GroupVersionKind)
+		switch err := g.session.Get(ctx, client.ObjectKey{Namespace: g.session.namespace, Name: name}, &obj); {
+		case err != nil:
+			problems = append(problems, g.notHad(ctx, asked.kind, name, err))
+		case selector.Matches(labels.Set(obj.GetLabels())):
+			found = append(found, obj)
+		}
+	}
+	return found, errors.Join(problems...)
+}
+
+// notHad says why an object could not be read, and where there is one of its name.
+func (g *getter) notHad(ctx context.Context, k kind, name string, err error) *CommandError {
+	told := explain(fmt.Sprintf("get %s %q in namespace %q", k.Kind, name, g.session.namespace), err, "sluice-view")
+	if !apierrors.IsNotFound(err) || len(told.Help) > 0 {
+		return told
+	}
+	told.Why = "not found"
+	if near := nearKinds(name); len(near) > 0 && k.resource == kinds()[0].resource {
+		told.Help = append(told.Help, "if a kind was meant, similar: "+list(near))
+	}
+	elsewhere, err := g.session.listAll(ctx, k, client.MatchingFields{"metadata.name": name})
+	if err == nil && len(elsewhere) > 0 {
+		var spaces []string
+		for _, obj := range elsewhere[:min(len(elsewhere), 3)] {
+			spaces = append(spaces, obj.GetNamespace())
+		}
+		told.Help = append(told.Help, fmt.Sprintf("there is one of that name in %s: add -n %s", list(spaces), spaces[0]))
+		return told
+	}
+	beside, err := g.session.listAll(ctx, k, client.InNamespace(g.session.namespace))
+	if err == nil {
+		var names []string
+		for i := range beside {
+			names = append(names, beside[i].GetName())
+		}
+		if near := catalog.Near(name, names); len(near) > 0 {
+			told.Help = append(told.Help, "similar: "+list(near))
+		}
+	}
+	return told
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"sluice.dev/sluice/internal/view"
+)
+
+// getter is one call of get.
+type getter struct {
+	genericiooptions.IOStreams
+
+	config   *genericclioptions.ConfigFlags
+	output   *genericclioptions.PrintFlags
+	session  *session
+	all      bool
+	selector string
+	states   []string
+	sort     string
+}
+
+func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cobra.Command {
+	g := &getter{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
+	command := &cobra.Command{
+		Use:   "get [KIND|all|sources] [NAME...] | KIND/NAME...",
+		Short: "Show objects and the state that they are in; installations, if nothing else is said",
+		Example: `  sluice get
+  sluice get all -A --state Failed,Stalled
+  sluice get gitrepositories -o wide
+  sluice get mi/redis -o yaml`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if g.session, err = newSession(g.config, scheme); err != nil {
+				return err
+			}
+			return g.run(cmd.Context(), args)
+		},
+	}
+	flags := command.Flags()
+	g.config.AddFlags(flags)
+	g.output.AddFlags(command)
+	flags.Lookup("output").Usage = "Output format. One of: (wide, " + list(g.output.AllowedFormats()) + ")."
+	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
+	flags.StringVarP(&g.selector, "selector", "l", "", "Show the objects with these labels.")
+	flags.StringSliceVar(&g.states, "state", nil, "Show the objects in these states: "+list(stateNames())+".")
+	flags.StringVar(&g.sort, "sort", "name", "Order of the objects: name, or state, in which the first need somebody most.")
+	return command
+}
+
+func stateNames() []string {
+	var names []string
+	for _, state := range view.States() {
+		names = append(names, string(state))
+	}
+	return names
+}
+
+// run shows what is there, and then says what could not be had.
+func (g *getter) run(ctx context.Context, args []string) error {
+	asked, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if err := g.check(); err != nil {
+		return err
+	}
+	found := make([][]unstructured.Unstructured, len(asked))
+	var problems []error
+	for i, one := range asked {
+		var err error
+		if found[i], err = g.find(ctx, one); err != nil {
+			problems = append(problems, err)
+		}
+		found[i] = g.choose(found[i])
+		if problem, ok := errors.AsType[*CommandError](err); ok && problem.general {
+			break
+		}
+	}
+	if err := g.print(asked, found, len(problems) == 0); err != nil {
+		return err
+	}
+	return errors.Join(problems...)
+}
+
+// check refuses flags that mean nothing.
+func (g *getter) check() error {
+	for _, state := range g.states {
+		if !slices.Contains(stateNames(), state) {
+			return usage(fmt.Sprintf("--state %s is none", state), "the states are "+list(stateNames()))
+		}
+	}
+	if g.sort != "name" && g.sort != "state" {
+		return usage(fmt.Sprintf("--sort %s is no order", g.sort), "objects are sorted by name or state")
+	}
+	if _, err := labels.Parse(g.selector); err != nil {
+		return usage("--selector: " + err.Error())
+	}
+	return nil
+}
+
+// choose keeps those in the states that are asked for, in the order that is.
+func (g *getter) choose(found []unstructured.Unstructured) []unstructured.Unstructured {
+	rank := func(obj unstructured.Unstructured) int { return slices.Index(view.States(), view.Of(&obj).State) }
+	if len(g.states) > 0 {
+		found = slices.DeleteFunc(found, func(obj unstructured.Unstructured) bool {
+			return !slices.Contains(g.states, string(view.Of(&obj).State))
+		})
+	}
+	slices.SortStableFunc(found, func(a, b unstructured.Unstructured) int {
+		order := cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+		if g.sort == "state" {
+			return cmp.Or(rank(a)-rank(b), order)
+		}
+		return order
+	})
+	return found
+}
+
+// print shows tables, or objects as Kubernetes has them.
+func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whole bool) error {
+	format := *g.output.OutputFormat
+	if format == "" || format == "wide" {
+		return g.tables(asked, found, whole, format == "wide")
+	}
+	printer, err := g.output.ToPrinter()
+	if err != nil {
+		return usage(err.Error())
+	}
+	all := &corev1.List{}
+	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("List"))
+	var each []runtime.Object
+	for _, some := range found {
+		for i := range some {
+			all.Items = append(all.Items, runtime.RawExtension{Object: &some[i]})
+			each = append(each, &some[i])
+		}
+	}
+	if named := len(asked) == 1 && len(asked[0].names) == 1; format != "name" && (!named || len(each) == 0) {
+		each = []runtime.Object{all}
+	}
+	for _, obj := range each {
+		if err := printer.PrintObj(obj, g.Out); err != nil {
+			return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
+		}
+	}
+	return nil
+}
+
+func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, whole, wide bool) error {
+	made := table{out: g.Out, wide: wide, spaced: g.all, named: len(asked) > 1, plain: isPlain(environment), now: time.Now()}
+	shown := 0
+	for i, some := range found {
+		if len(some) == 0 {
+			continue
+		}
+		if shown > 0 {
+			fmt.Fprintln(g.Out)
+		}
+		shown++
+		if err := made.print(asked[i].kind, some); err != nil {
+			return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
+		}
+	}
+	if shown == 0 && whole {
+		fmt.Fprintf(g.ErrOut, "There are none%s.\n", g.where())
+	}
+	return nil
+}
+
+func (g *getter) where() string {
+	if g.all {
+		return ""
+	}
+	return " in namespace " + g.session.namespace
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// kind is all that the commands know of one of our kinds.
+type kind struct {
+	schema.GroupVersionKind
+
+	// resource is the plural name, and aliases are the others that people use.
+	resource string
+	aliases  []string
+	// isSource says that others take artifacts from its objects.
+	isSource bool
+	columns  []column
+}
+
+// column is what a table shows of an object beside its name and state.
+type column struct {
+	title string
+	// wide says that it is shown where that is asked for.
+	wide  bool
+	value func(*unstructured.Unstructured) string
+}
+
+// field is a column with the first of the fields that is there. Its path has dots.
+func field(title string, paths ...string) column {
+	return column{title: title, value: func(obj *unstructured.Unstructured) string {
+		for _, path := range paths {
+			if found, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, strings.Split(path, ".")...); ok {
+				if shown := scalar(found); shown != "" {
+					return shown
+				}
+			}
+		}
+		return ""
+	}}
+}
+
+// wide is a column for those who ask for more.
+func wide(c column) column { c.wide = true; return c }
+
+// kinds are the kinds in the order in which they are listed together.
+func kinds() []kind {
+	source := func(name, resource, alias string, columns ...column) kind {
+		return kind{
+			GroupVersionKind: sourcev1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, isSource: true,
+			columns: append(columns, field("REVISION", "status.artifact.revision")),
+		}
+	}
+	module := func(name, resource, alias string, columns ...column) kind {
+		return kind{GroupVersionKind: modulesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns}
+	}
+	packaged := func(name, resource, alias string, columns ...column) kind {
+		return kind{GroupVersionKind: packagesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns}
+	}
+	generator := kind{
+		GroupVersionKind: extensionsv1.GroupVersion.WithKind(extensionsv1.ArtifactGeneratorKind), resource: "artifactgenerators",
+		aliases: []string{"ag"}, isSource: true,
+	}
+	return []kind{
+		module(modulesv1.ModuleInstallationKind, "moduleinstallations", "mi",
+			field("MODULE", "status.resolution.module", "spec.module.name", "spec.module.templateRef.name"),
+			column{title: "FOLLOWS", value: follows}, field("VERSION", "status.current.version"), field("PENDING", "status.pending.version"),
+			wide(field("TEMPLATE", "status.current.template")), wide(field("OBJECTS", "status.inventory.members"))),
+		module(modulesv1.ModuleTemplateKind, "moduletemplates", "mt",
+			field("MODULE", "status.moduleName", "spec.moduleName"), field("VERSION", "status.version", "spec.version"), field("CHANNEL", "spec.channel"),
+			field("SUPPORT", "spec.support.state"), field("USED", "status.usedBy"), wide(field("DIGEST", "status.digest"))),
+		module(modulesv1.ModuleKind, "modules", "mod",
+			field("DEFAULT", "spec.defaultChannel"), field("LATEST", "status.latest.version"), field("INSTALLATIONS", "status.installations")),
+		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(field("URL", "spec.url"))),
+		source(sourcev1.OCIRepositoryKind, "ocirepositories", "ocirepo", wide(field("URL", "spec.url"))),
+		source(sourcev1.BucketKind, "buckets", "bucket", wide(field("ENDPOINT", "spec.endpoint"))),
+		source(sourcev1.HelmRepositoryKind, "helmrepositories", "helmrepo", wide(field("URL", "spec.url"))),
+		source(sourcev1.HelmChartKind, "helmcharts", "hc", field("CHART", "spec.chart"), wide(field("VERSION", "spec.version"))),
+		source(sourcev1.ExternalArtifactKind, "externalartifacts", "ea", wide(field("SOURCE", "spec.sourceRef.name"))),
+		generator,
+		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", wide(field("URL", "spec.git.url"))),
+		packaged(packagesv1.PackageVariantKind, "packagevariants", "pkgvar",
+			field("UPSTREAM", "spec.upstream.package"), field("REVISION", "status.upstream.revision"), field("PACKAGE", "status.downstream.package"),
+			field("CHANGE", "status.change.lifecycle"), field("PUBLISHED", "status.published.revision")),
+		packaged(packagesv1.PackageVariantSetKind, "packagevariantsets", "pkgvarset",
+			field("UPSTREAM", "spec.upstream.package"), field("TARGETS", "status.targets"), field("VARIANTS", "status.variants"), field("READY", "status.readyVariants")),
+		packaged(packagesv1.PackageRevisionKind, "packagerevisions", "pkgrev",
+			field("REPOSITORY", "spec.repository"), field("PACKAGE", "spec.package"), field("WORKSPACE", "spec.workspace"),
+			field("REVISION", "status.revision"), field("LIFECYCLE", "status.lifecycle")),
+	}
+}
+
+// kindOf finds the kind by any of its names.
+func kindOf(name string) (kind, bool) {
+	name = strings.ToLower(name)
+	all := kinds()
+	at := slices.IndexFunc(all, func(k kind) bool { return slices.Contains(k.names(), name) })
+	if at < 0 {
+		return kind{}, false
+	}
+	return all[at], true
+}
+
+// names are all that the kind goes by.
+func (k kind) names() []string {
+	return append([]string{k.resource, strings.ToLower(k.Kind), k.resource + "." + k.Group}, k.aliases...)
+}
+
+// mapper knows our kinds, so that nothing has to be discovered.
+func mapper() meta.RESTMapper {
+	known := meta.NewDefaultRESTMapper(nil)
+	for _, k := range kinds() {
+		known.AddSpecific(k.GroupVersionKind, k.GroupVersion().WithResource(k.resource), k.GroupVersion().WithResource(strings.ToLower(k.Kind)), meta.RESTScopeNamespace)
+	}
+	return known
+}
+
+// follows is by what an installation's release is chosen: as it was found last, else as the spec asks.
+func follows(obj *unstructured.Unstructured) string {
+	get := func(path ...string) string {
+		found, _, _ := unstructured.NestedString(obj.Object, path...)
+		return found
+	}
+	asked := ""
+	for _, by := range []string{"channel", "version", "range"} {
+		if value := get("spec", "module", by); value != "" {
+			asked = by + "/" + value
+		}
+	}
+	return cmp.Or(get("status", "resolution", "selectedBy"), asked)
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sluice.dev/sluice/internal/printable"
+)
+
+// What a command ends with. One that did what it was asked for ends with 0.
+const (
+	// ExitUnanswered is for what could not be found out or done: the API server, a right or an object was lacking.
+	ExitUnanswered = 2
+	// ExitUsage is for wrong arguments and flags.
+	ExitUsage = 3
+	// ExitInterrupted is for a command that was interrupted, as shells have it.
+	ExitInterrupted = 130
+)
+
+// maxProblem is how long a problem's text may be: an API server may quote whole objects.
+const maxProblem = 2048
+
+// CommandError is why a command gives no answer: what it was at, why, and what helps.
+type CommandError struct {
+	Code int
+	What string
+	Why  string
+	Help []string
+	// general says that it is in the way of every other request too.
+	general bool
+}
+
+// Error is one line, and one for each thing that helps. Nothing in it moves a terminal's cursor.
+func (p *CommandError) Error() string {
+	lines := []string{printable.Line(p.What+": "+p.Why, maxProblem)}
+	for _, help := range p.Help {
+		lines = append(lines, "  "+printable.Line(help, maxProblem))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// usage is a problem with the arguments.
+func usage(why string, help ...string) *CommandError {
+	return &CommandError{Code: ExitUsage, What: "usage", Why: why, Help: help}
+}
+
+// explain says why a request was in vain, and what helps.
+func explain(what string, err error, role string) *CommandError {
+	told := &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), general: true}
+	_, unsent := errors.AsType[*url.Error](err)
+	_, unanswered := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		told.Code, told.Why = ExitInterrupted, "interrupted"
+	case clientcmd.IsEmptyConfig(err):
+		told.Why, told.Help = "there is no kubeconfig", []string{"name one in --kubeconfig or KUBECONFIG"}
+	case apierrors.IsUnauthorized(err):
+		told.Why, told.Help = "the API server does not take the login", []string{"log in anew, or choose another one with --context, --user or --token"}
+	case apierrors.IsForbidden(err):
+		told.Why, told.Help, told.general = "forbidden: "+reasonOf(err), []string{"ask for the ClusterRole " + role}, false
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):
+		told.Why, told.Help = "the API server does not serve the kind", []string{"install its CustomResourceDefinition, from config/crd"}
+		told.general = false
+	case apierrors.IsNotFound(err):
+		told.general = false
+	case unsent, unanswered:
+		told.Why, told.Help = "no answer from the API server: "+err.Error(), []string{"check --kubeconfig, --context and --server, and that the API server runs"}
+	}
+	return told
+}
+
+// reasonOf is what the API server says of a request that it refused, without the words that repeat the request.
+func reasonOf(err error) string {
+	_, reason, found := strings.Cut(err.Error(), " is forbidden: ")
+	if !found {
+		return err.Error()
+	}
+	return reason
+}
+
+// ExitCode is what the process ends with after a command's error, which may be nil or several in one.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		code := 0
+		for _, one := range several.Unwrap() {
+			code = max(code, ExitCode(one))
+		}
+		return code
+	}
+	if problem, ok := errors.AsType[*CommandError](err); ok {
+		return problem.Code
+	}
+	return ExitUsage
+}
+
+// list names some things in a message.
+func list(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,172 @@
+// Package view turns objects into what people are told about them: in which state one is, since when and why.
+// It knows neither clients nor terminals nor pages: the same objects always give the same facts.
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// State is how an object is, in one word.
+type State string
+
+// The states, in the order in which they are looked for: the first that holds counts.
+const (
+	// Blocked is an object that is to be deleted, and cannot be before somebody does something.
+	Blocked State = "Blocked"
+	// Deleting is one that is on its way out.
+	Deleting State = "Deleting"
+	// Suspended is one of which its spec says that nothing is to be done for it.
+	Suspended State = "Suspended"
+	// Paused is an installation whose objects are left alone.
+	Paused State = "Paused"
+	// New is one that nobody has looked at yet.
+	New State = "New"
+	// Stalled is one that has to be edited before anything can go on.
+	Stalled State = "Stalled"
+	// Waiting is one that waits for another object.
+	Waiting State = "Waiting"
+	// Failed is one that is not ready.
+	Failed State = "Failed"
+	// Progressing is one that is being worked on.
+	Progressing State = "Progressing"
+	// Held is one that is ready, and holds back a change.
+	Held State = "Held"
+	// Ready is one that is as its spec asks for.
+	Ready State = "Ready"
+)
+
+// States are all of them, in their order.
+func States() []State {
+	return []State{Blocked, Deleting, Suspended, Paused, New, Stalled, Waiting, Failed, Progressing, Held, Ready}
+}
+
+// Fact is in which state an object is.
+type Fact struct {
+	State State
+	// Since is when it came into the state; zero where nothing tells.
+	Since time.Time
+	// Reason is the word that the object's status has for it; it may be empty.
+	Reason string
+	// Message is what the status says of it, as it stands there: it may be long, and have any characters.
+	Message string
+}
+
+// Of is the state of an object of any kind that has conditions as Kubernetes has them. Whatever else the object says, or
+// does not say, it is in one of the states.
+func Of(obj *unstructured.Unstructured) Fact {
+	ready, found := condition(obj, "Ready")
+	stalled, _ := condition(obj, "Stalled")
+	told := Fact{Since: ready.LastTransitionTime.Time, Reason: ready.Reason, Message: ready.Message}
+	switch gone := obj.GetDeletionTimestamp(); {
+	case gone != nil && slices.Contains([]string{modulesv1.DeletionBlockedReason, modulesv1.DependentsReason, modulesv1.DeletionUnknownReason}, ready.Reason):
+		told.State, told.Since = Blocked, gone.Time
+	case gone != nil:
+		told.State, told.Since = Deleting, gone.Time
+	case isSuspended(obj):
+		told.State, told.Since = Suspended, time.Time{}
+	case text(obj, "spec", "management") == string(modulesv1.ManagementPaused):
+		told.State, told.Since = Paused, time.Time{}
+	case !found && isStatic(obj):
+		told.State = Ready
+	case !found:
+		told.State, told.Since = New, obj.GetCreationTimestamp().Time
+	case stalled.Status == metav1.ConditionTrue:
+		told = Fact{State: Stalled, Since: stalled.LastTransitionTime.Time, Reason: stalled.Reason, Message: stalled.Message}
+	case ready.Status != metav1.ConditionTrue && waits(ready.Reason):
+		told.State = Waiting
+	case ready.Status == metav1.ConditionFalse:
+		told.State = Failed
+	case ready.Status != metav1.ConditionTrue:
+		told.State = Progressing
+	default:
+		told.ready(obj, ready)
+	}
+	return told
+}
+
+// ready tells apart those whose Ready is True.
+func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
+	f.State = Ready
+	reconciling, _ := condition(obj, "Reconciling")
+	switch pending := text(obj, "status", "pending", "reason"); {
+	case reconciling.Status == metav1.ConditionTrue:
+		*f = Fact{State: Progressing, Since: reconciling.LastTransitionTime.Time, Reason: reconciling.Reason, Message: reconciling.Message}
+	case observed(obj, ready) < obj.GetGeneration():
+		*f = Fact{State: Progressing, Message: "The last edit has not been looked at yet"}
+	case pending != "":
+		*f = Fact{State: Held, Reason: pending, Message: text(obj, "status", "pending", "message")}
+	}
+}
+
+// waits says that a reason is one of those that end with another object.
+func waits(reason string) bool {
+	return slices.Contains([]string{
+		modulesv1.DependencyNotReadyReason, modulesv1.ArtifactNotReadyReason, modulesv1.ArtifactUnavailableReason,
+	}, reason)
+}
+
+// isSuspended says that nothing is to be done for the object: by its spec, or by a generator's annotation.
+func isSuspended(obj *unstructured.Unstructured) bool {
+	suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+	return suspended || obj.GetKind() == extensionsv1.ArtifactGeneratorKind &&
+		strings.EqualFold(obj.GetAnnotations()[extensionsv1.ReconcileAnnotation], extensionsv1.ReconcileDisabled)
+}
+
+// isStatic says that an object needs nobody to work for it, and never has conditions: a registry of charts, and what
+// others have made.
+func isStatic(obj *unstructured.Unstructured) bool {
+	switch obj.GetKind() {
+	case sourcev1.HelmRepositoryKind:
+		return text(obj, "spec", "type") == sourcev1.HelmRepositoryTypeOCI
+	case sourcev1.ExternalArtifactKind:
+		return text(obj, "status", "artifact", "revision") != ""
+	}
+	return false
+}
+
+// observed is the generation that the conditions speak about.
+func observed(obj *unstructured.Unstructured, ready metav1.Condition) int64 {
+	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	return cmp.Or(max(generation, ready.ObservedGeneration), obj.GetGeneration())
+}
+
+// condition is the one of the type; the zero value where there is none that can be read.
+func condition(obj *unstructured.Unstructured, of string) (found metav1.Condition, ok bool) {
+	all, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
+	list, _ := all.([]any)
+	for _, one := range list {
+		fields, _ := one.(map[string]any)
+		if fields["type"] != of {
+			continue
+		}
+		found.Status = metav1.ConditionStatus(str(fields["status"]))
+		found.Reason, found.Message = str(fields["reason"]), str(fields["message"])
+		found.ObservedGeneration, _ = fields["observedGeneration"].(int64)
+		if at, err := time.Parse(time.RFC3339, str(fields["lastTransitionTime"])); err == nil {
+			found.LastTransitionTime = metav1.NewTime(at)
+		}
+		return found, true
+	}
+	return found, false
+}
+
+// text is a field that is a string; "" for anything else.
+func text(obj *unstructured.Unstructured, path ...string) string {
+	found, _, _ := unstructured.NestedString(obj.Object, path...)
+	return found
+}
+
+func str(value any) string {
+	found, _ := value.(string)
+	return found
+}
