@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 const (
@@ -27,7 +30,7 @@ type session struct {
 }
 
 // newSession reads the kubeconfig, and asks the API server nothing yet.
-func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme) (*session, error) {
+func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hints io.Writer) (*session, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, explain("read the kubeconfig", err, "")
@@ -38,12 +41,30 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme) (*
 	}
 	config.QPS, config.Burst = qps, burst
 	config.UserAgent = "sluice"
-	config.WarningHandler = rest.NoWarnings{}
+	config.WarningHandler = &warnings{to: hints, told: map[string]bool{}}
 	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
 	return &session{Client: made, namespace: namespace}, nil
+}
+
+// warnings tells each warning of the API server once.
+type warnings struct {
+	to   io.Writer
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// HandleWarningHeader implements rest.WarningHandler. Code 299 is that of Kubernetes' warnings.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != 299 || text == "" || w.told[text] {
+		return
+	}
+	w.told[text] = true
+	fmt.Fprintln(w.to, "Warning: "+printable.Line(text, maxProblem))
 }
 
 // listAll lists the kind's objects, chunk by chunk.

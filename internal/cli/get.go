@@ -43,7 +43,7 @@ func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cob
   sluice get gitrepositories -o wide
   sluice get mi/redis -o yaml`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if g.session, err = newSession(g.config, scheme); err != nil {
+			if g.session, err = newSession(g.config, scheme, g.ErrOut); err != nil {
 				return err
 			}
 			return g.run(cmd.Context(), args)
@@ -57,6 +57,8 @@ func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cob
 	flags.StringVarP(&g.selector, "selector", "l", "", "Show the objects with these labels.")
 	flags.StringSliceVar(&g.states, "state", nil, "Show the objects in these states: "+list(stateNames())+".")
 	flags.StringVar(&g.sort, "sort", "name", "Order of the objects: name, or state, in which the first need somebody most.")
+	command.ValidArgsFunction = g.complete(scheme)
+	cobra.CheckErr(command.RegisterFlagCompletionFunc("state", completeStates))
 	return command
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -251,5 +252,33 @@ func TestGetAsksOnce(t *testing.T) {
 	requests, err := env.Requests(who)
 	if err != nil || len(requests) != 2 {
 		t.Errorf("%v, %+v", err, requests)
+	}
+}
+
+// TestCompletion: kinds, names and states, and nothing where nothing is known.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"Kinds":   {[]string{"get", "modulet"}, []string{"moduletemplates"}},
+		"Groups":  {[]string{"get", "s"}, []string{"sources"}},
+		"Names":   {[]string{"get", "mi", ""}, []string{"broken", "calm", "held"}},
+		"Further": {[]string{"get", "mi", "calm", ""}, []string{"broken", "held"}},
+		"Pair":    {[]string{"get", "mi/c"}, []string{"mi/calm"}},
+		"Unknown": {[]string{"get", "none", ""}, nil},
+		"State":   {[]string{"get", "--state", "Fa"}, []string{"Failed"}},
+		"States":  {[]string{"get", "--state", "Held,Re"}, []string{"Held,Ready"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, env.Kubeconfig, append([]string{"__complete", "get", "--namespace", namespace}, tc.args[1:]...)...)
+			lines := strings.Split(strings.TrimSpace(got.out), "\n")
+			if diff := cmp.Diff(tc.want, lines[:len(lines)-1], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

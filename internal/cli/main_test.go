@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,9 @@ func run(t *testing.T, kubeconfig string, args ...string) answer {
 	var out, told bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: &out, ErrOut: &told}, env.Scheme)...)
-	root.SetArgs(append(args, "--kubeconfig", kubeconfig))
+	root.SetOut(&out)
+	root.SetErr(&told)
+	root.SetArgs(slices.Insert(slices.Clone(args), 1+slices.Index(args, "get"), "--kubeconfig", kubeconfig))
 	err := root.ExecuteContext(t.Context())
 	if err != nil {
 		told.WriteString(err.Error() + "\n")

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"sluice.dev/sluice/internal/printable"
 )
@@ -59,8 +58,6 @@ func explain(what string, err error, role string) *CommandError {
 	switch {
 	case errors.Is(err, context.Canceled):
 		told.Code, told.Why = ExitInterrupted, "interrupted"
-	case clientcmd.IsEmptyConfig(err):
-		told.Why, told.Help = "there is no kubeconfig", []string{"name one in --kubeconfig or KUBECONFIG"}
 	case apierrors.IsUnauthorized(err):
 		told.Why, told.Help = "the API server does not take the login", []string{"log in anew, or choose another one with --context, --user or --token"}
 	case apierrors.IsForbidden(err):
