@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -36,10 +35,8 @@ func newAzure(l Location, by way) (Bucket, error) {
 	}
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		// When to try again is not for the library to say.
-		Transport: &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
-		Retry: policy.RetryOptions{MaxRetries: -1},
+		Transport: unredirected(by),
+		Retry:     policy.RetryOptions{MaxRetries: -1},
 	}}
 	switch c := l.Credential; {
 	case !c.AccountKey.IsZero():

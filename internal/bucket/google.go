@@ -29,10 +29,8 @@ func newGoogle(l Location, by way, endpoint string) (Bucket, error) {
 		return nil, fmt.Errorf("bucket name %q is not one of Google's", l.Bucket)
 	}
 	return &google{
-		base: endpoint + "/storage/v1/b/" + url.PathEscape(l.Bucket) + "/o",
-		client: &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
+		base:   endpoint + "/storage/v1/b/" + url.PathEscape(l.Bucket) + "/o",
+		client: unredirected(by),
 		bearer: l.Credential.Bearer.Reveal,
 	}, nil
 }

@@ -43,11 +43,12 @@ func (l Location) key() string {
 	return fmt.Sprintf("%q", []string{string(l.Kind), l.Endpoint, l.Bucket, l.Region, fmt.Sprint(l.Insecure)})
 }
 
+// maxClients is how many clients are kept.
+const maxClients = 256
+
 // Options are what Clients work with. Transport is required; zero values of the others mean the defaults.
 type Options struct {
 	Transport *transport.Factory
-	// MaxClients is how many clients are kept. Default 256.
-	MaxClients int
 	// GoogleEndpoint is where Google's storage is. Default https://storage.googleapis.com.
 	GoogleEndpoint string
 	// Observe is told how many bytes came in.
@@ -64,13 +65,12 @@ type Clients struct {
 
 // New returns Clients.
 func New(options Options) *Clients {
-	options.MaxClients = cmp.Or(options.MaxClients, 256)
 	options.GoogleEndpoint = cmp.Or(options.GoogleEndpoint, googleEndpoint)
 	if options.Observe == nil {
 		options.Observe = func(int64) {}
 	}
 	// It fails for a size below one alone.
-	kept, _ := lru.NewWithEvict(max(1, options.MaxClients), func(_ string, oldest Bucket) { oldest.Close() })
+	kept, _ := lru.NewWithEvict(maxClients, func(_ string, oldest Bucket) { oldest.Close() })
 	return &Clients{options: options, kept: kept}
 }
 

@@ -36,6 +36,11 @@ type way struct {
 	observe func(int64)
 }
 
+// unredirected is a client for whoever goes by the way, and takes a redirect as the answer that it is.
+func unredirected(by http.RoundTripper) *http.Client {
+	return &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // heard is what an answer says beside what the clients of storages pass on.
 type heard struct{ retryAfter atomic.Int64 }
 

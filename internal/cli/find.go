@@ -15,12 +15,8 @@ import (
 
 // find gets what is asked for of one kind. What was found counts beside an error too.
 func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstructured, error) {
-	selector, err := labels.Parse(g.selector)
-	if err != nil {
-		return nil, usage("--selector: " + err.Error())
-	}
 	if len(asked.names) == 0 {
-		options := []client.ListOption{client.MatchingLabelsSelector{Selector: selector}}
+		options := []client.ListOption{client.MatchingLabelsSelector{Selector: g.selector}}
 		where := "in all namespaces"
 		if !g.all {
 			options = append(options, client.InNamespace(g.session.namespace))
@@ -43,7 +39,7 @@ func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstruc
 		switch err := g.session.Get(ctx, client.ObjectKey{Namespace: g.session.namespace, Name: name}, &obj); {
 		case err != nil:
 			problems = append(problems, g.notHad(ctx, asked.kind, name, err))
-		case selector.Matches(labels.Set(obj.GetLabels())):
+		case g.selector.Matches(labels.Set(obj.GetLabels())):
 			found = append(found, obj)
 		}
 	}

@@ -28,7 +28,8 @@ type getter struct {
 	output   *genericclioptions.PrintFlags
 	session  *session
 	all      bool
-	selector string
+	labelled string
+	selector labels.Selector // labelled, read
 	states   []string
 	sort     string
 }
@@ -54,7 +55,7 @@ func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cob
 	g.output.AddFlags(command)
 	flags.Lookup("output").Usage = "Output format. One of: (wide, " + list(g.output.AllowedFormats()) + ")."
 	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
-	flags.StringVarP(&g.selector, "selector", "l", "", "Show the objects with these labels.")
+	flags.StringVarP(&g.labelled, "selector", "l", "", "Show the objects with these labels.")
 	flags.StringSliceVar(&g.states, "state", nil, "Show the objects in these states: "+list(stateNames())+".")
 	flags.StringVar(&g.sort, "sort", "name", "Order of the objects: name, or state, in which the first need somebody most.")
 	command.ValidArgsFunction = g.complete(scheme)
@@ -97,7 +98,7 @@ func (g *getter) run(ctx context.Context, args []string) error {
 	return errors.Join(problems...)
 }
 
-// check refuses flags that mean nothing.
+// check reads the flags, and refuses those that mean nothing.
 func (g *getter) check() error {
 	for _, state := range g.states {
 		if !slices.Contains(stateNames(), state) {
@@ -107,7 +108,8 @@ func (g *getter) check() error {
 	if g.sort != "name" && g.sort != "state" {
 		return usage(fmt.Sprintf("--sort %s is no order", g.sort), "objects are sorted by name or state")
 	}
-	if _, err := labels.Parse(g.selector); err != nil {
+	var err error
+	if g.selector, err = labels.Parse(g.labelled); err != nil {
 		return usage("--selector: " + err.Error())
 	}
 	return nil

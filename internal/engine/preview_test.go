@@ -74,19 +74,14 @@ func (r *rig) snapshot(told engine.Preview) map[cluster.Ref]*unstructured.Unstru
 	return there
 }
 
-// maxRounds is how many rounds an installation may take to come to its end.
-const maxRounds = 40
-
 // comesTrue says where what is installed now is not what the preview said; "" is nowhere.
 func (r *rig) comesTrue(told engine.Preview) string {
 	r.t.Helper()
 	before := r.snapshot(told)
 	if len(told.Blockers) > 0 {
-		if wrong := r.isBlocked(told.Blockers[0]); wrong != "" {
-			return wrong
-		}
-	} else if wrong := r.comesToItsEnd(); wrong != "" {
-		return wrong
+		r.isBlocked(told.Blockers[0])
+	} else {
+		r.comesToItsEnd()
 	}
 	after := r.snapshot(told)
 	for _, row := range told.Rows {
@@ -102,31 +97,23 @@ func (r *rig) comesTrue(told engine.Preview) string {
 	return ""
 }
 
-func (r *rig) isBlocked(want engine.Blocker) string {
-	var err error
-	for range maxRounds {
-		_, err = r.engine.Reconcile(r.t.Context(), r.in)
-		staged, _ := errors.AsType[*failure.StageError](err)
-		if staged != nil && cmp.Equal(want, engine.Blocker{Stage: staged.Stage, Reason: failure.Of(err).Reason, Message: err.Error()}) {
-			return ""
-		}
+func (r *rig) isBlocked(want engine.Blocker) {
+	r.t.Helper()
+	testenv.Eventually(r.t, fmt.Sprintf("it is blocked by %+v", want), func(ctx context.Context) (bool, string) {
+		_, err := r.engine.Reconcile(ctx, r.in)
 		r.clock.SetTime(r.clock.Now().Add(5 * time.Second))
-		time.Sleep(20 * time.Millisecond)
-	}
-	return fmt.Sprintf("it ends with %v, and not with %+v", err, want)
+		staged, ok := errors.AsType[*failure.StageError](err)
+		return ok && cmp.Equal(want, engine.Blocker{Stage: staged.Stage, Reason: failure.Of(err).Reason, Message: err.Error()}), fmt.Sprint(err)
+	})
 }
 
-func (r *rig) comesToItsEnd() string {
-	var out engine.Outcome
-	var err error
-	for range maxRounds {
-		if out, err = r.engine.Reconcile(r.t.Context(), r.in); err == nil && settled(out) {
-			return ""
-		}
+func (r *rig) comesToItsEnd() {
+	r.t.Helper()
+	testenv.Eventually(r.t, "nothing was said to be in the way, and it comes to its end", func(ctx context.Context) (bool, string) {
+		out, err := r.engine.Reconcile(ctx, r.in)
 		r.clock.SetTime(r.clock.Now().Add(5 * time.Second))
-		time.Sleep(20 * time.Millisecond)
-	}
-	return fmt.Sprintf("nothing was said to be in the way, and it does not come to its end: %v, %+v", err, out.Waiting)
+		return err == nil && settled(out), fmt.Sprintf("%v, %+v", err, out.Waiting)
+	})
 }
 
 // stands says that an object is as it was, as what is blocked is, and what would come after what is.

@@ -34,11 +34,8 @@ func Draw(ctx context.Context, text []byte) error {
 	if documents := bytes.Count(text, []byte("\n---")); documents >= maxDocuments {
 		return fmt.Errorf("%w: more than %d documents", ErrLimit, maxDocuments)
 	}
-	if !bytes.Contains(text, []byte{'&'}) || !bytes.Contains(text, []byte{'*'}) {
-		return nil
-	}
 	for text := range bytes.SplitSeq(text, []byte("\n---")) {
-		if err := checkGrowth(text); err != nil {
+		if err := CheckAliases(text); err != nil {
 			return err
 		}
 	}
@@ -57,8 +54,11 @@ func cost(text []byte) int64 {
 	return byteCost*int64(len(text)) + valueCost*values
 }
 
-// checkGrowth refuses a document whose aliases stand for too much.
-func checkGrowth(text []byte) error {
+// CheckAliases refuses a document whose aliases stand for many times its own length, with ErrLimit.
+func CheckAliases(text []byte) error {
+	if !bytes.Contains(text, []byte{'&'}) || !bytes.Contains(text, []byte{'*'}) {
+		return nil
+	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil //nolint:nilerr // Whoever reads it next says what is wrong with it.

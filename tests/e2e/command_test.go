@@ -8,21 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/testenv"
-	"sluice.dev/sluice/tests/upstream"
 )
 
 // TestKubectlRunsTheCommands: as its plugin, with what the controllers say, and with the plugin's own exit codes.
 func TestKubectlRunsTheCommands(t *testing.T) {
 	t.Parallel()
-	s := newRunning(t)
-	commit := s.upstream.Repository("app").Commit("main", "First", oneFile("replicas: 1\n"))
-	url := s.upstream.HTTP(upstream.HTTPOptions{}).URL("app")
-	s.create("app", url)
-	s.create("broken", url, ref(sourcev1.GitRepositoryRef{Branch: "none"}))
-	s.ready("app", mainAt(commit))
-	s.failing("broken", fetchFailed("refs/heads/none"))
+	s, _, commit := newAppAndBroken(t)
 	assets, err := testenv.Assets()
 	if err != nil {
 		t.Fatal(err)

@@ -35,15 +35,22 @@ func (s *scene) kubectl(args ...string) string {
 	return string(out)
 }
 
-func TestKubectlShowsTheColumnsOfFlux(t *testing.T) {
-	t.Parallel()
-	s := newRunning(t)
-	commit := s.upstream.Repository("app").Commit("main", "First", oneFile("replicas: 1\n"))
-	url := s.upstream.HTTP(upstream.HTTPOptions{}).URL("app")
+// newAppAndBroken is a scene with two GitRepositories of one URL: app is ready at the commit, and broken fails.
+func newAppAndBroken(t *testing.T) (s *scene, url, commit string) {
+	t.Helper()
+	s = newRunning(t)
+	commit = s.upstream.Repository("app").Commit("main", "First", oneFile("replicas: 1\n"))
+	url = s.upstream.HTTP(upstream.HTTPOptions{}).URL("app")
 	s.create("app", url)
 	s.create("broken", url, ref(sourcev1.GitRepositoryRef{Branch: "none"}))
 	s.ready("app", mainAt(commit))
 	s.failing("broken", fetchFailed("refs/heads/none"))
+	return s, url, commit
+}
+
+func TestKubectlShowsTheColumnsOfFlux(t *testing.T) {
+	t.Parallel()
+	s, url, commit := newAppAndBroken(t)
 
 	lines := strings.Split(strings.TrimSpace(s.kubectl("get", "gitrepositories")), "\n")
 	if len(lines) != 3 {

@@ -55,9 +55,8 @@ func layers() []layer {
 		}},
 		// What a YAML text takes is the same whatever it says.
 		{level: 1, packages: []string{"internal/yamlweight"}},
-		{level: 1, packages: []string{"internal/helm/index"}},
-		{level: 2, packages: []string{"internal/helm/chart"}},
-		{level: 2, packages: []string{"internal/helm"}},
+		{level: 2, packages: []string{"internal/helm/index", "internal/helm/chart"}},
+		{level: 3, packages: []string{"internal/helm"}},
 		{level: 2, packages: []string{"internal/engine/fetch"}},
 		// YAML of several documents is read as Kubernetes reads it.
 		{level: 2, packages: []string{"internal/compose"}, kubernetes: []string{"k8s.io/apimachinery/pkg/util/yaml"}},

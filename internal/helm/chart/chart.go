@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,20 +56,12 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	for _, bound := range []struct {
-		value *int64
-		or    int64
-	}{{&l.MaxPackage, DefaultMaxPackage}, {&l.MaxFile, DefaultMaxFile}, {&l.MaxUnpacked, 100 << 20}, {&l.MaxMatch, 4_000_000_000}} {
-		if *bound.value == 0 {
-			*bound.value = bound.or
-		}
-	}
-	if l.MaxFiles == 0 {
-		l.MaxFiles = 20_000
-	}
-	if l.MaxDepth == 0 {
-		l.MaxDepth = 32
-	}
+	l.MaxPackage = cmp.Or(l.MaxPackage, DefaultMaxPackage)
+	l.MaxFile = cmp.Or(l.MaxFile, DefaultMaxFile)
+	l.MaxUnpacked = cmp.Or(l.MaxUnpacked, 100<<20)
+	l.MaxMatch = cmp.Or(l.MaxMatch, 4_000_000_000)
+	l.MaxFiles = cmp.Or(l.MaxFiles, 20_000)
+	l.MaxDepth = cmp.Or(l.MaxDepth, 32)
 	return l
 }
 
@@ -143,8 +136,7 @@ func (b *Built) Write(ctx context.Context, to io.Writer) error { return b.write(
 
 // Identify tells what the chart at a path of a tree calls itself. Errors wrap ErrReference.
 func Identify(ctx context.Context, files fs.FS, at string, limits Limits) (Identity, error) {
-	b := &builder{files: files, limits: limits.orDefault()}
-	b.left = b.limits
+	b := newBuilder(files, limits, nil)
 	place, info, err := b.find(at)
 	if err != nil {
 		return Identity{}, err
@@ -185,8 +177,7 @@ func (b *builder) find(at string) (string, fs.FileInfo, error) {
 
 // Build loads a chart from a tree. Errors wrap the kinds above.
 func Build(ctx context.Context, f Folder) (*Built, error) {
-	b := &builder{files: f.Files, limits: f.Limits.orDefault(), resolver: f.Dependencies}
-	b.left = b.limits
+	b := newBuilder(f.Files, f.Limits, f.Dependencies)
 	place, info, err := b.find(f.Path)
 	if err != nil {
 		return nil, err
@@ -218,8 +209,7 @@ func (b *builder) packaged(ctx context.Context, f Folder, place string) (*Built,
 
 // Rebuild loads a package, for other values or another version. Errors wrap the kinds above.
 func Rebuild(ctx context.Context, p Package) (*Built, error) {
-	b := &builder{limits: p.Limits.orDefault()}
-	b.left = b.limits
+	b := newBuilder(nil, p.Limits, nil)
 	if len(p.ValuesFiles) == 1 && p.ValuesFiles[0] == valuesName {
 		p.ValuesFiles = nil
 	}

@@ -65,8 +65,7 @@ const (
 // lies there, refers to by file://. Of the tree, only the files that IsDescription tells are read. Where the path has a package,
 // that is all.
 func Places(ctx context.Context, files fs.FS, at string, limits Limits) ([]string, error) {
-	b := &builder{files: files, limits: limits.orDefault()}
-	b.left = b.limits
+	b := newBuilder(files, limits, nil)
 	start, err := inside(at)
 	if err != nil {
 		return nil, wrap(ErrReference, err)

@@ -30,8 +30,7 @@ var drive = regexp.MustCompile(`^[a-zA-Z]:/`)
 // Inspect reads a package to its end and tells what it calls itself. The error wraps ErrPackage where Helm would not load it, or
 // where it goes beyond the limits.
 func Inspect(ctx context.Context, packed io.Reader, limits Limits) (Identity, error) {
-	b := &builder{limits: limits.orDefault()}
-	b.left = b.limits
+	b := newBuilder(nil, limits, nil)
 	var metadata *chart.Metadata
 	err := b.entries(packed, func(name string, size int64, content io.Reader) error {
 		if name != chartName {

@@ -35,6 +35,11 @@ type builder struct {
 	left Limits
 }
 
+func newBuilder(files fs.FS, limits Limits, resolver Resolver) *builder {
+	limits = limits.orDefault()
+	return &builder{files: files, resolver: resolver, limits: limits, left: limits}
+}
+
 // take takes a file from what is left.
 func (b *builder) take(name string, size int64) error {
 	if size > b.limits.MaxFile {

@@ -146,7 +146,7 @@ func (r *reader) isItem(in int) bool {
 	return r.indent() == in && r.pos+in < len(r.text) && r.text[r.pos+in] == '-'
 }
 
-func (r *reader) flag(into *bool, _ int) error {
+func (r *reader) flag(into *bool) error {
 	switch string(r.line()) {
 	case "true":
 		*into = true

@@ -185,24 +185,25 @@ func (b *builder) keep(ctx context.Context, s span) error {
 }
 
 // endChart decides what becomes of the chart that was begun.
-func (b *builder) endChart(context.Context) error {
+func (b *builder) endChart() {
 	sum := sha256.New()
 	for _, s := range b.now.spans {
 		if s.hash == (Hash{}) {
-			return b.order()
+			b.order()
+			return
 		}
 		sum.Write(s.hash[:]) // A hash never fails to write.
 	}
 	copy(b.now.source[:], sum.Sum(nil))
 	if b.now.was != nil && b.now.was.source == b.now.source {
 		b.now.same, b.now.spans = true, nil
-		return nil
+		return
 	}
-	return b.order()
+	b.order()
 }
 
 // order puts the chart's versions newest first. What was dropped comes last.
-func (b *builder) order() error {
+func (b *builder) order() {
 	type keyed struct {
 		span
 		key revision.Version
@@ -221,5 +222,4 @@ func (b *builder) order() error {
 	for i := range all {
 		b.now.spans[i] = all[i].span
 	}
-	return nil
 }

@@ -117,5 +117,6 @@ func (b *builder) add(ctx context.Context, name string, versions []*Version) err
 			return err
 		}
 	}
-	return b.endChart(ctx)
+	b.endChart()
+	return nil
 }

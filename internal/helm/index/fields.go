@@ -13,9 +13,9 @@ func (r *reader) versionField(v *Version, key string, in int) error {
 	case "created":
 		return r.time(&v.Created, in)
 	case "deprecated":
-		return r.flag(&v.Deprecated, in)
+		return r.flag(&v.Deprecated)
 	case "removed":
-		return r.flag(&v.Removed, in)
+		return r.flag(&v.Removed)
 	case "keywords":
 		return r.texts(&v.Keywords, in)
 	case "sources":
@@ -98,7 +98,7 @@ func (r *reader) dependencyField(d *chart.Dependency, key string, in int) error 
 	case "tags":
 		return r.texts(&d.Tags, in)
 	case "enabled":
-		return r.flag(&d.Enabled, in)
+		return r.flag(&d.Enabled)
 	}
 	return errUnusual
 }

@@ -232,7 +232,8 @@ func (f *frame) endChart(ctx context.Context) error {
 		return err
 	}
 	f.chart, f.items = false, 0
-	return f.to.endChart(ctx)
+	f.to.endChart()
+	return nil
 }
 
 // add adds a line to the version that is being read.

@@ -30,7 +30,7 @@ type jsonFrame struct {
 // readJSON reads the document into the builder, and returns what stands beside the entries.
 func readJSON(ctx context.Context, document io.Reader, to *builder) (*file, error) {
 	f := &jsonFrame{text: bufio.NewReaderSize(document, readSize), to: to, head: map[string]json.RawMessage{}}
-	if err := f.members(f.next, func(key string) error { return f.field(ctx, key) }); err != nil {
+	if err := f.members(func(key string) error { return f.field(ctx, key) }); err != nil {
 		return nil, err
 	}
 	if _, err := f.next(); !errors.Is(err, io.EOF) {
@@ -63,10 +63,11 @@ func (f *jsonFrame) field(ctx context.Context, key string) error {
 			return fmt.Errorf("%w: more than %d bytes beside the entries", ErrIndex, maxHead)
 		}
 		f.head[key] = bytes.Clone(value)
-		return errors.Join(err, f.free(ctx))
+		f.free(ctx)
+		return err
 	}
 	f.head[key] = json.RawMessage("null")
-	return f.members(f.next, func(name string) error { return f.chart(ctx, name) })
+	return f.members(func(name string) error { return f.chart(ctx, name) })
 }
 
 func (f *jsonFrame) chart(ctx context.Context, name string) error {
@@ -86,7 +87,8 @@ func (f *jsonFrame) chart(ctx context.Context, name string) error {
 		case err != nil:
 			return errUnusual
 		case next == ']' && n == 0:
-			return f.to.endChart(ctx)
+			f.to.endChart()
+			return nil
 		default:
 			_ = f.text.UnreadByte() // It was read just now.
 		}
@@ -96,7 +98,8 @@ func (f *jsonFrame) chart(ctx context.Context, name string) error {
 		switch next, err := f.next(); {
 		case err == nil && next == ',':
 		case err == nil && next == ']':
-			return f.to.endChart(ctx)
+			f.to.endChart()
+			return nil
 		default:
 			return errUnusual
 		}
@@ -111,16 +114,17 @@ func (f *jsonFrame) version(ctx context.Context) error {
 	if err := f.to.jsonBlock(ctx, text); err != nil {
 		return err
 	}
-	return f.free(ctx)
+	f.free(ctx)
+	return nil
 }
 
 // members reads an object: for each key, what reads its value.
-func (f *jsonFrame) members(next func() (byte, error), value func(key string) error) error {
-	if c, err := next(); err != nil || c != '{' {
+func (f *jsonFrame) members(value func(key string) error) error {
+	if c, err := f.next(); err != nil || c != '{' {
 		return errUnusual
 	}
 	for n := 0; ; n++ {
-		c, err := next()
+		c, err := f.next()
 		if err == nil && c == '}' && n == 0 {
 			return nil
 		}
@@ -134,7 +138,7 @@ func (f *jsonFrame) members(next func() (byte, error), value func(key string) er
 		if err := value(key); err != nil {
 			return err
 		}
-		switch c, err := next(); {
+		switch c, err := f.next(); {
 		case err == nil && c == ',':
 		case err == nil && c == '}':
 			return nil
@@ -226,13 +230,12 @@ func (f *jsonFrame) read(ctx context.Context) ([]byte, error) {
 }
 
 // free gives back what a long value took.
-func (f *jsonFrame) free(ctx context.Context) error {
+func (f *jsonFrame) free(ctx context.Context) {
 	if f.drawn > 0 {
 		f.value = bytes.Buffer{}
 		memory.Return(ctx, f.drawn)
 		f.drawn = 0
 	}
-	return nil
 }
 
 // jsonBlock adds a version as JSON.

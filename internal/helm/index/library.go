@@ -1,17 +1,16 @@
 package index
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	yamlnodes "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/yamlweight"
 )
 
 const (
@@ -20,8 +19,6 @@ const (
 	yamlWeight, jsonWeight = 26, 8
 	// byteWeight and valueWeight are what a byte and a value of YAML take in any style.
 	byteWeight, valueWeight = 12, 250
-	// maxGrowth is how much longer a text may become by its aliases; each takes what it stands for anew.
-	maxGrowth, maxGrown = 10, 1 << 20
 )
 
 // libraryBlock has the YAML library read one item of a list of versions.
@@ -37,8 +34,8 @@ func library(ctx context.Context, text []byte, into any) error {
 	if err := memory.Draw(ctx, weightOf(text)); err != nil {
 		return fmt.Errorf("YAML of %d bytes that is not in the style of Helm: %w", len(text), err)
 	}
-	if err := checkGrowth(text); err != nil {
-		return err
+	if err := yamlweight.CheckAliases(text); err != nil {
+		return fmt.Errorf("%w: %w", ErrIndex, err)
 	}
 	if err := yaml.UnmarshalStrict(text, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrIndex, err)
@@ -56,46 +53,6 @@ func weightOf(text []byte) int64 {
 		}
 	}
 	return max(yamlWeight*int64(len(text)), byteWeight*int64(len(text))+valueWeight*values)
-}
-
-// checkGrowth refuses a text whose aliases stand for many times its own length.
-func checkGrowth(text []byte) error {
-	if !bytes.Contains(text, []byte{'&'}) || !bytes.Contains(text, []byte{'*'}) {
-		return nil
-	}
-	var document yamlnodes.Node
-	if err := yamlnodes.Unmarshal(text, &document); err != nil {
-		return nil //nolint:nilerr // The other library says what is wrong with it.
-	}
-	grown := growth{sizes: map[*yamlnodes.Node]int64{}, most: int64(len(text))*maxGrowth + maxGrown}
-	if grown.of(&document) > grown.most {
-		return fmt.Errorf("%w: its aliases stand for more than %d bytes", ErrIndex, grown.most)
-	}
-	return nil
-}
-
-// growth measures nodes with what their aliases stand for. No size exceeds the most by much, so that none overflows.
-type growth struct {
-	sizes map[*yamlnodes.Node]int64 // zero while it is being measured: an alias to what it is part of
-	most  int64
-}
-
-func (g growth) of(node *yamlnodes.Node) int64 {
-	if size, known := g.sizes[node]; known {
-		return size
-	}
-	g.sizes[node] = 0
-	size := int64(len(node.Value)) + 1
-	if node.Kind == yamlnodes.AliasNode {
-		size = g.of(node.Alias)
-	}
-	for _, child := range node.Content {
-		if size += g.of(child); size > g.most {
-			break
-		}
-	}
-	g.sizes[node] = size
-	return size
 }
 
 // syntax tells whether the library stumbled over how a text is written, and not over what it says. A part of a document
