@@ -62,7 +62,10 @@ func exit(err error) int {
 	if err == nil {
 		return 0
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		if line == "" {
+			continue
+		}
 		if !strings.HasPrefix(line, " ") {
 			line = "sluice: " + line
 		}

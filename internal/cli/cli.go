@@ -10,11 +10,13 @@ import (
 
 // Commands are the commands for people. The scheme has our kinds.
 func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cobra.Command {
-	commands := []*cobra.Command{getCommand(streams, scheme)}
-	for _, command := range commands {
+	var commands []*cobra.Command
+	for _, made := range []func(*base) *cobra.Command{getCommand} {
+		command := made(newBase(streams, scheme))
 		command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 			return usage(err.Error(), "see "+cmd.CommandPath()+" --help")
 		})
+		commands = append(commands, command)
 	}
 	return commands
 }

@@ -8,33 +8,31 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // completionTime is how long a shell waits for names.
 const completionTime = 2 * time.Second
 
-// complete offers what may follow the arguments: kinds, and then the names of their objects. Where these cannot be had in
-// time it offers none.
-func (g *getter) complete(scheme *runtime.Scheme) cobra.CompletionFunc {
+// complete offers what may follow the arguments: these words, and after a kind the names of its objects. Where these cannot
+// be had in time it offers none.
+func (b *base) complete(words []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		offered := kindNames()
+		offered := slices.Clone(words)
 		word, _, paired := strings.Cut(begun, "/")
 		switch {
 		case paired:
-			offered = g.names(cmd.Context(), scheme, word, word+"/")
+			offered = b.names(cmd.Context(), word, word+"/")
 		case len(args) > 0:
-			offered = g.names(cmd.Context(), scheme, args[0], "")
+			offered = b.names(cmd.Context(), args[0], "")
 		}
 		offered = slices.DeleteFunc(offered, func(one string) bool { return !strings.HasPrefix(one, begun) || slices.Contains(args, one) })
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// kindNames are what people type for kinds.
-func kindNames() []string {
-	names := []string{"all", "sources"}
+// kindNames are what people type for kinds, after some other words.
+func kindNames(names ...string) []string {
 	for _, k := range kinds() {
 		names = append(names, k.resource)
 	}
@@ -42,14 +40,14 @@ func kindNames() []string {
 }
 
 // names are those of the kind's objects, each behind the prefix.
-func (g *getter) names(ctx context.Context, scheme *runtime.Scheme, word, prefix string) []string {
+func (b *base) names(ctx context.Context, word, prefix string) []string {
 	k, known := kindOf(word)
 	if !known {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, completionTime)
 	defer stop()
-	there, err := newSession(g.config, scheme, io.Discard)
+	there, err := newSession(b.config, b.scheme, io.Discard)
 	if err != nil {
 		return nil
 	}

@@ -19,10 +19,10 @@ func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstruc
 		options := []client.ListOption{client.MatchingLabelsSelector{Selector: g.selector}}
 		where := "in all namespaces"
 		if !g.all {
-			options = append(options, client.InNamespace(g.session.namespace))
-			where = "in namespace " + g.session.namespace
+			options = append(options, client.InNamespace(g.namespace))
+			where = "in namespace " + g.namespace
 		}
-		found, err := g.session.listAll(ctx, asked.kind, options...)
+		found, err := g.listAll(ctx, asked.kind, options...)
 		if err != nil {
 			return found, explain(fmt.Sprintf("list %s %s", asked.kind.resource, where), err, "sluice-view")
 		}
@@ -34,21 +34,29 @@ func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstruc
 	var found []unstructured.Unstructured
 	var problems []error
 	for _, name := range asked.names {
-		obj := unstructured.Unstructured{}
-		obj.SetGroupVersionKind(asked.kind.GroupVersionKind)
-		switch err := g.session.Get(ctx, client.ObjectKey{Namespace: g.session.namespace, Name: name}, &obj); {
+		switch obj, err := g.named(ctx, asked.kind, name); {
 		case err != nil:
-			problems = append(problems, g.notHad(ctx, asked.kind, name, err))
+			problems = append(problems, err)
 		case g.selector.Matches(labels.Set(obj.GetLabels())):
-			found = append(found, obj)
+			found = append(found, *obj)
 		}
 	}
 	return found, errors.Join(problems...)
 }
 
+// named gets the object of that name in the session's namespace.
+func (s *session) named(ctx context.Context, k kind, name string) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(k.GroupVersionKind)
+	if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, obj); err != nil {
+		return nil, s.notHad(ctx, k, name, err)
+	}
+	return obj, nil
+}
+
 // notHad says why an object could not be read, and where there is one of its name.
-func (g *getter) notHad(ctx context.Context, k kind, name string, err error) *CommandError {
-	told := explain(fmt.Sprintf("get %s %q in namespace %q", k.Kind, name, g.session.namespace), err, "sluice-view")
+func (s *session) notHad(ctx context.Context, k kind, name string, err error) *CommandError {
+	told := explain(fmt.Sprintf("get %s %q in namespace %q", k.Kind, name, s.namespace), err, "sluice-view")
 	if !apierrors.IsNotFound(err) || len(told.Help) > 0 {
 		return told
 	}
@@ -56,7 +64,7 @@ func (g *getter) notHad(ctx context.Context, k kind, name string, err error) *Co
 	if near := nearKinds(name); len(near) > 0 && k.resource == kinds()[0].resource {
 		told.Help = append(told.Help, "if a kind was meant, similar: "+list(near))
 	}
-	elsewhere, err := g.session.listAll(ctx, k, client.MatchingFields{"metadata.name": name})
+	elsewhere, err := s.listAll(ctx, k, client.MatchingFields{"metadata.name": name})
 	if err == nil && len(elsewhere) > 0 {
 		var spaces []string
 		for _, obj := range elsewhere[:min(len(elsewhere), 3)] {
@@ -65,7 +73,7 @@ func (g *getter) notHad(ctx context.Context, k kind, name string, err error) *Co
 		told.Help = append(told.Help, fmt.Sprintf("there is one of that name in %s: add -n %s", list(spaces), spaces[0]))
 		return told
 	}
-	beside, err := g.session.listAll(ctx, k, client.InNamespace(g.session.namespace))
+	beside, err := s.listAll(ctx, k, client.InNamespace(s.namespace))
 	if err == nil {
 		var names []string
 		for i := range beside {

@@ -15,18 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"sluice.dev/sluice/internal/view"
 )
 
 // getter is one call of get.
 type getter struct {
-	genericiooptions.IOStreams
+	*base
 
-	config   *genericclioptions.ConfigFlags
 	output   *genericclioptions.PrintFlags
-	session  *session
 	all      bool
 	labelled string
 	selector labels.Selector // labelled, read
@@ -34,8 +31,8 @@ type getter struct {
 	sort     string
 }
 
-func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cobra.Command {
-	g := &getter{IOStreams: streams, config: genericclioptions.NewConfigFlags(true), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
+func getCommand(b *base) *cobra.Command {
+	g := &getter{base: b, output: genericclioptions.NewPrintFlags("").WithTypeSetter(b.scheme)}
 	command := &cobra.Command{
 		Use:   "get [KIND|all|sources] [NAME...] | KIND/NAME...",
 		Short: "Show objects and the state that they are in; installations, if nothing else is said",
@@ -43,24 +40,17 @@ func getCommand(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *cob
   sluice get all -A --state Failed,Stalled
   sluice get gitrepositories -o wide
   sluice get mi/redis -o yaml`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if g.session, err = newSession(g.config, scheme, g.ErrOut); err != nil {
-				return err
-			}
-			return g.run(cmd.Context(), args)
-		},
 	}
 	flags := command.Flags()
-	g.config.AddFlags(flags)
 	g.output.AddFlags(command)
 	flags.Lookup("output").Usage = "Output format. One of: (wide, " + list(g.output.AllowedFormats()) + ")."
 	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
 	flags.StringVarP(&g.labelled, "selector", "l", "", "Show the objects with these labels.")
 	flags.StringSliceVar(&g.states, "state", nil, "Show the objects in these states: "+list(stateNames())+".")
 	flags.StringVar(&g.sort, "sort", "name", "Order of the objects: name, or state, in which the first need somebody most.")
-	command.ValidArgsFunction = g.complete(scheme)
+	command.ValidArgsFunction = g.complete(kindNames("all", "sources"))
 	cobra.CheckErr(command.RegisterFlagCompletionFunc("state", completeStates))
-	return command
+	return g.on(command, g.run)
 }
 
 func stateNames() []string {
@@ -157,7 +147,7 @@ func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whol
 	}
 	for _, obj := range each {
 		if err := printer.PrintObj(obj, g.Out); err != nil {
-			return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
+			return unprinted(err)
 		}
 	}
 	return nil
@@ -175,7 +165,7 @@ func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, who
 		}
 		shown++
 		if err := made.print(asked[i].kind, some); err != nil {
-			return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
+			return unprinted(err)
 		}
 	}
 	if shown == 0 && whole {
@@ -188,5 +178,5 @@ func (g *getter) where() string {
 	if g.all {
 		return ""
 	}
-	return " in namespace " + g.session.namespace
+	return " in namespace " + g.namespace
 }

@@ -15,10 +15,14 @@ import (
 
 // What a command ends with. One that did what it was asked for ends with 0.
 const (
+	// ExitNo is for an answer that is no: there are changes, or a fault, or the awaited object failed.
+	ExitNo = 1
 	// ExitUnanswered is for what could not be found out or done: the API server, a right or an object was lacking.
 	ExitUnanswered = 2
 	// ExitUsage is for wrong arguments and flags.
 	ExitUsage = 3
+	// ExitTimeout is for a command whose own time ran out before its object was as it was to be.
+	ExitTimeout = 4
 	// ExitInterrupted is for a command that was interrupted, as shells have it.
 	ExitInterrupted = 130
 )
@@ -26,7 +30,8 @@ const (
 // maxProblem is how long a problem's text may be: an API server may quote whole objects.
 const maxProblem = 2048
 
-// CommandError is why a command gives no answer: what it was at, why, and what helps.
+// CommandError is why a command gives no answer: what it was at, why, and what helps. An answer that is no is one too; without
+// What nothing has to be told of it, as the answer tells it.
 type CommandError struct {
 	Code int
 	What string
@@ -38,6 +43,9 @@ type CommandError struct {
 
 // Error is one line, and one for each thing that helps. Nothing in it moves a terminal's cursor.
 func (p *CommandError) Error() string {
+	if p.What == "" {
+		return ""
+	}
 	lines := []string{printable.Line(p.What+": "+p.Why, maxProblem)}
 	for _, help := range p.Help {
 		lines = append(lines, "  "+printable.Line(help, maxProblem))

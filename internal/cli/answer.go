@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+)
+
+// answerVersion is the apiVersion of what commands say that is no object of the cluster.
+const answerVersion = "cli.sluice.dev/v1alpha1"
+
+// answers shows what a command found: as text, or as an object for programs.
+type answers struct{ output *genericclioptions.PrintFlags }
+
+// bindAnswers adds the flags that choose between them.
+func bindAnswers(command *cobra.Command) answers {
+	flags := genericclioptions.NewPrintFlags("")
+	flags.NamePrintFlags = nil
+	flags.AddFlags(command)
+	command.Flags().Lookup("output").Usage = "Output format. One of: (wide, " + list(flags.AllowedFormats()) + ")."
+	return answers{flags}
+}
+
+// wide says that text is to be shown whole.
+func (a answers) wide() bool { return *a.output.OutputFormat == "wide" }
+
+// show writes the answer, which becomes an object of the kind unless text is asked for.
+func (a answers) show(out io.Writer, kind string, answer any, text func(io.Writer) error) error {
+	if *a.output.OutputFormat == "" || a.wide() {
+		return unprinted(text(out))
+	}
+	printer, err := a.output.ToPrinter()
+	if err != nil {
+		return usage(err.Error())
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	obj := unstructured.Unstructured{}
+	if err := json.Unmarshal(raw, &obj.Object); err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	obj.SetAPIVersion(answerVersion)
+	obj.SetKind(kind)
+	return unprinted(printer.PrintObj(&obj, out))
+}
+
+// unprinted is why an answer that was found could not be shown.
+func unprinted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
+}
