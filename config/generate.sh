@@ -17,3 +17,4 @@ tools=$(tests/tools.sh)
 	--source-path=api/modules/v1alpha1 --output-path=docs/reference-modules-v1alpha1.md
 "$tools/crd-ref-docs" --log-level=ERROR --renderer=markdown --config=config/reference.yaml \
 	--source-path=api/packages/v1alpha1 --output-path=docs/reference-packages-v1alpha1.md
+go run ./tests/docs/remedies >internal/view/remedies.tsv

@@ -11,7 +11,7 @@ import (
 // Commands are the commands for people. The scheme has our kinds.
 func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cobra.Command {
 	var commands []*cobra.Command
-	for _, made := range []func(*base) *cobra.Command{getCommand} {
+	for _, made := range []func(*base) *cobra.Command{getCommand, describeCommand} {
 		command := made(newBase(streams, scheme))
 		command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 			return usage(err.Error(), "see "+cmd.CommandPath()+" --help")

@@ -39,10 +39,14 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, explain("read the kubeconfig", err, "")
 	}
+	discovered, err := flags.ToRESTMapper()
+	if err != nil {
+		return nil, explain("reach the API server", err, "")
+	}
 	config.QPS, config.Burst = qps, burst
 	config.UserAgent = "sluice"
 	config.WarningHandler = &warnings{to: hints, told: map[string]bool{}}
-	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper()})
+	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper(discovered)})
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -154,7 +153,8 @@ func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whol
 }
 
 func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, whole, wide bool) error {
-	made := table{out: g.Out, wide: wide, spaced: g.all, named: len(asked) > 1, plain: isPlain(environment), now: time.Now()}
+	made := newTable(g.Out, wide)
+	made.spaced, made.named = g.all, len(asked) > 1
 	shown := 0
 	for i, some := range found {
 		if len(some) == 0 {

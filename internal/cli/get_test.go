@@ -206,10 +206,9 @@ func TestGetSaysWhatHelps(t *testing.T) {
 	}
 }
 
-// TestGetShowsWhatMayBeRead: and names the rest, with the ClusterRole that grants it.
-func TestGetShowsWhatMayBeRead(t *testing.T) {
-	t.Parallel()
-	namespace := three(t)
+// reader is the kubeconfig of somebody who may read the installations of the namespace, and nothing else.
+func reader(t *testing.T, namespace string) string {
+	t.Helper()
 	kubeconfig, err := env.KubeconfigAs("reader-of-" + namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +223,14 @@ func TestGetShowsWhatMayBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := run(t, kubeconfig, "get", "all", "-n", namespace)
+	return kubeconfig
+}
+
+// TestGetShowsWhatMayBeRead: and names the rest, with the ClusterRole that grants it.
+func TestGetShowsWhatMayBeRead(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	got := run(t, reader(t, namespace), "get", "all", "-n", namespace)
 	if got.code != 2 || len(squeezed(got.out)) != 4 {
 		t.Errorf("ended with %d: %s", got.code, got.out)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,13 +116,17 @@ func (k kind) names() []string {
 	return append([]string{k.resource, strings.ToLower(k.Kind), k.resource + "." + k.Group}, k.aliases...)
 }
 
-// mapper knows our kinds, so that nothing has to be discovered.
-func mapper() meta.RESTMapper {
+// mapper knows our kinds, and those of Kubernetes that are asked for beside them, so that nothing has to be discovered. The
+// other one is asked for all else.
+func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds() {
 		known.AddSpecific(k.GroupVersionKind, k.GroupVersion().WithResource(k.resource), k.GroupVersion().WithResource(strings.ToLower(k.Kind)), meta.RESTScopeNamespace)
 	}
-	return known
+	for _, name := range []string{"Event", "Pod"} {
+		known.Add(corev1.SchemeGroupVersion.WithKind(name), meta.RESTScopeNamespace)
+	}
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, other}}
 }
 
 // follows is by what an installation's release is chosen: as it was found last, else as the spec asks.

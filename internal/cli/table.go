@@ -33,6 +33,11 @@ type table struct {
 	now   time.Time
 }
 
+// newTable is one for objects of one namespace and kind.
+func newTable(out io.Writer, wide bool) table {
+	return table{out: out, wide: wide, plain: isPlain(environment), now: time.Now()}
+}
+
 // print writes the kind's objects, under titles.
 func (t table) print(k kind, objects []unstructured.Unstructured) error {
 	to := printers.GetNewTabWriter(t.out)

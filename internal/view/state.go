@@ -142,22 +142,34 @@ func observed(obj *unstructured.Unstructured, ready metav1.Condition) int64 {
 
 // condition is the one of the type; the zero value where there is none that can be read.
 func condition(obj *unstructured.Unstructured, of string) (found metav1.Condition, ok bool) {
+	all := Conditions(obj)
+	at := slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == of })
+	if at < 0 {
+		return found, false
+	}
+	return all[at], true
+}
+
+// Conditions are those of an object that can be read.
+func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	all, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
 	list, _ := all.([]any)
+	var found []metav1.Condition
 	for _, one := range list {
 		fields, _ := one.(map[string]any)
-		if fields["type"] != of {
+		if str(fields["type"]) == "" {
 			continue
 		}
-		found.Status = metav1.ConditionStatus(str(fields["status"]))
-		found.Reason, found.Message = str(fields["reason"]), str(fields["message"])
-		found.ObservedGeneration, _ = fields["observedGeneration"].(int64)
-		if at, err := time.Parse(time.RFC3339, str(fields["lastTransitionTime"])); err == nil {
-			found.LastTransitionTime = metav1.NewTime(at)
+		read := metav1.Condition{
+			Type: str(fields["type"]), Status: metav1.ConditionStatus(str(fields["status"])), Reason: str(fields["reason"]), Message: str(fields["message"]),
 		}
-		return found, true
+		read.ObservedGeneration, _ = fields["observedGeneration"].(int64)
+		if at, err := time.Parse(time.RFC3339, str(fields["lastTransitionTime"])); err == nil {
+			read.LastTransitionTime = metav1.NewTime(at)
+		}
+		found = append(found, read)
 	}
-	return found, false
+	return found
 }
 
 // text is a field that is a string; "" for anything else.

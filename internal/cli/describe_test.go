@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// happen has an event told of an installation, long ago.
+func happen(t *testing.T, namespace, name, reason, message string) {
+	t.Helper()
+	long := metav1.Unix(1577836800, 0)
+	if err := env.Client.Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: name + "."},
+		InvolvedObject: corev1.ObjectReference{Kind: "ModuleInstallation", Namespace: namespace, Name: name},
+		Type:           "Warning", Reason: reason, Message: message, FirstTimestamp: long, LastTimestamp: long, Count: 3,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDescribe: the state with what helps, the conditions and what happened.
+func TestDescribe(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	namespace := three(t)
+	happen(t, namespace, "broken", "HealthCheckFailed", "StatefulSet\n\x1b[31mredis")
+	happen(t, namespace, "calm", "Installed", "of another object")
+	got := run(t, env.Kubeconfig, "describe", "broken", "-n", namespace)
+	want := []string{
+		"ModuleInstallation " + namespace + "/broken",
+		"state Failed, for AGO",
+		"reason HealthCheckFailed",
+		`message StatefulSet\n\x1b[31mredis\r\u202e`,
+		"what helps Look at the object that the message names.",
+		"module foo",
+		"",
+		"CONDITION STATUS SINCE REASON MESSAGE",
+		`Ready False AGO HealthCheckFailed StatefulSet\n\x1b[31mredis\r\u202e`,
+		"",
+		"LAST TIMES TYPE REASON MESSAGE",
+		`AGO 3 Warning HealthCheckFailed StatefulSet\n\x1b[31mredis`,
+	}
+	if diff := cmp.Diff(want, squeezed(got.out)); diff != "" || got.code != 0 || got.told != "" {
+		t.Errorf("ended with %d, %s; -want +got:\n%s", got.code, got.told, diff)
+	}
+}
+
+// TestDescribeForPrograms: the same as an object.
+func TestDescribeForPrograms(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	happen(t, namespace, "held", "Held", "waits")
+	got := run(t, env.Kubeconfig, "describe", "mi/held", "-n", namespace, "-o", "json")
+	var told struct {
+		APIVersion, Kind, State, Reason string
+		Object                          struct{ Kind, Namespace, Name string }
+		Facts                           []struct{ Title, Value string }
+		Remedies                        []struct{ Remedy string }
+		Events                          []struct{ Reason string }
+	}
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
+		t.Fatal(err, got.told)
+	}
+	if told.APIVersion != "cli.sluice.dev/v1alpha1" || told.Kind != "Description" || told.State != "Held" || told.Reason != "AwaitingApproval" ||
+		told.Object.Name != "held" || len(told.Facts) != 3 || len(told.Remedies) != 1 || len(told.Events) != 1 {
+		t.Errorf("got %s", got.out)
+	}
+}
+
+// TestDescribeSaysWhatItWasNotTold: who may not list events sees the rest, and the missing right.
+func TestDescribeSaysWhatItWasNotTold(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	got := run(t, reader(t, namespace), "describe", "calm", "-n", namespace)
+	if got.code != 2 || !strings.Contains(got.out, "Installed 2.0.0") ||
+		!strings.Contains(got.told, "list the events of ModuleInstallation "+namespace+"/calm: forbidden: ") {
+		t.Errorf("ended with %d: %s, %s", got.code, got.out, got.told)
+	}
+}
+
+// TestDescribeNeedsOneObject: and of a kind that is known.
+func TestDescribeNeedsOneObject(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"None":    {nil, 3, "one object has to be named"},
+		"Two":     {[]string{"calm", "held"}, 3, "one object has to be named"},
+		"Kind":    {[]string{"moduleinstallation"}, 3, "one object has to be named"},
+		"Unknown": {[]string{"gitrep/a"}, 3, "similar: gitrepo"},
+		"Missing": {[]string{"calms"}, 2, "similar: calm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, env.Kubeconfig, append([]string{"describe", "-n", namespace}, tc.args...)...)
+			if got.code != tc.code || !strings.Contains(got.told, tc.want) {
+				t.Errorf("ended with %d: %s", got.code, got.told)
+			}
+		})
+	}
+}

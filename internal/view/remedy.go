@@ -1,0 +1,96 @@
+package view
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Remedy is what the page of a kind says of a reason.
+type Remedy struct {
+	// Cause is what the reason is given for.
+	Cause string `json:"cause,omitempty"`
+	// Remedy is what helps.
+	Remedy string `json:"remedy"`
+}
+
+//go:embed remedies.tsv
+var remediesOfPages string
+
+// advice is one row of a page.
+type advice struct {
+	on      string
+	stalled bool
+	Remedy
+	// quoted are the parts of the message that the cause quotes, in their order; none where it quotes nothing.
+	quoted []string
+}
+
+// pages are the rows of all pages, by kind and reason.
+var pages = sync.OnceValue(func() map[[2]string][]advice {
+	rows := map[[2]string][]advice{}
+	for line := range strings.Lines(remediesOfPages) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		kind, on, disposition, reason, cause, remedy := cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]
+		row := advice{on: on, stalled: disposition == "stalled", quoted: quoteOf(cause)}
+		row.Remedy = Remedy{Cause: strings.ReplaceAll(cause, "`", ""), Remedy: strings.ReplaceAll(remedy, "`", "")}
+		rows[[2]string{kind, reason}] = append(rows[[2]string{kind, reason}], row)
+	}
+	return rows
+})
+
+var quotation = regexp.MustCompile("^`([^`]+)`[:. ]")
+
+// quoteOf is what a cause says that the message has, between the parts that differ.
+func quoteOf(cause string) []string {
+	found := quotation.FindStringSubmatch(cause)
+	if found == nil || !strings.Contains(found[1], " ") {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Split(found[1], "…"), func(part string) bool { return part == "" })
+}
+
+// Remedies are what may help against what a condition of the type says of an object of the kind. A page may have more than
+// one cause for a reason, and the message does not always tell which it is.
+func Remedies(kind, of, reason, message string, stalled bool) []Remedy {
+	rows := pages()[[2]string{kind, reason}]
+	rows = prefer(rows, func(a advice) bool { return a.on == "" || a.on == "all" || strings.Contains(a.on, of) })
+	rows = prefer(rows, func(a advice) bool { return a.stalled == stalled })
+	rows = prefer(rows, func(a advice) bool { return a.quoted != nil && quotes(message, a.quoted) })
+	rows = prefer(rows, func(a advice) bool { return a.quoted == nil || quotes(message, a.quoted) })
+	var found []Remedy
+	for _, row := range rows {
+		if !slices.ContainsFunc(found, func(r Remedy) bool { return r.Remedy == row.Remedy.Remedy }) {
+			found = append(found, row.Remedy)
+		}
+	}
+	return found
+}
+
+// prefer keeps the rows that fit, and all of them where none does.
+func prefer(rows []advice, fits func(advice) bool) []advice {
+	var kept []advice
+	for _, row := range rows {
+		if fits(row) {
+			kept = append(kept, row)
+		}
+	}
+	if len(kept) == 0 {
+		return rows
+	}
+	return kept
+}
+
+// quotes says whether the message has the parts, one behind the other.
+func quotes(message string, parts []string) bool {
+	for _, part := range parts {
+		_, rest, found := strings.Cut(message, part)
+		if !found {
+			return false
+		}
+		message = rest
+	}
+	return true
+}
