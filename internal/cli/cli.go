@@ -11,7 +11,9 @@ import (
 // Commands are the commands for people. The scheme has our kinds.
 func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cobra.Command {
 	var commands []*cobra.Command
-	for _, made := range []func(*base) *cobra.Command{getCommand, describeCommand} {
+	for _, made := range []func(*base) *cobra.Command{
+		getCommand, describeCommand, historyCommand, logsCommand, exportCommand, versionCommand,
+	} {
 		command := made(newBase(streams, scheme))
 		command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 			return usage(err.Error(), "see "+cmd.CommandPath()+" --help")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/printable"
@@ -25,6 +26,8 @@ const (
 type session struct {
 	client.Client
 
+	// core asks for what is no object, such as the log of a pod.
+	core typedcorev1.CoreV1Interface
 	// namespace is the one of the flag, else of the context.
 	namespace string
 }
@@ -50,7 +53,11 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
-	return &session{Client: made, namespace: namespace}, nil
+	core, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		return nil, explain("reach the API server", err, "")
+	}
+	return &session{Client: made, core: core, namespace: namespace}, nil
 }
 
 // warnings tells each warning of the API server once.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,6 +127,7 @@ func mapper(other meta.RESTMapper) meta.RESTMapper {
 	for _, name := range []string{"Event", "Pod"} {
 		known.Add(corev1.SchemeGroupVersion.WithKind(name), meta.RESTScopeNamespace)
 	}
+	known.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, other}}
 }
 

@@ -81,6 +81,14 @@ func explain(what string, err error, role string) *CommandError {
 	return told
 }
 
+// addHelp adds what helps to a problem.
+func addHelp(err error, help string) error {
+	if told, ok := errors.AsType[*CommandError](err); ok {
+		told.Help = append(told.Help, help)
+	}
+	return err
+}
+
 // reasonOf is what the API server says of a request that it refused, without the words that repeat the request.
 func reasonOf(err error) string {
 	_, reason, found := strings.Cut(err.Error(), " is forbidden: ")

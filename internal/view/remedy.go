@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Remedy is what the page of a kind says of a reason.
@@ -28,18 +27,20 @@ type advice struct {
 	quoted []string
 }
 
-// pages are the rows of all pages, by kind and reason.
-var pages = sync.OnceValue(func() map[[2]string][]advice {
-	rows := map[[2]string][]advice{}
+// advices are the rows of the kind's page for a reason.
+func advices(kind, reason string) []advice {
+	var rows []advice
 	for line := range strings.Lines(remediesOfPages) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		kind, on, disposition, reason, cause, remedy := cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]
-		row := advice{on: on, stalled: disposition == "stalled", quoted: quoteOf(cause)}
-		row.Remedy = Remedy{Cause: strings.ReplaceAll(cause, "`", ""), Remedy: strings.ReplaceAll(remedy, "`", "")}
-		rows[[2]string{kind, reason}] = append(rows[[2]string{kind, reason}], row)
+		if cells[0] != kind || cells[3] != reason {
+			continue
+		}
+		row := advice{on: cells[1], stalled: cells[2] == "stalled", quoted: quoteOf(cells[4])}
+		row.Remedy = Remedy{Cause: strings.ReplaceAll(cells[4], "`", ""), Remedy: strings.ReplaceAll(cells[5], "`", "")}
+		rows = append(rows, row)
 	}
 	return rows
-})
+}
 
 var quotation = regexp.MustCompile("^`([^`]+)`[:. ]")
 
@@ -55,7 +56,7 @@ func quoteOf(cause string) []string {
 // Remedies are what may help against what a condition of the type says of an object of the kind. A page may have more than
 // one cause for a reason, and the message does not always tell which it is.
 func Remedies(kind, of, reason, message string, stalled bool) []Remedy {
-	rows := pages()[[2]string{kind, reason}]
+	rows := advices(kind, reason)
 	rows = prefer(rows, func(a advice) bool { return a.on == "" || a.on == "all" || strings.Contains(a.on, of) })
 	rows = prefer(rows, func(a advice) bool { return a.stalled == stalled })
 	rows = prefer(rows, func(a advice) bool { return a.quoted != nil && quotes(message, a.quoted) })

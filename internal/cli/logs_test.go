@@ -1,0 +1,91 @@
+package cli_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// logged are a node's logs: the API server asks the node for them.
+func logged(t *testing.T, namespace, lines string) {
+	t.Helper()
+	node := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/containerLogs/"+namespace+"/sluice-0/manager" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, lines)
+	}))
+	t.Cleanup(node.Close)
+	host, port, err := net.SplitHostPort(node.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + namespace}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sluice-0", Labels: map[string]string{"app.kubernetes.io/name": "sluice"}},
+		Spec:       corev1.PodSpec{NodeName: machine.Name, Containers: []corev1.Container{{Name: "manager", Image: "sluice"}}},
+	}
+	if err := env.Client.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	machine.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
+	machine.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number)
+	if err := env.Client.Status().Update(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLogs: the lines of one object, and nothing of another's.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	line := func(level, kind, name, message string) string {
+		return `{"level":"` + level + `","ts":"T","msg":"` + message + `","controllerKind":"` + kind + `","namespace":"` + namespace + `","name":"` + name + `","` + kind + `":{"name":"` + name + `"},"reconcileID":"x","cause":"c"}` + "\n"
+	}
+	logged(t, namespace, "starts\n"+line("info", "GitRepository", "app", "stored")+line("info", "GitRepository", "other", "of another")+
+		line("info", "Bucket", "app", "of another kind")+line("error", "GitRepository", "app", `\u001b[31mfailed`)+`{"level":"info"`+"\n")
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+		told   string
+	}{
+		"All":    {"each line of the object", nil, "T info stored cause=\"c\"\nT error \\x1b[31mfailed cause=\"c\"\n", ""},
+		"Level":  {"the graver ones", []string{"--level", "error"}, "T error \\x1b[31mfailed cause=\"c\"\n", ""},
+		"Other":  {"nothing is said to be nothing", []string{"-n", "default"}, "", "The log has nothing of it.\n"},
+		"Absurd": {"a level that is none", []string{"--level", "loud"}, "", "usage: --level loud is none\n  the levels are debug, info, error\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, env.Kubeconfig, append([]string{"logs", "gitrepository/app", "-n", namespace, "--system-namespace", namespace}, tc.args...)...)
+			if diff := cmp.Diff([]string{tc.want, tc.told}, []string{got.out, got.told}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLogsOfNobody: without controllers there is no log, which is said.
+func TestLogsOfNobody(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	got := run(t, env.Kubeconfig, "logs", "app", "--system-namespace", namespace)
+	if got.code != 2 || !strings.Contains(got.told, "there are none in namespace "+namespace) {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// versions are what runs here and there.
+type versions struct {
+	Client   build          `json:"client"`
+	Server   *version.Info  `json:"server,omitempty"`
+	Managers []managerImage `json:"managers,omitempty"`
+}
+
+// build is this program.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// managerImage is what a Deployment of the controllers runs.
+type managerImage struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Image     string `json:"image"`
+	Ready     int32  `json:"ready"`
+}
+
+func versionCommand(b *base) *cobra.Command {
+	var local bool
+	command := &cobra.Command{
+		Use:               "version",
+		Short:             "Show the versions of this program, the API server and the controllers",
+		Example:           "  sluice version --client",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	shown := bindAnswers(command)
+	command.Flags().BoolVar(&local, "client", false, "Show this program's version alone, and ask no API server.")
+	asking := b.on(command, func(ctx context.Context, _ []string) error {
+		told := versions{Client: thisBuild()}
+		asked := told.ask(ctx, b)
+		if err := shown.show(b.Out, "Versions", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) }); err != nil {
+			return err
+		}
+		return asked
+	})
+	ask := asking.RunE
+	asking.RunE = func(cmd *cobra.Command, args []string) error {
+		if !local {
+			return ask(cmd, args)
+		}
+		told := versions{Client: thisBuild()}
+		return shown.show(b.Out, "Versions", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) })
+	}
+	return asking
+}
+
+// thisBuild is what the Go toolchain put into the program.
+func thisBuild() build {
+	made := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return made
+	}
+	made.Version = cmp.Or(info.Main.Version, made.Version)
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			made.Commit = setting.Value
+		}
+	}
+	return made
+}
+
+// ask adds what the API server says.
+func (v *versions) ask(ctx context.Context, b *base) error {
+	discovery, err := b.config.ToDiscoveryClient()
+	if err != nil {
+		return explain("reach the API server", err, "")
+	}
+	if v.Server, err = discovery.ServerVersion(); err != nil {
+		return explain("ask for the API server's version", err, "system:public-info-viewer")
+	}
+	found, err := b.managers(ctx, "")
+	for i := range found {
+		containers := found[i].Spec.Template.Spec.Containers
+		if len(containers) == 0 {
+			continue
+		}
+		v.Managers = append(v.Managers, managerImage{found[i].Namespace, found[i].Name, containers[0].Image, found[i].Status.ReadyReplicas})
+	}
+	return err
+}
+
+func (v *versions) print(t table) error {
+	to := printers.GetNewTabWriter(t.out)
+	client := v.Client.Version
+	if commit := v.Client.Commit; commit != "" {
+		client += ", commit " + commit[:min(hashed, len(commit))]
+	}
+	fmt.Fprintf(to, "client\t%s, %s, %s\n", client, v.Client.Go, v.Client.Platform)
+	if v.Server != nil {
+		t.row(to, []string{"server", "Kubernetes " + v.Server.GitVersion})
+	}
+	for _, one := range v.Managers {
+		t.row(to, []string{"manager", fmt.Sprintf("%s, Deployment %s/%s, %d ready", one.Image, one.Namespace, one.Name, one.Ready)})
+	}
+	return to.Flush()
+}
