@@ -13,10 +13,12 @@ import (
 func TestRolesOfPeopleJoinKubernetesOwn(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[string][]string{
-		"sluice-view":             {"admin", "edit", "view"},
-		"sluice-edit":             {"admin", "edit"},
-		"sluice-catalogue-reader": nil,
-		"sluice-approve":          nil,
+		"sluice-view":      {"admin", "edit", "view"},
+		"sluice-edit":      {"admin", "edit"},
+		"sluice-catalogue": nil,
+		"sluice-operate":   nil,
+		"sluice-artifacts": nil,
+		"sluice-approve":   nil,
 	} {
 		var got []string
 		for label, value := range find[rbacv1.ClusterRole](t, "ClusterRole", role).Labels {
@@ -36,7 +38,7 @@ func TestApprovingIsARightOfItsOwn(t *testing.T) {
 	t.Parallel()
 	const right = "packagerevisions/approval"
 	for role, want := range map[string]bool{
-		"sluice-view": false, "sluice-edit": false, "sluice-catalogue-reader": false, "sluice-approve": true,
+		"sluice-view": false, "sluice-edit": false, "sluice-catalogue": false, "sluice-operate": false, "sluice-artifacts": false, "sluice-approve": true,
 	} {
 		got := false
 		for _, rule := range find[rbacv1.ClusterRole](t, "ClusterRole", role).Rules {
@@ -52,7 +54,7 @@ func TestApprovingIsARightOfItsOwn(t *testing.T) {
 func TestPeopleWriteNoRecords(t *testing.T) {
 	t.Parallel()
 	reading := []string{"get", "list", "watch"}
-	for _, role := range []string{"sluice-view", "sluice-edit", "sluice-catalogue-reader"} {
+	for _, role := range []string{"sluice-view", "sluice-edit", "sluice-catalogue", "sluice-operate", "sluice-artifacts"} {
 		for _, rule := range find[rbacv1.ClusterRole](t, "ClusterRole", role).Rules {
 			writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reading, verb) })
 			for _, resource := range rule.Resources {

@@ -10,8 +10,11 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -86,10 +89,39 @@ func TestPeopleInstallWithKubernetesOwnRoles(t *testing.T) {
 				t.Errorf("%s may write the status of %s", role, resource)
 			}
 		}
-		for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection"} {
+		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
 			if s.may(t.Context(), user, verb, "inventories", "") {
 				t.Errorf("%s may %s inventories", role, verb)
 			}
+		}
+	}
+}
+
+// TestOperatorsReadInventories: which is a right that has to be given, as is the one to get artifacts through the API server.
+func TestOperatorsReadInventories(t *testing.T) {
+	t.Parallel()
+	s := newModuleScene(t)
+	s.people()
+	user := "operator-in-" + s.namespace
+	for _, role := range []string{"sluice-operate", "sluice-artifacts"} {
+		s.bindHere(rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}, role)
+	}
+	s.eventually("the roles are bound", func(ctx context.Context) (bool, string) {
+		return s.may(ctx, user, "list", "inventories", ""), ""
+	})
+	if s.may(t.Context(), user, "update", "inventories", "") {
+		t.Error("an operator may write inventories")
+	}
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate.UserName = user
+	operator, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for service, allowed := range map[string]bool{"source-controller:http": true, "other:http": false} {
+		err := operator.RESTClient().Get().Namespace(s.namespace).Resource("services").Name(service).SubResource("proxy").Do(t.Context()).Error()
+		if apierrors.IsForbidden(err) == allowed {
+			t.Errorf("proxy of %s: %v", service, err)
 		}
 	}
 }
