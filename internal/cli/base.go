@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 )
 
 // base is what every command has that asks an API server.
@@ -30,7 +32,8 @@ func (b *base) on(command *cobra.Command, run func(ctx context.Context, args []s
 		if b.session, err = newSession(b.config, b.scheme, b.ErrOut); err != nil {
 			return err
 		}
-		return run(cmd.Context(), args)
+		// The libraries write to their log what they mend, or what is told anyway.
+		return run(klog.NewContext(cmd.Context(), logr.Discard()), args)
 	}
 	return command
 }

@@ -24,7 +24,7 @@ const (
 
 // session is a command's view of the API server.
 type session struct {
-	client.Client
+	client.WithWatch
 
 	// core asks for what is no object, such as the log of a pod.
 	core typedcorev1.CoreV1Interface
@@ -49,7 +49,7 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	config.QPS, config.Burst = qps, burst
 	config.UserAgent = "sluice"
 	config.WarningHandler = &warnings{to: hints, told: map[string]bool{}}
-	made, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper(discovered)})
+	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper(discovered)})
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
@@ -57,7 +57,7 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
-	return &session{Client: made, core: core, namespace: namespace}, nil
+	return &session{WithWatch: made, core: core, namespace: namespace}, nil
 }
 
 // warnings tells each warning of the API server once.

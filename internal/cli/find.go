@@ -60,7 +60,7 @@ func (s *session) notHad(ctx context.Context, k kind, name string, err error) *C
 	if !apierrors.IsNotFound(err) || len(told.Help) > 0 {
 		return told
 	}
-	told.Why = "not found"
+	told.Why, told.missing = "not found", true
 	if near := nearKinds(name); len(near) > 0 && k.resource == kinds()[0].resource {
 		told.Help = append(told.Help, "if a kind was meant, similar: "+list(near))
 	}

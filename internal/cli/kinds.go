@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,14 @@ type kind struct {
 	// isSource says that others take artifacts from its objects.
 	isSource bool
 	columns  []column
+	// product is the field that moves when something came of the work on an object. Its path has dots.
+	product string
+	// answers says that a controller works on the objects, and answers who asks for it.
+	answers bool
+	// suspends says what is written to suspend an object; nil for kinds that are not suspended.
+	suspends *suspension
+	// origins are the objects that one takes from.
+	origins func(*unstructured.Unstructured) []origin
 }
 
 // column is what a table shows of an object beside its name and state.
@@ -59,47 +68,77 @@ func kinds() []kind {
 	source := func(name, resource, alias string, columns ...column) kind {
 		return kind{
 			GroupVersionKind: sourcev1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, isSource: true,
-			columns: append(columns, field("REVISION", "status.artifact.revision")),
+			columns: append(columns, field("REVISION", revision)), product: revision, answers: true, suspends: bySpec(),
 		}
 	}
-	module := func(name, resource, alias string, columns ...column) kind {
-		return kind{GroupVersionKind: modulesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns}
+	module := func(name, resource, alias, product string, columns ...column) kind {
+		return kind{
+			GroupVersionKind: modulesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
+			product: product, answers: true,
+		}
 	}
-	packaged := func(name, resource, alias string, columns ...column) kind {
-		return kind{GroupVersionKind: packagesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns}
+	packaged := func(name, resource, alias, product string, columns ...column) kind {
+		return kind{
+			GroupVersionKind: packagesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
+			product: product, answers: true, suspends: bySpec(),
+		}
 	}
 	generator := kind{
 		GroupVersionKind: extensionsv1.GroupVersion.WithKind(extensionsv1.ArtifactGeneratorKind), resource: "artifactgenerators",
-		aliases: []string{"ag"}, isSource: true,
+		aliases: []string{"ag"}, isSource: true, product: "status.observedSourcesDigest",
+		answers: true, suspends: byAnnotation(extensionsv1.ReconcileAnnotation, extensionsv1.ReconcileDisabled),
 	}
 	return []kind{
-		module(modulesv1.ModuleInstallationKind, "moduleinstallations", "mi",
+		module(modulesv1.ModuleInstallationKind, "moduleinstallations", "mi", "status.current.version",
 			field("MODULE", "status.resolution.module", "spec.module.name", "spec.module.templateRef.name"),
 			column{title: "FOLLOWS", value: follows}, field("VERSION", "status.current.version"), field("PENDING", "status.pending.version"),
-			wide(field("TEMPLATE", "status.current.template")), wide(field("OBJECTS", "status.inventory.members"))),
-		module(modulesv1.ModuleTemplateKind, "moduletemplates", "mt",
+			wide(field("TEMPLATE", "status.current.template")), wide(field("OBJECTS", "status.inventory.members"))).
+			suspended(bySpec()).from(release),
+		module(modulesv1.ModuleTemplateKind, "moduletemplates", "mt", "status.digest",
 			field("MODULE", "status.moduleName", "spec.moduleName"), field("VERSION", "status.version", "spec.version"), field("CHANNEL", "spec.channel"),
-			field("SUPPORT", "spec.support.state"), field("USED", "status.usedBy"), wide(field("DIGEST", "status.digest"))),
-		module(modulesv1.ModuleKind, "modules", "mod",
+			field("SUPPORT", "spec.support.state"), field("USED", "status.usedBy"), wide(field("DIGEST", "status.digest"))).
+			from(refs("", "status.sourceRef", "spec.artifact.sourceRef")),
+		module(modulesv1.ModuleKind, "modules", "mod", "status.latest.version",
 			field("DEFAULT", "spec.defaultChannel"), field("LATEST", "status.latest.version"), field("INSTALLATIONS", "status.installations")),
-		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(field("URL", "spec.url"))),
+		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(field("URL", "spec.url"))).
+			from(refs(sourcev1.GitRepositoryKind, "spec.include.repository")),
 		source(sourcev1.OCIRepositoryKind, "ocirepositories", "ocirepo", wide(field("URL", "spec.url"))),
 		source(sourcev1.BucketKind, "buckets", "bucket", wide(field("ENDPOINT", "spec.endpoint"))),
 		source(sourcev1.HelmRepositoryKind, "helmrepositories", "helmrepo", wide(field("URL", "spec.url"))),
-		source(sourcev1.HelmChartKind, "helmcharts", "hc", field("CHART", "spec.chart"), wide(field("VERSION", "spec.version"))),
-		source(sourcev1.ExternalArtifactKind, "externalartifacts", "ea", wide(field("SOURCE", "spec.sourceRef.name"))),
-		generator,
-		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", wide(field("URL", "spec.git.url"))),
-		packaged(packagesv1.PackageVariantKind, "packagevariants", "pkgvar",
+		source(sourcev1.HelmChartKind, "helmcharts", "hc", field("CHART", "spec.chart"), wide(field("VERSION", "spec.version"))).
+			from(refs("", "spec.sourceRef")),
+		source(sourcev1.ExternalArtifactKind, "externalartifacts", "ea", wide(field("SOURCE", "spec.sourceRef.name"))).
+			suspended(nil).unanswered().from(refs("", "spec.sourceRef")),
+		generator.from(refs("", "spec.sources")),
+		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", "status.head", wide(field("URL", "status.url"))),
+		packaged(packagesv1.PackageVariantKind, "packagevariants", "pkgvar", "status.upstream.revision",
 			field("UPSTREAM", "spec.upstream.package"), field("REVISION", "status.upstream.revision"), field("PACKAGE", "status.downstream.package"),
-			field("CHANGE", "status.change.lifecycle"), field("PUBLISHED", "status.published.revision")),
-		packaged(packagesv1.PackageVariantSetKind, "packagevariantsets", "pkgvarset",
-			field("UPSTREAM", "spec.upstream.package"), field("TARGETS", "status.targets"), field("VARIANTS", "status.variants"), field("READY", "status.readyVariants")),
-		packaged(packagesv1.PackageRevisionKind, "packagerevisions", "pkgrev",
+			field("CHANGE", "status.change.lifecycle"), field("PUBLISHED", "status.published.revision")).
+			from(refs(packagesv1.RepositoryKind, "spec.upstream.repo")),
+		packaged(packagesv1.PackageVariantSetKind, "packagevariantsets", "pkgvarset", "status.variants",
+			field("UPSTREAM", "spec.upstream.package"), field("TARGETS", "status.targets"), field("VARIANTS", "status.variants"), field("READY", "status.readyVariants")).
+			from(refs(packagesv1.RepositoryKind, "spec.upstream.repo")),
+		packaged(packagesv1.PackageRevisionKind, "packagerevisions", "pkgrev", "status.revision",
 			field("REPOSITORY", "spec.repository"), field("PACKAGE", "spec.package"), field("WORKSPACE", "spec.workspace"),
-			field("REVISION", "status.revision"), field("LIFECYCLE", "status.lifecycle")),
+			field("REVISION", "status.revision"), field("LIFECYCLE", "status.lifecycle")).
+			suspended(nil).from(refs(packagesv1.RepositoryKind, "spec.repository")),
 	}
 }
+
+// revision is where sources say what their artifact was made of.
+const revision = "status.artifact.revision"
+
+// suspended is the kind that is suspended so.
+func (k kind) suspended(how *suspension) kind { k.suspends = how; return k }
+
+// from is the kind whose objects take from those.
+func (k kind) from(origins func(*unstructured.Unstructured) []origin) kind {
+	k.origins = origins
+	return k
+}
+
+// unanswered is the kind that nobody works on.
+func (k kind) unanswered() kind { k.answers = false; return k }
 
 // kindOf finds the kind by any of its names.
 func kindOf(name string) (kind, bool) {
@@ -121,6 +160,7 @@ func (k kind) names() []string {
 // other one is asked for all else.
 func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind), meta.RESTScopeRoot)
 	for _, k := range kinds() {
 		known.AddSpecific(k.GroupVersionKind, k.GroupVersion().WithResource(k.resource), k.GroupVersion().WithResource(strings.ToLower(k.Kind)), meta.RESTScopeNamespace)
 	}

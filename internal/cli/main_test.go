@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,13 +31,24 @@ type answer struct {
 // run types a command, as whoever the kubeconfig is of.
 func run(t *testing.T, kubeconfig string, args ...string) answer {
 	t.Helper()
+	return begin(t.Context(), kubeconfig, args...)()
+}
+
+// begin types a command that runs until the context ends, and gives what waits for its answer.
+func begin(ctx context.Context, kubeconfig string, args ...string) func() answer {
+	ended := make(chan answer, 1)
+	go func() { ended <- execute(ctx, kubeconfig, args) }()
+	return func() answer { return <-ended }
+}
+
+func execute(ctx context.Context, kubeconfig string, args []string) answer {
 	var out, told bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: &out, ErrOut: &told}, env.Scheme)...)
 	root.SetOut(&out)
 	root.SetErr(&told)
 	root.SetArgs(slices.Insert(slices.Clone(args), 1+slices.Index(args, "get"), "--kubeconfig", kubeconfig))
-	err := root.ExecuteContext(t.Context())
+	err := root.ExecuteContext(ctx)
 	if err != nil {
 		told.WriteString(err.Error() + "\n")
 	}

@@ -39,6 +39,8 @@ type CommandError struct {
 	Help []string
 	// general says that it is in the way of every other request too.
 	general bool
+	// missing says that there is no object of the name.
+	missing bool
 }
 
 // Error is one line, and one for each thing that helps. Nothing in it moves a terminal's cursor.

@@ -5,13 +5,11 @@ package view
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
@@ -64,19 +62,30 @@ type Fact struct {
 // Of is the state of an object of any kind that has conditions as Kubernetes has them. Whatever else the object says, or
 // does not say, it is in one of the states.
 func Of(obj *unstructured.Unstructured) Fact {
-	ready, found := condition(obj, "Ready")
-	stalled, _ := condition(obj, "Stalled")
+	ready, _ := condition(obj, "Ready")
 	told := Fact{Since: ready.LastTransitionTime.Time, Reason: ready.Reason, Message: ready.Message}
 	switch gone := obj.GetDeletionTimestamp(); {
 	case gone != nil && slices.Contains([]string{modulesv1.DeletionBlockedReason, modulesv1.DependentsReason, modulesv1.DeletionUnknownReason}, ready.Reason):
 		told.State, told.Since = Blocked, gone.Time
 	case gone != nil:
 		told.State, told.Since = Deleting, gone.Time
-	case isSuspended(obj):
-		told.State, told.Since = Suspended, time.Time{}
+	case IsSuspended(obj):
+		told.suspended(obj)
 	case text(obj, "spec", "management") == string(modulesv1.ManagementPaused):
 		told.State, told.Since = Paused, time.Time{}
-	case !found && isStatic(obj):
+	default:
+		return Work(obj)
+	}
+	return told
+}
+
+// Work is the state by what was reported alone: how the work on the object stands, whether or not it is to go on.
+func Work(obj *unstructured.Unstructured) Fact {
+	ready, found := condition(obj, "Ready")
+	stalled, _ := condition(obj, "Stalled")
+	told := Fact{Since: ready.LastTransitionTime.Time, Reason: ready.Reason, Message: ready.Message}
+	switch {
+	case !found && IsStatic(obj):
 		told.State = Ready
 	case !found:
 		told.State, told.Since = New, obj.GetCreationTimestamp().Time
@@ -115,16 +124,9 @@ func waits(reason string) bool {
 	}, reason)
 }
 
-// isSuspended says that nothing is to be done for the object: by its spec, or by a generator's annotation.
-func isSuspended(obj *unstructured.Unstructured) bool {
-	suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
-	return suspended || obj.GetKind() == extensionsv1.ArtifactGeneratorKind &&
-		strings.EqualFold(obj.GetAnnotations()[extensionsv1.ReconcileAnnotation], extensionsv1.ReconcileDisabled)
-}
-
-// isStatic says that an object needs nobody to work for it, and never has conditions: a registry of charts, and what
+// IsStatic says that an object needs nobody to work for it, and never has conditions: a registry of charts, and what
 // others have made.
-func isStatic(obj *unstructured.Unstructured) bool {
+func IsStatic(obj *unstructured.Unstructured) bool {
 	switch obj.GetKind() {
 	case sourcev1.HelmRepositoryKind:
 		return text(obj, "spec", "type") == sourcev1.HelmRepositoryTypeOCI
@@ -132,6 +134,25 @@ func isStatic(obj *unstructured.Unstructured) bool {
 		return text(obj, "status", "artifact", "revision") != ""
 	}
 	return false
+}
+
+// IsObserved says that Ready speaks about the spec as it is now; one that names no generation
+// is taken at its word.
+func IsObserved(obj *unstructured.Unstructured) bool {
+	ready, found := condition(obj, "Ready")
+	return !found && IsStatic(obj) || found && speaks(obj, ready)
+}
+
+// IsTrue says that the condition is True of the spec as it is now.
+func IsTrue(obj *unstructured.Unstructured, of string) bool {
+	found, _ := condition(obj, of)
+	return found.Status == metav1.ConditionTrue && speaks(obj, found)
+}
+
+// speaks says that a condition is about the spec as it is now. One that does not say is as new as the status.
+func speaks(obj *unstructured.Unstructured, c metav1.Condition) bool {
+	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	return cmp.Or(c.ObservedGeneration, generation, obj.GetGeneration()) >= obj.GetGeneration()
 }
 
 // observed is the generation that the conditions speak about.

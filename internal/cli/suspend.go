@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/view"
+)
+
+// suspension is how the objects of a kind are suspended: by an annotation with this value, or else by spec.suspend.
+type suspension struct{ annotation, value string }
+
+func bySpec() *suspension { return &suspension{} }
+
+func byAnnotation(annotation, value string) *suspension { return &suspension{annotation, value} }
+
+// patch suspends an object, or takes that back.
+func (s suspension) patch(suspend bool) map[string]any {
+	if s.annotation == "" {
+		return map[string]any{"spec": map[string]any{"suspend": or(suspend, true)}}
+	}
+	return annotated(map[string]any{}, map[string]any{s.annotation: or(suspend, s.value)})
+}
+
+// or is the value, or nothing, which takes a field away.
+func or(is bool, value any) any {
+	if is {
+		return value
+	}
+	return nil
+}
+
+func suspendCommand(b *base) *cobra.Command {
+	var chosen selection
+	var reason string
+	command := &cobra.Command{
+		Use:   "suspend [KIND] NAME... | KIND/NAME...",
+		Short: "Have no more work done for objects",
+		Example: `  sluice suspend redis --reason 'the database is moved by hand'
+  sluice suspend gitrepositories --all`,
+		ValidArgsFunction: b.complete(kindNames("sources")),
+	}
+	chosen.bind(command)
+	command.Flags().StringVar(&reason, "reason", "", "Why, for those who find the objects suspended.")
+	return b.on(command, func(ctx context.Context, args []string) error {
+		targets, err := b.suspendable(ctx, &chosen, args)
+		if err != nil {
+			return err
+		}
+		by := sync.OnceValue(func() string { return b.whoAsks(ctx) })
+		return b.each(ctx, targets, func(t *target) error {
+			if view.IsSuspended(t.obj) {
+				t.at = "suspended already" + view.SuspendedNote(t.obj)
+				return nil
+			}
+			t.at = "suspended"
+			return b.patch(ctx, t, annotated(t.suspends.patch(true), map[string]any{
+				view.SuspendedBy: or(by() != "", by()), view.SuspendedReason: or(reason != "", reason),
+				view.SuspendedAt: time.Now().UTC().Format(time.RFC3339),
+			}))
+		})
+	})
+}
+
+func resumeCommand(b *base) *cobra.Command {
+	var chosen selection
+	var waiting waiting
+	var wait bool
+	command := &cobra.Command{
+		Use:   "resume [KIND] NAME... | KIND/NAME...",
+		Short: "Have work done again for objects that are suspended",
+		Example: `  sluice resume redis --wait
+  sluice resume gitrepositories --all`,
+		ValidArgsFunction: b.complete(kindNames("sources")),
+	}
+	chosen.bind(command)
+	waiting.bind(command)
+	command.Flags().BoolVar(&wait, "wait", false, "Wait for what comes of it, as reconcile does.")
+	return b.on(command, func(ctx context.Context, args []string) error {
+		targets, err := b.suspendable(ctx, &chosen, args)
+		if err != nil {
+			return err
+		}
+		inTime, stop, err := waiting.within(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		var resumed []*target
+		problem := b.each(ctx, targets, func(t *target) error {
+			if !view.IsSuspended(t.obj) {
+				t.at = "not suspended"
+				return nil
+			}
+			t.at = "resumed"
+			patch := annotated(t.suspends.patch(false), map[string]any{view.SuspendedBy: nil, view.SuspendedReason: nil, view.SuspendedAt: nil})
+			if !wait {
+				return b.patch(ctx, t, patch)
+			}
+			err := b.request(ctx, t, patch)
+			if err == nil {
+				resumed = append(resumed, t)
+			}
+			return err
+		})
+		if !wait {
+			return problem
+		}
+		for _, t := range resumed {
+			t.verdict = pending
+		}
+		return errors.Join(problem, waiting.on(b, attempted).await(inTime, resumed), answered(resumed))
+	})
+}
+
+// suspendable finds what is meant, of kinds that are suspended.
+func (b *base) suspendable(ctx context.Context, chosen *selection, args []string) ([]*target, error) {
+	asked, err := parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if asked, err = capable(asked, func(k kind) bool { return k.suspends != nil }, "cannot be suspended"); err != nil {
+		return nil, err
+	}
+	targets, err := chosen.find(ctx, b.session, asked, false)
+	if err == nil && len(targets) == 0 {
+		chosen.none(b)
+	}
+	return targets, err
+}
+
+// each does something for all targets, and tells of those for which it was done.
+func (b *base) each(ctx context.Context, targets []*target, do func(*target) error) error {
+	var problems []error
+	for _, t := range targets {
+		if err := do(t); err != nil {
+			problems = append(problems, err)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		t.verdict = yes
+		t.print(b.Out)
+	}
+	return errors.Join(problems...)
+}
+
+// selfReviewKind is the kind that an API server answers with who asks.
+const selfReviewKind = "SelfSubjectReview"
+
+// whoAsks is the name that the API server knows the user by; empty where it does not tell.
+func (s *session) whoAsks(ctx context.Context) string {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind))
+	if err := s.Create(ctx, review); err != nil {
+		return ""
+	}
+	return field("", "status.userInfo.username").value(review)
+}
