@@ -128,36 +128,20 @@ func (o *Offers) keep(namespace string, fresh built) {
 	o.built[namespace] = fresh
 }
 
-// moduleOf is the module as the catalogue reads it. One that cannot be decoded admits nobody.
+// moduleOf is the module as the catalogue reads it.
 func (o *Offers) moduleOf(ctx context.Context, obj *modulesv1.Module) catalog.Module {
-	module := objects.ModuleOf(obj)
-	switch consumers := obj.Spec.Consumers; {
-	case obj.Undecodable != "":
-		module.Admits = func(string) bool { return false }
-	case consumers != nil:
-		selector, err := metav1.LabelSelectorAsSelector(&consumers.NamespaceSelector)
-		if err != nil {
-			selector = labels.Nothing() // The module's status tells.
-		}
-		ctx = context.WithoutCancel(ctx)
-		module.Admits = func(namespace string) bool { return o.selects(ctx, selector, namespace) }
-	}
-	return module
+	ctx = context.WithoutCancel(ctx)
+	return objects.ModuleOf(obj, func(namespace string) (labels.Set, bool) { return o.labelsOf(ctx, namespace) })
 }
 
-// selects says whether the namespace has labels that the selector takes. Without the labels, it has not.
-func (o *Offers) selects(ctx context.Context, selector labels.Selector, namespace string) bool {
-	if selector.Empty() {
-		return true
-	}
+// labelsOf are the namespace's labels, if it is there.
+func (o *Offers) labelsOf(ctx context.Context, namespace string) (labels.Set, bool) {
 	obj := namespaceMetadata()
-	if err := o.reader.Get(ctx, client.ObjectKey{Name: namespace}, obj); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			ctrllog.FromContext(ctx).Error(err, "cannot read the labels of a namespace; it is not admitted", "consumer", namespace)
-		}
-		return false
+	err := o.reader.Get(ctx, client.ObjectKey{Name: namespace}, obj)
+	if client.IgnoreNotFound(err) != nil {
+		ctrllog.FromContext(ctx).Error(err, "cannot read the labels of a namespace; it is not admitted", "consumer", namespace)
 	}
-	return selector.Matches(labels.Set(obj.GetLabels()))
+	return obj.GetLabels(), err == nil
 }
 
 // namespaceMetadata asks for a namespace without its spec and status.

@@ -150,7 +150,7 @@ func moduleKeys(before, after *modulesv1.Module) []string {
 		before.Undecodable != after.Undecodable || !equality.Semantic.DeepEqual(before.Spec.Consumers, after.Spec.Consumers) {
 		return []string{catalog.ModuleKey(cmp.Or(after, before).Name)}
 	}
-	was, is := objects.ModuleOf(before), objects.ModuleOf(after)
+	was, is := objects.ModuleOf(before, nil), objects.ModuleOf(after, nil)
 	return catalog.WakesOf(&was, &is)
 }
 

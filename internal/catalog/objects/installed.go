@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"strings"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -92,4 +93,43 @@ func ChannelOf(obj *modulesv1.ModuleInstallation) string {
 // SameRelease says that the two are one release.
 func SameRelease(a, b *modulesv1.Release) bool {
 	return a != nil && a.Template == b.Template && a.Version == b.Version && a.Content == b.Content && a.Namespace == b.Namespace
+}
+
+// Stated is what the installation asks for, and what it has as far as status says that: for whoever does not read the
+// Inventory. Status repeats the Inventory's releases. It does not say which catalogue was asked for when the one that is kept was
+// chosen, so that an edit of spec.module.catalog which the controller has not seen makes a difference; nor the plan of an attempt
+// that goes on, which is known to be approved all the same.
+func Stated(obj *modulesv1.ModuleInstallation) (catalog.Request, catalog.Installed) {
+	status := &obj.Status
+	request := RequestOf(obj)
+	installed := catalog.Installed{Current: status.Current, Previous: status.Previous, Attempted: status.Attempted, Plan: planOf(status)}
+	ran := cmp.Or(status.Current, status.Attempted)
+	if ran == nil {
+		return request, installed
+	}
+	installed.Module, installed.Catalog = ran.Module, modulesv1.CatalogSystem
+	if ran.Namespace == obj.Namespace {
+		installed.Catalog = modulesv1.CatalogLocal
+	}
+	if found := status.Resolution; found != nil {
+		installed.Module, installed.Catalog = cmp.Or(ran.Module, found.Module), cmp.Or(found.Catalog, installed.Catalog)
+	}
+	if begun := status.Attempted; begun != nil && status.Pending == nil && SameRelease(status.Desired, begun) && status.ObservedGeneration == obj.Generation {
+		// It was approved before it was begun, whatever the spec approves by now.
+		installed.Plan = &catalog.Plan{Version: begun.Version, Content: begun.Content, Digest: begunPlan}
+		request.Upgrade.Approve = begunPlan
+	}
+	return request, installed
+}
+
+// begunPlan stands for the digest of a plan that is being carried out.
+const begunPlan = "begun"
+
+// planOf is the plan that waits for an approval.
+func planOf(status *modulesv1.ModuleInstallationStatus) *catalog.Plan {
+	pending, desired := status.Pending, status.Desired
+	if pending == nil || pending.Plan == nil || desired == nil {
+		return nil
+	}
+	return &catalog.Plan{Version: desired.Version, Content: desired.Content, Digest: pending.Plan.Digest}
 }
