@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -27,15 +28,34 @@ func newBase(streams genericiooptions.IOStreams, scheme *runtime.Scheme) *base {
 
 // on lets the command run with a session, which the flags of kubectl's name describe.
 func (b *base) on(command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
+	return b.onUnless(new(false), command, run)
+}
+
+// onUnless is on for a command that may be told to ask no API server: its session then has no more than a namespace.
+func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	b.config.AddFlags(command.Flags())
-	command.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if b.session, err = newSession(b.config, b.scheme, b.ErrOut); err != nil {
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := b.open(*offline, b.ErrOut); err != nil {
 			return err
 		}
 		// The libraries write to their log what they mend, or what is told anyway.
 		return run(klog.NewContext(cmd.Context(), logr.Discard()), args)
 	}
 	return command
+}
+
+// open makes the session.
+func (b *base) open(offline bool, hints io.Writer) (err error) {
+	if !offline {
+		b.session, err = newSession(b.config, b.scheme, hints)
+		return err
+	}
+	namespace, _, err := b.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return explain("read the kubeconfig", err, "")
+	}
+	b.session = &session{namespace: namespace}
+	return nil
 }
 
 // one reads the arguments of a command that is about one object: KIND/NAME, KIND NAME, or the NAME of an installation. The

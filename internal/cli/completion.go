@@ -31,6 +31,14 @@ func (b *base) complete(words []string) cobra.CompletionFunc {
 	}
 }
 
+// completeInstallations offers the names of installations.
+func (b *base) completeInstallations(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || strings.Contains(begun, "/") {
+		return b.complete(nil)(cmd, args, begun)
+	}
+	return b.complete(b.names(cmd.Context(), kinds()[0].resource, ""))(cmd, args, begun)
+}
+
 // kindNames are what people type for kinds, after some other words.
 func kindNames(names ...string) []string {
 	for _, k := range kinds() {

@@ -167,6 +167,7 @@ func mapper(other meta.RESTMapper) meta.RESTMapper {
 	for _, name := range []string{"Event", "Pod"} {
 		known.Add(corev1.SchemeGroupVersion.WithKind(name), meta.RESTScopeNamespace)
 	}
+	known.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	known.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, other}}
 }
