@@ -203,7 +203,7 @@ func (t *trial) try(selecting Request, fixes []func(*Request)) {
 	var successes []success
 	sets := make([]uint, 1<<len(fixes))
 	for i := range sets {
-		sets[i] = uint(i) //nolint:gosec // There are a few sets.
+		sets[i] = uint(i)
 	}
 	slices.SortStableFunc(sets, func(a, b uint) int { return bits.OnesCount(a) - bits.OnesCount(b) })
 	for _, set := range sets {

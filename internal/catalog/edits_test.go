@@ -24,47 +24,57 @@ func TestEdits(t *testing.T) {
 	}{
 		"Channel": {
 			"what is in a channel alone is got by that", within(">=1.0.0 <2.0.0"), runs("1.0.0"), system(append(everyone("1.0.0"), in("fast", "2.2.0"))), "2.2.0",
-			[]catalog.Edit{{Request: channel("fast")}}, "",
+			[]catalog.Edit{{Request: channel("fast")}},
+			"",
 		},
 		"Range": {
 			"the range can be wider, other ways change more", within("1.x"), runs("1.1.0"), plain, "2.0.0",
-			[]catalog.Edit{{Request: within("1.x || ^2.0.0")}, {Request: within("1.x || 2.0.0")}, {Request: version("2.0.0")}, {Request: latest()}}, "",
+			[]catalog.Edit{{Request: within("1.x || ^2.0.0")}, {Request: within("1.x || 2.0.0")}, {Request: version("2.0.0")}, {Request: latest()}},
+			"",
 		},
 		"RangeBelow": {
 			"following never goes back", within("1.x"), runs("1.1.0"), plain, "1.0.0",
-			[]catalog.Edit{{Request: version("1.0.0", allow("1.0.0"))}}, "",
+			[]catalog.Edit{{Request: version("1.0.0", allow("1.0.0"))}},
+			"",
 		},
 		"Step": {
 			"the smallest step that is enough", latest(step(modulesv1.StepPatch)), runs("1.0.0"), system(everyone("1.0.0", "1.1.0")), "1.1.0",
-			[]catalog.Edit{{Request: latest(step(modulesv1.StepMinor))}, {Request: version("1.1.0", step(modulesv1.StepMinor))}}, "",
+			[]catalog.Edit{{Request: latest(step(modulesv1.StepMinor))}, {Request: version("1.1.0", step(modulesv1.StepMinor))}},
+			"",
 		},
 		"Prerelease": {
 			"its identifier is let in", latest(), runs("1.0.0"), system(everyone("1.0.0", "1.1.0-rc.1", "1.1.0-rc.2")), "1.1.0-rc.2",
-			[]catalog.Edit{{Request: latest(prereleases("rc"))}, {Request: version("1.1.0-rc.2")}}, "",
+			[]catalog.Edit{{Request: latest(prereleases("rc"))}, {Request: version("1.1.0-rc.2")}},
+			"",
 		},
 		"Approve": {
 			"a plan that is there can be approved", channel("fast", mode(modulesv1.UpgradeManual)), runs("1.0.0", planned("2.0.0", "plan")), system(append(everyone("1.0.0"), in("fast", "2.0.0"))), "2.0.0",
-			[]catalog.Edit{{Request: channel("fast", mode(modulesv1.UpgradeManual), approve("plan"))}, {Request: channel("fast", mode(modulesv1.UpgradeAutomatic))}}, "",
+			[]catalog.Edit{{Request: channel("fast", mode(modulesv1.UpgradeManual), approve("plan"))}, {Request: channel("fast", mode(modulesv1.UpgradeAutomatic))}},
+			"",
 		},
 		"Waits": {
 			"a plan that is not there yet has to be approved later", version("1.0.0", mode(modulesv1.UpgradeManual)), runs("1.0.0"), plain, "1.1.0",
 			[]catalog.Edit{
 				{Request: version("1.1.0", mode(modulesv1.UpgradeManual)), Waits: true},
 				{Request: version("1.1.0", mode(modulesv1.UpgradeAutomatic))},
-			}, "",
+			},
+			"",
 		},
 		"Catalog": {
 			"the other catalogue has it", version("1.0.0"), runs("1.0.0"), both(everyone("3.0.0"), everyone("1.0.0")), "3.0.0",
-			[]catalog.Edit{{Request: version("3.0.0", from(modulesv1.CatalogLocal))}, {Request: latest(from(modulesv1.CatalogLocal))}}, "",
+			[]catalog.Edit{{Request: version("3.0.0", from(modulesv1.CatalogLocal))}, {Request: latest(from(modulesv1.CatalogLocal))}},
+			"",
 		},
 		"Template": {
 			"a template without a module's name in the request", template("foo-1.0.0"), runs("1.0.0"), plain, "1.1.0",
-			[]catalog.Edit{{Request: version("1.1.0")}}, "",
+			[]catalog.Edit{{Request: version("1.1.0")}},
+			"",
 		},
 		"LastResort": {
 			"where two claim one channel, the template's name leads", channel("stable"), runs("1.0.0"),
 			system(append(everyone("1.0.0"), in("fast", "2.0.0"), in("fast", "2.1.0", named("foo-other")))), "2.1.0",
-			[]catalog.Edit{{Request: template("foo-other", func(r *catalog.Request) { r.Name = "foo" })}}, "",
+			[]catalog.Edit{{Request: template("foo-other", func(r *catalog.Request) { r.Name = "foo" })}},
+			"",
 		},
 		"Unreadable":   {"a range that cannot be read is replaced", within("1.2"), runs("1.0.0"), plain, "1.1.0", []catalog.Edit{{Request: version("1.1.0")}}, ""},
 		"Withdrawn":    {"nothing leads to what is withdrawn", latest(), runs("1.0.0"), system(list(of("1.0.0"), of("2.0.0", withdrawn))), "2.0.0", nil, modulesv1.ReleaseWithdrawnReason},

@@ -159,6 +159,8 @@ func notes(obj *modulesv1.ModuleInstallation, d catalog.Decision) []string {
 	switch {
 	case !obj.DeletionTimestamp.IsZero():
 		return []string{"It is being deleted: nothing is chosen for it any more."}
+	case obj.UnreadableStatus:
+		return []string{"Its status cannot be read, so that nobody knows here what is installed."}
 	case obj.Spec.Suspend:
 		said = append(said, "It is suspended: nothing is chosen for it before that is taken back.")
 	case status.ObservedGeneration <= 0 && status.Resolution == nil:

@@ -139,11 +139,7 @@ func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (e
 		return stated(obj), err
 	}
 	d := catalog.Resolve(request, installed, index, w.catalogues.now)
-	lacks := w.asked.String() != "" && !slices.ContainsFunc(releasesOf(index, d), func(r catalog.Release) bool {
-		parsed, err := revision.ParseStrict(r.Version)
-		return err == nil && parsed.Compare(w.asked) == 0
-	})
-	if missing := d.Hold != nil && slices.Contains([]string{modulesv1.ModuleNotFoundReason, modulesv1.TemplateNotFoundReason}, d.Hold.Reason); needed != both() && (missing || lacks) {
+	if needed != both() && w.lacks(index, d) {
 		// The other catalogue may have it. Who may not read that is told of this one.
 		if all, err := w.index(ctx, obj, both()); err == nil {
 			index = all
@@ -151,7 +147,7 @@ func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (e
 		}
 	}
 	told := explained(obj, d, whyThere(request, installed, d))
-	if w.asked.String() != "" {
+	if w.version != "" {
 		told.About = about(w.asked, d, releasesOf(index, d))
 		if !told.About.Chosen {
 			told.About.offer(obj, request, installed, index, w.catalogues.now)
@@ -161,6 +157,14 @@ func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (e
 		return stated(obj), w.catalogues.lacking
 	}
 	return told, nil
+}
+
+// lacks says whether something was asked for that the catalogue does not have.
+func (w *why) lacks(index catalog.Index, d catalog.Decision) bool {
+	if d.Hold != nil && (d.Hold.Reason == modulesv1.ModuleNotFoundReason || d.Hold.Reason == modulesv1.TemplateNotFoundReason) {
+		return true
+	}
+	return w.version != "" && !slices.ContainsFunc(releasesOf(index, d), func(r catalog.Release) bool { return states(r.Version, w.asked) })
 }
 
 // index reads what is needed.
@@ -184,8 +188,9 @@ func (w *why) systemFor(ctx context.Context, obj *modulesv1.ModuleInstallation) 
 	found, err := w.system(ctx, "")
 	if problem, ok := errors.AsType[*CommandError](err); ok && !problem.general {
 		fmt.Fprintf(w.ErrOut, "The namespace of the controllers is taken to be %s (%s); --system-namespace names another.\n", defaultSystem, printable.Line(problem.Why, maxProblem))
-		return defaultSystem, nil
+		found, err = defaultSystem, nil
 	}
+	w.given = found
 	return found, err
 }
 
@@ -226,6 +231,7 @@ func (w *why) completeVersions(cmd *cobra.Command, args []string, begun string) 
 	const none = cobra.ShellCompDirectiveNoFileComp
 	ctx, stop := context.WithTimeout(cmd.Context(), completionTime)
 	defer stop()
+	w.ErrOut = io.Discard
 	_, name, err := one(args, kinds()[0].resource)
 	if err != nil || w.open(w.offline, io.Discard) != nil || w.readFiles() != nil {
 		return nil, none

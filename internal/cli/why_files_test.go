@@ -48,7 +48,7 @@ func nowhere(t *testing.T) string {
 func TestWhyOfFiles(t *testing.T) {
 	t.Parallel()
 	system, team := shelf(t)
-	store(t, team, asking("foo", ranged, "", system, ""))
+	store(t, team, asking(ranged, "", system, ""))
 	for name, tc := range map[string]struct {
 		reason    string
 		documents []string
@@ -58,8 +58,8 @@ func TestWhyOfFiles(t *testing.T) {
 		"Added":        {"a template comes", []string{in(system, template("foo-1.1.0", "1.1.0", ""))}, "wants 1.1.0 foo-1.1.0"},
 		"Elsewhere":    {"of another namespace", []string{in("other", template("foo-1.1.0", "1.1.0", ""))}, "wants 1.0.0 nothing to do"},
 		"Younger":      {"what comes has no right to a version that is there", []string{in(system, strings.Replace(template("foo-1.0.0-again", "1.0.0", ""), digestOf("1.0.0"), digestOf("2.0.0"), 1))}, "unique 2 1.0.0 foo-1.0.0-again: shares its version"},
-		"Installation": {"the installation itself is edited", []string{in(team, asking("foo", "name: foo, latest: true", "", system, ""))}, "wants 2.0.0 foo-2.0.0, by latest"},
-		"Module":       {"a module has the last word about its channels", []string{in(system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {channels: [{name: slow, version: 1.0.0}]}\n"), in(team, asking("foo", "name: foo, channel: slow", "", system, ""))}, "wants 1.0.0 nothing to do"},
+		"Installation": {"the installation itself is edited", []string{in(team, asking("name: foo, latest: true", "", system, ""))}, "wants 2.0.0 foo-2.0.0, by latest"},
+		"Module":       {"a module has the last word about its channels", []string{in(system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {channels: [{name: slow, version: 1.0.0}]}\n"), in(team, asking("name: foo, channel: slow", "", system, ""))}, "wants 1.0.0 nothing to do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestWhyOffline(t *testing.T) {
 	file(t, folder, "catalogue/.hidden/broken.yaml", "a: [\n")
 	file(t, folder, "README.md", "no: [ manifest")
 	file(t, folder, "other.yml", "kind: Secret\napiVersion: v1\nmetadata: {name: s}\nstringData: {a: b}\n", "[1, 2]\n")
-	list, err := yaml.YAMLToJSON([]byte("apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(asking("foo", ranged, "", "sluice-system", "")), "\n", "\n  ") + "\n"))
+	list, err := yaml.YAMLToJSON([]byte("apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(asking(ranged, "", "sluice-system", "")), "\n", "\n  ") + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func pick[T any](w *world, of ...T) T { return of[w.IntN(len(of))] }
 var someVersions = []string{"1.0.0", "1.0.1", "1.1.0-rc.1", "1.1.0", "2.0.0"}
 
 func makeWorld(seed uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 7))} //nolint:gosec // The worlds have to be the same each time.
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 7))}
 	for i := range 2 + w.IntN(6) {
 		template := modulesv1.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: pick(w, "sys", "sys", "sys", "team"), Name: fmt.Sprintf("t%d", i), CreationTimestamp: metav1.Unix(1e9+int64(w.IntN(2)), 0)}}
 		version := pick(w, someVersions...)

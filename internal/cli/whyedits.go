@@ -74,21 +74,17 @@ func (e *offerEdit) withoutDefaults(before modulesv1.ModuleInstallationSpec) {
 // about is why the decision is for the version or not.
 func about(version revision.Version, d catalog.Decision, releases []catalog.Release) *aboutVersion {
 	told := &aboutVersion{Version: version.String()}
-	states := func(text string) bool {
-		parsed, err := revision.ParseStrict(text)
-		return err == nil && parsed.Compare(version) == 0
-	}
 	switch {
-	case d.Target != nil && states(d.Target.Version):
+	case d.Target != nil && states(d.Target.Version, version):
 		told.Chosen, told.Why = true, "it is selected, and nothing is in the way"
 		return told
-	case d.Hold != nil && d.Hold.Candidate != nil && states(d.Hold.Candidate.Version):
+	case d.Hold != nil && d.Hold.Candidate != nil && states(d.Hold.Candidate.Version, version):
 		told.Why = "it is selected, and held by " + d.Hold.Reason + ": " + d.Hold.Message
 		return told
 	}
 	for _, rule := range d.Trace {
 		for _, dropped := range rule.Dropped {
-			if states(dropped.Version) {
+			if states(dropped.Version, version) {
 				// The last of its templates was left out by the last of the rules.
 				told.Rule, told.Why = rule.Name, "it "+dropped.Why
 			}
@@ -96,7 +92,7 @@ func about(version revision.Version, d catalog.Decision, releases []catalog.Rele
 	}
 	switch {
 	case told.Rule != "":
-	case slices.ContainsFunc(releases, func(r catalog.Release) bool { return states(r.Version) }) && d.Hold != nil:
+	case slices.ContainsFunc(releases, func(r catalog.Release) bool { return states(r.Version, version) }) && d.Hold != nil:
 		told.Why = d.Hold.Reason + ": " + d.Hold.Message
 	default:
 		told.Near = nearVersions(version, releases)
@@ -106,6 +102,12 @@ func about(version revision.Version, d catalog.Decision, releases []catalog.Rele
 		}
 	}
 	return told
+}
+
+// states says whether the text is the version, by precedence.
+func states(text string, version revision.Version) bool {
+	parsed, err := revision.ParseStrict(text)
+	return err == nil && parsed.Compare(version) == 0
 }
 
 // nearVersions are the next lower and the next higher version, and those that are spelt alike. The releases are sorted, the
@@ -167,13 +169,13 @@ func flow(value any) string {
 
 func flowOf(node *kyaml.Node) string {
 	var parts []string
-	switch node.Kind {
-	case kyaml.MappingNode:
+	if node.Kind == kyaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			parts = append(parts, node.Content[i].Value+": "+flowOf(node.Content[i+1]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case kyaml.SequenceNode:
+	}
+	if node.Kind == kyaml.SequenceNode {
 		for _, item := range node.Content {
 			parts = append(parts, flowOf(item))
 		}

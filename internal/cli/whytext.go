@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"sluice.dev/sluice/internal/printable"
 )
 
@@ -15,21 +13,22 @@ const maxFew, maxLeftOut = 5, 10
 
 // print writes the explanation as text.
 func (e explanation) print(t table) error {
-	to := printers.GetNewTabWriter(t.out)
+	rows := [][]string{{"runs", "nothing"}}
 	if e.Runs != nil {
-		t.row(to, []string{"runs", cmp.Or(e.Runs.Version, "-"), e.Runs.text()})
-	} else {
-		t.row(to, []string{"runs", "nothing"})
+		rows[0] = []string{"runs", cmp.Or(e.Runs.Version, "-"), e.Runs.text()}
 	}
-	t.row(to, []string{"wants", cmp.Or(e.Wants.Version, "-"), e.Wants.text(e.Runs)})
+	rows = append(rows, []string{"wants", cmp.Or(e.Wants.Version, "-"), e.Wants.text(e.Runs)})
 	if e.Waits != nil {
-		t.row(to, []string{"waits", e.Waits.Reason, e.Waits.Message})
+		rows = append(rows, []string{"waits", e.Waits.Reason, e.Waits.Message})
 	}
 	if e.Looks.Catalog != "" {
-		t.row(to, []string{"looks", string(e.Looks.Catalog), e.Looks.text()})
+		rows = append(rows, []string{"looks", string(e.Looks.Catalog), e.Looks.text()})
 	}
-	if err := to.Flush(); err != nil {
-		return fmt.Errorf("write the explanation: %w", err)
+	// What is in the way is the answer, and stands there whole.
+	head := t
+	head.wide = true
+	if err := head.rows(rows); err != nil {
+		return err
 	}
 	if err := e.printRules(t); err != nil {
 		return err

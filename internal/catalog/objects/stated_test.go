@@ -24,15 +24,18 @@ func TestStatedIsWhatTheRecordSays(t *testing.T) {
 	}{
 		"Nothing": {"nothing was installed", modulesv1.ModuleInstallationStatus{Resolution: &modulesv1.Resolution{Module: "foo", Catalog: modulesv1.CatalogSystem}}, nil, nil},
 		"Runs": {
-			"a release runs", modulesv1.ModuleInstallationStatus{Current: &two, Previous: &one, Resolution: &modulesv1.Resolution{Module: "foo", Catalog: modulesv1.CatalogSystem}},
+			"a release runs",
+			modulesv1.ModuleInstallationStatus{Current: &two, Previous: &one, Resolution: &modulesv1.Resolution{Module: "foo", Catalog: modulesv1.CatalogSystem}},
 			&modulesv1.InventoryData{Current: &two, Previous: &one}, nil,
 		},
 		"Begun": {
-			"another was begun", modulesv1.ModuleInstallationStatus{Current: &one, Attempted: &two, Pending: &modulesv1.Pending{Reason: "DowngradeBlocked"}},
+			"another was begun",
+			modulesv1.ModuleInstallationStatus{Current: &one, Attempted: &two, Pending: &modulesv1.Pending{Reason: "DowngradeBlocked"}},
 			&modulesv1.InventoryData{Current: &one, Attempt: &modulesv1.Attempt{Release: two}}, nil,
 		},
 		"Planned": {
-			"a plan waits", modulesv1.ModuleInstallationStatus{Current: &one, Desired: &two, Pending: &modulesv1.Pending{Reason: "AwaitingApproval", Plan: &modulesv1.Plan{Digest: "sha256:p"}}},
+			"a plan waits",
+			modulesv1.ModuleInstallationStatus{Current: &one, Desired: &two, Pending: &modulesv1.Pending{Reason: "AwaitingApproval", Plan: &modulesv1.Plan{Digest: "sha256:p"}}},
 			&modulesv1.InventoryData{Current: &one}, &catalog.Plan{Version: "2.0.0", Content: "sha256:2", Digest: "sha256:p"},
 		},
 	} {
