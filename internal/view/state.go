@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 )
 
@@ -65,7 +66,7 @@ func Of(obj *unstructured.Unstructured) Fact {
 	ready, _ := condition(obj, "Ready")
 	told := Fact{Since: ready.LastTransitionTime.Time, Reason: ready.Reason, Message: ready.Message}
 	switch gone := obj.GetDeletionTimestamp(); {
-	case gone != nil && slices.Contains([]string{modulesv1.DeletionBlockedReason, modulesv1.DependentsReason, modulesv1.DeletionUnknownReason}, ready.Reason):
+	case gone != nil && isBlocked(obj, ready, stalled):
 		told.State, told.Since = Blocked, gone.Time
 	case gone != nil:
 		told.State, told.Since = Deleting, gone.Time
@@ -93,6 +94,8 @@ func Work(obj *unstructured.Unstructured) Fact {
 		told = Fact{State: Stalled, Since: stalled.LastTransitionTime.Time, Reason: stalled.Reason, Message: stalled.Message}
 	case ready.Status != metav1.ConditionTrue && waits(ready.Reason):
 		told.State = Waiting
+	case ready.Status == metav1.ConditionUnknown && text(obj, "status", "pending", "reason") == modulesv1.ArtifactNotReadyReason:
+		told.State, told.Reason, told.Message = Waiting, modulesv1.ArtifactNotReadyReason, text(obj, "status", "pending", "message")
 	case ready.Status == metav1.ConditionFalse:
 		told.State = Failed
 	case ready.Status != metav1.ConditionTrue:
@@ -107,20 +110,42 @@ func Work(obj *unstructured.Unstructured) Fact {
 func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
 	f.State = Ready
 	reconciling, _ := condition(obj, "Reconciling")
-	switch pending := text(obj, "status", "pending", "reason"); {
+	switch reason, message := held(obj, ready); {
 	case reconciling.Status == metav1.ConditionTrue:
 		*f = Fact{State: Progressing, Since: reconciling.LastTransitionTime.Time, Reason: reconciling.Reason, Message: reconciling.Message}
 	case observed(obj, ready) < obj.GetGeneration():
 		*f = Fact{State: Progressing, Message: "The last edit has not been looked at yet"}
-	case pending != "":
-		*f = Fact{State: Held, Reason: pending, Message: text(obj, "status", "pending", "message")}
+	case reason != "":
+		*f = Fact{State: Held, Reason: reason, Message: message}
 	}
+}
+
+// held is why a change is held back of what is ready, by whichever field the kind tells it in; "" for no change.
+func held(obj *unstructured.Unstructured, ready metav1.Condition) (reason, message string) {
+	if reason = text(obj, "status", "pending", "reason"); reason != "" {
+		return reason, text(obj, "status", "pending", "message")
+	}
+	if pending, _ := condition(obj, packagesv1.UpdatePendingCondition); pending.Status == metav1.ConditionTrue {
+		return pending.Reason, pending.Message
+	}
+	if done, _ := condition(obj, packagesv1.RolledOutCondition); done.Status == metav1.ConditionFalse && done.Reason == packagesv1.PreviewNotApprovedReason {
+		return done.Reason, done.Message
+	}
+	// The message of Ready says what the open change of a package waits for.
+	return text(obj, "status", "change", "lifecycle"), ready.Message
+}
+
+// isBlocked says that what is to be deleted waits for somebody. What was stalled before it was to be is of another generation.
+func isBlocked(obj *unstructured.Unstructured, ready, stalled metav1.Condition) bool {
+	return slices.Contains([]string{modulesv1.DeletionBlockedReason, modulesv1.DependentsReason, modulesv1.DeletionUnknownReason}, ready.Reason) ||
+		stalled.Status == metav1.ConditionTrue && stalled.ObservedGeneration >= obj.GetGeneration()
 }
 
 // waits says that a reason is one of those that end with another object.
 func waits(reason string) bool {
 	return slices.Contains([]string{
 		modulesv1.DependencyNotReadyReason, modulesv1.ArtifactNotReadyReason, modulesv1.ArtifactUnavailableReason,
+		sourcev1.NoArtifactReason, sourcev1.NoSourceArtifactReason, packagesv1.RepositoryNotReadyReason,
 	}, reason)
 }
 
