@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/view"
@@ -109,7 +108,7 @@ func refOf(k kind, obj *unstructured.Unstructured) ref {
 // print writes the description as text.
 func (d description) print(t table) error {
 	fmt.Fprintln(t.out, printable.Line(d.Object.String(), maxProblem))
-	to := printers.GetNewTabWriter(t.out)
+	to := &columns{out: t.out}
 	state := t.state(d.State)
 	if d.Since != nil {
 		state += ", for " + t.since(d.Since.Time)
@@ -185,7 +184,7 @@ func printHappened(t table, all []happening, several bool) error {
 
 // rows writes rows of cells below each other.
 func (t table) rows(rows [][]string) error {
-	to := printers.GetNewTabWriter(t.out)
+	to := &columns{out: t.out}
 	for _, cells := range rows {
 		t.row(to, cells)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/view"
@@ -40,7 +39,7 @@ func newTable(out io.Writer, wide bool) table {
 
 // print writes the kind's objects, under titles.
 func (t table) print(k kind, objects []unstructured.Unstructured) error {
-	to := printers.GetNewTabWriter(t.out)
+	to := &columns{out: t.out}
 	var titles []string
 	if t.spaced {
 		titles = append(titles, "NAMESPACE")
