@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +32,7 @@ func (a answers) wide() bool { return *a.output.OutputFormat == "wide" }
 
 // show writes the answer, which becomes an object of the kind unless text is asked for.
 func (a answers) show(out io.Writer, kind string, answer any, text func(io.Writer) error) error {
-	if *a.output.OutputFormat == "" || a.wide() {
+	if isText(a.output) {
 		return unprinted(text(out))
 	}
 	printer, err := a.output.ToPrinter()
@@ -50,10 +52,19 @@ func (a answers) show(out io.Writer, kind string, answer any, text func(io.Write
 	return unprinted(printer.PrintObj(&obj, out))
 }
 
-// unprinted is why an answer that was found could not be shown.
+// isText says that no output for programs is asked for.
+func isText(flags *genericclioptions.PrintFlags) bool {
+	format := *flags.OutputFormat
+	return format == "wide" || format == "" && *flags.TemplatePrinterFlags.TemplateArgument == ""
+}
+
+// unprinted is why an answer that was found could not be shown. Whoever closes a pipe has seen enough, and is told nothing.
 func unprinted(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, syscall.EPIPE):
+		return &CommandError{Code: ExitUnanswered}
 	}
 	return &CommandError{Code: ExitUnanswered, What: "print", Why: err.Error()}
 }

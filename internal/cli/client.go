@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -78,15 +79,21 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	fmt.Fprintln(w.to, "Warning: "+printable.Line(text, maxProblem))
 }
 
-// listAll lists the kind's objects, chunk by chunk.
+// listAll lists the kind's objects, chunk by chunk. Where the API server has forgotten by the next chunk what it listed, it is
+// asked anew for all of them at once.
 func (s *session) listAll(ctx context.Context, k kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	part := &unstructured.UnstructuredList{}
+	part, limit := &unstructured.UnstructuredList{}, int64(chunk)
 	for {
 		next := part.GetContinue()
 		part = &unstructured.UnstructuredList{}
 		part.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		if err := s.List(ctx, part, append(options, client.Limit(chunk), client.Continue(next))...); err != nil {
+		err := s.List(ctx, part, append(options, client.Limit(limit), client.Continue(next))...)
+		if next != "" && apierrors.IsResourceExpired(err) {
+			all, part, limit = nil, &unstructured.UnstructuredList{}, 0
+			continue
+		}
+		if err != nil {
 			return all, fmt.Errorf("list: %w", err)
 		}
 		if all = append(all, part.Items...); part.GetContinue() == "" {

@@ -55,6 +55,18 @@ func (b *base) names(ctx context.Context, word, prefix string) []string {
 	}
 	ctx, stop := context.WithTimeout(ctx, completionTime)
 	defer stop()
+	found := make(chan []string, 1)
+	go func() { found <- b.listed(ctx, k, prefix) }()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done(): // A plugin that gets the login knows nothing of a context, and may ask somebody for a password.
+		return nil
+	}
+}
+
+// listed asks for the names.
+func (b *base) listed(ctx context.Context, k kind, prefix string) []string {
 	there, err := newSession(b.config, b.scheme, io.Discard)
 	if err != nil {
 		return nil

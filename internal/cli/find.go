@@ -35,6 +35,8 @@ func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstruc
 	var problems []error
 	for _, name := range asked.names {
 		switch obj, err := g.named(ctx, asked.kind, name); {
+		case isGeneral(err):
+			return found, err
 		case err != nil:
 			problems = append(problems, err)
 		case g.selector.Matches(labels.Set(obj.GetLabels())):

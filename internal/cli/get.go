@@ -77,7 +77,7 @@ func (g *getter) run(ctx context.Context, args []string) error {
 			problems = append(problems, err)
 		}
 		found[i] = g.choose(found[i])
-		if problem, ok := errors.AsType[*CommandError](err); ok && problem.general {
+		if isGeneral(err) {
 			break
 		}
 	}
@@ -96,6 +96,11 @@ func (g *getter) check() error {
 	}
 	if g.sort != "name" && g.sort != "state" {
 		return usage(fmt.Sprintf("--sort %s is no order", g.sort), "objects are sorted by name or state")
+	}
+	if !isText(g.output) {
+		if _, err := g.output.ToPrinter(); err != nil {
+			return usage(err.Error())
+		}
 	}
 	var err error
 	if g.selector, err = labels.Parse(g.labelled); err != nil {
@@ -125,14 +130,14 @@ func (g *getter) choose(found []unstructured.Unstructured) []unstructured.Unstru
 // print shows tables, or objects as Kubernetes has them.
 func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whole bool) error {
 	format := *g.output.OutputFormat
-	if format == "" || format == "wide" {
+	if isText(g.output) {
 		return g.tables(asked, found, whole, format == "wide")
 	}
 	printer, err := g.output.ToPrinter()
 	if err != nil {
 		return usage(err.Error())
 	}
-	all := &corev1.List{}
+	all := &corev1.List{Items: []runtime.RawExtension{}}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("List"))
 	var each []runtime.Object
 	for _, some := range found {
@@ -140,6 +145,9 @@ func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whol
 			all.Items = append(all.Items, runtime.RawExtension{Object: &some[i]})
 			each = append(each, &some[i])
 		}
+	}
+	if len(each) == 0 && !whole {
+		return nil // An empty list would say that there are none.
 	}
 	if named := len(asked) == 1 && len(asked[0].names) == 1; format != "name" && (!named || len(each) == 0) {
 		each = []runtime.Object{all}

@@ -62,25 +62,30 @@ func usage(why string, help ...string) *CommandError {
 
 // explain says why a request was in vain, and what helps.
 func explain(what string, err error, role string) *CommandError {
-	told := &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), general: true}
+	told := &CommandError{Code: ExitUnanswered, What: what, Why: err.Error()}
 	_, unsent := errors.AsType[*url.Error](err)
 	_, unanswered := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		told.Code, told.Why = ExitInterrupted, "interrupted"
+		told.Code, told.Why, told.general = ExitInterrupted, "interrupted", true
 	case apierrors.IsUnauthorized(err):
 		told.Why, told.Help = "the API server does not take the login", []string{"log in anew, or choose another one with --context, --user or --token"}
+		told.general = true
 	case apierrors.IsForbidden(err):
-		told.Why, told.Help, told.general = "forbidden: "+reasonOf(err), []string{"ask for the ClusterRole " + role}, false
+		told.Why, told.Help = "forbidden: "+reasonOf(err), []string{"ask for the ClusterRole " + role}
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):
 		told.Why, told.Help = "the API server does not serve the kind", []string{"install its CustomResourceDefinition, from config/crd"}
-		told.general = false
-	case apierrors.IsNotFound(err):
-		told.general = false
 	case unsent, unanswered:
 		told.Why, told.Help = "no answer from the API server: "+err.Error(), []string{"check --kubeconfig, --context and --server, and that the API server runs"}
+		told.general = true
 	}
 	return told
+}
+
+// isGeneral says that an error is in the way of every other request too.
+func isGeneral(err error) bool {
+	problem, ok := errors.AsType[*CommandError](err)
+	return ok && problem.general
 }
 
 // addHelp adds what helps to a problem.
