@@ -68,7 +68,7 @@ func kinds() []kind {
 	source := func(name, resource, alias string, columns ...column) kind {
 		return kind{
 			GroupVersionKind: sourcev1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, isSource: true,
-			columns: append(columns, field("REVISION", revision)), product: revision, answers: true, suspends: bySpec(),
+			columns: append(columns, field("REVISION", revisionField)), product: revisionField, answers: true, suspends: bySpec(),
 		}
 	}
 	module := func(name, resource, alias, product string, columns ...column) kind {
@@ -125,8 +125,8 @@ func kinds() []kind {
 	}
 }
 
-// revision is where sources say what their artifact was made of.
-const revision = "status.artifact.revision"
+// revisionField is where sources say what their artifact was made of.
+const revisionField = "status.artifact.revision"
 
 // suspended is the kind that is suspended so.
 func (k kind) suspended(how *suspension) kind { k.suspends = how; return k }

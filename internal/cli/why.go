@@ -92,14 +92,14 @@ func (w *why) readFiles() (err error) {
 	if unplaced := w.files.unplaced; len(unplaced) > 0 {
 		fmt.Fprintf(w.ErrOut, "Taken to be in namespace %s, as they name none: %s\n", w.namespace, printable.Line(printable.List(unplaced, maxFew), maxProblem))
 	}
-	w.catalogues = newCatalogues(w.Client, w.files, time.Now())
+	w.catalogues = newCatalogues(w.WithWatch, w.files, time.Now())
 	return nil
 }
 
 // installation is the one that is asked about, with the spec that the files give it.
 func (w *why) installation(ctx context.Context, name string) (*modulesv1.ModuleInstallation, error) {
 	edited := w.files.installation(w.namespace, name)
-	if w.Client == nil {
+	if w.WithWatch == nil {
 		if edited != nil {
 			return edited, nil
 		}
@@ -182,7 +182,7 @@ func (w *why) index(ctx context.Context, obj *modulesv1.ModuleInstallation, n ne
 // systemFor is the namespace of the system catalogue: the one that is given, that of which status speaks, that of the
 // controllers, or else the usual one.
 func (w *why) systemFor(ctx context.Context, obj *modulesv1.ModuleInstallation) (string, error) {
-	if known := cmp.Or(w.given, systemOf(obj)); known != "" || w.Client == nil {
+	if known := cmp.Or(w.given, systemOf(obj)); known != "" || w.WithWatch == nil {
 		return cmp.Or(known, defaultSystem), nil
 	}
 	found, err := w.system(ctx, "")

@@ -64,6 +64,7 @@ type Fact struct {
 // does not say, it is in one of the states.
 func Of(obj *unstructured.Unstructured) Fact {
 	ready, _ := condition(obj, "Ready")
+	stalled, _ := condition(obj, "Stalled")
 	told := Fact{Since: ready.LastTransitionTime.Time, Reason: ready.Reason, Message: ready.Message}
 	switch gone := obj.GetDeletionTimestamp(); {
 	case gone != nil && isBlocked(obj, ready, stalled):
