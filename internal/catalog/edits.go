@@ -12,8 +12,8 @@ import (
 const (
 	// MaxEdits is how many edits are told of.
 	MaxEdits = 5
-	// maxTwins is how many templates of one version are tried by their names.
-	maxTwins = 5
+	// maxTried is how many templates of the version are tried, and channels that lead to it: there may be thousands.
+	maxTried = 5
 )
 
 // Edit is another request, which was tried and leads to the version that was asked about.
@@ -81,7 +81,7 @@ type trial struct {
 // in tries to get the version from the module as one catalogue has it.
 func (t *trial) in(entry *entry, base Request) ([]Edit, *Hold) {
 	twins := entry.at(t.version)
-	twins = twins[:min(len(twins), maxTwins)]
+	twins = twins[:min(len(twins), maxTried)]
 	// Consent names a version to the letter.
 	spelt := slices.CompactFunc(slices.Clone(twins), func(a, b *release) bool { return a.Version == b.Version })
 	for _, twin := range spelt {
@@ -129,11 +129,12 @@ func (t *trial) selections(entry *entry, base Request, version string) []Request
 		add(func(r *Request) { r.Range = base.Range + " || ^" + version })
 		add(func(r *Request) { r.Range = base.Range + " || " + version })
 	}
-	for _, channel := range entry.channels() {
+	channels := slices.DeleteFunc(entry.channels(), func(channel string) bool {
 		pointed, _ := entry.pointer(channel)
-		if slices.ContainsFunc(pointed, func(r *release) bool { return r.states(version) }) {
-			add(func(r *Request) { r.Channel = channel })
-		}
+		return !slices.ContainsFunc(pointed, func(r *release) bool { return r.states(version) })
+	})
+	for _, channel := range channels[:min(len(channels), maxTried)] {
+		add(func(r *Request) { r.Channel = channel })
 	}
 	add(func(r *Request) { r.Version = version })
 	add(func(r *Request) { r.Latest = true })

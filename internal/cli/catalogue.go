@@ -22,7 +22,7 @@ const (
 	// defaultSystem is the namespace that the controllers run in where nothing says another.
 	defaultSystem = "sluice-system"
 	// catalogueRole is what reading a catalogue takes, bound in its namespace.
-	catalogueRole = "sluice-catalogue-reader"
+	catalogueRole = "sluice-catalogue"
 )
 
 // catalogues are what installations choose from: as the API server has it, and as it is once the files are applied. Each

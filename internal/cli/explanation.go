@@ -111,7 +111,7 @@ func running(status *modulesv1.ModuleInstallationStatus) *chosenRelease {
 	return runs
 }
 
-// explained is what the decision says, and how it differs from what status does.
+// explained is what the decision says.
 func explained(obj *modulesv1.ModuleInstallation, d catalog.Decision, why string) explanation {
 	told := explanation{Object: ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}, Runs: running(&obj.Status)}
 	told.Looks = looking{Module: d.Module, Catalog: d.Catalog, Namespace: d.Namespace, Why: why}
@@ -134,7 +134,6 @@ func explained(obj *modulesv1.ModuleInstallation, d catalog.Decision, why string
 	if pending := obj.Status.Pending; pending != nil && comesAfter(pending.Reason, d) {
 		told.Waits = &reasoned{pending.Reason, pending.Message}
 	}
-	told.Notes = notes(obj, d)
 	return told
 }
 
@@ -151,8 +150,8 @@ func comesAfter(reason string, d catalog.Decision) bool {
 	}
 }
 
-// notes say what else has a say, and where status says something else.
-func notes(obj *modulesv1.ModuleInstallation, d catalog.Decision) []string {
+// notes say what else has a say, and where status says something else; it knows nothing of files.
+func notes(obj *modulesv1.ModuleInstallation, d catalog.Decision, files bool) []string {
 	var said []string
 	status := &obj.Status
 	seen := status.ObservedGeneration == obj.Generation
@@ -170,7 +169,10 @@ func notes(obj *modulesv1.ModuleInstallation, d catalog.Decision) []string {
 	}
 	if differs := difference(status, d); differs != "" {
 		why := "the controller has not looked at what has changed since, or sees what you may not"
-		if !seen {
+		switch {
+		case files:
+			why = "it knows nothing of the files"
+		case !seen:
 			why = "that was before the edit"
 		}
 		said = append(said, fmt.Sprintf("Status says otherwise, %s: %s.", differs, why))

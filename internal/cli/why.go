@@ -31,7 +31,9 @@ type why struct {
 	offline bool
 	given   string
 
-	asked      revision.Version
+	asked revision.Version
+	// moved says that the files edit which catalogue is asked for, so that the one of before is not kept.
+	moved      bool
 	files      *manifests
 	catalogues *catalogues
 }
@@ -121,6 +123,7 @@ func (w *why) installation(ctx context.Context, name string) (*modulesv1.ModuleI
 	case err != nil:
 		return nil, w.notHad(ctx, kinds()[0], name, err)
 	case edited != nil:
+		w.moved = edited.Spec.Module.GetCatalog() != obj.Spec.Module.GetCatalog()
 		obj.Spec, obj.Undecodable = edited.Spec, ""
 	}
 	if obj.Undecodable != "" {
@@ -132,7 +135,9 @@ func (w *why) installation(ctx context.Context, name string) (*modulesv1.ModuleI
 // explain chooses as the controller does. Where the catalogue cannot be read, it tells what status says beside the error.
 func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (explanation, error) {
 	request, installed := objects.Stated(obj)
-	request.Explain = true
+	if request.Explain = true; w.moved {
+		installed.Catalog = ""
+	}
 	needed := needOf(obj.Namespace, request, installed)
 	index, err := w.index(ctx, obj, needed)
 	if err != nil {
@@ -147,6 +152,7 @@ func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (e
 		}
 	}
 	told := explained(obj, d, whyThere(request, installed, d))
+	told.Notes = notes(obj, d, len(w.paths) > 0 && w.WithWatch != nil)
 	if w.version != "" {
 		told.About = about(w.asked, d, releasesOf(index, d))
 		if !told.About.Chosen {

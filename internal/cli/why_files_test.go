@@ -59,6 +59,8 @@ func TestWhyOfFiles(t *testing.T) {
 		"Elsewhere":    {"of another namespace", []string{in("other", template("foo-1.1.0", "1.1.0", ""))}, "wants 1.0.0 nothing to do"},
 		"Younger":      {"what comes has no right to a version that is there", []string{in(system, strings.Replace(template("foo-1.0.0-again", "1.0.0", ""), digestOf("1.0.0"), digestOf("2.0.0"), 1))}, "unique 2 1.0.0 foo-1.0.0-again: shares its version"},
 		"Installation": {"the installation itself is edited", []string{in(team, asking("name: foo, latest: true", "", system, ""))}, "wants 2.0.0 foo-2.0.0, by latest"},
+		"Catalogue":    {"the other catalogue is asked for from now on", []string{in(team, asking("name: foo, catalog: Local", "", system, ""))}, "wants - held by ModuleNotFound: There is no module foo in namespace " + team + "; the System catalogue has one"},
+		"Told":         {"that status knows nothing of it", []string{in(system, template("foo-1.1.0", "1.1.0", ""))}, "Status says otherwise, that 1.0.0 (template foo-1.0.0) is selected: it knows nothing of the files."},
 		"Module":       {"a module has the last word about its channels", []string{in(system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {channels: [{name: slow, version: 1.0.0}]}\n"), in(team, asking("name: foo, channel: slow", "", system, ""))}, "wants 1.0.0 nothing to do"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,20 @@ func TestWhyOfFiles(t *testing.T) {
 				t.Errorf("%s: %q is not in\n%s%s", tc.reason, tc.want, got.out, got.told)
 			}
 		})
+	}
+}
+
+// TestWhyForgetsTheCatalogueOfBefore: an edit of which catalogue is asked for lets the nearer one have its say again.
+func TestWhyForgetsTheCatalogueOfBefore(t *testing.T) {
+	t.Parallel()
+	system, team := shelf(t)
+	store(t, team, template("own", "3.0.0", ""))
+	store(t, team, asking("name: foo, latest: true, catalog: System", "", system, ""))
+	edits := file(t, t.TempDir(), "edits.yaml", in(team, asking("name: foo, latest: true", "", system, "")))
+	for want, args := range map[string][]string{"wants 2.0.0": nil, "wants 3.0.0": {"-f", edits}} {
+		if got := run(t, env.Kubeconfig, append([]string{"why", "foo", "-n", team}, args...)...); !strings.Contains(strings.Join(linesOf(got.out), "\n"), want) {
+			t.Errorf("%q is not in %s%s", want, got.out, got.told)
+		}
 	}
 }
 

@@ -235,6 +235,22 @@ func TestWhyLooksIntoBothCatalogues(t *testing.T) {
 	}
 }
 
+// TestWhyTakesTheUsualNamespace: where nothing says another, and says so.
+func TestWhyTakesTheUsualNamespace(t *testing.T) {
+	t.Parallel()
+	_, team := shelf(t)
+	store(t, team, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleInstallation\nmetadata: {name: foo}\nspec: {module: {name: foo, catalog: System}}\n")
+	got := run(t, reader(t, team), "why", "foo", "-n", team)
+	for _, want := range []string{"is taken to be sluice-system (forbidden: ", "; --system-namespace names another", "ask for the ClusterRole sluice-catalogue, bound in namespace sluice-system"} {
+		if !strings.Contains(got.told, want) {
+			t.Errorf("%q is not told in %q", want, got.told)
+		}
+	}
+	if got.code != 2 || !strings.Contains(got.out, "nothing") {
+		t.Errorf("ended with %d: %s", got.code, got.out)
+	}
+}
+
 // TestWhyAsksForConsumers: modules that admit some namespaces alone are asked for as the controller does.
 func TestWhyAsksForConsumers(t *testing.T) {
 	t.Parallel()
@@ -276,7 +292,7 @@ func TestWhySaysWhatHelps(t *testing.T) {
 		"Format":    {[]string{"foo", "-o", "xml"}, 3, "", []string{"xml"}},
 		"File":      {[]string{"foo", "-f", "none/here.yaml"}, 2, "", []string{"read none/here.yaml: no such file"}},
 		"Away":      {[]string{"foo", "--server", "http://127.0.0.1:1"}, 2, "", []string{"no answer from the API server", "check --kubeconfig"}},
-		"Catalogue": {[]string{"foo"}, 2, "wants 1.0.0 nothing to do", []string{`list moduletemplates in namespace "` + system + `": forbidden: `, "ask for the ClusterRole sluice-catalogue-reader, bound in namespace " + system}},
+		"Catalogue": {[]string{"foo"}, 2, "wants 1.0.0 nothing to do", []string{`list moduletemplates in namespace "` + system + `": forbidden: `, "ask for the ClusterRole sluice-catalogue, bound in namespace " + system}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
