@@ -64,17 +64,35 @@ func joined(stage failure.Stage, otherwise string, all []memberError) error {
 	if more := len(all) - len(lines); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return failure.At(stage, failure.RetryAfter(reasonOf(all, otherwise), after, &severalError{text: bounded(text), errs: errs}))
+	return failure.At(stage, failure.RetryAfter(reasonOf(all, otherwise), after, &severalError{text: bounded(text), errs: errs, of: all, otherwise: otherwise}))
 }
 
 // severalError is several errors with one bounded text.
 type severalError struct {
 	text string
 	errs []error
+	// of are the members, and otherwise the reason of those that have none of their own.
+	of        []memberError
+	otherwise string
 }
 
 func (e *severalError) Error() string   { return e.text }
 func (e *severalError) Unwrap() []error { return e.errs }
+
+// Failed are the members that the error of a round is about, each with its own reason and text.
+func Failed(err error) []Problem {
+	several, ok := errors.AsType[*severalError](err)
+	if !ok {
+		return nil
+	}
+	problems := make([]Problem, 0, len(several.of))
+	for _, one := range several.of {
+		problems = append(problems, Problem{
+			Ref: one.ref, Reason: reasonOf([]memberError{one}, several.otherwise), Message: one.err.Error(),
+		})
+	}
+	return problems
+}
 
 var (
 	// errOwned says that an object belongs to another installation.

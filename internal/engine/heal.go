@@ -101,7 +101,7 @@ func (r *round) healed(m *modulesv1.Member, one result) {
 func (r *round) contested(m *modulesv1.Member, wait time.Duration) {
 	r.out.again(wait)
 	message := cmp.Or(r.memory.fights[keyOf(m)].by, "somebody") + " changes it back again and again, so that it is healed less often meanwhile"
-	r.out.Contested = append(r.out.Contested, Problem{refOf(m), message})
+	r.out.Contested = append(r.out.Contested, Problem{Ref: refOf(m), Reason: modulesv1.DriftContestedReason, Message: message})
 }
 
 // recordEnds writes down which Jobs have ended, before they are forgotten by everybody else.

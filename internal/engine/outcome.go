@@ -43,7 +43,9 @@ type Outcome struct {
 
 // Problem is what keeps an object from where it should be.
 type Problem struct {
-	Ref     cluster.Ref
+	Ref cluster.Ref
+	// Reason is a condition's; empty for a kind that cannot be watched.
+	Reason  string
 	Message string
 }
 
@@ -72,7 +74,7 @@ func (o *Outcome) warn(reason, format string, args ...any) {
 }
 
 func (o *Outcome) waitFor(ref cluster.Ref, message string) {
-	o.Waiting = append(o.Waiting, Problem{Ref: ref, Message: message})
+	o.Waiting = append(o.Waiting, Problem{Ref: ref, Reason: modulesv1.ProgressingReason, Message: message})
 }
 
 // maxNotes is how many notes of one reason a round gives.

@@ -39,7 +39,10 @@ func (r *round) verdict(failing bool) error {
 		return nil
 	}
 	lines := make([]memberError, 0, len(r.out.Waiting))
-	for _, problem := range r.out.Waiting {
+	for i, problem := range r.out.Waiting {
+		if left <= 0 {
+			r.out.Waiting[i].Reason = modulesv1.HealthCheckFailedReason
+		}
 		lines = append(lines, memberError{problem.Ref, fmt.Errorf("%s: %s", describe(problem.Ref), problem.Message)})
 	}
 	return joined(StageHealth, modulesv1.HealthCheckFailedReason, lines)
@@ -111,6 +114,9 @@ func (r *round) report(checker *health.Checker) (failing bool) {
 		}
 		failing = failing || last.status == health.Failed
 		r.out.waitFor(refOf(m), last.message)
+		if last.status == health.Failed {
+			r.out.Waiting[len(r.out.Waiting)-1].Reason = modulesv1.HealthCheckFailedReason
+		}
 		if _, seen := r.state(m); !seen {
 			r.out.again(lookAgain)
 		}
@@ -128,7 +134,7 @@ func (r *round) hold(ctx context.Context) (bool, error) {
 	paused := r.in.Spec.GetManagement() == modulesv1.ManagementPaused
 	for m := range every(r.record.Data.Members) {
 		if meta, known := r.state(m); known && wanted(m) && r.hasDrifted(m, meta) {
-			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Message: "is not as it was applied"})
+			r.out.Drifted = append(r.out.Drifted, Problem{Ref: refOf(m), Reason: modulesv1.PausedReason, Message: "is not as it was applied"})
 		}
 	}
 	failing, err := r.judge(ctx)

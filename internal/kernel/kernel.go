@@ -107,6 +107,12 @@ type Forgetter interface {
 	Forget(key client.ObjectKey)
 }
 
+// Rider is a kind with fields in its status that change too often to be written for their own sake.
+type Rider[O Object] interface {
+	// Ride leaves in after what before has in those fields, if nothing else differs.
+	Ride(before, after O)
+}
+
 // Doer is a kind whose work has effects beside the object: they stay done where the run cannot be reported, and the run that
 // is reported in the end does not do them again.
 type Doer[O Object, R any] interface {

@@ -19,6 +19,9 @@ const statusTries = 5
 // Nothing is sent when there is no difference. An object that was only touched meanwhile, say by who asks for a reconcile,
 // takes the status all the same: were it looked at again instead, who asks all the time would keep it from being reported.
 func (k *Kernel[O, R]) writeStatus(ctx context.Context, before, after O) error {
+	if rider, ok := k.Kind.(Rider[O]); ok {
+		rider.Ride(before, after)
+	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}

@@ -67,6 +67,13 @@ type ModuleInstallationStatus struct {
 	// +optional
 	Inventory *InventoryReference `json:"inventory,omitempty"`
 
+	// Problems are members that fail, are waited for, or are contested, in this order, and by group, kind, namespace and name.
+	// Of more than 10, the first are listed. The list is renewed when something else of the status changes.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +optional
+	Problems []MemberProblem `json:"problems,omitempty"`
+
 	// History are the installations and upgrades that have ended, the newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -339,4 +346,10 @@ type InventoryReference struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	LetGo int32 `json:"letGo,omitempty"`
+
+	// Contents are the kinds of these objects, by group, kind and version. Of more than 128, the first are listed.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +optional
+	Contents []InventoryContent `json:"contents,omitempty"`
 }

@@ -31,8 +31,13 @@ spec:
 // rollOut gives the Deployment the status that its controller would, which does not run here.
 func (p *plane) rollOut() {
 	p.t.Helper()
+	p.rollOutOf("server")
+}
+
+func (p *plane) rollOutOf(name string) {
+	p.t.Helper()
 	obj := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: p.namespace, Name: "server"}
+	key := client.ObjectKey{Namespace: p.namespace, Name: name}
 	testenv.Eventually(p.t, "the Deployment is applied", func(ctx context.Context) (bool, string) {
 		err := p.client.Get(ctx, key, obj)
 		return err == nil, "not there"

@@ -25,6 +25,9 @@ func (k *installations) Report(obj *modulesv1.ModuleInstallation, r round, err e
 	if !r.lost || r.inventory != nil {
 		reportRecord(&obj.Status, r.inventory)
 	}
+	if r.acted || r.inventory == nil {
+		obj.Status.Problems = problems(r, err)
+	}
 	if !obj.DeletionTimestamp.IsZero() {
 		obj.Status.Pending, obj.Status.AvailableUpgrades = nil, nil
 		reportDeletion(&obj.Status, r)
@@ -49,6 +52,7 @@ func reportRecord(to *modulesv1.ModuleInstallationStatus, inventory *modulesv1.I
 	}
 	to.Inventory = &modulesv1.InventoryReference{
 		Name: inventory.Name, LetGo: data.LetGo, Members: int32(len(data.Members)), //nolint:gosec // An inventory has 7,500 members at most.
+		Contents: contents(data.Members),
 	}
 }
 
