@@ -1,4 +1,4 @@
-// Package registry reads from OCI registries: tags, manifests, blobs and referrers, each bounded and checked.
+// Package registry reads from OCI registries: tags, manifests, blobs and referrers, each bounded and checked. It also pushes.
 // It does not know which tag is wanted, what a layer holds, or that Kubernetes exists.
 //
 // The protocol is the OCI Distribution Specification 1.1, with the token authentication of the CNCF Distribution
@@ -34,6 +34,8 @@ type Repository struct {
 	// Insecure allows plain http where the registry does not speak TLS.
 	Insecure   bool
 	Credential credential.Registry
+	// Push asks for the right to push as well. Token servers give the right to read alone otherwise.
+	Push bool
 }
 
 // Options tune a Client. Zero values mean the defaults; every limit is enforced while data streams in.
@@ -54,11 +56,34 @@ type Options struct {
 	MaxReferrers int
 	// RealmHosts are hosts, or host:port, that may hand out tokens for any registry.
 	RealmHosts []string
+	// Remedies are what errors tell to do. Default: the fields of our kinds.
+	Remedies *Remedies
 	// Observe is told the bytes received in the body of each answer. It may be nil.
 	Observe func(bytes int64)
 }
 
+// Remedies are what errors tell to do, in the words of whoever reads them.
+type Remedies struct {
+	// Refused is for a credential that the registry does not take, Anonymous for none.
+	Refused, Anonymous string
+	// Repository is for a repository that is not there, Reference for a tag or digest, Place for either.
+	Repository, Reference, Place string
+	// Plain is for a registry that speaks plain HTTP.
+	Plain string
+}
+
+func specRemedies() *Remedies {
+	return &Remedies{
+		Refused: "check spec.secretRef", Anonymous: "set spec.secretRef if the repository is private, and check spec.url",
+		Repository: "check spec.url", Reference: "check spec.ref", Place: "check spec.url and spec.ref",
+		Plain: "set spec.insecure if plain HTTP is meant",
+	}
+}
+
 func (o Options) withDefaults() Options {
+	if o.Remedies == nil {
+		o.Remedies = specRemedies()
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

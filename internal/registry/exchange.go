@@ -20,6 +20,8 @@ type exchange struct {
 	// host and name are where the repository is asked for.
 	host, name string
 	attempt    *attempt
+	// writes lets the library see the answers that pushing goes by.
+	writes bool
 	// session is the one that answered the last time.
 	session *session
 }
@@ -82,7 +84,7 @@ func (e *exchange) Do(request *http.Request) (*http.Response, error) {
 		case last || request.Context().Err() != nil || scheme == "https" && !speaksPlainly(err, e.host):
 			e.forget()
 			if !e.repository.Insecure && answersPlainly(err) {
-				return nil, fmt.Errorf("%w: set spec.insecure if plain HTTP is meant", plain(err))
+				return nil, fmt.Errorf("%w: %s", plain(err), e.client.options.Remedies.Plain)
 			}
 			if plainly != nil && speaksPlainly(err, e.host) {
 				// The server speaks plain http still; what it said there counts.
@@ -109,8 +111,18 @@ func (e *exchange) send(scheme string, request *http.Request) (*http.Response, e
 	e.session = s
 	e.attempt.token = ""
 	ctx := context.WithValue(request.Context(), attemptKey{}, e.attempt)
-	request = request.Clone(auth.WithScopesForHost(ctx, e.host, auth.ScopeRepository(e.name, auth.ActionPull)))
+	actions := []string{auth.ActionPull}
+	if e.repository.Push {
+		actions = append(actions, auth.ActionPush)
+	}
+	request = request.Clone(auth.WithScopesForHost(ctx, e.host, auth.ScopeRepository(e.name, actions...)))
 	request.URL.Scheme = scheme
+	if request.GetBody != nil {
+		// The other scheme may have been tried before.
+		if request.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+	}
 	response, err := s.auth.Do(request)
 	if err != nil {
 		return nil, err
@@ -124,15 +136,14 @@ func (e *exchange) expected(request *http.Request, response *http.Response) (*ht
 	switch status := response.StatusCode; {
 	case status == http.StatusOK,
 		status == http.StatusPartialContent && request.Header.Get("Range") != "",
-		status == http.StatusNotModified && request.Header.Get("If-None-Match") != "":
+		status == http.StatusNotModified && request.Header.Get("If-None-Match") != "",
+		e.writes && isWritten(request.Method, status):
 		return response, nil
 	}
 	defer done(response)
-	remedy := "check spec.secretRef"
-	if c := e.repository.Credential; c.Username == "" && c.IdentityToken.IsZero() && c.RegistryToken.IsZero() {
-		remedy = "set spec.secretRef if the repository is private, and check spec.url"
-	}
-	return nil, refusal(e.client.options.Clock, response, remedy)
+	c := e.repository.Credential
+	anonymous := c.Username == "" && c.IdentityToken.IsZero() && c.RegistryToken.IsZero()
+	return nil, refusal(e.client.options.Clock, response, e.client.options.Remedies, anonymous)
 }
 
 // remember keeps the scheme that worked, until an answer makes it doubtful.

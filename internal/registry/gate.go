@@ -27,6 +27,7 @@ type gate struct {
 	proxy     credential.Proxy
 	rule      realmRule
 	clock     clock.PassiveClock
+	remedies  *Remedies
 }
 
 // RoundTrip sends the request. Its errors are ErrRealm when a challenge is not to be answered, and *StatusError when
@@ -119,7 +120,7 @@ func (g *gate) askForToken(request *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return nil, tokenError(g.clock, response, realm.Host)
+		return nil, tokenError(g.clock, response, realm.Host, g.remedies)
 	case mediaType(response.Header) == "text/html":
 		return nil, ownError{protocolErrorf("token server %s answers with a web page", realm.Host)}
 	}

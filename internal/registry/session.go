@@ -58,6 +58,7 @@ func (c *Client) newSession(key string, origin *url.URL, r Repository) (*session
 		proxy:     r.Credential.Proxy,
 		rule:      realmRule{registry: origin, hosts: c.options.RealmHosts},
 		clock:     c.options.Clock,
+		remedies:  c.options.Remedies,
 	}
 	return &session{key: key, origin: origin, auth: &auth.Client{
 		Client: &http.Client{Transport: gate, CheckRedirect: client.CheckRedirect},

@@ -21,13 +21,17 @@ const (
 	maxErrorsShown = 3
 )
 
-// refusal is the answer of a registry. The remedy is for a refused credential; other statuses have theirs.
-func refusal(now clock.PassiveClock, response *http.Response, remedy string) *StatusError {
+// refusal is the answer of a registry.
+func refusal(now clock.PassiveClock, response *http.Response, remedies *Remedies, anonymous bool) *StatusError {
+	remedy := remedies.Refused
+	if anonymous {
+		remedy = remedies.Anonymous
+	}
 	e, codes := statusError(now, response, "registry")
 	switch {
 	case e.kind != nil:
 	case e.Status == http.StatusNotFound || e.Status == http.StatusGone:
-		e.kind, remedy = ErrNotFound, lookAt(codes)
+		e.kind, remedy = ErrNotFound, lookAt(codes, remedies)
 	default:
 		return e
 	}
@@ -36,10 +40,10 @@ func refusal(now clock.PassiveClock, response *http.Response, remedy string) *St
 }
 
 // tokenError is the answer of a token server. What it does not find says nothing about the repository.
-func tokenError(now clock.PassiveClock, response *http.Response, host string) *StatusError {
+func tokenError(now clock.PassiveClock, response *http.Response, host string, remedies *Remedies) *StatusError {
 	e, _ := statusError(now, response, "token server "+host)
 	if e.kind != nil {
-		e.text = fmt.Sprintf("%s: %s: check spec.secretRef", e.kind, e.text)
+		e.text = fmt.Sprintf("%s: %s: %s", e.kind, e.text, remedies.Refused)
 	}
 	return e
 }
@@ -61,16 +65,16 @@ func statusError(now clock.PassiveClock, response *http.Response, server string)
 }
 
 // lookAt is the field to check when something is not there.
-func lookAt(codes []string) string {
+func lookAt(codes []string, remedies *Remedies) string {
 	switch {
 	case slices.Contains(codes, errcode.ErrorCodeNameUnknown) || slices.Contains(codes, errcode.ErrorCodeNameInvalid):
-		return "the registry shows no such repository: check spec.url"
+		return "the registry shows no such repository: " + remedies.Repository
 	case slices.Contains(codes, errcode.ErrorCodeManifestUnknown):
-		return "the repository has no such tag or digest: check spec.ref"
+		return "the repository has no such tag or digest: " + remedies.Reference
 	case slices.Contains(codes, errcode.ErrorCodeBlobUnknown):
 		return "the manifest names a blob that the registry does not have: push the artifact again"
 	}
-	return "check spec.url and spec.ref"
+	return remedies.Place
 }
 
 // words is what an error page says: the codes and messages of the distribution protocol, or the beginning of a text.
