@@ -13,7 +13,7 @@ func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cob
 	var commands []*cobra.Command
 	for _, made := range []func(*base) *cobra.Command{
 		getCommand, describeCommand, whyCommand, historyCommand, logsCommand, exportCommand, versionCommand,
-		reconcileCommand, suspendCommand, resumeCommand, waitCommand, pushCommand,
+		reconcileCommand, suspendCommand, resumeCommand, waitCommand, pushCommand, releaseCommand,
 	} {
 		command := made(newBase(streams, scheme))
 		command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

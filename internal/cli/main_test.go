@@ -15,12 +15,18 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sluice.dev/sluice/internal/cli"
+	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/tests/testenv"
 )
 
 var env *testenv.Env
 
-func TestMain(m *testing.M) { os.Exit(testenv.MainWith(m, &env, testenv.Options{Audit: true})) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == build.Subcommand {
+		os.Exit(build.Main())
+	}
+	os.Exit(testenv.MainWith(m, &env, testenv.Options{Audit: true}))
+}
 
 // answer is what a command said.
 type answer struct {
@@ -37,17 +43,25 @@ func run(t *testing.T, kubeconfig string, args ...string) answer {
 // begin types a command that runs until the context ends, and gives what waits for its answer.
 func begin(ctx context.Context, kubeconfig string, args ...string) func() answer {
 	ended := make(chan answer, 1)
-	go func() { ended <- execute(ctx, kubeconfig, args) }()
+	go func() {
+		ended <- execute(ctx, slices.Insert(slices.Clone(args), 1+slices.Index(args, "get"), "--kubeconfig", kubeconfig))
+	}()
 	return func() answer { return <-ended }
 }
 
-func execute(ctx context.Context, kubeconfig string, args []string) answer {
+// typed types a command with nothing but its arguments.
+func typed(t *testing.T, args ...string) answer {
+	t.Helper()
+	return execute(t.Context(), args)
+}
+
+func execute(ctx context.Context, args []string) answer {
 	var out, told bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: &out, ErrOut: &told}, env.Scheme)...)
 	root.SetOut(&out)
 	root.SetErr(&told)
-	root.SetArgs(slices.Insert(slices.Clone(args), 1+slices.Index(args, "get"), "--kubeconfig", kubeconfig))
+	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		told.WriteString(err.Error() + "\n")

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/publish"
 	"sluice.dev/sluice/internal/registry"
 	"sluice.dev/sluice/internal/transport"
+	"sluice.dev/sluice/internal/view"
 )
 
 // pushed is what was pushed, and where it is.
@@ -70,7 +71,7 @@ func pushCommand(b *base) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(b.ErrOut, printable.Line(done.progress(), maxProblem))
+		fmt.Fprintln(b.ErrOut, done.progress(isPlain(environment)))
 		return shown.show(b.Out, "Push", done, func(out io.Writer) error {
 			_, err := fmt.Fprintf(out, "%s@%s\n", done.Repository, done.Digest)
 			return err
@@ -178,12 +179,12 @@ func unpushed(what string, err error) *CommandError {
 }
 
 // progress is one line of what was done.
-func (p pushed) progress() string {
+func (p pushed) progress(plain bool) string {
 	files := "files"
 	if p.Files == 1 {
 		files = "file"
 	}
-	said := []string{fmt.Sprintf("✔ %d %s, %s", p.Files, files, bytesOf(p.Size))}
+	said := []string{fmt.Sprintf("%d %s, %s", p.Files, files, bytesOf(p.Size))}
 	if p.Dirty {
 		said = append(said, "no commit's")
 	}
@@ -201,7 +202,11 @@ func (p pushed) progress() string {
 	case p.Was != "" && p.Was != p.Digest:
 		said = append(said, "the tag was "+shorten(p.Was))
 	}
-	return strings.Join(said, ", ")
+	line := printable.Line(strings.Join(said, ", "), maxProblem)
+	if plain {
+		return line
+	}
+	return marks()[view.Ready] + " " + line
 }
 
 // bytesOf is a size as people read it.

@@ -137,8 +137,8 @@ func describe(packed *layer, annotations map[string]string) (artifact, error) {
 	return made, nil
 }
 
-// isVersion says whether a tag is a semantic version in full.
-func isVersion(tag string) bool {
-	_, err := semver.StrictNewVersion(tag)
+// IsVersion says whether a text is a semantic version in full.
+func IsVersion(text string) bool {
+	_, err := semver.StrictNewVersion(text)
 	return err == nil
 }

@@ -119,7 +119,7 @@ func annotations(order Order, found facts) map[string]string {
 	add(ocispec.AnnotationSource, order.Source, found.source)
 	add(ocispec.AnnotationRevision, order.Revision, found.revision)
 	add(ocispec.AnnotationCreated, order.Created, found.created)
-	if isVersion(order.Tag) {
+	if IsVersion(order.Tag) {
 		add(ocispec.AnnotationVersion, order.Tag)
 	}
 	maps.Copy(all, order.Annotations)

@@ -62,7 +62,7 @@ func (r *reader) publishesModules() {
 	t.Helper()
 	guide := page(t, "docs/publish-a-module.md")
 	var named, pushed []string
-	for _, block := range guide.Blocks("yaml") {
+	for _, block := range guide.Blocks("sh", "yaml") {
 		for _, digest := range digests.FindAllString(block.Text, -1) {
 			if !slices.Contains(named, digest) {
 				named = append(named, digest)
@@ -71,7 +71,7 @@ func (r *reader) publishesModules() {
 	}
 	for _, block := range guide.Blocks("sh", "yaml") {
 		out := r.follow(guide, block)
-		if !strings.Contains(block.Text, "flux push") {
+		if !strings.Contains(block.Text, "sluice push") {
 			continue
 		}
 		if pushed = append(pushed, digests.FindString(out)); len(pushed) == len(named) {
@@ -107,8 +107,8 @@ func (r *reader) up() {
 	// Its state goes to a folder of the test's own: somebody may have one running.
 	r.env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "GOCACHE="+strings.TrimSpace(string(builds)),
 		"XDG_CACHE_HOME="+filepath.Join(r.folder, "cache"), "PATH="+strings.Join([]string{assets, os.Getenv("PATH"), bin}, ":"))
-	for _, program := range []string{"demo", "flux"} {
-		r.in(testenv.Root(), "go build -o "+filepath.Join(bin, program)+" ./tests/"+program)
+	for program, from := range map[string]string{"demo": "./tests/demo", "sluice": "."} {
+		r.in(testenv.Root(), "go build -o "+filepath.Join(bin, program)+" "+from)
 	}
 	printed := r.in(testenv.Root(), filepath.Join(bin, "demo")+" -keep")
 	r.t.Cleanup(func() {
