@@ -20,6 +20,9 @@ import (
 	"sluice.dev/sluice/internal/view"
 )
 
+// patience is how long a registry may take for an answer.
+const patience = 2 * time.Minute
+
 // pushed is what was pushed, and where it is.
 type pushed struct {
 	Repository  string            `json:"repository"`
@@ -156,7 +159,9 @@ func registryFor(ctx context.Context, repository *registry.Repository) (*registr
 	}
 	repository.Credential = login
 	client, err := registry.New(registry.Options{
-		Transport: transport.New(transport.Options{AllowLoopback: true}), Remedies: publish.Remedies(repository.Host),
+		// Some registries move a whole layer before they say that they have it.
+		Transport: transport.New(transport.Options{AllowLoopback: true, ResponseHeaderTimeout: patience}),
+		Remedies:  publish.Remedies(repository.Host),
 	})
 	if err != nil {
 		return nil, &CommandError{Code: ExitUnanswered, What: "speak to " + repository.Host, Why: err.Error()}

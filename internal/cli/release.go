@@ -221,4 +221,3 @@ func (r *releaser) deprecated(known []modulesv1.ModuleTemplate) ([]*unstructured
 	}
 	return found, nil
 }
-

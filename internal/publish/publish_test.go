@@ -3,12 +3,15 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -253,17 +256,19 @@ func TestWithoutGit(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedPushLeavesNoTag: whichever request is the one that fails.
+// TestAnInterruptedPushLeavesNoTag: whichever request is the last one, but for that which writes the tag.
 func TestAnInterruptedPushLeavesNoTag(t *testing.T) {
 	t.Parallel()
+	// Layer and config are two requests each, and then comes the manifest.
+	const beforeTheTag = 5
 	dir, client := clone(t), newClient(t)
-	for at := range 8 {
+	for last := 1; last <= beforeTheTag+1; last++ {
 		site := fixture.ForTest(t, fixture.Options{})
 		o := order(site, dir)
 		ctx, stop := context.WithCancel(t.Context())
-		count := 0
+		var count atomic.Int32
 		site.Always(fixture.Custom(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if count++; count > at+1 {
+			if int(count.Add(1)) == last && last <= beforeTheTag {
 				stop()
 			}
 			next.ServeHTTP(w, r)
@@ -271,18 +276,51 @@ func TestAnInterruptedPushLeavesNoTag(t *testing.T) {
 		_, err := publish.Push(ctx, client, o)
 		stop()
 		_, missing := client.Resolve(t.Context(), o.Repository, o.Tag)
-		if last := count <= at+1; last {
-			if err != nil || missing != nil {
-				t.Fatalf("nothing was interrupted: %v, %v", err, missing)
-			}
-			return
-		}
-		// The registry may have taken the very last request before it was broken off.
-		if isTag := at+2 == 6; !isTag && (!errors.Is(err, context.Canceled) || !errors.Is(missing, registry.ErrNotFound)) {
-			t.Errorf("interrupted at %d of %d: %v, %v", at+2, count, err, missing)
+		switch interrupted := last <= beforeTheTag; {
+		case interrupted && (!errors.Is(err, context.Canceled) || !errors.Is(missing, registry.ErrNotFound)):
+			t.Errorf("interrupted at request %d: %v, %v", last, err, missing)
+		case !interrupted && (err != nil || missing != nil || count.Load() != beforeTheTag+1):
+			t.Errorf("%d requests, %v, %v", count.Load(), err, missing)
 		}
 	}
-	t.Error("there is no end of requests")
+}
+
+// TestASlowRegistryIsNotWaitedFor: neither for its answer, nor until it takes what is sent.
+func TestASlowRegistryIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 16<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	dir := t.TempDir()
+	write(t, dir, "deploy/noise", string(noise))
+	for name, test := range map[string]struct {
+		options transport.Options
+		says    string
+	}{
+		"Answer": {transport.Options{ResponseHeaderTimeout: 200 * time.Millisecond}, "timeout"},
+		"Upload": {transport.Options{StallTimeout: 200 * time.Millisecond}, "takes no more data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := fixture.ForTest(t, fixture.Options{})
+			site.Always(fixture.Custom(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodPut || name == "Answer" {
+					<-r.Context().Done()
+					return
+				}
+				next.ServeHTTP(w, r)
+			}).On(fixture.Push))
+			test.options.AllowLoopback = true
+			factory := transport.New(test.options)
+			t.Cleanup(factory.Close)
+			client, err := registry.New(registry.Options{Transport: factory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := publish.Push(t.Context(), client, order(site, dir)); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("pushed: %v", err)
+			}
+		})
+	}
 }
 
 // TestRefusalsSayWhatHelps: the login is refused, missing, or the registry is no registry. None has the password.

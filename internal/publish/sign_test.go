@@ -33,7 +33,7 @@ import (
 var first0 = time.Unix(1, 0)
 
 // newKey is a private key as cosign keeps it, and its public half.
-func newKey(t *testing.T, private crypto.Signer, password string) (content, public []byte) {
+func newKey(t *testing.T, private crypto.Signer) (content, public []byte) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestASourceVerifiesTheSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				content, public := newKey(t, private, password)
+				content, public := newKey(t, private)
 				site, client := fixture.ForTest(t, fixture.Options{}), newClient(t)
 				if api != "" {
 					withoutReferrers(site)
@@ -141,7 +141,7 @@ func TestASourceVerifiesTheSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, other := newKey(t, stranger, password)
+				_, other := newKey(t, stranger)
 				if signer, err := proved(t, site, other); err == nil {
 					t.Errorf("another key proves it: %q", signer)
 				}
@@ -161,12 +161,12 @@ func TestAKeyThatCannotSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, _ := newKey(t, private, password)
+	good, _ := newKey(t, private)
 	weak, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown, _ := newKey(t, weak, password)
+	unknown, _ := newKey(t, weak)
 	for name, test := range map[string]struct {
 		content  []byte
 		password string
