@@ -239,6 +239,14 @@ func TestWrongObjects(t *testing.T) {
 			"a value that validation refuses", `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: NS}, spec: {ports: [{port: 99999}]}}`,
 			cluster.ErrInvalid, "spec.ports[0].port: Invalid value …: must be between 1 and 65535",
 		},
+		"choice": {
+			"a value that is none of those that there are, and may have come from a Secret", `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: NS}, spec: {type: hunter2, ports: [{port: 1}]}}`,
+			cluster.ErrInvalid, `spec.type: Unsupported value …: supported values: "ClusterIP"`,
+		},
+		"twice": {
+			"a value that is there twice", `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: NS}, spec: {ports: [{name: hunter2, port: 1}, {name: hunter2, port: 2}]}}`,
+			cluster.ErrInvalid, "spec.ports[1].name: Duplicate value …",
+		},
 		"unscoped": {
 			"without a namespace the path would be that of all namespaces", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
 			cluster.ErrInvalid, "the object names none",

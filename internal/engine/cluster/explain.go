@@ -203,16 +203,16 @@ func (c *Client) forbidden(verb, resource, group string, namespaced bool, ref Re
 
 var (
 	// scalar is a value that the API server repeats in its refusal, and that can be told from the words after it.
-	scalar = regexp.MustCompile(`Invalid value: (?:"(?:[^"\\]|\\.)*"|-?[0-9.]+|true|false|null)`)
+	scalar = regexp.MustCompile(`((?:Invalid|Unsupported|Duplicate) value|Not found): (?:"(?:[^"\\]|\\.)*"|-?[0-9.]+|true|false|null)`)
 	// quoted is any other value that it repeats, with all that follows.
-	quoted = regexp.MustCompile(`(?s)(Invalid value: |got &?value\.|Value:|unrecognized (?:type|value): ).*`)
+	quoted = regexp.MustCompile(`(?s)((?:Invalid|Unsupported|Duplicate) value: |Not found: |got &?value\.|Value:|unrecognized (?:type|value): ).*`)
 )
 
 // discreet cuts the values that an answer repeats: objects of any kind may hold what came from a Secret. Of what is said
 // about a Secret itself, the words behind a value go too.
 func discreet(ref Ref, message string) string {
 	if ref.GVK.Kind != "Secret" {
-		message = scalar.ReplaceAllString(message, "Invalid value …")
+		message = scalar.ReplaceAllString(message, "$1 …")
 	}
 	return quoted.ReplaceAllString(message, "…")
 }
