@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -88,8 +90,8 @@ func noAnswer(ctx context.Context, err error) bool {
 // undryable is what the API server says where a webhook has effects of its own.
 const undryable = "does not support dry run"
 
-// isTold says that an error is no obstacle, but one to a dry run: the object's namespace or kind comes with the release,
-// or changes with it, or a webhook in its way cannot be asked. It says so in the row.
+// isTold says that an error is no obstacle, but one to a dry run: the object's namespace, kind or role comes with the release,
+// or changes with it, something has to go before, or a webhook in its way cannot be asked. It says so in the row.
 func (l *outlook) isTold(one *prospect, err error) bool {
 	crd, defined := l.aim.render.definition(one.object.GroupVersionKind())
 	switch {
@@ -97,12 +99,27 @@ func (l *outlook) isTold(one *prospect, err error) bool {
 		one.why = "its kind comes with the release: " + bounded(err.Error())
 	case errors.Is(err, cluster.ErrNamespaceMissing) && l.changes(key{kind: "Namespace", name: one.key.namespace}):
 		one.why = "its namespace comes with the release"
-	case strings.Contains(err.Error(), undryable):
+	case errors.Is(err, cluster.ErrNotFound) && l.changes(roleOf(one.object)):
+		one.why = "its role comes with the release"
+	case errors.Is(err, errUntried), strings.Contains(err.Error(), undryable):
 		one.why = bounded(err.Error())
 	default:
 		return false
 	}
 	return true
+}
+
+// roleOf is the role that a binding grants, which is checked for who may not grant any.
+func roleOf(o *object) key {
+	at := func(field string) string {
+		found, _, _ := unstructured.NestedString(o.Object, "roleRef", field)
+		return found
+	}
+	role := key{group: rbacv1.GroupName, kind: at("kind"), name: at("name")}
+	if role.kind == "Role" {
+		role.namespace = o.key.namespace
+	}
+	return role
 }
 
 // changes says that the release brings an object, or changes it.

@@ -61,6 +61,11 @@ func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done r
 	if err == nil && done.applied.Strays != nil {
 		done.applied, err = t.reclaim(ctx, o, done.applied.Version(), done.applied.Strays, options)
 	}
+	if errors.Is(err, cluster.ErrInvalid) && t.client.Rehearses() && len(o.yielded) > 0 {
+		// What is given up is not yet, and an apply without it takes it away.
+		options.Force = true
+		done.applied, err = t.client.Apply(ctx, o.whole, options)
+	}
 	if errors.Is(err, cluster.ErrInvalid) && m != nil && m.UID != "" {
 		done.applied, err = t.untangle(ctx, o, options, err)
 	}
@@ -278,8 +283,14 @@ func (t taker) untangle(ctx context.Context, o object, options cluster.ApplyOpti
 	if entries == nil {
 		return cluster.Applied{}, answer
 	}
+	if t.client.Rehearses() {
+		return cluster.Applied{}, fmt.Errorf("%w: %w", errUntried, answer)
+	}
 	return t.reclaim(ctx, o, versionOf(live), entries, options)
 }
+
+// errUntried says that a dry run cannot tell what becomes of an object.
+var errUntried = errors.New("it cannot be tried before what others have put into its lists is removed")
 
 // taken tells who had set the fields that are now taken over; nothing when nobody had.
 func taken(conflict *cluster.ConflictError) []Note {
