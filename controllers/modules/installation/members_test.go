@@ -64,18 +64,18 @@ func TestStatusNamesTenOfThoseThatFail(t *testing.T) {
 	}
 }
 
-// TestMembersThatAreWaitedForTakeNoMoreWrites: of four, status names three. What becomes of the fourth is told with the next
-// write.
+// TestMembersThatAreWaitedForTakeNoMoreWrites: of five, messages name three. What becomes of another is told with the
+// next write.
 func TestMembersThatAreWaitedForTakeNoMoreWrites(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, nil)
 	var files []string
-	for _, name := range []string{"a", "b", "c", "d"} {
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		files = append(files, strings.ReplaceAll(deployment, "server", name))
 	}
 	p.release("1.0.0", "", files...)
 	p.install(func(spec *modulesv1.ModuleInstallationSpec) { spec.Module.Version = "1.0.0" })
-	all := []string{"Progressing a", "Progressing b", "Progressing c", "Progressing d"}
+	all := []string{"Progressing a", "Progressing b", "Progressing c", "Progressing d", "Progressing e"}
 	p.until("all are waited for", func(obj *modulesv1.ModuleInstallation) bool { return cmp.Equal(all, problemsOf(obj)) })
 	before, rounds := p.statusWrites(), p.rounds.Load()
 	p.rollOutOf("d")
@@ -86,15 +86,16 @@ func TestMembersThatAreWaitedForTakeNoMoreWrites(t *testing.T) {
 	}
 	p.rollOutOf("a")
 	p.until("the next write tells of both", func(obj *modulesv1.ModuleInstallation) bool {
-		return cmp.Equal([]string{"Progressing b", "Progressing c"}, problemsOf(obj))
+		return cmp.Equal([]string{"Progressing b", "Progressing c", "Progressing e"}, problemsOf(obj))
 	})
-	p.rollOutOf("b")
-	p.rollOutOf("c")
+	for _, name := range []string{"b", "c", "e"} {
+		p.rollOutOf(name)
+	}
 	obj := p.until("healthy", installed("1.0.0"))
 	p.wantProblems(obj)
 	want := []modulesv1.InventoryContent{
 		{Version: "v1", Kind: "ConfigMap", Namespaces: []string{p.namespace}, Count: 1},
-		{Group: "apps", Version: "v1", Kind: "Deployment", Namespaces: []string{p.namespace}, Count: 4},
+		{Group: "apps", Version: "v1", Kind: "Deployment", Namespaces: []string{p.namespace}, Count: 5},
 	}
 	if diff := cmp.Diff(want, obj.Status.Inventory.Contents); diff != "" {
 		t.Errorf("contents, -want +got:\n%s", diff)
