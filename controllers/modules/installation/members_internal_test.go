@@ -48,12 +48,15 @@ func TestContentsAreBounded(t *testing.T) {
 func TestContentsTellKindsApart(t *testing.T) {
 	t.Parallel()
 	got := contents([]modulesv1.Member{
-		{Version: "v1", Kind: "Namespace", Name: "a"}, {Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "a", Name: "a"},
-		{Version: "v1", Kind: "ConfigMap", Namespace: "b", Name: "a"}, {Version: "v1", Kind: "ConfigMap", Namespace: "a", Name: "a"},
+		{Version: "v1", Kind: "Namespace", Name: "a"},
+		{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "a", Name: "a"},
+		{Version: "v1", Kind: "ConfigMap", Namespace: "b", Name: "a"},
+		{Version: "v1", Kind: "ConfigMap", Namespace: "a", Name: "a"},
 		{Version: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"},
 	})
 	want := []modulesv1.InventoryContent{
-		{Version: "v1", Kind: "ConfigMap", Namespaces: []string{"a", "b"}, Count: 3}, {Version: "v1", Kind: "Namespace", Count: 1},
+		{Version: "v1", Kind: "ConfigMap", Namespaces: []string{"a", "b"}, Count: 3},
+		{Version: "v1", Kind: "Namespace", Count: 1},
 		{Group: "apps", Version: "v1", Kind: "Deployment", Namespaces: []string{"a"}, Count: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
