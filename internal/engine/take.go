@@ -61,13 +61,8 @@ func (t taker) apply(ctx context.Context, o object, m *modulesv1.Member) (done r
 	if err == nil && done.applied.Strays != nil {
 		done.applied, err = t.reclaim(ctx, o, done.applied.Version(), done.applied.Strays, options)
 	}
-	if errors.Is(err, cluster.ErrInvalid) && t.client.Rehearses() && len(o.yielded) > 0 {
-		// What is given up is not yet, and an apply without it takes it away.
-		options.Force = true
-		done.applied, err = t.client.Apply(ctx, o.whole, options)
-	}
-	if errors.Is(err, cluster.ErrInvalid) && m != nil && m.UID != "" {
-		done.applied, err = t.untangle(ctx, o, options, err)
+	if errors.Is(err, cluster.ErrInvalid) {
+		done.applied, err = t.refused(ctx, o, m, options, err)
 	}
 	if errors.Is(err, cluster.ErrImmutable) {
 		done.unfit = err
@@ -262,35 +257,6 @@ func (t taker) inherit(ctx context.Context, o object, live *metav1.PartialObject
 	})
 	return applied.Version(), err
 }
-
-// reclaim removes what others have put into lists of an object, by applying it once more.
-func (t taker) reclaim(ctx context.Context, o object, only cluster.Version, entries []cluster.Entry, options cluster.ApplyOptions) (cluster.Applied, error) {
-	managed, err := t.client.Manage(ctx, refOfObject(o.Unstructured), only, cluster.Management{Entries: entries, Manager: t.manager})
-	if err != nil {
-		return cluster.Applied{}, err
-	}
-	options.Only, options.Force = managed.Version(), true
-	return t.client.Apply(ctx, o.Unstructured, options)
-}
-
-// untangle goes on where an object is refused together with what others have put into its lists: an edited port, say.
-func (t taker) untangle(ctx context.Context, o object, options cluster.ApplyOptions, answer error) (cluster.Applied, error) {
-	live, err := t.client.Metadata(ctx, refOfObject(o.Unstructured))
-	if err != nil || options.Only.UID != live.UID {
-		return cluster.Applied{}, answer
-	}
-	entries := cluster.Reclaim(live.ManagedFields, t.manager, o.Unstructured, func(cluster.Entry) bool { return true })
-	if entries == nil {
-		return cluster.Applied{}, answer
-	}
-	if t.client.Rehearses() {
-		return cluster.Applied{}, fmt.Errorf("%w: %w", errUntried, answer)
-	}
-	return t.reclaim(ctx, o, versionOf(live), entries, options)
-}
-
-// errUntried says that a dry run cannot tell what becomes of an object.
-var errUntried = errors.New("it cannot be tried before what others have put into its lists is removed")
 
 // taken tells who had set the fields that are now taken over; nothing when nobody had.
 func taken(conflict *cluster.ConflictError) []Note {
