@@ -65,7 +65,7 @@ func describeCommand(b *base) *cobra.Command {
 		}
 		told := describe(k, obj)
 		var lacking error
-		told.Events, lacking = b.happened(ctx, told.Object)
+		told.Events, lacking = b.happened(ctx, told.Object, obj.GetUID())
 		told.Events = told.Events[max(0, len(told.Events)-maxHappened):]
 		err = shown.show(b.Out, "Description", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) })
 		return errors.Join(err, lacking)

@@ -8,15 +8,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // happen has an event told of an installation, long ago.
 func happen(t *testing.T, namespace, name, reason, message string) {
 	t.Helper()
+	happenTo(t, namespace, name, "", reason, message)
+}
+
+// happenTo has it told of that one life of the name; of any without one.
+func happenTo(t *testing.T, namespace, name string, uid types.UID, reason, message string) {
+	t.Helper()
 	long := metav1.Unix(1577836800, 0)
 	if err := env.Client.Create(t.Context(), &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: name + "."},
-		InvolvedObject: corev1.ObjectReference{Kind: "ModuleInstallation", Namespace: namespace, Name: name},
+		InvolvedObject: corev1.ObjectReference{Kind: "ModuleInstallation", Namespace: namespace, Name: name, UID: uid},
 		Type:           "Warning", Reason: reason, Message: message, FirstTimestamp: long, LastTimestamp: long, Count: 3,
 	}); err != nil {
 		t.Fatal(err)
@@ -29,6 +36,7 @@ func TestDescribe(t *testing.T) {
 	namespace := three(t)
 	happen(t, namespace, "broken", "HealthCheckFailed", "StatefulSet\n\x1b[31mredis")
 	happen(t, namespace, "calm", "Installed", "of another object")
+	happenTo(t, namespace, "broken", "earlier", "Installed", "of an earlier object of the name, or of another group's")
 	got := run(t, env.Kubeconfig, "describe", "broken", "-n", namespace)
 	want := []string{
 		"ModuleInstallation " + namespace + "/broken",

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,8 +39,9 @@ func (r ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// happened lists what was told of the object, the oldest first.
-func (s *session) happened(ctx context.Context, of ref) ([]happening, error) {
+// happened lists what was told of the object, the oldest first. What was told of an earlier one of its name, or of one of another
+// group, has another uid.
+func (s *session) happened(ctx context.Context, of ref, uid types.UID) ([]happening, error) {
 	selected := fields.Set{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name}
 	var list corev1.EventList
 	var all []happening
@@ -50,7 +52,9 @@ func (s *session) happened(ctx context.Context, of ref) ([]happening, error) {
 			return nil, explain(fmt.Sprintf("list the events of %s", of), err, "view")
 		}
 		for i := range list.Items {
-			all = append(all, happeningOf(of, &list.Items[i]))
+			if about := list.Items[i].InvolvedObject.UID; about == "" || about == uid {
+				all = append(all, happeningOf(of, &list.Items[i]))
+			}
 		}
 		if list.Continue == "" {
 			break
