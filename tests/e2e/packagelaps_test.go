@@ -275,7 +275,11 @@ func (l *packageLaps) chronicle() map[string][]string {
 			ref, commit, _ := strings.Cut(strings.TrimSpace(line), " ")
 			for _, pkg := range []string{"web", "db"} {
 				key, state := name+" "+ref+" "+pkg, l.state(repo, ref, commit, pkg)
-				if all := told[key]; state != "" && (len(all) == 0 || all[len(all)-1] != state) {
+				all := told[key]
+				if len(all) == 0 && state == "none" {
+					continue // Whether packages come to the branch with one push or one after the other is a matter of moments.
+				}
+				if state != "" && (len(all) == 0 || all[len(all)-1] != state) {
 					told[key] = append(all, state)
 				}
 			}
