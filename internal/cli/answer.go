@@ -23,6 +23,7 @@ func bindAnswers(command *cobra.Command) answers {
 	flags := genericclioptions.NewPrintFlags("")
 	flags.NamePrintFlags = nil
 	flags.AddFlags(command)
+	bindColor(command)
 	command.Flags().Lookup("output").Usage = "Output format. One of: (wide, " + list(flags.AllowedFormats()) + ")."
 	return answers{flags}
 }

@@ -35,6 +35,11 @@ func (b *base) on(command *cobra.Command, run func(ctx context.Context, args []s
 func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	b.config.AddFlags(command.Flags())
 	command.RunE = func(cmd *cobra.Command, args []string) error {
+		out, err := inColor(cmd, b.Out, environment)
+		if err != nil {
+			return err
+		}
+		b.Out = out
 		if err := b.open(*offline, b.ErrOut); err != nil {
 			return err
 		}

@@ -79,25 +79,39 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	fmt.Fprintln(w.to, "Warning: "+printable.Line(text, maxProblem))
 }
 
-// listAll lists the kind's objects, chunk by chunk. Where the API server has forgotten by the next chunk what it listed, it is
-// asked anew for all of them at once.
+// listAll lists the kind's objects.
 func (s *session) listAll(ctx context.Context, k kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	part, limit := &unstructured.UnstructuredList{}, int64(chunk)
+	err := eachChunk(ctx, s, func() *unstructured.UnstructuredList {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+		return list
+	}, func(list *unstructured.UnstructuredList, first bool) {
+		if first {
+			all = nil
+		}
+		all = append(all, list.Items...)
+	}, options...)
+	return all, err
+}
+
+// eachChunk reads a list chunk by chunk, and has each taken; the first one may come anew. Where the API server has forgotten
+// by the next chunk what it listed, it is asked for all of them at once.
+func eachChunk[L client.ObjectList](ctx context.Context, s *session, fresh func() L, take func(list L, first bool), options ...client.ListOption) error {
+	next, limit := "", int64(chunk)
 	for {
-		next := part.GetContinue()
-		part = &unstructured.UnstructuredList{}
-		part.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		err := s.List(ctx, part, append(options, client.Limit(limit), client.Continue(next))...)
+		list := fresh()
+		err := s.List(ctx, list, append(options, client.Limit(limit), client.Continue(next))...)
 		if next != "" && apierrors.IsResourceExpired(err) {
-			all, part, limit = nil, &unstructured.UnstructuredList{}, 0
+			next, limit = "", 0
 			continue
 		}
 		if err != nil {
-			return all, fmt.Errorf("list: %w", err)
+			return fmt.Errorf("list: %w", err)
 		}
-		if all = append(all, part.Items...); part.GetContinue() == "" {
-			return all, nil
+		take(list, next == "")
+		if next = list.GetContinue(); next == "" {
+			return nil
 		}
 	}
 }

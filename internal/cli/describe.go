@@ -125,7 +125,7 @@ func (d description) print(t table) error {
 	if err := to.Flush(); err != nil {
 		return fmt.Errorf("write the description: %w", err)
 	}
-	return errors.Join(d.printConditions(t), printHappened(t, d.Events, false))
+	return errors.Join(d.printConditions(t), printHappened(t, &columns{out: t.out}, d.Events, false))
 }
 
 // helps is a remedy in one line, with its cause where there may be others.
@@ -144,7 +144,11 @@ func (t table) pair(to io.Writer, title, value string) {
 	if !t.wide {
 		value = shorten(value)
 	}
-	fmt.Fprintf(to, "  %s\t%s\n", title, printable.Line(value, maxProblem))
+	value = printable.Line(value, maxProblem)
+	if title == "state" {
+		value = t.paint(value)
+	}
+	fmt.Fprintf(to, "  %s\t%s\n", title, value)
 }
 
 func (d description) printConditions(t table) error {
@@ -160,18 +164,19 @@ func (d description) printConditions(t table) error {
 }
 
 // printHappened writes what happened, the oldest first, and of what it was told where it may be of several objects.
-func printHappened(t table, all []happening, several bool) error {
+func printHappened(t table, to *columns, all []happening, several bool) error {
 	if len(all) == 0 {
 		return nil
 	}
 	if !several {
 		fmt.Fprintln(t.out)
 	}
-	head := []string{"LAST", "TIMES", "TYPE", "REASON"}
-	if several {
-		head = append(head, "OBJECT")
+	var rows [][]string
+	if head := []string{"LAST", "TIMES", "TYPE", "REASON"}; several && to.widths == nil {
+		rows = append(rows, append(head, "OBJECT", "MESSAGE"))
+	} else if !several {
+		rows = append(rows, append(head, "MESSAGE"))
 	}
-	rows := [][]string{append(head, "MESSAGE")}
 	for _, one := range all {
 		cells := []string{t.since(one.Last), fmt.Sprint(one.Count), one.Type, one.Reason}
 		if several {
@@ -179,12 +184,13 @@ func printHappened(t table, all []happening, several bool) error {
 		}
 		rows = append(rows, append(cells, one.Message))
 	}
-	return t.rows(rows)
+	return t.rowsTo(to, rows)
 }
 
 // rows writes rows of cells below each other.
-func (t table) rows(rows [][]string) error {
-	to := &columns{out: t.out}
+func (t table) rows(rows [][]string) error { return t.rowsTo(&columns{out: t.out}, rows) }
+
+func (t table) rowsTo(to *columns, rows [][]string) error {
 	for _, cells := range rows {
 		t.row(to, cells)
 	}

@@ -85,7 +85,7 @@ func TestDescribeSaysWhatItWasNotTold(t *testing.T) {
 	namespace := three(t)
 	got := run(t, reader(t, namespace), "describe", "calm", "-n", namespace)
 	if got.code != 2 || !strings.Contains(got.out, "Installed 2.0.0") ||
-		!strings.Contains(got.told, "list the events of ModuleInstallation "+namespace+"/calm: forbidden: ") {
+		!strings.Contains(got.told, "list the events of namespace "+namespace+": forbidden: ") {
 		t.Errorf("ended with %d: %s, %s", got.code, got.out, got.told)
 	}
 }

@@ -10,10 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/view"
 )
@@ -28,6 +31,7 @@ type getter struct {
 	selector labels.Selector // labelled, read
 	states   []string
 	sort     string
+	watch    bool
 }
 
 func getCommand(b *base) *cobra.Command {
@@ -42,10 +46,12 @@ func getCommand(b *base) *cobra.Command {
 	}
 	flags := command.Flags()
 	g.output.AddFlags(command)
+	bindColor(command)
 	flags.Lookup("output").Usage = "Output format. One of: (wide, " + list(g.output.AllowedFormats()) + ")."
 	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
 	flags.StringVarP(&g.labelled, "selector", "l", "", "Show the objects with these labels.")
 	flags.StringSliceVar(&g.states, "state", nil, "Show the objects in these states: "+list(stateNames())+".")
+	flags.BoolVarP(&g.watch, "watch", "w", false, "Go on with each object whose line changes, until interrupted.")
 	flags.StringVar(&g.sort, "sort", "name", "Order of the objects: name, or state, in which the first need somebody most.")
 	command.ValidArgsFunction = g.complete(kindNames("all", "sources"))
 	cobra.CheckErr(command.RegisterFlagCompletionFunc("state", completeStates))
@@ -69,6 +75,9 @@ func (g *getter) run(ctx context.Context, args []string) error {
 	if err := g.check(); err != nil {
 		return err
 	}
+	if g.watch && (len(asked) != 1 || !isText(g.output)) {
+		return usage("--watch shows lines of objects of one kind", "leave out -o, and name one kind")
+	}
 	found := make([][]unstructured.Unstructured, len(asked))
 	var problems []error
 	for i, one := range asked {
@@ -81,11 +90,57 @@ func (g *getter) run(ctx context.Context, args []string) error {
 			break
 		}
 	}
+	if g.watch && len(problems) == 0 {
+		return ended(g.goOn(ctx, asked[0], found[0]))
+	}
 	if err := g.print(asked, found, len(problems) == 0); err != nil {
 		return err
 	}
 	return errors.Join(problems...)
 }
+
+// goOn shows the table, and from then on the line of each object that comes to have another one.
+func (g *getter) goOn(ctx context.Context, asked wanted, found []unstructured.Unstructured) error {
+	made := g.table()
+	made.spaced = g.all
+	to := &columns{out: g.Out}
+	line := func(obj *unstructured.Unstructured) string {
+		cells := made.cells(asked.kind, obj)
+		return strings.Join(slices.Delete(cells, len(cells)-2, len(cells)-1), "\t") // Without since when it is so.
+	}
+	last := map[types.UID]string{}
+	for i := range found {
+		last[found[i].GetUID()] = line(&found[i])
+	}
+	if err := made.printTo(to, asked.kind, found); err != nil {
+		return unprinted(err)
+	}
+	where := []client.ListOption{client.MatchingLabelsSelector{Selector: g.selector}}
+	if !g.all {
+		where = append(where, client.InNamespace(g.namespace))
+	}
+	if len(asked.names) == 1 {
+		where = append(where, client.MatchingFields{metav1.ObjectNameField: asked.names[0]})
+	}
+	return g.follow(ctx, asked.kind, func(obj *unstructured.Unstructured, gone bool) error {
+		now := line(obj)
+		was, known := last[obj.GetUID()]
+		chosen := len(g.choose([]unstructured.Unstructured{*obj})) > 0 && (len(asked.names) == 0 || slices.Contains(asked.names, obj.GetName()))
+		if last[obj.GetUID()] = now; now == was && !gone || !known && !chosen {
+			return nil
+		}
+		cells := made.cells(asked.kind, obj)
+		if gone {
+			delete(last, obj.GetUID())
+			cells[len(cells)-3], cells[len(cells)-1] = "Gone", ""
+		}
+		made.row(to, cells)
+		return unprinted(to.Flush())
+	}, where...)
+}
+
+// table is the one that is asked for.
+func (g *getter) table() table { return newTable(g.Out, *g.output.OutputFormat == "wide") }
 
 // check reads the flags, and refuses those that mean nothing.
 func (g *getter) check() error {
@@ -129,10 +184,10 @@ func (g *getter) choose(found []unstructured.Unstructured) []unstructured.Unstru
 
 // print shows tables, or objects as Kubernetes has them.
 func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whole bool) error {
-	format := *g.output.OutputFormat
 	if isText(g.output) {
-		return g.tables(asked, found, whole, format == "wide")
+		return g.tables(asked, found, whole)
 	}
+	format := *g.output.OutputFormat
 	printer, err := g.output.ToPrinter()
 	if err != nil {
 		return usage(err.Error())
@@ -160,8 +215,8 @@ func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whol
 	return nil
 }
 
-func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, whole, wide bool) error {
-	made := newTable(g.Out, wide)
+func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, whole bool) error {
+	made := g.table()
 	made.spaced, made.named = g.all, len(asked) > 1
 	shown := 0
 	for i, some := range found {

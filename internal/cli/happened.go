@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,22 +42,29 @@ func (r ref) String() string {
 // group, has another uid.
 func (s *session) happened(ctx context.Context, of ref, uid types.UID) ([]happening, error) {
 	selected := fields.Set{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name}
-	var list corev1.EventList
+	return s.told(ctx, of.Namespace, func(event *corev1.Event) (ref, bool) {
+		return of, event.InvolvedObject.UID == "" || event.InvolvedObject.UID == uid
+	},
+		client.MatchingFieldsSelector{Selector: selected.AsSelector()})
+}
+
+// told lists the events of a namespace that are about objects of interest, the oldest first.
+func (s *session) told(
+	ctx context.Context, namespace string, interest func(*corev1.Event) (ref, bool), options ...client.ListOption,
+) ([]happening, error) {
 	var all []happening
-	for {
-		options := []client.ListOption{client.InNamespace(of.Namespace), client.MatchingFieldsSelector{Selector: selected.AsSelector()}, client.Limit(chunk), client.Continue(list.Continue)}
-		list = corev1.EventList{}
-		if err := s.List(ctx, &list, options...); err != nil {
-			return nil, explain(fmt.Sprintf("list the events of %s", of), err, "view")
+	err := eachChunk(ctx, s, func() *corev1.EventList { return &corev1.EventList{} }, func(list *corev1.EventList, first bool) {
+		if first {
+			all = nil
 		}
 		for i := range list.Items {
-			if about := list.Items[i].InvolvedObject.UID; about == "" || about == uid {
-				all = append(all, happeningOf(of, &list.Items[i]))
+			if about, wanted := interest(&list.Items[i]); wanted {
+				all = append(all, happeningOf(about, &list.Items[i]))
 			}
 		}
-		if list.Continue == "" {
-			break
-		}
+	}, append(options, client.InNamespace(namespace))...)
+	if err != nil {
+		return nil, explain("list the events of namespace "+namespace, err, "view")
 	}
 	slices.SortStableFunc(all, func(a, b happening) int { return a.Last.Compare(b.Last) })
 	return all, nil

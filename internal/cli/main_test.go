@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -55,11 +56,38 @@ func typed(t *testing.T, args ...string) answer {
 	return execute(t.Context(), args)
 }
 
-func execute(ctx context.Context, args []string) answer {
-	var out, told bytes.Buffer
+// beginShown is begin for a command that is watched: it gives what was shown so far, too.
+func beginShown(ctx context.Context, kubeconfig string, args ...string) (shown func() string, wait func() answer) {
+	out, ended := &shared{}, make(chan answer, 1)
+	go func() { ended <- executeTo(ctx, out, slices.Insert(slices.Clone(args), 1, "--kubeconfig", kubeconfig)) }()
+	return out.String, func() answer { return <-ended }
+}
+
+// shared is a buffer that may be read while it is written.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func execute(ctx context.Context, args []string) answer { return executeTo(ctx, &shared{}, args) }
+
+func executeTo(ctx context.Context, out *shared, args []string) answer {
+	var told bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: &out, ErrOut: &told}, env.Scheme)...)
-	root.SetOut(&out)
+	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: out, ErrOut: &told}, env.Scheme)...)
+	root.SetOut(out)
 	root.SetErr(&told)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -67,14 +67,23 @@ type road struct {
 	known  map[string]*target
 	height map[string]int
 	layers [][]*target
+	// forgives says that what cannot be had is left out, and why is told in lacking.
+	forgives bool
+	lacking  []error
 }
 
-// layered puts before the targets what they take from, and what that takes from.
-func layered(ctx context.Context, there *session, targets []*target) ([][]*target, error) {
+// newRoad is one on which the targets are known.
+func newRoad(there *session, targets ...*target) *road {
 	r := &road{there: there, known: map[string]*target{}, height: map[string]int{}}
 	for _, t := range targets {
 		r.known[t.String()] = t
 	}
+	return r
+}
+
+// layered puts before the targets what they take from, and what that takes from.
+func layered(ctx context.Context, there *session, targets []*target) ([][]*target, error) {
+	r := newRoad(there, targets...)
 	for _, t := range targets {
 		if _, err := r.visit(ctx, t); err != nil {
 			return nil, err
@@ -93,7 +102,9 @@ func (r *road) visit(ctx context.Context, t *target) (int, error) {
 	if t.origins != nil {
 		for _, o := range t.origins(t.obj) {
 			from, err := r.find(ctx, t, o)
-			if err != nil {
+			if err != nil && r.forgives {
+				r.lacking = append(r.lacking, err)
+			} else if err != nil {
 				return 0, err
 			}
 			if from == nil {

@@ -39,7 +39,10 @@ func newTable(out io.Writer, wide bool) table {
 
 // print writes the kind's objects, under titles.
 func (t table) print(k kind, objects []unstructured.Unstructured) error {
-	to := &columns{out: t.out}
+	return t.printTo(&columns{out: t.out}, k, objects)
+}
+
+func (t table) printTo(to *columns, k kind, objects []unstructured.Unstructured) error {
 	var titles []string
 	if t.spaced {
 		titles = append(titles, "NAMESPACE")
@@ -99,7 +102,7 @@ func (t table) row(to io.Writer, cells []string) {
 		if t.wide {
 			limit = maxProblem
 		}
-		cells[i] = printable.Line(cell, limit)
+		cells[i] = t.paint(printable.Line(cell, limit))
 	}
 	fmt.Fprintln(to, strings.TrimRight(strings.Join(cells, "\t"), "\t ")) // Flush tells what goes wrong.
 }

@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 )
 
-// managedBy says in words who manages an object that no installation has; "" when nobody does. It goes by the marks that
+// ManagedBy says in words who manages an object that no installation has; "" when nobody does. It goes by the marks that
 // the tools leave for that: a controller's reference, and the labels and annotations of Helm, Flux and Argo CD.
-func managedBy(live *metav1.PartialObjectMetadata) string {
+func ManagedBy(live *metav1.PartialObjectMetadata) string {
 	if owner := metav1.GetControllerOf(live); owner != nil {
 		return fmt.Sprintf("the %s %s, which owns it", owner.Kind, owner.Name)
 	}

@@ -226,7 +226,7 @@ func (t taker) may(ctx context.Context, o object, m *modulesv1.Member, conflict 
 	case t.policy == modulesv1.AdoptNever:
 		return right{}, fmt.Errorf("%s was there before, and spec.adopt is Never: it %w; remove it, or set spec.adopt to IfUnowned", describe(ref), errManaged)
 	}
-	if who := managedBy(live); who != "" && t.policy != modulesv1.AdoptAlways {
+	if who := ManagedBy(live); who != "" && t.policy != modulesv1.AdoptAlways {
 		return right{}, fmt.Errorf("%s is managed by %s: it %w; take it out of there, leave it out with a patch in spec.config, or set spec.adopt to Always",
 			describe(ref), who, errManaged)
 	}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/internal/view"
+)
+
+// occurrences are the events of an object and of all on its road, the oldest first.
+type occurrences struct {
+	Object ref         `json:"object"`
+	Events []happening `json:"events,omitempty"`
+}
+
+// chronicler is one call of events.
+type chronicler struct {
+	*base
+
+	since time.Duration
+	watch bool
+
+	told occurrences
+	// road are the objects of interest. One that comes later is one if its owner is; foreign are those that are not.
+	road    map[types.UID]ref
+	foreign map[types.UID]bool
+	// seen are the events that were shown, and as what.
+	seen map[types.UID]string
+}
+
+func eventsCommand(b *base) *cobra.Command {
+	c := &chronicler{base: b, road: map[types.UID]ref{}, foreign: map[types.UID]bool{}, seen: map[types.UID]string{}}
+	command := &cobra.Command{
+		Use:   "events [KIND] NAME | KIND/NAME",
+		Short: "Show what happened to an object, to what it comes from and to what is made of it, by time",
+		Example: `  sluice events redis -n team-a
+  sluice events redis -w
+  sluice events gitrepository/app --since 10m`,
+		ValidArgsFunction: b.complete(kindNames()),
+	}
+	shown := bindAnswers(command)
+	command.Flags().DurationVar(&c.since, "since", 0, "Show what happened within this time. 0 shows all that is kept.")
+	command.Flags().BoolVarP(&c.watch, "watch", "w", false, "Go on with what happens from now on.")
+	return b.on(command, func(ctx context.Context, args []string) error {
+		k, name, err := one(args)
+		if err != nil {
+			return err
+		}
+		if c.watch && !isText(shown.output) {
+			return usage("--watch shows lines", "leave out -o")
+		}
+		namespaces, lacking := c.read(ctx, k, name)
+		if namespaces == nil {
+			return lacking
+		}
+		if len(c.told.Events) == 0 && !c.watch {
+			fmt.Fprintln(c.ErrOut, "No event is kept of it.")
+		}
+		made := newTable(c.Out, shown.wide())
+		to := &columns{out: c.Out}
+		err = shown.show(c.Out, "Events", c.told, func(io.Writer) error { return printHappened(made, to, c.told.Events, true) })
+		if err == nil && c.watch {
+			err = c.goOn(ctx, made, to, namespaces)
+		}
+		return errors.Join(err, lacking)
+	})
+}
+
+// read reads the tree of the object, and the events of its namespaces; none where the object could not be read.
+func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces []string, lacking error) {
+	tree, lacking := c.grow(ctx, k, name)
+	if tree.root == nil {
+		return nil, lacking
+	}
+	c.told.Object = tree.object
+	spaces := map[string]bool{}
+	tree.root.Walk(func(n *view.Node) {
+		if n.UID != "" {
+			c.road[n.UID] = ref{n.Kind, n.Namespace, n.Name}
+			spaces[n.Namespace] = true
+		}
+	})
+	delete(spaces, "") // Events of objects without a namespace are in the default one.
+	namespaces = slices.Sorted(maps.Keys(spaces))
+	for _, namespace := range namespaces {
+		found, err := c.session.told(ctx, namespace, func(event *corev1.Event) (ref, bool) {
+			c.seen[event.UID] = event.ResourceVersion
+			of, known := c.road[event.InvolvedObject.UID]
+			return of, known
+		})
+		c.told.Events, lacking = append(c.told.Events, found...), errors.Join(lacking, err)
+	}
+	earliest := time.Now().Add(-c.since)
+	c.told.Events = slices.DeleteFunc(c.told.Events, func(h happening) bool { return c.since > 0 && h.Last.Before(earliest) })
+	slices.SortStableFunc(c.told.Events, func(a, b happening) int { return a.Last.Compare(b.Last) })
+	return namespaces, lacking
+}
+
+// goOn shows what happens from now on, in all of the namespaces.
+func (c *chronicler) goOn(ctx context.Context, made table, to *columns, namespaces []string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	events := kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Event"), resource: "events"}
+	news, ends := make(chan *corev1.Event), make(chan error, len(namespaces))
+	for _, namespace := range namespaces {
+		go func() {
+			ends <- c.follow(ctx, events, func(obj *unstructured.Unstructured, gone bool) error {
+				event := &corev1.Event{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, event); err != nil || gone {
+					return nil //nolint:nilerr // What is no event tells nothing.
+				}
+				select {
+				case news <- event:
+				case <-ctx.Done():
+				}
+				return nil
+			}, client.InNamespace(namespace))
+		}()
+	}
+	for {
+		select {
+		case err := <-ends:
+			return ended(err)
+		case event := <-news:
+			of, concerned := c.concerned(ctx, &event.InvolvedObject)
+			if !concerned || c.seen[event.UID] == event.ResourceVersion {
+				continue
+			}
+			c.seen[event.UID] = event.ResourceVersion
+			if err := printHappened(made, to, []happening{happeningOf(of, event)}, true); err != nil {
+				return unprinted(err)
+			}
+		}
+	}
+}
+
+// concerned says whether what an event is about is on the road: also what was made by something that is, since.
+func (c *chronicler) concerned(ctx context.Context, about *corev1.ObjectReference) (ref, bool) {
+	of := ref{about.Kind, about.Namespace, about.Name}
+	if _, known := c.road[about.UID]; known || c.foreign[about.UID] {
+		return of, known
+	}
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(about.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, obj)
+	owner := metav1.GetControllerOf(obj)
+	if err != nil || obj.UID != about.UID || owner == nil {
+		c.foreign[about.UID] = err == nil
+		return of, false
+	}
+	above := &corev1.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: about.Namespace, Name: owner.Name, UID: owner.UID}
+	if _, known := c.concerned(ctx, above); !known {
+		c.foreign[about.UID] = true
+		return of, false
+	}
+	c.road[about.UID] = of
+	return of, true
+}

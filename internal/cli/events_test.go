@@ -1,0 +1,87 @@
+package cli_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// events tells of an object that is there, at a time long ago that the number orders.
+func tells(t *testing.T, gvk schema.GroupVersionKind, namespace, name string, order int64, reason string) {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
+		t.Fatal(err)
+	}
+	at := metav1.Unix(1577836800+order, 0)
+	if err := env.Client.Create(t.Context(), &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: name + "."},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace, Name: name, UID: obj.GetUID(),
+		},
+		Type: "Warning", Reason: reason, Message: "m\x1b[31m", FirstTimestamp: at, LastTimestamp: at, Count: 1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	repositories = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+	replicaSets  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
+	pods         = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// TestEvents: of all on the object's road, by time, and of nothing else.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	store(t, namespace, "apiVersion: v1\nkind: Pod\nmetadata: {name: stranger}\nspec: {containers: [{name: c, image: i}]}")
+	tells(t, pods, namespace, "foo-1-x", 3, "Failed")
+	tells(t, pods, namespace, "stranger", 2, "Started")
+	tells(t, replicaSets, namespace, "foo-1", 2, "SuccessfulCreate")
+	tells(t, repositories, namespace, "app", 1, "NewArtifact")
+	got := run(t, env.Kubeconfig, "events", "foo", "-n", namespace)
+	want := []string{
+		"LAST TIMES TYPE REASON OBJECT MESSAGE",
+		"AGO 1 Warning NewArtifact GitRepository NS/app m\\x1b[31m",
+		"AGO 1 Warning SuccessfulCreate ReplicaSet NS/foo-1 m\\x1b[31m",
+		"AGO 1 Warning Failed Pod NS/foo-1-x m\\x1b[31m",
+	}
+	if diff := cmp.Diff(want, squeezed(strings.ReplaceAll(got.out, namespace, "NS"))); diff != "" || got.code != 0 {
+		t.Errorf("ended with %d, %s; -want +got:\n%s", got.code, got.told, diff)
+	}
+	if got := run(t, env.Kubeconfig, "events", "foo", "-n", namespace, "--since", "1h"); got.out != "" || got.code != 0 || !strings.Contains(got.told, "No event") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
+
+// TestEventsGoOn: with what happens to objects that came since, too.
+func TestEventsGoOn(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	tells(t, pods, namespace, "foo-1-x", 1, "Failed")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, wait := beginShown(ctx, env.Kubeconfig, "events", "foo", "-n", namespace, "-w")
+	testenv.Eventually(t, "the events of before are shown", func(context.Context) (bool, string) { return strings.Contains(out(), "Failed"), out() })
+	set := (object{t, replicaSets, namespace, "foo-1"}).get()
+	store(t, namespace, "apiVersion: v1\nkind: Pod\nmetadata: {name: foo-1-y, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: foo-1, uid: "+string(set.GetUID())+", controller: true}]}\nspec: {containers: [{name: c, image: i}]}")
+	store(t, namespace, "apiVersion: v1\nkind: Pod\nmetadata: {name: stranger}\nspec: {containers: [{name: c, image: i}]}")
+	tells(t, pods, namespace, "stranger", 2, "Strange")
+	tells(t, pods, namespace, "foo-1-y", 3, "Scheduled")
+	testenv.Eventually(t, "the event of the new Pod is shown", func(context.Context) (bool, string) { return strings.Contains(out(), "foo-1-y"), out() })
+	stop()
+	if got := wait(); got.code != 130 || strings.Contains(got.out, "Strange") || strings.Count(got.out, "Failed") != 1 || strings.TrimSpace(got.told) != "" {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/engine/health"
+	"sluice.dev/sluice/internal/view"
+)
+
+// membership lists what installations have applied, and what that owns: one LIST a kind and namespace.
+type membership struct {
+	there *session
+	// checker judges the members.
+	checker *health.Checker
+	members []*view.Node
+	// makes is where what members make is to be found.
+	makes   []place
+	lacking []error
+}
+
+// place is where objects of a kind are.
+type place struct {
+	schema.GroupVersionKind
+
+	namespace string
+}
+
+// members lists the members of an installation. Beside the error stands what could be read.
+func (s *session) members(ctx context.Context, installation *modulesv1.ModuleInstallation, checker *health.Checker) ([]*view.Node, error) {
+	m := &membership{there: s, checker: checker}
+	if installation.Status.Inventory == nil {
+		return nil, nil
+	}
+	labelled := client.MatchingLabels{engine.Label: engine.InstallationID(installation.Name, installation.Namespace)}
+	for _, content := range installation.Status.Inventory.Contents {
+		m.kind(ctx, content, labelled)
+	}
+	m.owned(ctx)
+	return m.members, errors.Join(m.lacking...)
+}
+
+// kind lists the members of a kind. Status names the first namespaces alone of those that are in very many.
+func (m *membership) kind(ctx context.Context, content modulesv1.InventoryContent, labelled client.MatchingLabels) {
+	gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
+	namespaces := content.Namespaces
+	if len(namespaces) == 0 || len(namespaces) == modulesv1.MaxContentNamespaces {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	found, whole := 0, true
+	for _, namespace := range namespaces {
+		objects, err := m.list(ctx, gvk, namespace, m.checker.NeedsObject(gvk), labelled)
+		if err != nil {
+			whole = false
+			m.lacks(gvk, namespace, err)
+		}
+		for i := range objects {
+			m.members = append(m.members, view.Judged(&objects[i], m.checker))
+			m.owns(&objects[i])
+		}
+		found += len(objects)
+	}
+	switch missing := int(content.Count) - found; {
+	case missing <= 0:
+	case whole:
+		m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: "not found: deleted, or without the label of the installation"})
+	default:
+		m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: "not shown: a right is missing"})
+	}
+}
+
+func (m *membership) lacks(gvk schema.GroupVersionKind, namespace string, err error) {
+	where := "in all namespaces"
+	if namespace != "" {
+		where = "in namespace " + namespace
+	}
+	m.lacking = append(m.lacking, explain(fmt.Sprintf("list the %s objects %s", gvk.Kind, where), err, "view"))
+}
+
+// list lists objects of a kind: their metadata alone unless they are needed whole. What a Secret holds is never read.
+func (m *membership) list(ctx context.Context, gvk schema.GroupVersionKind, namespace string, whole bool, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	options = append(options, client.InNamespace(namespace))
+	if whole {
+		return m.there.listAll(ctx, kind{GroupVersionKind: gvk}, options...)
+	}
+	var all []unstructured.Unstructured
+	err := eachChunk(ctx, m.there, func() *metav1.PartialObjectMetadataList {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		return list
+	}, func(list *metav1.PartialObjectMetadataList, first bool) {
+		if first {
+			all = nil
+		}
+		for i := range list.Items {
+			list.Items[i].SetGroupVersionKind(gvk)
+			if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i]); err == nil {
+				all = append(all, unstructured.Unstructured{Object: content})
+			}
+		}
+	}, options...)
+	return all, err
+}
+
+const replicaSet = "ReplicaSet"
+
+// makes are the kinds of what objects of a kind make.
+func makes(gk schema.GroupKind) []schema.GroupVersionKind {
+	pod, job := corev1.SchemeGroupVersion.WithKind("Pod"), schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	switch gk {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: replicaSet}, pod}
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		schema.GroupKind{Group: "apps", Kind: replicaSet}, schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return []schema.GroupVersionKind{pod}
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return []schema.GroupVersionKind{job, pod}
+	}
+	return nil
+}
+
+// owns notes that what the object makes is to be listed.
+func (m *membership) owns(obj *unstructured.Unstructured) {
+	for _, made := range makes(obj.GroupVersionKind().GroupKind()) {
+		if at := (place{made, obj.GetNamespace()}); !slices.Contains(m.makes, at) {
+			m.makes = append(m.makes, at)
+		}
+	}
+}
+
+// owned hangs what members made under them. ReplicaSets are read for whose Pods they have, and not shown.
+func (m *membership) owned(ctx context.Context) {
+	var all []unstructured.Unstructured
+	for _, at := range m.makes {
+		found, err := m.list(ctx, at.GroupVersionKind, at.namespace, at.Kind != replicaSet)
+		if err != nil {
+			m.lacks(at.GroupVersionKind, at.namespace, err)
+		}
+		all = append(all, found...)
+	}
+	view.Hang(m.members, all, func(kind string) bool { return kind != replicaSet })
+}
+
+// checkerOf judges members by the expressions of the release that is installed, as far as these can be read.
+func (s *session) checkerOf(ctx context.Context, installation *modulesv1.ModuleInstallation) (*health.Checker, error) {
+	current := installation.Status.Current
+	if current == nil || current.Template == "" {
+		return &health.Checker{}, nil
+	}
+	template := &modulesv1.ModuleTemplate{}
+	at := client.ObjectKey{Namespace: cmp.Or(current.Namespace, installation.Namespace), Name: current.Template}
+	if err := s.Get(ctx, at, template); err != nil {
+		return &health.Checker{}, explain("read ModuleTemplate "+at.String()+", which says how the health of objects is told", err, "sluice-catalogue")
+	}
+	if template.Spec.Health == nil {
+		return &health.Checker{}, nil
+	}
+	library, err := health.NewLibrary()
+	if err != nil {
+		return &health.Checker{}, fmt.Errorf("prepare expressions of health: %w", err)
+	}
+	checker, err := library.Checker(template.Spec.Health.Expressions)
+	if err != nil {
+		return &health.Checker{}, &CommandError{Code: ExitUnanswered, What: "judge the health of objects", Why: err.Error()}
+	}
+	return checker, nil
+}
