@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -95,7 +94,7 @@ func ownersOf(obj *unstructured.Unstructured, text string, path fieldpath.Path) 
 	var around []fieldOwner
 	for _, entry := range obj.GetManagedFields() {
 		set := &fieldpath.Set{}
-		if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+		if entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
 		owner := fieldOwner{Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource}
@@ -201,25 +200,26 @@ func (f *ownedField) text(t table) string {
 	default:
 		line += " = " + *f.Value
 	}
-	for i, owner := range f.Owners {
-		joint := ", "
-		if i == 0 {
-			joint = "  by "
-		}
-		how := owner.Operation
-		if owner.Subresource != "" {
-			how += " of " + owner.Subresource
-		}
-		line += joint + owner.Manager + " (" + how + ")"
-		if owner.Time != nil {
-			line += ", " + t.since(*owner.Time) + " ago"
-		}
+	var owners []string
+	for _, owner := range f.Owners {
+		owners = append(owners, owner.text(t))
 	}
 	switch {
-	case f.SetByRelease:
-		return line + "; the release sets it"
-	case len(f.Owners) == 0:
+	case len(owners) == 0:
 		return line + "; nobody is on record as its owner"
+	case f.SetByRelease:
+		return line + "  by " + list(owners) + "; the release sets it"
 	}
-	return line + "; the release does not set it"
+	return line + "  by " + list(owners) + "; the release does not set it"
+}
+
+func (o fieldOwner) text(t table) string {
+	how := o.Operation
+	if o.Subresource != "" {
+		how += " of " + o.Subresource
+	}
+	if o.Time == nil {
+		return o.Manager + " (" + how + ")"
+	}
+	return o.Manager + " (" + how + "), " + t.since(*o.Time) + " ago"
 }

@@ -44,8 +44,10 @@ func TestTrace(t *testing.T) {
 		"Member": {[]string{"deploy/foo"}, after(agree)},
 		"Field":  {[]string{"deployment.apps", "foo", "--field", "spec.replicas"}, append(after(agree), "spec.replicas = 3 by by-hand (Update), AGO ago; the release does not set it")},
 		"Set":    {[]string{"deployments/foo", "--field", "spec.minReadySeconds"}, append(after(agree), "spec.minReadySeconds = 5 by "+engine.Manager("u")+" (Apply), AGO ago; the release sets it")},
-		"Item": {[]string{"deployments/foo", "--field", "spec.template.spec.containers[name=c].image"},
-			append(after(agree), `spec.template.spec.containers[name=c].image = "pause" by cli.test (Update), AGO ago; the release does not set it`)},
+		"Item": {
+			[]string{"deployments/foo", "--field", "spec.template.spec.containers[name=c].image"},
+			append(after(agree), `spec.template.spec.containers[name=c].image = "pause" by cli.test (Update), AGO ago; the release does not set it`),
+		},
 		"Missing": {[]string{"deployments/foo", "--field", "spec.nothing[3]"}, append(after(agree), "spec.nothing[3] is not there; nobody is on record as its owner")},
 		"Pod":     {[]string{"pod", "foo-1-x"}, after("Pod NS/foo-1-x owned by ReplicaSet foo-1", "ReplicaSet NS/foo-1 owned by Deployment foo", agree)},
 		"Secret": {[]string{"secret/s", "--field", "data.key"}, append(after("Secret NS/s by its label alone: the Inventory does not list it, so somebody else has put the label there"),

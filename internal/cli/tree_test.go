@@ -28,9 +28,9 @@ func rolling(t *testing.T) (namespace string) {
 	store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-2.0.0}\n"+
 		"spec: {moduleName: foo, version: 2.0.0, channel: fast, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: app}}}\n"+
 		"status: {conditions: "+condition("True", "Succeeded", "It is offered")+"}")
-	store(t, namespace, strings.Replace(installation("foo", "", fmt.Sprintf("{current: {version: 2.0.0, template: foo-2.0.0, namespace: %s}, conditions: %s, inventory: {name: foo, members: 6, contents: ["+
+	store(t, namespace, installation("foo", "", fmt.Sprintf("{current: {version: 2.0.0, template: foo-2.0.0, namespace: %s}, conditions: %s, inventory: {name: foo, members: 6, contents: ["+
 		"{version: v1, kind: ConfigMap, namespaces: [%[1]s], count: 4}, {version: v1, kind: Secret, namespaces: [%[1]s], count: 1}, "+
-		"{group: apps, version: v1, kind: Deployment, namespaces: [%[1]s], count: 1}]}}", namespace, condition("True", "Installed", "Installed 2.0.0"))), "", "", 0))
+		"{group: apps, version: v1, kind: Deployment, namespaces: [%[1]s], count: 1}]}}", namespace, condition("True", "Installed", "Installed 2.0.0"))))
 	for _, name := range []string{"a", "b", "c"} {
 		member(t, namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+"}")
 	}
