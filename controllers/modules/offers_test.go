@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/controllers/modules/offers"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/tests/testenv"
@@ -136,7 +136,7 @@ func TestAReleaseIsFoundByItsRecord(t *testing.T) {
 	p.edit(template, func() { template.Spec.Version, template.Spec.Artifact.OCI.Digest = "2.0.0", digestOf('2') })
 	testenv.Eventually(t, "the template moved", func(ctx context.Context) (bool, string) {
 		_, _, err := p.offered.Release(ctx, p.system, *chosen)
-		return errors.Is(err, offers.ErrReleaseMoved), fmt.Sprint(err)
+		return errors.Is(err, published.ErrReleaseMoved), fmt.Sprint(err)
 	})
 	if artifact, err := p.offered.Artifact(t.Context(), &record); err != nil || artifact.Digest != digestOf('f') {
 		t.Errorf("the old release cannot be had any more: %+v, %v", artifact, err)

@@ -14,8 +14,8 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
-	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -78,7 +78,7 @@ func localReference(ref *modulesv1.LocalReference) *meta.LocalObjectReference {
 // ensureOwned makes the template's source, or mends it. Only spec.suspend of it is the operators' to set.
 func (k *templates) ensureOwned(ctx context.Context, t *modulesv1.ModuleTemplate) error {
 	want, ref := ownedObject(t), objects.SourceOf(t)
-	have := offers.EmptySource(ref)
+	have := published.EmptySource(ref)
 	err := k.shared.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
 		err = k.shared.Client.Create(ctx, want, client.FieldOwner(k.shared.FieldOwner))

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/printable"
@@ -29,6 +30,8 @@ type session struct {
 
 	// core asks for what is no object, such as the log of a pod.
 	core typedcorev1.CoreV1Interface
+	// rest is how the API server is reached.
+	rest *rest.Config
 	// namespace is the one of the flag, else of the context.
 	namespace string
 }
@@ -58,7 +61,7 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
-	return &session{WithWatch: made, core: core, namespace: namespace}, nil
+	return &session{WithWatch: made, core: core, rest: config, namespace: namespace}, nil
 }
 
 // warnings tells each warning of the API server once.

@@ -55,12 +55,8 @@ func (s *session) members(ctx context.Context, installation *modulesv1.ModuleIns
 // kind lists the members of a kind. Status names the first namespaces alone of those that are in very many.
 func (m *membership) kind(ctx context.Context, content modulesv1.InventoryContent, labelled client.MatchingLabels) {
 	gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
-	namespaces := content.Namespaces
-	if len(namespaces) == 0 || len(namespaces) == modulesv1.MaxContentNamespaces {
-		namespaces = []string{metav1.NamespaceAll}
-	}
 	found, whole := 0, true
-	for _, namespace := range namespaces {
+	for _, namespace := range namespacesOf(content) {
 		objects, err := m.list(ctx, gvk, namespace, m.checker.NeedsObject(gvk), labelled)
 		if err != nil {
 			whole = false
@@ -79,6 +75,39 @@ func (m *membership) kind(ctx context.Context, content modulesv1.InventoryConten
 	default:
 		m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: "not shown: a right is missing"})
 	}
+}
+
+func namespacesOf(content modulesv1.InventoryContent) []string {
+	if len(content.Namespaces) == 0 || len(content.Namespaces) == modulesv1.MaxContentNamespaces {
+		return []string{metav1.NamespaceAll}
+	}
+	return content.Namespaces
+}
+
+// found are the members as a record has them, but for what was rendered: for those who may not read the record.
+func (s *session) found(ctx context.Context, installation *modulesv1.ModuleInstallation) ([]modulesv1.Member, error) {
+	if installation.Status.Inventory == nil {
+		return nil, nil
+	}
+	m := &membership{there: s}
+	var all []modulesv1.Member
+	for _, content := range installation.Status.Inventory.Contents {
+		gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
+		for _, namespace := range namespacesOf(content) {
+			some, err := m.list(ctx, gvk, namespace, false, client.MatchingLabels{engine.Label: engine.InstallationID(installation.Name, installation.Namespace)})
+			if err != nil {
+				m.lacks(gvk, namespace, err)
+				return nil, m.lacking[0]
+			}
+			for i := range some {
+				all = append(all, modulesv1.Member{
+					Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: some[i].GetNamespace(), Name: some[i].GetName(),
+					UID: string(some[i].GetUID()), State: modulesv1.MemberApplied, RenderHash: "unknown",
+				})
+			}
+		}
+	}
+	return all, nil
 }
 
 func (m *membership) lacks(gvk schema.GroupVersionKind, namespace string, err error) {

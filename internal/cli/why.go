@@ -134,22 +134,9 @@ func (w *why) installation(ctx context.Context, name string) (*modulesv1.ModuleI
 
 // explain chooses as the controller does. Where the catalogue cannot be read, it tells what status says beside the error.
 func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (explanation, error) {
-	request, installed := objects.Stated(obj)
-	if request.Explain = true; w.moved {
-		installed.Catalog = ""
-	}
-	needed := needOf(obj.Namespace, request, installed)
-	index, err := w.index(ctx, obj, needed)
+	request, installed, index, d, err := w.decide(ctx, obj)
 	if err != nil {
 		return stated(obj), err
-	}
-	d := catalog.Resolve(request, installed, index, w.catalogues.now)
-	if needed != both() && w.lacks(index, d) {
-		// The other catalogue may have it. Who may not read that is told of this one.
-		if all, err := w.index(ctx, obj, both()); err == nil {
-			index = all
-			d = catalog.Resolve(request, installed, index, w.catalogues.now)
-		}
 	}
 	told := explained(obj, d, whyThere(request, installed, d))
 	told.Notes = notes(obj, d, len(w.paths) > 0 && w.WithWatch != nil)
@@ -163,6 +150,27 @@ func (w *why) explain(ctx context.Context, obj *modulesv1.ModuleInstallation) (e
 		return stated(obj), w.catalogues.lacking
 	}
 	return told, nil
+}
+
+// decide chooses a release from what there is.
+func (w *why) decide(ctx context.Context, obj *modulesv1.ModuleInstallation) (request catalog.Request, installed catalog.Installed, index catalog.Index, d catalog.Decision, err error) {
+	request, installed = objects.Stated(obj)
+	if request.Explain = true; w.moved {
+		installed.Catalog = ""
+	}
+	needed := needOf(obj.Namespace, request, installed)
+	if index, err = w.index(ctx, obj, needed); err != nil {
+		return request, installed, index, d, err
+	}
+	d = catalog.Resolve(request, installed, index, w.catalogues.now)
+	if needed != both() && w.lacks(index, d) {
+		// The other catalogue may have it. Who may not read that is told of this one.
+		if all, err := w.index(ctx, obj, both()); err == nil {
+			index = all
+			d = catalog.Resolve(request, installed, index, w.catalogues.now)
+		}
+	}
+	return request, installed, index, d, nil
 }
 
 // lacks says whether something was asked for that the catalogue does not have.

@@ -22,6 +22,9 @@ const (
 	// EvidenceServer is the API server's answer to the engine's own requests, as dry runs. They need the rights of an
 	// installation.
 	EvidenceServer Evidence = "Server"
+	// EvidenceAuto is EvidenceServer for what the rights allow. What they do not is told without evidence, and blocks nothing:
+	// whoever looks need not be who applies.
+	EvidenceAuto Evidence = "Auto"
 )
 
 // Preview is what installing a release would do.
@@ -43,6 +46,9 @@ type Row struct {
 	Action Action
 	// Object is as it would be applied, for an Action that applies it. It may be a Secret: whoever shows it masks it.
 	Object *unstructured.Unstructured
+	// After is what it would be then, with what others have set, as the API server answered; nil where it was not asked. It may
+	// be a Secret too, or hold what whoever asks may not read.
+	After *unstructured.Unstructured
 	// Taken are the fields that others have set, and that would be taken over.
 	Taken []cluster.Field
 	// Reason says in words why it is let go of, kept, replaced or adopted; "" where the action says it all.
@@ -84,7 +90,7 @@ func (e *Engine) Preview(ctx context.Context, in Installation, evidence Evidence
 	if err != nil {
 		return Preview{}, err
 	}
-	made := outlook{round: r, all: make([]prospect, len(rows))}
+	made := outlook{round: r, asked: evidence, all: make([]prospect, len(rows))}
 	for i := range rows {
 		made.all[i] = prospect{row: rows[i], evidence: EvidenceNone}
 	}
@@ -102,6 +108,7 @@ func (e *Engine) Preview(ctx context.Context, in Installation, evidence Evidence
 type outlook struct {
 	*round
 
+	asked    Evidence
 	all      []prospect
 	blockers []Blocker
 }
@@ -112,13 +119,14 @@ type prospect struct {
 
 	evidence Evidence
 	taken    []cluster.Field
+	after    *unstructured.Unstructured
 	err      error
 }
 
 // find asks for the evidence, and for what is in the way, in the order of the engine.
 func (l *outlook) find(ctx context.Context, evidence Evidence) error {
 	steps := []func(context.Context) error{l.fits, l.limit}
-	if evidence == EvidenceServer {
+	if evidence != EvidenceNone {
 		steps = []func(context.Context) error{l.depends, l.fits, l.applying, l.ignoring, l.removing}
 	}
 	for _, step := range steps {
@@ -190,7 +198,7 @@ func blockerOf(err error) Blocker {
 
 // tell is the prospect for the caller.
 func (p *prospect) tell() Row {
-	told := Row{Action: p.action, Taken: p.taken, Reason: p.why, Evidence: p.evidence}
+	told := Row{Action: p.action, After: p.after, Taken: p.taken, Reason: p.why, Evidence: p.evidence}
 	switch {
 	case p.object == nil:
 		told.Ref = refOf(p.member)

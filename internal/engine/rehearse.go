@@ -101,12 +101,19 @@ func (l *outlook) isTold(one *prospect, err error) bool {
 		one.why = "its namespace comes with the release"
 	case errors.Is(err, cluster.ErrNotFound) && l.changes(roleOf(one.object)):
 		one.why = "its role comes with the release"
+	case l.lacksRight(err):
+		one.why = bounded(err.Error())
 	case errors.Is(err, errUntried), strings.Contains(err.Error(), undryable):
 		one.why = bounded(err.Error())
 	default:
 		return false
 	}
 	return true
+}
+
+// lacksRight says that whoever looks may not try what somebody else may.
+func (l *outlook) lacksRight(err error) bool {
+	return l.asked == EvidenceAuto && errors.Is(err, cluster.ErrForbidden)
 }
 
 // roleOf is the role that a binding grants, which is checked for who may not grant any.
@@ -129,7 +136,7 @@ func (l *outlook) changes(k key) bool {
 
 // applied takes in what the API server made of an apply.
 func (p *prospect) applied(found result) {
-	p.evidence, p.taken = EvidenceServer, found.fields
+	p.evidence, p.taken, p.after = EvidenceServer, found.fields, found.applied.Rehearsed
 	switch {
 	case found.left:
 		p.action, p.why = ActionKeep, "it is there, and its annotation "+SSAAnnotation+" has it left as it is"
@@ -159,6 +166,10 @@ func (l *outlook) ignoring(ctx context.Context) error {
 			return late(StageApply)
 		}
 		one.err = l.letIgnored(ctx, l.client.DryRun(), one.member)
+		if l.lacksRight(one.err) {
+			one.why, one.err = bounded(one.err.Error()), nil
+			continue
+		}
 		if one.err != nil && noAnswer(ctx, one.err) {
 			return failure.At(StageApply, one.err)
 		}
@@ -233,6 +244,10 @@ func (l *outlook) removeGroup(ctx context.Context, removal *removal, group []*pr
 		p := one.of
 		if one.err != nil && noAnswer(ctx, one.err) {
 			return failure.At(StagePrune, one.err)
+		}
+		if l.lacksRight(one.err) {
+			p.why = bounded(one.err.Error())
+			continue
 		}
 		if one.err != nil {
 			if p.err == nil {

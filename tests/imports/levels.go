@@ -91,6 +91,10 @@ func layers() []layer {
 		{level: 4, packages: []string{"internal/catalog/objects"}, kubernetes: []string{
 			"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "github.com/fluxcd/pkg/runtime/conditions",
 		}},
+		{level: 5, packages: []string{"internal/catalog/published"}, kubernetes: []string{
+			"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "sigs.k8s.io/controller-runtime/pkg/client",
+		}},
+		{level: 5, packages: []string{"internal/plan"}, kubernetes: []string{anything}},
 		{level: 5, packages: []string{"internal/kernel"}, kubernetes: []string{anything}},
 		// How a folder becomes an artifact is the same whoever pushes it.
 		{level: 5, packages: []string{"internal/publish"}, kubernetes: []string{"k8s.io/apimachinery"}},

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/failure"
 )
 
@@ -18,7 +18,7 @@ import (
 // this content from then on. A template that says something else by now is left alone.
 func (k *installations) seal(template *modulesv1.ModuleTemplate, release *modulesv1.Release) func(context.Context) error {
 	mark := modulesv1.InstalledVersion{Version: release.Version, Content: release.Content}
-	moved := failure.Wait(modulesv1.ArtifactNotReadyReason, 0, fmt.Errorf("template %q: %w", template.Name, offers.ErrReleaseMoved))
+	moved := failure.Wait(modulesv1.ArtifactNotReadyReason, 0, fmt.Errorf("template %q: %w", template.Name, published.ErrReleaseMoved))
 	return func(ctx context.Context) error {
 		seen := template
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {

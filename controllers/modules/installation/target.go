@@ -2,18 +2,16 @@ package installation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/controllers/modules/offers"
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/fetch"
 	"sluice.dev/sluice/internal/failure"
@@ -26,7 +24,7 @@ func (k *installations) target(
 ) (target *engine.Target, waiting string, err error) {
 	namespace := r.decision.Namespace
 	template, release, err := k.options.Offers.Release(ctx, namespace, *chosen)
-	if errors.Is(err, offers.ErrReleaseMoved) {
+	if errors.Is(err, published.ErrReleaseMoved) {
 		// It moved after it was chosen, and the news of it is on its way here.
 		release = modulesv1.Release{
 			Module: r.decision.Module, Version: chosen.Version, Channel: r.decision.Channel(),
@@ -58,7 +56,7 @@ func (k *installations) target(
 	default:
 		waiting = missing.Error()
 	}
-	return target, waiting, describeTarget(target, template)
+	return target, waiting, target.Describe(template)
 }
 
 // current is how to get the release on record: the one that is being applied, or else the one that was. What its
@@ -94,7 +92,7 @@ func (k *installations) current(ctx context.Context, inventory *modulesv1.Invent
 	if stated := objects.ReleaseOf(&template); stated.Digest != release.Content || stated.Version != release.Version {
 		return target, nil
 	}
-	return target, describeTarget(target, &template)
+	return target, target.Describe(&template)
 }
 
 // credible says whether a record can be of a release that was installed in the namespace. Records are written here alone,
@@ -135,23 +133,4 @@ func (k *installations) locate(ctx context.Context, target *engine.Target) (miss
 		release.Digest, release.Revision = artifact.Digest, artifact.Revision
 	}
 	return nil, nil
-}
-
-// describeTarget adds what a template says beside the artifact.
-func describeTarget(target *engine.Target, template *modulesv1.ModuleTemplate) error {
-	spec := &template.Spec
-	target.Deletion, target.ManagedResources = spec.GetDeletionMode(), spec.ManagedResources
-	target.Health = nil
-	if spec.Health != nil {
-		target.Health = spec.Health.Expressions
-	}
-	if spec.DefaultConfig == nil {
-		return nil
-	}
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(spec.DefaultConfig.Raw, &object.Object); err != nil {
-		return failure.Retry(modulesv1.BuildFailedReason, fmt.Errorf("read defaultConfig of template %s: %w", template.Name, err))
-	}
-	target.DefaultConfig = object
-	return nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // ApplyOptions say how an object is applied.
@@ -68,6 +70,8 @@ type Applied struct {
 	// Strays are the object's managers as they should be, where kubectl has put items into lists of the object: see
 	// Reclaim. An apply after Manage removes these.
 	Strays []Entry
+	// Rehearsed is what the object would be after a dry run; nil for what is stored.
+	Rehearsed *unstructured.Unstructured
 }
 
 // Apply applies the object in one call, with neither a read nor a dry run before it. An object of a kind that lives in
@@ -80,15 +84,39 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	}
 	request := c.write(c.rest.Patch(types.ApplyPatchType)).AbsPath(segments...).
 		Param("fieldManager", options.Manager).Param("force", strconv.FormatBool(options.Force))
-	answer, status, err := c.send(ctx, "apply", ref, request, pinned(object, options.Only).Object)
+	body := pinned(object, options.Only).Object
+	if c.dryRun {
+		return c.rehearse(ctx, ref, request, body, object, options.Manager)
+	}
+	answer, status, err := c.send(ctx, "apply", ref, request, body)
 	if err != nil {
 		return Applied{}, err
 	}
+	return applied(answer, status, object, options.Manager), nil
+}
+
+// rehearse sends an apply of which nothing is stored, and reads what the whole object would be.
+func (c *Client) rehearse(ctx context.Context, ref Ref, request *rest.Request, body any, object *unstructured.Unstructured, manager string) (Applied, error) {
+	whole, answer := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	status, err := c.ask(ctx, "apply", ref, request.SetHeader("Accept", runtime.ContentTypeJSON), body, &whole.Object)
+	if err != nil {
+		return Applied{}, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, answer); err != nil {
+		return Applied{}, c.explain("apply", ref, fmt.Errorf("read the answer: %w", err))
+	}
+	made := applied(answer, status, object, manager)
+	made.Rehearsed = whole
+	return made, nil
+}
+
+// applied is what an answer to an apply of the object says.
+func applied(answer *metav1.PartialObjectMetadata, status int, object *unstructured.Unstructured, manager string) Applied {
 	created := status == http.StatusCreated
 	return Applied{
-		Seen: See(answer), Created: created, Made: created || MadeBy(answer, options.Manager),
-		Strays: Reclaim(answer.ManagedFields, options.Manager, object, ByKubectl),
-	}, nil
+		Seen: See(answer), Created: created, Made: created || MadeBy(answer, manager),
+		Strays: Reclaim(answer.ManagedFields, manager, object, ByKubectl),
+	}
 }
 
 // Create makes the object in one call, and never touches one that is there already, which is ErrExists. It leaves no

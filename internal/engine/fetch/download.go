@@ -19,19 +19,13 @@ import (
 // download asks once. It gives the number of bytes of the body that were read, whatever else happened. Begin is called
 // once the server has given its answer, and before the body is read; its error ends the download.
 func (c *Cache) download(ctx context.Context, a Artifact, begin func() error) (*archive.Tree, int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: its url is not valid", ErrArtifact)
+	get := c.options.Get
+	if get == nil {
+		get = c.get
 	}
-	client, err := c.clients.HTTP(request.URL, credential.TLS{}, credential.Proxy{})
+	response, err := get(ctx, a) //nolint:bodyclose // The guarded stream closes it.
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrArtifact, err)
-	}
-	// The digest is that of the bytes as they are stored; nothing may be packed once more or unpacked on the way.
-	request.Header.Set("Accept-Encoding", "identity")
-	response, err := client.Do(request) //nolint:bodyclose // The guarded stream closes it.
-	if err != nil {
-		return nil, 0, unreachable(err)
+		return nil, 0, err
 	}
 	stream := c.clients.Body(response.Body)
 	defer stream.Close()
@@ -51,6 +45,25 @@ func (c *Cache) download(ctx context.Context, a Artifact, begin func() error) (*
 	body := &verified{src: stream, sum: digest.Digest(a.Digest).Algorithm().Digester(), left: limit}
 	tree, err := c.unpack(ctx, a, body, limit)
 	return tree, limit - body.left, err
+}
+
+// get asks for the artifact at its URL.
+func (c *Cache) get(ctx context.Context, a Artifact) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its url is not valid", ErrArtifact)
+	}
+	client, err := c.clients.HTTP(request.URL, credential.TLS{}, credential.Proxy{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArtifact, err)
+	}
+	// The digest is that of the bytes as they are stored; nothing may be packed once more or unpacked on the way.
+	request.Header.Set("Accept-Encoding", "identity")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return response, nil
 }
 
 // unpack reads the whole body, so that the digest has the last word even on an archive that is damaged.

@@ -5,10 +5,12 @@ package fetch
 
 import (
 	"cmp"
+	"context"
 	_ "crypto/sha256" // The algorithms that a digest may have.
 	_ "crypto/sha512"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -85,6 +87,9 @@ type Options struct {
 	MaxDownload int64
 	// Limits bound one unpacked artifact.
 	Limits archive.Limits
+	// Get asks for an artifact where its URL cannot be reached from here; the body is read within the same limits. Default: a
+	// request to the URL.
+	Get func(context.Context, Artifact) (*http.Response, error)
 	// Parallel is how many artifacts are downloaded at once. Default 8.
 	Parallel int
 	// Attempt bounds one download from request to last byte. Default 2 minutes.

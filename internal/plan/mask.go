@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/engine"
+)
+
+// mask replaces what is secret, before anything compares or shows it, by a mark: equal values have equal marks, and nobody can try
+// what the value is, as the key is this process's own.
+type mask struct {
+	key [32]byte
+	// values are those of Secrets, in the ways in which they are written.
+	values []string
+}
+
+const (
+	// markPrefix begins the marks.
+	markPrefix = "(hidden "
+	// lastApplied has whole objects in it.
+	lastApplied = corev1.LastAppliedConfigAnnotation
+	// fewest is how long a value has to be to be looked for within others.
+	fewest = 4
+)
+
+// newMask hides the values of variables that come from Secrets, and those of the Secrets of a release.
+func newMask(secrets []string, rows []engine.Row) mask {
+	m := mask{}
+	_, _ = rand.Read(m.key[:]) // It never fails.
+	for _, value := range secrets {
+		m.add(value)
+	}
+	for i := range rows {
+		if row := &rows[i]; row.Object != nil && isSecret(row.Object) {
+			m.addAll(row.Object)
+		}
+		if row := &rows[i]; row.After != nil && isSecret(row.After) {
+			m.addAll(row.After)
+		}
+	}
+	// The longest first, so that no part of a value is left of it.
+	slices.SortFunc(m.values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	m.values = slices.Compact(m.values)
+	return m
+}
+
+func (m *mask) addAll(secret *unstructured.Unstructured) {
+	for _, field := range []string{"data", "stringData"} {
+		content, _, _ := unstructured.NestedMap(secret.Object, field)
+		for _, value := range content {
+			text, _ := value.(string)
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && field == "data" {
+				text = string(decoded)
+			}
+			m.add(text)
+		}
+	}
+}
+
+func (m *mask) add(value string) {
+	for _, one := range []string{value, strings.TrimSpace(value), base64.StdEncoding.EncodeToString([]byte(value))} {
+		if one != "" {
+			m.values = append(m.values, one)
+		}
+	}
+	for line := range strings.Lines(value) {
+		if line = strings.TrimSpace(line); len(line) >= 2*fewest {
+			m.values = append(m.values, line)
+		}
+	}
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()
+}
+
+// object is a copy without what is secret.
+func (m *mask) object(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	masked := obj.DeepCopy()
+	for _, field := range []string{"data", "stringData"} {
+		if content, _, _ := unstructured.NestedMap(masked.Object, field); isSecret(obj) && content != nil {
+			for name, value := range content {
+				text, _ := value.(string)
+				content[name] = m.mark(text)
+			}
+			masked.Object[field] = content
+		}
+	}
+	if annotations := masked.GetAnnotations(); annotations[lastApplied] != "" {
+		annotations[lastApplied] = m.mark(annotations[lastApplied])
+		masked.SetAnnotations(annotations)
+	}
+	masked.Object, _ = m.value(masked.Object).(map[string]any)
+	return masked
+}
+
+func (m *mask) value(in any) any {
+	switch in := in.(type) {
+	case map[string]any:
+		for name, value := range in {
+			in[name] = m.value(value)
+		}
+	case []any:
+		for i := range in {
+			in[i] = m.value(in[i])
+		}
+	case string:
+		if !strings.HasPrefix(in, markPrefix) && m.holds(in) {
+			return m.mark(in)
+		}
+	}
+	return in
+}
+
+// holds says whether a text is, or has in it, a value that is secret.
+func (m *mask) holds(text string) bool {
+	return slices.ContainsFunc(m.values, func(value string) bool {
+		return text == value || len(value) >= fewest && strings.Contains(text, value)
+	})
+}
+
+func (m *mask) mark(text string) string {
+	sum := hmac.New(sha256.New, m.key[:])
+	sum.Write([]byte(text))
+	return markPrefix + hex.EncodeToString(sum.Sum(nil)[:8]) + ")"
+}
+
+// text is a message without what is secret.
+func (m *mask) text(message string) string {
+	for _, value := range m.values {
+		if len(value) >= fewest {
+			message = strings.ReplaceAll(message, value, "(hidden)")
+		}
+	}
+	return message
+}
+
+func isMark(value any) bool {
+	text, _ := value.(string)
+	return strings.HasPrefix(text, markPrefix)
+}

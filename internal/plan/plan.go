@@ -1,0 +1,206 @@
+// Package plan says what installing a release would do, for somebody who asks with their own rights: by the engine's own code, on
+// the bytes that the controllers serve. Nothing is written, and no value of a Secret is told.
+// It does not know how a release is chosen, nor how a plan is shown.
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/published"
+	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/engine/build"
+	"sluice.dev/sluice/internal/engine/cluster"
+	"sluice.dev/sluice/internal/engine/fetch"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/transport"
+)
+
+// Planner makes plans with the rights of one person.
+type Planner struct {
+	// API is where the installation, its Inventory and its release are read.
+	API client.Client
+	// Core is how what a Service serves is read.
+	Core typedcorev1.CoreV1Interface
+	// Config is how the API server is reached.
+	Config *rest.Config
+	// Members lists the objects of an installation whose Inventory may not be read.
+	Members func(context.Context) ([]modulesv1.Member, error)
+}
+
+// Request is what to plan.
+type Request struct {
+	// Installation is it as its spec is to be.
+	Installation *modulesv1.ModuleInstallation
+	// Namespace is where the release was chosen from, Channel the channel it was chosen by, or "".
+	Namespace, Channel string
+	Chosen             catalog.Release
+	// Artifact is a file with the content of the release; "" has it read from what the controllers serve.
+	Artifact string
+	// Evidence is what is asked of the API server: with EvidenceServer dry runs of the engine's own requests.
+	Evidence engine.Evidence
+	// As is as whom objects are looked at: nobody else than the person, or a ServiceAccount.
+	As cluster.Identity
+}
+
+// Plan is what would become of an installation's objects.
+type Plan struct {
+	Release modulesv1.Release
+	// Digest is the controller's for the same; "" where the Inventory may not be read.
+	Digest  string
+	Objects []Object
+	// Unchanged is how many objects stay as they are.
+	Unchanged int
+	Blockers  []engine.Blocker
+}
+
+// Object is what would become of one object.
+type Object struct {
+	Ref    cluster.Ref
+	Action engine.Action
+	// Fields are those that would change, of objects that can be compared; Uncompared says why one cannot.
+	Fields     []Field
+	Uncompared string
+	Taken      []cluster.Field
+	Reason     string
+	Blocked    string
+	Evidence   engine.Evidence
+}
+
+// Make plans. An error says that there is no answer; it may hold a failure of the engine.
+func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
+	connector, err := cluster.NewConnector(p.Config, cluster.Options{})
+	if err != nil {
+		return Plan{}, fmt.Errorf("connect to the API server: %w", err)
+	}
+	person, err := connector.As(asked.As)
+	if err != nil {
+		return Plan{}, fmt.Errorf("work as the ServiceAccount: %w", err)
+	}
+	in, secrets, err := p.installation(ctx, asked, person)
+	if err != nil {
+		return Plan{}, err
+	}
+	bytes := &source{core: p.Core, file: asked.Artifact}
+	connections := transport.New(transport.Options{})
+	defer connections.Close()
+	cache := fetch.New(connections, fetch.Options{Get: bytes.get})
+	defer cache.Close()
+	record := &records{reader: p.API, members: p.Members, installation: asked.Installation}
+	works, err := engine.NewForPreviews(engine.Parts{
+		Connector: connector, Cache: cache, Builder: build.New(build.Options{}), Records: record,
+	}, engine.Options{})
+	if err != nil {
+		return Plan{}, fmt.Errorf("make the engine: %w", err)
+	}
+	preview, err := works.Preview(ctx, in, asked.Evidence)
+	if refused := bytes.refused(); refused != nil {
+		return Plan{}, refused
+	}
+	if err != nil {
+		return Plan{}, err //nolint:wrapcheck // It is the engine's own account.
+	}
+	told := Plan{Release: in.Target.Release}
+	if !record.unread {
+		told.Digest = preview.Plan.Digest
+	}
+	hidden := newMask(secrets, preview.Rows)
+	for _, row := range preview.Rows {
+		if one, changes := object(ctx, person, row, hidden); changes {
+			told.Objects = append(told.Objects, one)
+		} else {
+			told.Unchanged++
+		}
+	}
+	for _, one := range preview.Blockers {
+		one.Message = hidden.text(one.Message)
+		told.Blockers = append(told.Blockers, one)
+	}
+	return told, nil
+}
+
+// installation is what the engine has to know, and the values that come from Secrets.
+func (p *Planner) installation(ctx context.Context, asked Request, person *cluster.Client) (in engine.Installation, secrets []string, err error) {
+	obj := asked.Installation
+	template, release, err := published.Release(ctx, p.API, asked.Namespace, asked.Chosen)
+	if err != nil {
+		return in, nil, err //nolint:wrapcheck // It says what was read.
+	}
+	release.Channel = asked.Channel
+	artifact, err := published.Artifact(ctx, p.API, &release)
+	if err != nil {
+		return in, nil, err //nolint:wrapcheck // It says what was read.
+	}
+	release.Digest, release.Revision = artifact.Digest, artifact.Revision
+	target := &engine.Target{Release: release, Path: release.Path, Artifact: fetch.Artifact{
+		URL: artifact.URL, Digest: artifact.Digest, Revision: artifact.Revision, Stored: artifact.LastUpdateTime.UTC(),
+	}}
+	if artifact.Size != nil {
+		target.Artifact.Size = *artifact.Size
+	}
+	if err := target.Describe(template); err != nil {
+		return in, nil, err //nolint:wrapcheck // It is the engine's own account.
+	}
+	in = engine.Installation{
+		Name: obj.Name, Namespace: obj.Namespace, UID: string(obj.UID), Spec: obj.Spec, Identity: asked.As, Target: target, Self: selfOf(obj),
+	}
+	if obj.Spec.Config == nil {
+		return in, nil, nil
+	}
+	in.Variables = obj.Spec.Config.Substitute
+	if len(obj.Spec.Config.SubstituteFrom) > 0 {
+		read, err := engine.ReadVariables(ctx, person, obj.Namespace, obj.Spec.Config)
+		if err != nil {
+			return in, nil, err //nolint:wrapcheck // It is the engine's own account.
+		}
+		in.Variables = read.Values
+		for name := range read.Secret {
+			secrets = append(secrets, read.Values[name])
+		}
+	}
+	return in, secrets, nil
+}
+
+// object is what is told of a row; changes is false for what stays as it is.
+func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden mask) (told Object, changes bool) {
+	told = Object{
+		Ref: row.Ref, Action: row.Action, Taken: row.Taken, Evidence: row.Evidence,
+		Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
+	}
+	switch row.Action {
+	case engine.ActionKeep:
+		return told, told.Reason != "" || told.Blocked != ""
+	case engine.ActionChange, engine.ActionAdopt, engine.ActionReplace:
+	case engine.ActionCreate, engine.ActionHandOver, engine.ActionRemove, engine.ActionLetGo:
+		return told, true
+	}
+	if row.After == nil {
+		told.Uncompared = "the API server was not asked what it would become"
+		return told, true
+	}
+	// The answer to a dry run is the live object with the changes, which whoever may patch may not be allowed to read.
+	before, err := person.Get(ctx, row.Ref)
+	if err != nil {
+		told.Uncompared = "it could not be read: " + hidden.text(failure.Of(err).Error())
+		return told, true
+	}
+	told.Fields = compare(hidden.object(before), hidden.object(row.After), listsOf(before, row.After))
+	return told, len(told.Fields) > 0 || row.Action != engine.ActionChange
+}
+
+func selfOf(obj *modulesv1.ModuleInstallation) *unstructured.Unstructured {
+	fields, err := asFields(obj)
+	if err != nil {
+		return nil
+	}
+	self := &unstructured.Unstructured{Object: fields}
+	self.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
+	return self
+}
