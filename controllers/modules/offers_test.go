@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
-	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/tests/testenv"
 )

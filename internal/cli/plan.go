@@ -232,7 +232,7 @@ func (p *planner) unplanned(err error) error {
 		told := explain("read the content of the release", err, "sluice-artifacts")
 		told.Help = append(told.Help, "or have it in a file, and name that with --artifact")
 		return told
-	case reason == modulesv1.ArtifactUnavailableReason || reason == modulesv1.ArtifactFailedReason:
+	case reason == modulesv1.ArtifactUnavailableReason:
 		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"have the content in a file, and name that with --artifact"}}
 	case reason == modulesv1.ForbiddenReason:
 		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"the values of substituteFrom have to be read for a plan; ask for the right, or for --as-installation"}}
@@ -388,9 +388,14 @@ func (p planned) sums(line func(indent int, parts ...string)) {
 		count int
 		word  string
 	}{
-		{counts[engine.ActionCreate], "created"}, {counts[engine.ActionAdopt], "adopted"}, {counts[engine.ActionChange], "changed"},
-		{counts[engine.ActionReplace], "made anew"}, {counts[engine.ActionRemove], "removed"}, {counts[engine.ActionHandOver], "handed over"},
-		{counts[engine.ActionLetGo], "let go of"}, {p.same + counts[engine.ActionKeep], "unchanged"},
+		{counts[engine.ActionCreate], "created"},
+		{counts[engine.ActionAdopt], "adopted"},
+		{counts[engine.ActionChange], "changed"},
+		{counts[engine.ActionReplace], "made anew"},
+		{counts[engine.ActionRemove], "removed"},
+		{counts[engine.ActionHandOver], "handed over"},
+		{counts[engine.ActionLetGo], "let go of"},
+		{p.same + counts[engine.ActionKeep], "unchanged"},
 	} {
 		if sum.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", sum.count, sum.word))

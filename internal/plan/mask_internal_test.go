@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/internal/engine"
+)
+
+func read(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = obj.UnmarshalJSON(raw)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// TestMask: no value of a Secret is left anywhere, and whether two are equal can be told.
+func TestMask(t *testing.T) {
+	t.Parallel()
+	const canary, held = "canary-value", "another canary"
+	encoded := base64.StdEncoding.EncodeToString([]byte(canary))
+	secret := read(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{%s}'}}\ndata: {a: %s, b: %s}\nstringData: {c: %s}", encoded, encoded, encoded, canary))
+	m := newMask([]string{held, "ab"}, []engine.Row{{Object: secret}})
+	other := read(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {plain: about, in: 'x %s y', short: ab, list: 'z%s'}", held, encoded))
+	other.Object["items"] = []any{"fine", held}
+	got, masked := m.object(secret), m.object(other)
+	for _, text := range []string{fmt.Sprint(got.Object), fmt.Sprint(masked.Object), m.text("the value " + held + " is wrong, and so is " + encoded)} {
+		for _, value := range []string{canary, encoded, held} {
+			if strings.Contains(text, value) {
+				t.Errorf("%q is in %s", value, text)
+			}
+		}
+	}
+	data, _, _ := unstructured.NestedStringMap(got.Object, "data")
+	if data["a"] != data["b"] || !isMark(data["a"]) {
+		t.Errorf("equal values have other marks: %v", data)
+	}
+	if plain, _, _ := unstructured.NestedString(masked.Object, "data", "plain"); plain != "about" {
+		t.Errorf("what only has a short value in it became %q", plain)
+	}
+	if short, _, _ := unstructured.NestedString(masked.Object, "data", "short"); !isMark(short) {
+		t.Errorf("a short value became %q", short)
+	}
+	if again := newMask([]string{held}, nil); again.mark(held) == m.mark(held) {
+		t.Error("the marks of two processes are the same, so that values can be tried")
+	}
+	if strings.Contains(fmt.Sprint(other.Object), markPrefix) {
+		t.Error("the object itself was changed")
+	}
+}
+
+// TestCompare: items of lists by the keys that managers have noted, other lists as a whole, and not what every write changes.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	const managed = `
+  managedFields:
+  - {manager: m, operation: Apply, fieldsType: FieldsV1, fieldsV1: {'f:spec': {'f:ports': {'k:{"name":"a"}': {'.': {}, 'f:port': {}}}}}}`
+	before := read(t, "apiVersion: v1\nkind: K\nmetadata:\n  name: x\n  generation: 1\n  annotations: {a.b/c: one}"+managed+
+		"\nspec: {count: 1, gone: x, ports: [{name: a, port: 1}, {name: b, port: 2}], args: [a, b]}\nstatus: {ok: true}")
+	after := read(t, "apiVersion: v1\nkind: K\nmetadata:\n  name: x\n  generation: 2\n  annotations: {a.b/c: two}"+managed+
+		"\nspec: {count: 2, ports: [{name: c, port: 3}, {name: a, port: 4}], args: [a], deep: {er: {}}}\nstatus: {ok: false}")
+	want := []Field{
+		{Path: "metadata.annotations[a.b/c]", Before: `"one"`, After: `"two"`},
+		{Path: "spec.args", Before: `["a","b"]`, After: `["a"]`},
+		{Path: "spec.count", Before: "1", After: "2"},
+		{Path: "spec.deep.er", After: "{}"},
+		{Path: "spec.gone", Before: `"x"`},
+		{Path: "spec.ports[name=c].name", After: `"c"`},
+		{Path: "spec.ports[name=c].port", After: "3"},
+		{Path: "spec.ports[name=a].port", Before: "1", After: "4"},
+		{Path: "spec.ports[name=b].name", Before: `"b"`},
+		{Path: "spec.ports[name=b].port", Before: "2"},
+	}
+	if diff := cmp.Diff(want, compare(before, after, listsOf(before, after))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

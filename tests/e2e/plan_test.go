@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
+)
+
+// contentOf is a file with the content of a release, as the program serves it.
+func (s moduleScene) contentOf(template string) string {
+	s.t.Helper()
+	var made modulesv1.ModuleTemplate
+	if err := env.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.system, Name: template}, &made); err != nil || made.Status.SourceRef == nil {
+		s.t.Fatal(err, asJSON(made.Status))
+	}
+	var source sourcev1.OCIRepository
+	if err := env.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.system, Name: made.Status.SourceRef.Name}, &source); err != nil {
+		s.t.Fatal(err)
+	}
+	place := filepath.Join(s.t.TempDir(), "content.tar.gz")
+	if err := os.WriteFile(place, s.download(source.Status.Artifact), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return place
+}
+
+// secretOf is a manifest of a Secret.
+func secretOf(name, value string) string {
+	return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + "}\nstringData: {password: " + value + "}\n"
+}
+
+// TestPlanIsTheControllers: what a person is shown is what waits for the approval, and what follows from it. No value of a Secret
+// is shown, be it one of the release, one of the cluster, or one that stands in another object by substitution.
+func TestPlanIsTheControllers(t *testing.T) {
+	t.Parallel()
+	const canary, newer, substituted = "canary-of-the-release", "canary-of-the-next", "canary-of-substitution"
+	s := newRunningModules(t)
+	s.secret("values", map[string]string{"token": substituted})
+	held := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: held}\ndata: {plain: %, token: 'x ${token}'}\n"
+	s.release("1.0.0", map[string]string{
+		"settings.yaml": settings("settings", "1.0.0"), "old.yaml": settings("old", "1.0.0"), "secret.yaml": secretOf("key", canary),
+		"held.yaml": strings.Replace(held, "%", "one", 1), "same.yaml": settings("same", "1.0.0"),
+	})
+	s.install("app", func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Upgrade = &modulesv1.UpgradePolicy{Mode: modulesv1.UpgradeManual}
+		spec.Config.SubstituteFrom = []modulesv1.SubstituteReference{{Kind: modulesv1.SubstituteFromSecret, Name: "values"}}
+	})
+	s.ready("app", "1.0.0")
+	s.release("2.0.0", map[string]string{
+		"settings.yaml": settings("settings", "2.0.0"), "new.yaml": settings("new", "2.0.0"), "secret.yaml": secretOf("key", newer),
+		"held.yaml": strings.Replace(held, "%", "two", 1), "same.yaml": settings("same", "1.0.0"),
+	})
+	obj := s.until("app", "a plan waits", func(obj *modulesv1.ModuleInstallation) bool {
+		return obj.Status.Pending != nil && obj.Status.Pending.Plan != nil
+	})
+	content := s.contentOf("foo-2.0.0")
+	digest := obj.Status.Pending.Plan.Digest
+	told := s.sluice(1, "plan", "app", "--artifact", content)
+	s.saying(told,
+		s.namespace+"/app  1.0.0 → 2.0.0\n", "+ ConfigMap "+s.namespace+"/new-app\n", "- ConfigMap "+s.namespace+"/old-app\n",
+		"~ ConfigMap "+s.namespace+"/settings-app\n", `"1.0.0" → "2.0.0"`, `data.plain  "one" → "two"`,
+		"~ Secret "+s.namespace+"/key\n    data.password  changed, value hidden\n",
+		"1 created, 3 changed, 1 removed, 1 unchanged\n5 confirmed by the API server, 0 predicted\n", "plan "+digest+", the one that waits for approval\n",
+	)
+	all := told + s.sluice(1, "plan", "app", "--artifact", content, "-o", "json") + s.sluice(1, "plan", "app", "--artifact", content, "--evidence", "none")
+	for _, secret := range []string{canary, newer, substituted} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%s is shown: %s", secret, all)
+		}
+	}
+	s.saying(s.sluice(2, "plan", "app", "--artifact", s.contentOf("foo-1.0.0")), "does not have the announced digest")
+	s.saying(s.sluice(2, "plan", "app"), "names no Service of the cluster")
+	s.saying(s.sluice(3, "approve", "app", "--artifact", content), "--digest")
+	s.saying(s.sluice(1, "approve", "app", "--digest", "sha256:0"), "the plan that waits is "+digest)
+	s.saying(s.sluice(0, "approve", "app", "--yes", "--artifact", content), "Approved "+digest)
+	s.ready("app", "2.0.0")
+	planner := "planner-in-" + s.namespace
+	s.saying(s.sluice(0, "plan", "app", "--artifact", content, "--as", planner, "--as-group", "system:masters"), "5 unchanged")
+	requests, err := env.Requests("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]int{}
+	for _, r := range requests {
+		if r.Impersonated() == planner {
+			asked[r.Object.Resource]++
+		}
+	}
+	// The one Secret holds the variables.
+	if asked["inventories"] != 1 || asked["configmaps"] > 0 || asked["secrets"] != 1 {
+		t.Errorf("what is unchanged was asked for: %v", asked)
+	}
+	s.saying(s.sluice(1, "approve", "app", "--yes"), "no plan waits")
+}
+
+// TestPlanByReadersAlone: who may read, and write nothing, gets a plan that says what it could not try; without the Inventory it has no
+// digest.
+func TestPlanByReadersAlone(t *testing.T) {
+	t.Parallel()
+	s := newRunningModules(t)
+	s.release("1.0.0", map[string]string{"settings.yaml": settings("settings", "1.0.0"), "old.yaml": settings("old", "1.0.0")})
+	s.install("app", func(spec *modulesv1.ModuleInstallationSpec) {
+		spec.Upgrade = &modulesv1.UpgradePolicy{Mode: modulesv1.UpgradeManual}
+	})
+	s.ready("app", "1.0.0")
+	s.release("2.0.0", map[string]string{"settings.yaml": settings("settings", "2.0.0")})
+	s.until("app", "a plan waits", func(obj *modulesv1.ModuleInstallation) bool {
+		return obj.Status.Pending != nil && obj.Status.Pending.Plan != nil
+	})
+	s.people()
+	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader-in-" + s.namespace}
+	s.bindHere(user, "sluice-view")
+	s.bindHere(user, "view")
+	s.make(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.system, Name: "reader"}, Subjects: []rbacv1.Subject{user},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "sluice-view"},
+	})
+	content := s.contentOf("foo-2.0.0")
+	told := s.sluice(1, "plan", "app", "--artifact", content, "--as", user.Name)
+	s.saying(told, "- ConfigMap "+s.namespace+"/old-app", "~ ConfigMap "+s.namespace+"/settings-app", "0 confirmed by the API server, 2 predicted",
+		"no digest, as the Inventory may not be read")
+	s.saying(s.sluice(1, "plan", "app", "--artifact", content, "--as", user.Name, "--evidence", "server"), "blocked by Forbidden: ")
+	s.saying(s.sluice(1, "plan", "app", "--artifact", content, "--as-installation"), "as ServiceAccount "+s.namespace+"/"+deployer, "2 confirmed by the API server")
+}
