@@ -89,7 +89,7 @@ func (a *approver) waiting(ctx context.Context, name string) (*modulesv1.ModuleI
 
 // tell shows the plan that waits. Where it cannot be made here, whoever has named its digest has seen it.
 func (a *approver) tell(ctx context.Context, name, digest string) error {
-	told, _, err := a.make(ctx, name)
+	told, err := a.make(ctx, name)
 	if err != nil {
 		if a.digest == "" || isGeneral(err) {
 			return err
@@ -153,7 +153,7 @@ func (a *approver) approve(ctx context.Context, obj *modulesv1.ModuleInstallatio
 		}
 	}
 	changed := &CommandError{Code: ExitNo, What: a.what(obj.Name), Why: "it has changed since the plan was shown, and was not approved"}
-	told, _, err := a.make(ctx, obj.Name)
+	told, err := a.make(ctx, obj.Name)
 	if err == nil {
 		err = a.show(told)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -33,8 +34,10 @@ type catalogues struct {
 	files *manifests
 	now   time.Time
 
-	known  map[string]*catalog.Contents
-	labels map[string]labels.Set
+	known map[string]*catalog.Contents
+	// everything is what all namespaces have, where that was read at once; nil where each is read for itself.
+	everything map[string]*offered
+	labels     map[string]labels.Set
 	// lacking is why the labels of a namespace are not known.
 	lacking error
 }
@@ -55,26 +58,45 @@ func (c *catalogues) in(ctx context.Context, namespace string) (*catalog.Content
 	if known := c.known[namespace]; known != nil {
 		return known, nil
 	}
-	var templates modulesv1.ModuleTemplateList
-	var modules modulesv1.ModuleList
-	if c.api != nil {
-		if err := c.list(ctx, "moduletemplates", namespace, &templates); err != nil {
-			return nil, err
-		}
-		if err := c.list(ctx, "modules", namespace, &modules); err != nil {
-			return nil, err
-		}
+	live, err := c.offers(ctx, namespace)
+	if err != nil {
+		return nil, err
 	}
 	var releases []catalog.Release
-	for _, template := range c.files.templatesOver(templates.Items, namespace, c.now) {
+	for _, template := range c.files.templatesOver(slices.Clone(live.templates), namespace, c.now) {
 		releases = append(releases, objects.ReleaseOf(&template))
 	}
 	var pointers []catalog.Module
-	for _, module := range c.files.modulesOver(modules.Items, namespace, c.now) {
+	for _, module := range c.files.modulesOver(slices.Clone(live.modules), namespace, c.now) {
 		pointers = append(pointers, objects.ModuleOf(&module, func(consumer string) (labels.Set, bool) { return c.labelsOf(ctx, consumer) }))
 	}
 	c.known[namespace] = catalog.New(namespace, releases, pointers)
 	return c.known[namespace], nil
+}
+
+// offered is what a namespace has.
+type offered struct {
+	templates []modulesv1.ModuleTemplate
+	modules   []modulesv1.Module
+}
+
+// offers reads what the namespace has, in two requests.
+func (c *catalogues) offers(ctx context.Context, namespace string) (*offered, error) {
+	if c.everything != nil {
+		return cmp.Or(c.everything[namespace], &offered{}), nil
+	}
+	if c.api == nil {
+		return &offered{}, nil
+	}
+	var templates modulesv1.ModuleTemplateList
+	var modules modulesv1.ModuleList
+	if err := c.list(ctx, "moduletemplates", namespace, &templates); err != nil {
+		return nil, err
+	}
+	if err := c.list(ctx, "modules", namespace, &modules); err != nil {
+		return nil, err
+	}
+	return &offered{templates.Items, modules.Items}, nil
 }
 
 // list lists in one request: what is chosen from is small beside what it takes to ask often.

@@ -101,7 +101,7 @@ func planCommand(b *base) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		told, _, err := p.make(ctx, name)
+		told, err := p.make(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -130,34 +130,34 @@ func evidences() map[string]engine.Evidence {
 }
 
 // make plans for the installation as it is, or is to be.
-func (p *planner) make(ctx context.Context, name string) (planned, *modulesv1.ModuleInstallation, error) {
+func (p *planner) make(ctx context.Context, name string) (planned, error) {
 	evidence, known := evidences()[p.evidence]
 	if !known {
-		return planned{}, nil, usage("--evidence "+p.evidence+" is none", "it is auto, server or none")
+		return planned{}, usage("--evidence "+p.evidence+" is none", "it is auto, server or none")
 	}
 	if p.detail != "fields" && p.detail != "none" {
-		return planned{}, nil, usage("--detail "+p.detail+" is none", "it is fields or none")
+		return planned{}, usage("--detail "+p.detail+" is none", "it is fields or none")
 	}
 	if err := p.readFiles(); err != nil {
-		return planned{}, nil, err
+		return planned{}, err
 	}
 	obj, err := p.installation(ctx, name)
 	if err != nil {
-		return planned{}, nil, err
+		return planned{}, err
 	}
 	if err := p.edit(obj); err != nil {
-		return planned{}, nil, err
+		return planned{}, err
 	}
 	asked := plan.Request{Installation: obj, Artifact: p.artifact, Evidence: evidence}
 	if p.asAccount {
 		if obj.Spec.ServiceAccountName == "" {
-			return planned{}, nil, usage("--as-installation: the installation names no ServiceAccount in spec.serviceAccountName")
+			return planned{}, usage("--as-installation: the installation names no ServiceAccount in spec.serviceAccountName")
 		}
 		asked.As = cluster.Identity{Namespace: obj.Namespace, ServiceAccount: obj.Spec.ServiceAccountName}
 	}
 	held, err := p.choose(ctx, obj, &asked)
 	if err != nil {
-		return planned{}, nil, err
+		return planned{}, err
 	}
 	works := plan.Planner{
 		API: p.WithWatch, Core: p.core, Config: p.rest,
@@ -165,14 +165,14 @@ func (p *planner) make(ctx context.Context, name string) (planned, *modulesv1.Mo
 	}
 	made, err := works.Make(ctx, asked)
 	if err != nil {
-		return planned{}, nil, p.unplanned(err)
+		return planned{}, p.unplanned(err)
 	}
 	told := plannedOf(obj, made)
 	told.Held = held
 	if p.asAccount {
 		told.as = "ServiceAccount " + asked.As.Namespace + "/" + asked.As.ServiceAccount
 	}
-	return told, obj, nil
+	return told, nil
 }
 
 // edit has the spec ask for what the flags do.

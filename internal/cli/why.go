@@ -30,6 +30,7 @@ type why struct {
 	paths   []string
 	offline bool
 	given   string
+	guessed string // where nobody has given it
 
 	asked revision.Version
 	// moved says that the files edit which catalogue is asked for, so that the one of before is not kept.
@@ -199,12 +200,20 @@ func (w *why) systemFor(ctx context.Context, obj *modulesv1.ModuleInstallation) 
 	if known := cmp.Or(w.given, systemOf(obj)); known != "" || w.WithWatch == nil {
 		return cmp.Or(known, defaultSystem), nil
 	}
+	return w.fallback(ctx)
+}
+
+// fallback is the namespace of the controllers, or else the usual one. It is looked for once.
+func (w *why) fallback(ctx context.Context) (string, error) {
+	if w.guessed != "" {
+		return w.guessed, nil
+	}
 	found, err := w.system(ctx, "")
 	if problem, ok := errors.AsType[*CommandError](err); ok && !problem.general {
 		fmt.Fprintf(w.ErrOut, "The namespace of the controllers is taken to be %s (%s); --system-namespace names another.\n", defaultSystem, printable.Line(problem.Why, maxProblem))
 		found, err = defaultSystem, nil
 	}
-	w.given = found
+	w.guessed = found
 	return found, err
 }
 

@@ -94,12 +94,13 @@ func layers() []layer {
 		{level: 5, packages: []string{"internal/catalog/published"}, kubernetes: []string{
 			"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "sigs.k8s.io/controller-runtime/pkg/client",
 		}},
-		{level: 5, packages: []string{"internal/plan"}, kubernetes: []string{anything}},
 		{level: 5, packages: []string{"internal/kernel"}, kubernetes: []string{anything}},
 		// How a folder becomes an artifact is the same whoever pushes it.
 		{level: 5, packages: []string{"internal/publish"}, kubernetes: []string{"k8s.io/apimachinery"}},
 		// What people are told of objects is the same wherever they are told it.
 		{level: 5, packages: []string{"internal/view"}, kubernetes: []string{"k8s.io/apimachinery"}},
+		// What an upgrade would change, for whoever asks.
+		{level: 6, packages: []string{"internal/plan"}, kubernetes: []string{anything}},
 		{level: controllersLevel, packages: []string{"internal/cli"}, kubernetes: []string{anything}},
 		// What the controllers of modules share; they do not know each other.
 		{level: controllersLevel, packages: []string{
@@ -107,14 +108,14 @@ func layers() []layer {
 		}, kubernetes: []string{anything}},
 		// How objects are read for the variants of packages.
 		{level: controllersLevel, packages: []string{"controllers/packages/lookups"}, kubernetes: []string{anything}},
-		{level: 7, packages: []string{"controllers/*", "controllers/modules/*"}, kubernetes: []string{anything}},
-		{level: 8, packages: []string{"internal/app"}, kubernetes: []string{anything}},
-		{level: 9, packages: []string{"."}, kubernetes: []string{anything}},
+		{level: 8, packages: []string{"controllers/*", "controllers/modules/*"}, kubernetes: []string{anything}},
+		{level: 9, packages: []string{"internal/app"}, kubernetes: []string{anything}},
+		{level: 10, packages: []string{"."}, kubernetes: []string{anything}},
 	}
 }
 
 // controllersLevel is where the controllers stand; below it nothing reads the clock.
-const controllersLevel = 6
+const controllersLevel = 7
 
 // plain are libraries under Kubernetes' names that know nothing of Kubernetes.
 func plain() []string {

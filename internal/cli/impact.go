@@ -1,0 +1,406 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog"
+	"sluice.dev/sluice/internal/catalog/objects"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// consequence is what becomes of an installation when a catalogue is edited.
+type consequence string
+
+const (
+	// upgradesNow is another release that is installed at once.
+	upgradesNow consequence = "UpgradesNow"
+	// waitsForApproval is another release whose plan is to be approved.
+	waitsForApproval consequence = "WaitsForApproval"
+	// isHeld is another release that is not installed, for a reason.
+	isHeld consequence = "Held"
+	// losesRelease is one that no release is left for; what is installed stays.
+	losesRelease consequence = "LosesRelease"
+	// comesFree is one that was held, and is so no more.
+	comesFree consequence = "ComesFree"
+)
+
+// impacted is whom an edited catalogue moves.
+type impacted struct {
+	Edits         []catalogueEdit `json:"edits"`
+	Installations []impactedOne   `json:"installations,omitempty"`
+	// Follow is how many installations choose from what is edited, and Others how many do not.
+	Follow int `json:"follow"`
+	Others int `json:"others"`
+}
+
+// catalogueEdit is an object that the files add or edit.
+type catalogueEdit struct {
+	Object ref    `json:"object"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// impactedOne is an installation that is chosen for otherwise than before.
+type impactedOne struct {
+	Object      ref         `json:"object"`
+	From        string      `json:"from,omitempty"`
+	To          string      `json:"to,omitempty"`
+	Consequence consequence `json:"consequence"`
+	Reason      string      `json:"reason,omitempty"`
+	Message     string      `json:"message,omitempty"`
+}
+
+// assessor is one call of impact.
+type assessor struct {
+	*why
+
+	before, after *catalogues
+	// modules are the names of those whose choice the files touch.
+	modules map[string]bool
+	told    impacted
+	lacking []error
+}
+
+func impactCommand(b *base) *cobra.Command {
+	a := &assessor{why: &why{base: b}, modules: map[string]bool{}}
+	command := &cobra.Command{
+		Use:   "impact -f FILE...",
+		Short: "Show which installations move, wait or are held when a catalogue is edited",
+		Example: `  sluice impact -f foo-regular.yaml
+  sluice impact -f catalogue/ -o json`,
+		Args: cobra.NoArgs,
+	}
+	a.shown = bindAnswers(command)
+	bindCatalogue(command.Flags(), &a.paths, &a.given)
+	return b.on(command, func(ctx context.Context, _ []string) error {
+		if len(a.paths) == 0 {
+			return usage("nothing is edited", "name files with templates and modules as they are to be with -f")
+		}
+		if err := a.assess(ctx); err != nil {
+			return err
+		}
+		err := a.shown.show(a.Out, "Impact", a.told, func(out io.Writer) error { return a.told.print(newTable(out, a.shown.wide())) })
+		if err == nil && len(a.told.Installations) > 0 && len(a.lacking) == 0 {
+			return &CommandError{Code: ExitNo}
+		}
+		return errors.Join(append([]error{err}, a.lacking...)...)
+	})
+}
+
+// assess chooses for all installations, from the catalogue as it is and from the edited one.
+func (a *assessor) assess(ctx context.Context) error {
+	if err := a.readFiles(); err != nil {
+		return err
+	}
+	if len(a.files.templates)+len(a.files.modules) == 0 {
+		return usage("the files have neither a ModuleTemplate nor a Module")
+	}
+	all, err := a.everything(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	known := a.namespaceLabels(ctx)
+	a.before, a.after = newCatalogues(a.WithWatch, &manifests{}, now), newCatalogues(a.WithWatch, a.files, now)
+	for _, c := range []*catalogues{a.before, a.after} {
+		c.everything, c.labels = all, known
+	}
+	a.edits()
+	return a.installations(ctx)
+}
+
+// everything lists what all namespaces offer, or what the session's and the system's do where more is not allowed.
+func (a *assessor) everything(ctx context.Context) (map[string]*offered, error) {
+	all := map[string]*offered{}
+	in := func(namespace string) *offered {
+		if all[namespace] == nil {
+			all[namespace] = &offered{}
+		}
+		return all[namespace]
+	}
+	err := eachChunk(ctx, a.session, func() *modulesv1.ModuleTemplateList { return &modulesv1.ModuleTemplateList{} }, func(list *modulesv1.ModuleTemplateList, first bool) {
+		if first {
+			clear(all)
+		}
+		for i := range list.Items {
+			list.Items[i].ManagedFields = nil
+			in(list.Items[i].Namespace).templates = append(in(list.Items[i].Namespace).templates, list.Items[i])
+		}
+	})
+	if err == nil {
+		err = eachChunk(ctx, a.session, func() *modulesv1.ModuleList { return &modulesv1.ModuleList{} }, func(list *modulesv1.ModuleList, first bool) {
+			for _, one := range all {
+				if first {
+					one.modules = nil
+				}
+			}
+			for i := range list.Items {
+				in(list.Items[i].Namespace).modules = append(in(list.Items[i].Namespace).modules, list.Items[i])
+			}
+		})
+	}
+	if err == nil {
+		return all, nil
+	}
+	told := explain("list what all namespaces offer", err, catalogueRole)
+	if told.general {
+		return nil, told
+	}
+	// Each namespace is read for itself then, as far as it may be.
+	return nil, nil
+}
+
+// namespaceLabels are those of all namespaces, by which modules admit installations; none where they may not be listed: then
+// each is asked for.
+func (a *assessor) namespaceLabels(ctx context.Context) map[string]labels.Set {
+	known := map[string]labels.Set{}
+	_ = eachChunk(ctx, a.session, func() *metav1.PartialObjectMetadataList {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+		return list
+	}, func(list *metav1.PartialObjectMetadataList, _ bool) {
+		for i := range list.Items {
+			known[list.Items[i].Name] = labels.Merge(list.Items[i].Labels, nil)
+		}
+	})
+	return known
+}
+
+// edits notes what the files make of the catalogue, and which modules that touches.
+func (a *assessor) edits() {
+	live := map[string]modulesv1.ModuleTemplate{}
+	for namespace, one := range a.before.everything {
+		for _, template := range one.templates {
+			live[namespace+"/"+template.Name] = template
+		}
+	}
+	state := func(r catalog.Release) string {
+		if r.Claims() {
+			return strings.TrimSpace(cmp.Or(r.Version, r.Stated) + " in channel " + r.Channel)
+		}
+		return cmp.Or(r.Version, r.Stated)
+	}
+	for i := range a.files.templates {
+		template := &a.files.templates[i]
+		edit := catalogueEdit{Object: ref{modulesv1.ModuleTemplateKind, template.Namespace, template.Name}}
+		now := objects.ReleaseOf(template)
+		a.modules[now.Module] = true
+		if was, there := live[template.Namespace+"/"+template.Name]; there {
+			before := objects.ReleaseOf(&was)
+			a.modules[before.Module] = true
+			edit.Before = state(before)
+		}
+		edit.After = state(now)
+		a.told.Edits = append(a.told.Edits, edit)
+	}
+	for _, module := range a.files.modules {
+		a.modules[module.Name] = true
+		a.told.Edits = append(a.told.Edits, catalogueEdit{Object: ref{modulesv1.ModuleKind, module.Namespace, module.Name}})
+	}
+}
+
+// installations chooses for each, chunk by chunk, and keeps what comes out otherwise.
+func (a *assessor) installations(ctx context.Context) error {
+	read := func(options ...client.ListOption) error {
+		return eachChunk(ctx, a.session, func() *modulesv1.ModuleInstallationList { return &modulesv1.ModuleInstallationList{} },
+			func(list *modulesv1.ModuleInstallationList, first bool) {
+				if first {
+					a.told.Installations, a.told.Follow, a.told.Others = nil, 0, 0
+				}
+				for i := range list.Items {
+					a.one(ctx, &list.Items[i])
+				}
+			}, options...)
+	}
+	err := read()
+	if err != nil {
+		told := explain("list the installations of all namespaces", err, "sluice-view")
+		if told.general {
+			return told
+		}
+		a.lacking = append(a.lacking, told)
+		if err := read(client.InNamespace(a.namespace)); err != nil {
+			return explain("list the installations of namespace "+a.namespace, err, "sluice-view")
+		}
+		told.Help = append(told.Help, "those of namespace "+a.namespace+" are shown")
+	}
+	slices.SortFunc(a.told.Installations, func(x, y impactedOne) int {
+		return cmp.Or(cmp.Compare(x.Object.Namespace, y.Object.Namespace), cmp.Compare(x.Object.Name, y.Object.Name))
+	})
+	return nil
+}
+
+// one chooses for an installation.
+func (a *assessor) one(ctx context.Context, obj *modulesv1.ModuleInstallation) {
+	if !a.touches(obj) {
+		a.told.Others++
+		return
+	}
+	a.told.Follow++
+	if obj.Undecodable != "" {
+		return
+	}
+	was, err := a.choose(ctx, a.before, obj)
+	is := was
+	if err == nil {
+		is, err = a.choose(ctx, a.after, obj)
+	}
+	if err = cmp.Or(err, a.before.lacking, a.after.lacking); err != nil {
+		if !slices.ContainsFunc(a.lacking, func(known error) bool { return known.Error() == err.Error() }) {
+			a.lacking = append(a.lacking, err)
+		}
+		return
+	}
+	if told, moves := consequenceOf(was, is); moves {
+		told.Object = ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}
+		if obj.Status.Current != nil {
+			told.From = obj.Status.Current.Version
+		}
+		a.told.Installations = append(a.told.Installations, told)
+	}
+}
+
+// touches says that the installation may choose from what is edited.
+func (a *assessor) touches(obj *modulesv1.ModuleInstallation) bool {
+	names := []string{obj.Spec.Module.Name}
+	if found := obj.Status.Resolution; found != nil {
+		names = append(names, found.Module)
+	}
+	if current := obj.Status.Current; current != nil {
+		names = append(names, current.Module)
+	}
+	// An installation that nobody has looked at says what it is of by its template alone.
+	return slices.ContainsFunc(names, func(name string) bool { return a.modules[name] }) ||
+		obj.Spec.Module.TemplateRef != nil && slices.ContainsFunc(a.files.templates, func(t modulesv1.ModuleTemplate) bool { return t.Name == obj.Spec.Module.TemplateRef.Name })
+}
+
+func (a *assessor) choose(ctx context.Context, from *catalogues, obj *modulesv1.ModuleInstallation) (catalog.Decision, error) {
+	request, installed := objects.Stated(obj)
+	system := cmp.Or(a.given, systemOf(obj))
+	if system == "" {
+		var err error
+		if system, err = a.fallback(ctx); err != nil {
+			return catalog.Decision{}, err
+		}
+	}
+	needed := both()
+	if from.everything == nil {
+		needed = needOf(obj.Namespace, request, installed)
+	}
+	index, err := from.index(ctx, obj.Namespace, system, needed)
+	if err != nil {
+		return catalog.Decision{}, err
+	}
+	return catalog.Resolve(request, installed, index, from.now), nil
+}
+
+// consequenceOf compares two choices.
+func consequenceOf(was, is catalog.Decision) (told impactedOne, moves bool) {
+	target := func(d catalog.Decision) (chosen catalog.Release, hold string) {
+		switch {
+		case d.Hold != nil && d.Hold.Candidate != nil:
+			return *d.Hold.Candidate, d.Hold.Reason
+		case d.Hold != nil:
+			return catalog.Release{}, d.Hold.Reason
+		case d.Target != nil:
+			return *d.Target, ""
+		}
+		return catalog.Release{}, ""
+	}
+	before, heldBefore := target(was)
+	after, heldAfter := target(is)
+	if before.Template == after.Template && before.Version == after.Version && before.Digest == after.Digest && heldBefore == heldAfter {
+		return told, false
+	}
+	told.To = cmp.Or(after.Version, after.Stated)
+	if is.Hold != nil {
+		told.Reason, told.Message = is.Hold.Reason, is.Hold.Message
+	}
+	switch {
+	case is.Hold == nil && is.Changed:
+		told.Consequence = upgradesNow
+	case is.Hold == nil && heldBefore != "":
+		told.Consequence = comesFree
+	case is.Hold == nil:
+		return told, false // The same content goes by another name.
+	case is.Hold.Reason == modulesv1.AwaitingApprovalReason:
+		told.Consequence = waitsForApproval
+	case is.Hold.Candidate == nil:
+		told.Consequence = losesRelease
+	default:
+		told.Consequence = isHeld
+	}
+	return told, true
+}
+
+// maxImpacted is how many installations are named, unless all are asked for.
+const maxImpacted = 50
+
+// print writes whom the edits move, and counts.
+func (i impacted) print(t table) error {
+	var rows [][]string
+	arrow := "→"
+	if t.plain {
+		arrow = "->"
+	}
+	for _, edit := range i.Edits {
+		change := cmp.Or(edit.After, "edited")
+		if edit.Before != "" && edit.Before != edit.After {
+			change = edit.Before + " " + arrow + " " + edit.After
+		}
+		rows = append(rows, []string{edit.Object.String(), change})
+	}
+	if err := t.rows(rows); err != nil {
+		return err
+	}
+	counts := map[consequence]int{}
+	rows = nil
+	for n, one := range i.Installations {
+		if counts[one.Consequence]++; n >= maxImpacted && !t.wide {
+			continue
+		}
+		change := one.From
+		if one.To != "" && one.To != one.From {
+			change = strings.TrimSpace(one.From + " " + arrow + " " + one.To)
+		}
+		rows = append(rows, []string{one.Object.Namespace + "/" + one.Object.Name, change, one.text()})
+	}
+	if more := len(i.Installations) - len(rows); more > 0 {
+		rows = append(rows, []string{fmt.Sprintf("and %d more, with -o wide", more)})
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(t.out)
+	}
+	if err := t.rows(rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(t.out, "\n%s\n", printable.Line(fmt.Sprintf(
+		"%d follow it: %d upgrade at once, %d wait for approval, %d are held, %d lose their release, %d come free; %d others are not touched",
+		i.Follow, counts[upgradesNow], counts[waitsForApproval], counts[isHeld], counts[losesRelease], counts[comesFree], i.Others), maxProblem))
+	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
+}
+
+func (o impactedOne) text() string {
+	word := map[consequence]string{
+		upgradesNow: "upgrades at once", waitsForApproval: "waits for approval", isHeld: "held", losesRelease: "no release is left; what is installed stays",
+		comesFree: "is held no more",
+	}[o.Consequence]
+	if o.Reason == "" || o.Consequence == waitsForApproval {
+		return word
+	}
+	return word + ": " + o.Reason + ": " + o.Message
+}
