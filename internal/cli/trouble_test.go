@@ -15,10 +15,13 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/cli"
 )
@@ -196,5 +199,26 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 	// The plugin waits still, for the line that it gets now.
 	if err := os.WriteFile(held, []byte("go on\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// answerWith gives the object at the path as it is after the edit, as an API server of another version would.
+func answerWith(t *testing.T, path string, edit func(*unstructured.Unstructured)) func(http.ResponseWriter, *http.Request) bool {
+	t.Helper()
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != path {
+			return false
+		}
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		if err := env.Client.Get(r.Context(), client.ObjectKey{Name: path[strings.LastIndexByte(path, '/')+1:]}, obj); err != nil {
+			t.Error(err)
+		}
+		edit(obj)
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(obj); err != nil {
+			t.Error(err)
+		}
+		return true
 	}
 }

@@ -29,7 +29,7 @@ func layers() []layer {
 		{level: -1, packages: []string{"api/decode"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}},
 		{level: 0, packages: []string{"api/*/*"}, kubernetes: []string{"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/fluxcd/pkg/apis/meta"}},
 		// How things are shared is the same whatever they are, and how words are shown.
-		{level: -1, packages: []string{"internal/fair", "internal/printable"}},
+		{level: -1, packages: []string{"config", "internal/fair", "internal/printable"}},
 		{level: 0, packages: []string{
 			"storage", "internal/failure", "internal/memory", "internal/revision", "internal/credential",
 			"internal/strictjson", "internal/tree", "internal/expression", "internal/schema",

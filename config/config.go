@@ -1,0 +1,9 @@
+// Package config has the manifests that a cluster needs to run Sluice, as they lie in its folder.
+package config
+
+import "embed"
+
+// Manifests are the kustomizations and what they are made of. Default is the whole, and sources the source plane alone.
+//
+//go:embed approval crd default manager policy rbac sources
+var Manifests embed.FS

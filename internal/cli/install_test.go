@@ -1,0 +1,137 @@
+package cli_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"sluice.dev/sluice/tests/testenv"
+)
+
+// TestInstallExportsTheManifests: as kustomize builds them from the folder, with the namespace and the image that are asked for.
+func TestInstallExportsTheManifests(t *testing.T) {
+	t.Parallel()
+	for controllers, folder := range map[string]string{"all": "default", "source": "sources"} {
+		options := krusty.MakeDefaultOptions()
+		options.Reorder = krusty.ReorderOptionUnspecified
+		built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config/"+folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := built.AsYaml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := typed(t, "install", "--export", "--controllers", controllers); got.code != 0 || got.out != string(want) {
+			t.Errorf("%s ended with %d, %s: %s", controllers, got.code, got.told, cmp.Diff(string(want), got.out))
+		}
+	}
+	const digest = "sha256:5f21c0d94e115f21c0d94e115f21c0d94e115f21c0d94e115f21c0d94e115f21"
+	for image, want := range map[string]string{
+		"registry.example.com:5000/a/sluice:1.0.0": "image: registry.example.com:5000/a/sluice:1.0.0\n", "registry.example.com/sluice@" + digest: "image: registry.example.com/sluice@" + digest + "\n",
+	} {
+		got := typed(t, "install", "--export", "--image", image, "--system-namespace", "elsewhere")
+		if got.code != 0 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "namespace: elsewhere\n") || strings.Contains(got.out, "sluice-system") {
+			t.Errorf("%s ended with %d, %s", image, got.code, got.told)
+		}
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"Image":       {nil, "no image is named"},
+		"Tag":         {[]string{"--image", "registry.example.com/sluice"}, "write NAME:TAG"},
+		"Controllers": {[]string{"--image", "a:b", "--controllers", "packages"}, "it is all, or source"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := run(t, env.Kubeconfig, append([]string{"install"}, tc.args...)...); got.code != 3 || !strings.Contains(got.told, tc.want) {
+				t.Errorf("ended with %d: %s", got.code, got.told)
+			}
+		})
+	}
+}
+
+// TestInstallAndCheck: what is missing is named before, all of it is there after, and installing once more changes nothing.
+func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment would be found by other tests.
+	t.Setenv("LC_ALL", "C")
+	namespace := env.NewNamespace(t)
+	args := []string{"install", "--controllers", "source", "--system-namespace", namespace, "--image", "registry.example.com/sluice:1.0.0"}
+	checked := func() answer {
+		return run(t, env.Kubeconfig, "check", "--controllers", "source", "--system-namespace", namespace)
+	}
+	says := func(got answer, code int, lines ...string) {
+		t.Helper()
+		all := strings.Join(squeezed(got.out), "\n")
+		for _, line := range lines {
+			if !strings.Contains(all, line) {
+				t.Errorf("%q is not in %s", line, all)
+			}
+		}
+		if got.code != code {
+			t.Errorf("ended with %d, %s", got.code, got.told)
+		}
+	}
+	says(run(t, env.Kubeconfig, "check", "--pre", "--controllers", "source"), 0, "ok Kubernetes v1.", "ok Rights you may make all that is installed", "ok Flux beside")
+	says(checked(), 1, "ok CustomResourceDefinitions ", "FAULT ClusterRoles missing: sluice-", "sluice install applies it anew", "FAULT Controllers no Deployment has the label")
+	if got := run(t, env.Kubeconfig, append(args, "--no-wait")...); got.code != 0 || !strings.Contains(got.out, "Deployment "+namespace+"/sluice\n") {
+		t.Fatalf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sluice"}}
+	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), deployment) })
+	says(checked(), 1, "ok CustomResourceDefinitions ", "ok ClusterRoles ", "FAULT Controllers Deployment "+namespace+"/sluice: 0 of 1 ready, registry.example.com/sluice:1.0.0", "ok Service "+namespace+"/source-controller")
+	if got := run(t, env.Kubeconfig, append(args, "--timeout", "1ms")...); got.code != 4 || !strings.Contains(got.told, "sluice check says what is missing") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+	out, wait := beginShown(t.Context(), env.Kubeconfig, args...)
+	testenv.Eventually(t, "it is applied anew", func(context.Context) (bool, string) { return strings.Contains(out(), "Deployment "+namespace+"/sluice\n"), out() })
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
+		t.Fatal(err)
+	}
+	if deployment.Generation != 1 {
+		t.Errorf("applying it anew has changed it: %+v", deployment.ObjectMeta)
+	}
+	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	if err := env.Client.Status().Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(); got.code != 0 || !strings.Contains(got.told, "Deployment "+namespace+"/sluice runs.") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+	says(checked(), 0, "ok Controllers Deployment "+namespace+"/sluice: 1 of 1 ready")
+
+	// Somebody else has a field by now, and somebody without rights is told so.
+	other := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":31}}}}`))
+	if err := env.Client.Patch(t.Context(), deployment, other, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, env.Kubeconfig, append(args, "--no-wait")...); got.code != 2 || !strings.Contains(got.told, "somebody") || !strings.Contains(got.told, "--force-conflicts takes the fields over") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+	if got := run(t, env.Kubeconfig, append(args, "--no-wait", "--force-conflicts")...); got.code != 0 {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+	says(run(t, reader(t, namespace), "check", "--pre", "--controllers", "source"), 2, "FAULT Rights you may not create ", "? Flux beside forbidden")
+}
+
+// TestCheckTellsOtherVersions: a kind whose fields are not those that this program has.
+func TestCheckTellsOtherVersions(t *testing.T) {
+	t.Parallel()
+	got := run(t, through(t, answerWith(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io", func(crd *unstructured.Unstructured) {
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		first, _ := versions[0].(map[string]any)
+		unstructured.RemoveNestedField(first, "schema", "openAPIV3Schema", "properties", "spec", "properties", "interval")
+		_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+	})), "check", "--controllers", "source")
+	if got.code == 0 || !strings.Contains(got.out, "of another version than this program: gitrepositories.source.toolkit.fluxcd.io") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
