@@ -42,7 +42,7 @@ func installCommand(b *base) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&i.bundle.image, "image", "", "Image of the controllers, as NAME:TAG or NAME@DIGEST.")
 	flags.StringVar(&i.bundle.controllers, "controllers", "all", "What to install: all, or source for the source plane alone.")
-	flags.StringVar(&i.bundle.namespace, "system-namespace", defaultSystem, "Namespace of the controllers.")
+	flags.StringVar(&i.bundle.namespace, "system-namespace", "", "Namespace of the controllers. Empty: "+defaultSystem+".")
 	flags.BoolVar(&i.export, "export", false, "Print the manifests, and ask no API server.")
 	flags.BoolVar(&i.force, "force-conflicts", false, "Take over fields that others have set.")
 	flags.BoolVar(&i.noWait, "no-wait", false, "End once all is applied.")

@@ -92,7 +92,9 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 	out, wait := beginShown(t.Context(), env.Kubeconfig, args...)
-	testenv.Eventually(t, "it is applied anew", func(context.Context) (bool, string) { return strings.Contains(out(), "Deployment "+namespace+"/sluice\n"), out() })
+	testenv.Eventually(t, "it is applied anew", func(context.Context) (bool, string) {
+		return strings.Contains(out(), "Deployment "+namespace+"/sluice\n"), out()
+	})
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 		t.Fatal(err)
 	}
