@@ -149,3 +149,17 @@ func isMark(value any) bool {
 	text, _ := value.(string)
 	return strings.HasPrefix(text, markPrefix)
 }
+
+// Hide gives copies of the objects of a release without the values of its Secrets, nor others that are secret.
+func Hide(objects []*unstructured.Unstructured, secrets ...string) []*unstructured.Unstructured {
+	rows := make([]engine.Row, len(objects))
+	for i := range objects {
+		rows[i].Object = objects[i]
+	}
+	m := newMask(secrets, rows)
+	hidden := make([]*unstructured.Unstructured, len(objects))
+	for i := range objects {
+		hidden[i] = m.object(objects[i])
+	}
+	return hidden
+}
