@@ -114,3 +114,21 @@ func TestDescribeNeedsOneObject(t *testing.T) {
 		})
 	}
 }
+
+// TestNoAddressShowsALogin: whatever form of address it stands in.
+func TestNoAddressShowsALogin(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	store(t, namespace, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: git}\nspec: {url: 'https://writer:"+hidden+"@example.com/git', interval: 1m}\n")
+	store(t, namespace, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: helm}\nspec: {url: 'https://example.com/helm?token="+hidden+"', interval: 1m}\n")
+	store(t, namespace, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: minio}\nspec: {bucketName: b, endpoint: 'writer:"+hidden+"@example.com:9000', interval: 1m}\n")
+	for object, address := range map[string]string{"gitrepository/git": "https://example.com/git", "helmrepository/helm": "https://example.com/helm", "bucket/minio": "example.com:9000"} {
+		for _, command := range []string{"get -o wide", "describe", "describe -o json", "tree", "trace", "trace -o yaml"} {
+			words := strings.Fields(command)
+			got := run(t, env.Kubeconfig, append(words, object, "-n", namespace)...)
+			if strings.Contains(got.out+got.told, hidden) || !strings.Contains(got.out, address) || got.code != 0 {
+				t.Errorf("%s %s ended with %d: %s%s", command, object, got.code, got.out, got.told)
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/credential"
 )
 
 // kind is all that the commands know of one of our kinds.
@@ -60,6 +61,14 @@ func field(title string, paths ...string) column {
 	}}
 }
 
+// address is a column with where something is, without a login that stands in it.
+func address(title, path string) column {
+	made := field(title, path)
+	whole := made.value
+	made.value = func(obj *unstructured.Unstructured) string { return credential.CleanURL(whole(obj)) }
+	return made
+}
+
 // wide is a column for those who ask for more.
 func wide(c column) column { c.wide = true; return c }
 
@@ -100,17 +109,17 @@ func kinds() []kind {
 			from(refs("", "status.sourceRef", "spec.artifact.sourceRef")),
 		module(modulesv1.ModuleKind, "modules", "mod", "status.latest.version",
 			field("DEFAULT", "spec.defaultChannel"), field("LATEST", "status.latest.version"), field("INSTALLATIONS", "status.installations")),
-		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(field("URL", "spec.url"))).
+		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(address("URL", "spec.url"))).
 			from(refs(sourcev1.GitRepositoryKind, "spec.include.repository")),
-		source(sourcev1.OCIRepositoryKind, "ocirepositories", "ocirepo", wide(field("URL", "spec.url"))),
-		source(sourcev1.BucketKind, "buckets", "bucket", wide(field("ENDPOINT", "spec.endpoint"))),
-		source(sourcev1.HelmRepositoryKind, "helmrepositories", "helmrepo", wide(field("URL", "spec.url"))),
+		source(sourcev1.OCIRepositoryKind, "ocirepositories", "ocirepo", wide(address("URL", "spec.url"))),
+		source(sourcev1.BucketKind, "buckets", "bucket", wide(address("ENDPOINT", "spec.endpoint"))),
+		source(sourcev1.HelmRepositoryKind, "helmrepositories", "helmrepo", wide(address("URL", "spec.url"))),
 		source(sourcev1.HelmChartKind, "helmcharts", "hc", field("CHART", "spec.chart"), wide(field("VERSION", "spec.version"))).
 			from(refs("", "spec.sourceRef")),
 		source(sourcev1.ExternalArtifactKind, "externalartifacts", "ea", wide(field("SOURCE", "spec.sourceRef.name"))).
 			suspended(nil).unanswered().from(refs("", "spec.sourceRef")),
 		generator.from(refs("", "spec.sources")),
-		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", "status.head", wide(field("URL", "status.url"))),
+		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", "status.head", wide(address("URL", "status.url"))),
 		packaged(packagesv1.PackageVariantKind, "packagevariants", "pkgvar", "status.upstream.revision",
 			field("UPSTREAM", "spec.upstream.package"), field("REVISION", "status.upstream.revision"), field("PACKAGE", "status.downstream.package"),
 			field("CHANGE", "status.change.lifecycle"), field("PUBLISHED", "status.published.revision")).

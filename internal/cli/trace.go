@@ -21,6 +21,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/view"
@@ -296,7 +297,7 @@ func verifiedBy(obj *unstructured.Unstructured) string {
 // madeFrom is what a module's artifact was made from, by its annotations as the OCI image specification has them.
 func madeFrom(obj *unstructured.Unstructured) (address, revision string) {
 	told, _, _ := unstructured.NestedStringMap(obj.Object, "status", "artifact", "metadata")
-	return publicAddress(told["org.opencontainers.image.source"]), told["org.opencontainers.image.revision"]
+	return credential.CleanURL(told["org.opencontainers.image.source"]), told["org.opencontainers.image.revision"]
 }
 
 // flux goes to the object of Flux that applied this one, and from there to the source.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/view"
 )
@@ -124,21 +124,10 @@ func above(t *target, node *view.Node, visited map[*target]bool) *view.Node {
 func addressOf(t *target) string {
 	for _, field := range []string{"url", "endpoint"} {
 		if raw, _, _ := unstructured.NestedString(t.obj.Object, "spec", field); raw != "" && t.isSource {
-			return publicAddress(raw)
+			return credential.CleanURL(raw)
 		}
 	}
 	return ""
-}
-
-// publicAddress is an address without what may be a login: before its host, or behind its path. One that cannot be read is not
-// shown.
-func publicAddress(raw string) string {
-	address, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	address.User, address.RawQuery, address.Fragment = nil, "", ""
-	return address.String()
 }
 
 // hangMembers puts what an installation has applied under it.

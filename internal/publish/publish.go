@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"sluice.dev/sluice/internal/credential"
 	"sluice.dev/sluice/internal/registry"
 )
 
@@ -33,7 +34,7 @@ type Order struct {
 	// Repository is where to, under the tag.
 	Repository registry.Repository
 	Tag        string
-	// Source and Revision are said of the folder, instead of what Git knows.
+	// Source and Revision are said of the folder, instead of what Git knows. What is secret in a URL is left out.
 	Source, Revision string
 	// Created is RFC 3339's, instead of the commit's time.
 	Created string
@@ -116,7 +117,8 @@ func annotations(order Order, found facts) map[string]string {
 			}
 		}
 	}
-	add(ocispec.AnnotationSource, order.Source, found.source)
+	// A pipeline's variable for the URL may have its login in it, and whoever may pull reads the annotation.
+	add(ocispec.AnnotationSource, credential.CleanURL(order.Source), found.source)
 	add(ocispec.AnnotationRevision, order.Revision, found.revision)
 	add(ocispec.AnnotationCreated, order.Created, found.created)
 	if IsVersion(order.Tag) {

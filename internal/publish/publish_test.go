@@ -375,3 +375,14 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 		t.Errorf("pushed: %v; asked elsewhere: %q", err, asked)
 	}
 }
+
+// TestAGivenSourceHasNoLogin: what a pipeline calls the URL has its token in it.
+func TestAGivenSourceHasNoLogin(t *testing.T) {
+	t.Parallel()
+	site, client, dir := fixture.ForTest(t, fixture.Options{}), newClient(t), clone(t)
+	o := order(site, dir)
+	o.Source = "https://pipeline:" + password + "@git.example.com/org/bar"
+	if got := mustPush(t, client, o).Annotations[ocispec.AnnotationSource]; got != "https://git.example.com/org/bar" {
+		t.Errorf("said that the source is %q", got)
+	}
+}
