@@ -38,7 +38,7 @@ const (
 	Failed State = "Failed"
 	// Progressing is one that is being worked on.
 	Progressing State = "Progressing"
-	// Held is one that is ready, and holds back a change.
+	// Held is one that is ready, or half-way, and holds back a change.
 	Held State = "Held"
 	// Ready is one that is as its spec asks for.
 	Ready State = "Ready"
@@ -97,6 +97,8 @@ func Work(obj *unstructured.Unstructured) Fact {
 		told.State = Waiting
 	case ready.Status == metav1.ConditionUnknown && text(obj, "status", "pending", "reason") == modulesv1.ArtifactNotReadyReason:
 		told.State, told.Reason, told.Message = Waiting, modulesv1.ArtifactNotReadyReason, text(obj, "status", "pending", "message")
+	case ready.Status == metav1.ConditionUnknown && isHalted(obj):
+		told = Fact{State: Held, Reason: modulesv1.AwaitingApprovalReason, Message: text(obj, "status", "pending", "message")}
 	case ready.Status == metav1.ConditionFalse:
 		told.State = Failed
 	case ready.Status != metav1.ConditionTrue:
@@ -119,6 +121,16 @@ func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
 	case reason != "":
 		*f = Fact{State: Held, Reason: reason, Message: message}
 	}
+}
+
+// isHalted says that a release was begun, and goes on only when somebody approves its plan: it is the one that is held.
+func isHalted(obj *unstructured.Unstructured) bool {
+	for _, field := range []string{"namespace", "template", "version", "content"} {
+		if text(obj, "status", "attempted", field) != text(obj, "status", "desired", field) {
+			return false
+		}
+	}
+	return text(obj, "status", "attempted", "template") != "" && text(obj, "status", "pending", "reason") == modulesv1.AwaitingApprovalReason
 }
 
 // held is why a change is held back of what is ready, by whichever field the kind tells it in; "" for no change.

@@ -56,6 +56,16 @@ func TestStates(t *testing.T) {
 		"Registry":    {"nobody has to look at a registry", "kind: HelmRepository\nspec: {type: oci}", view.Fact{State: view.Ready}},
 		"External":    {"others need not say more than what there is", "kind: ExternalArtifact\nstatus: {artifact: {revision: a}}", view.Fact{State: view.Ready}},
 		"ExternalNew": {"and until then there is nothing", "kind: ExternalArtifact", view.Fact{State: view.New}},
+		"Halted": {
+			"it was begun, and is not worked on before its plan is approved",
+			"status: {attempted: {template: foo-2.0.0, version: 2.0.0}, desired: {template: foo-2.0.0, version: 2.0.0}, pending: {reason: AwaitingApproval, message: Approve}, conditions: [{type: Ready, status: Unknown, reason: Progressing, message: It goes on}]}",
+			view.Fact{State: view.Held, Reason: "AwaitingApproval", Message: "Approve"},
+		},
+		"Begun": {
+			"another one is held than is worked on",
+			"status: {attempted: {template: foo-2.0.0, version: 2.0.0}, desired: {template: foo-3.0.0, version: 3.0.0}, pending: {reason: AwaitingApproval, message: Approve}, conditions: [{type: Ready, status: Unknown, reason: Progressing, message: It goes on}]}",
+			view.Fact{State: view.Progressing, Reason: "Progressing", Message: "It goes on"},
+		},
 		"Stalled": {
 			"only an edit helps", "status: {conditions: [{type: Ready, status: 'False', reason: A, message: b}, {type: Stalled, status: 'True', reason: Range, message: Odd, lastTransitionTime: '" + minute + "'}]}",
 			view.Fact{State: view.Stalled, Since: at, Reason: "Range", Message: "Odd"},
