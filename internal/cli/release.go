@@ -206,7 +206,13 @@ func (r *releaser) deprecated(known []modulesv1.ModuleTemplate) ([]*unstructured
 		if one.Spec.Version != r.deprecate || one.Spec.Channel != "" && one.Spec.Channel == r.channel {
 			continue
 		}
-		one.Spec.Support = &modulesv1.TemplateSupport{State: modulesv1.SupportDeprecated, ReplacedBy: r.version}
+		if one.Spec.Support == nil {
+			one.Spec.Support = &modulesv1.TemplateSupport{}
+		}
+		one.Spec.Support.ReplacedBy = r.version
+		if one.Spec.Support.State != modulesv1.SupportWithdrawn { // Which it stays: else it could be installed again.
+			one.Spec.Support.State = modulesv1.SupportDeprecated
+		}
 		obj, err := objectOf(one)
 		if err != nil {
 			return nil, err

@@ -116,6 +116,11 @@ func TestReleaseApplies(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"foo-1.0.0": "1.0.0 Deprecated by 2.0.0", "foo-2.0.0": "2.0.0", "foo-regular": "2.0.0"}, states); diff != "" {
 		t.Error(diff)
 	}
+	withdrawn := "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-0.9.0}\nspec: {moduleName: foo, version: 0.9.0, support: {state: Withdrawn, message: It loses data}, artifact: {oci: {repository: 'oci://example.com/foo', digest: 'sha256:" + strings.Repeat("a", 64) + "'}}}\n"
+	store(t, namespace, withdrawn)
+	if got := release("2.0.0", second, "--deprecate", "0.9.0"); !strings.Contains(got.out, "  support:\n    message: It loses data\n    replacedBy: 2.0.0\n    state: Withdrawn\n") {
+		t.Errorf("what is withdrawn stays so, and its message too: %s%s", got.out, got.told)
+	}
 	store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: other}\nspec: {moduleName: foo, version: 3.0.0, channel: fast, artifact: {oci: {repository: 'oci://example.com/foo', digest: 'sha256:"+strings.Repeat("a", 64)+"'}}}\n")
 	if got := release("3.0.0", second, "--apply"); got.code != 2 || !strings.Contains(got.told, "ModuleTemplate other has version 3.0.0 with other content") {
 		t.Errorf("ended with %d: %s%s", got.code, got.out, got.told)
