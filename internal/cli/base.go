@@ -33,7 +33,7 @@ func (b *base) on(command *cobra.Command, run func(ctx context.Context, args []s
 
 // onUnless is on for a command that may be told to ask no API server: its session then has no more than a namespace.
 func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
-	b.config.AddFlags(command.Flags())
+	b.bindConnection(command.Flags())
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		out, err := inColor(cmd, b.Out, environment)
 		if err != nil {

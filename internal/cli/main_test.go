@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,15 +85,15 @@ func (s *shared) String() string {
 func execute(ctx context.Context, args []string) answer { return executeTo(ctx, &shared{}, args) }
 
 func executeTo(ctx context.Context, out *shared, args []string) answer {
-	var told bytes.Buffer
+	told := &shared{}
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: out, ErrOut: &told}, env.Scheme)...)
+	root.AddCommand(cli.Commands(genericiooptions.IOStreams{Out: out, ErrOut: told}, env.Scheme)...)
 	root.SetOut(out)
-	root.SetErr(&told)
+	root.SetErr(told)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		told.WriteString(err.Error() + "\n")
+		fmt.Fprintln(told, err)
 	}
 	return answer{out.String(), told.String(), cli.ExitCode(errors.Join(err))}
 }
