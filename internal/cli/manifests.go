@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ func unreadable(shown string, err error) *CommandError {
 	return &CommandError{Code: ExitUnanswered, What: "read " + shown, Why: err.Error()}
 }
 
+// values are what a parser of YAML quotes of a document, such as a password that looks like an alias. Keys have other quotes.
+var values = regexp.MustCompile("`.*`|'[^']{2,}'")
+
 func (m *manifests) readFile(in fs.FS, name, shown string) error {
 	file, err := in.Open(name)
 	if err != nil {
@@ -119,6 +123,8 @@ func (m *manifests) readFile(in fs.FS, name, shown string) error {
 		raw, err := yaml.YAMLToJSONStrict(text)
 		if err == nil {
 			err = m.add(raw, place)
+		} else {
+			err = errors.New(values.ReplaceAllString(err.Error(), "a value"))
 		}
 		if err != nil {
 			return unreadable(place, err)
