@@ -36,7 +36,7 @@ func (a answers) show(out io.Writer, kind string, answer any, text func(io.Write
 	if isText(a.output) {
 		return unprinted(text(out))
 	}
-	printer, err := a.output.ToPrinter()
+	printer, err := printerOf(a.output)
 	if err != nil {
 		return usage(err.Error())
 	}

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -32,7 +31,7 @@ func exportCommand(b *base) *cobra.Command {
 			return err
 		}
 		var problems []error
-		printer, written := &printers.YAMLPrinter{}, 0
+		printer, written := manifestPrinter(), 0
 		for _, one := range asked {
 			found, err := g.find(ctx, one)
 			problems = append(problems, err)

@@ -153,7 +153,7 @@ func (g *getter) check() error {
 		return usage(fmt.Sprintf("--sort %s is no order", g.sort), "objects are sorted by name or state")
 	}
 	if !isText(g.output) {
-		if _, err := g.output.ToPrinter(); err != nil {
+		if _, err := printerOf(g.output); err != nil {
 			return usage(err.Error())
 		}
 	}
@@ -188,7 +188,7 @@ func (g *getter) print(asked []wanted, found [][]unstructured.Unstructured, whol
 		return g.tables(asked, found, whole)
 	}
 	format := *g.output.OutputFormat
-	printer, err := g.output.ToPrinter()
+	printer, err := printerOf(g.output)
 	if err != nil {
 		return usage(err.Error())
 	}

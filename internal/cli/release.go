@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/publish"
@@ -45,7 +44,7 @@ func releaseCommand(b *base) *cobra.Command {
 	flags.StringVar(&r.deprecate, "deprecate", "", "Version to deprecate in favour of this one. Its template is read from the cluster.")
 	flags.BoolVar(&r.apply, "apply", false, "Apply the templates, instead of writing them, if nothing in the catalogue contradicts them.")
 	flags.BoolVar(&r.repository.Insecure, "insecure-registry", false, "Speak plain HTTP where the registry does not speak TLS.")
-	b.config.AddFlags(flags)
+	b.bindConnection(flags)
 	command.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := r.read(args); err != nil {
 			return err
@@ -164,7 +163,7 @@ func (r *releaser) publish(ctx context.Context) error {
 		return r.applied(ctx, objects, deprecated)
 	}
 	objects = slices.Concat(objects, deprecated)
-	printer := &printers.YAMLPrinter{}
+	printer := manifestPrinter()
 	for _, obj := range objects {
 		if err := printer.PrintObj(obj, r.Out); err != nil {
 			return unprinted(err)

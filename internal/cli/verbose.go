@@ -64,4 +64,6 @@ func (v *verbose) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err //nolint:wrapcheck // It is as if nobody had listened.
 }
 
-func (v *verbose) tell(line string) { fmt.Fprintln(v.to, printable.Line(strings.TrimRight(line, " "), maxProblem)) }
+func (v *verbose) tell(line string) {
+	fmt.Fprintln(v.to, printable.Line(strings.TrimRight(line, " "), maxProblem))
+}
