@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -56,12 +57,19 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 	}
 	logged(t, namespace, `{"level":"info","msg":"`+"bidi\u202e c1\u009b"+`","controllerKind":"ModuleInstallation","namespace":"`+namespace+`","name":"foo"}`+"\n")
 	typed := map[string][]string{
-		"get":       {"all", "mi/foo", "mi/foo -o json", "all -o json", "all -o yaml", "mi/foo -o yaml", "all -o wide", "all -o name"},
-		"describe":  {"foo", "foo -o json", "foo -o yaml", "gitrepository/app"},
-		"why":       {"foo", "foo -o json", "foo --version 3.0.0", "foo -f " + broken},
-		"tree":      {"foo", "foo -o wide", "foo -o json", "foo -o yaml"},
-		"trace":     {"secret/hidden", "secret/hidden -o json", "secret/hidden --field data.a", "secret/hidden --field metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", "gitrepository/app"},
-		"events":    {"foo", "foo -o json", "foo -o yaml"},
+		"get":      {"all", "mi/foo", "mi/foo -o json", "all -o json", "all -o yaml", "mi/foo -o yaml", "all -o wide", "all -o name"},
+		"describe": {"foo", "foo -o json", "foo -o yaml", "gitrepository/app"},
+		"why":      {"foo", "foo -o json", "foo --version 3.0.0", "foo -f " + broken},
+		"tree":     {"foo", "foo -o wide", "foo -o json", "foo -o yaml"},
+		"trace":    {"secret/hidden", "secret/hidden -o json", "secret/hidden --field data.a", "secret/hidden --field metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", "gitrepository/app"},
+		"events":   {"foo", "foo -o json", "foo -o yaml"},
+		// What these say once there is a plan is looked at where there is a program that has made it.
+		"plan":      {"foo", "foo -o json --evidence none", "foo -f " + broken},
+		"approve":   {"foo --yes", "foo --digest sha256:0"},
+		"impact":    {"-f " + edited(t, namespace, template("foo-3.0.0", "3.0.0", "")), "-f " + broken},
+		"build":     {folder, folder + " -f " + broken},
+		"check":     {"", "--pre", "-o json"},
+		"install":   {"--export"},
 		"history":   {"foo", "foo -o json", "foo -o wide"},
 		"logs":      {"foo --system-namespace " + namespace, "foo --json --system-namespace " + namespace},
 		"export":    {"all", "mi/foo"},
@@ -86,7 +94,7 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 			}
 			got := execute(t.Context(), args)
 			checkHarmless(t, name+" "+line, got)
-			if got.out == "" && !strings.Contains(line, broken) && name != "wait" && name != "reconcile" {
+			if got.out == "" && !strings.Contains(line, broken) && !slices.Contains([]string{"wait", "reconcile", "plan", "approve"}, name) {
 				t.Errorf("%s %s says nothing: %s", name, line, got.told)
 			}
 			if name != "push" {
