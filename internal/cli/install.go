@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,17 +112,19 @@ func (i *installer) wait(ctx context.Context, objects []*unstructured.Unstructur
 		if obj.GetKind() != "Deployment" {
 			continue
 		}
-		found, at := &appsv1.Deployment{}, client.ObjectKeyFromObject(obj)
-		var lacking error
+		at := client.ObjectKeyFromObject(obj)
+		var found atomic.Pointer[appsv1.Deployment] // What people are reminded of is read while it is looked at anew.
+		found.Store(&appsv1.Deployment{})
 		stop := shown.follow(ctx, func() {
-			shown.tell(fmt.Sprintf("waiting for Deployment %s: %d of %d are ready", at, found.Status.ReadyReplicas, replicas(found)))
+			shown.tell(fmt.Sprintf("waiting for Deployment %s: %d of %d are ready", at, found.Load().Status.ReadyReplicas, replicas(found.Load())))
 		})
 		err := wait.PollUntilContextTimeout(ctx, time.Second, i.timeout, true, func(ctx context.Context) (bool, error) {
 			now := &appsv1.Deployment{}
-			if lacking = i.Get(ctx, at, now); apierrors.IsForbidden(lacking) {
+			lacking := i.Get(ctx, at, now)
+			if apierrors.IsForbidden(lacking) {
 				return false, lacking
 			}
-			found = now
+			found.Store(now)
 			return lacking == nil && now.Status.ObservedGeneration >= now.Generation && now.Status.UpdatedReplicas >= replicas(now) && now.Status.ReadyReplicas >= replicas(now), nil
 		})
 		stop()
