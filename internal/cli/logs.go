@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,25 +75,36 @@ func (l *logger) run(ctx context.Context, args []string) error {
 	if len(pods.Items) == 0 {
 		return &CommandError{Code: ExitUnanswered, What: "look for the controllers' pods", Why: "there are none in namespace " + system}
 	}
-	shown := 0
-	for i := range pods.Items {
-		some, err := l.pod(ctx, &pods.Items[i], ref{k.Kind, l.namespace, name})
-		if err != nil {
-			return err
-		}
-		shown += some
-	}
-	if shown == 0 {
+	shown, err := l.pods(ctx, pods.Items, ref{k.Kind, l.namespace, name})
+	if err == nil && shown == 0 {
 		fmt.Fprintln(l.ErrOut, "The log has nothing of it.")
 	}
-	return nil
+	return err
+}
+
+// pods shows the lines of all pods' logs: one after the other, or all together where they go on without end.
+func (l *logger) pods(ctx context.Context, pods []corev1.Pod, of ref) (shown int, err error) {
+	var group errgroup.Group
+	if !l.follow {
+		group.SetLimit(1)
+	}
+	var all atomic.Int64
+	for i := range pods {
+		group.Go(func() error {
+			some, err := l.pod(ctx, &pods[i], of)
+			all.Add(int64(some))
+			return err
+		})
+	}
+	err = group.Wait() //nolint:wrapcheck // It is a CommandError.
+	return int(all.Load()), err
 }
 
 // pod shows the lines of one pod's log, and says how many there were.
 func (l *logger) pod(ctx context.Context, pod *corev1.Pod, of ref) (shown int, err error) {
 	options := &corev1.PodLogOptions{Follow: l.follow}
 	if l.since > 0 {
-		seconds := int64(l.since.Seconds())
+		seconds := int64(math.Ceil(l.since.Seconds()))
 		options.SinceSeconds = &seconds
 	}
 	what := fmt.Sprintf("read the log of pod %s/%s", pod.Namespace, pod.Name)

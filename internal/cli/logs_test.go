@@ -1,17 +1,23 @@
 package cli_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // logged are a node's logs: the API server asks the node for them.
@@ -77,6 +83,41 @@ func TestLogs(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestLogsOfAllPods: one that goes on is no reason to leave out another, and a part of a second is not nothing.
+func TestLogsOfAllPods(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var asked sync.Map
+	kubeconfig := through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		name, isLog := strings.CutSuffix(r.URL.Path, "/log")
+		if !isLog {
+			return false
+		}
+		name = path.Base(name)
+		asked.Store(name, r.URL.Query().Get("sinceSeconds"))
+		fmt.Fprintf(w, `{"level":"info","msg":"of %s","controllerKind":"GitRepository","namespace":"%s","name":"app"}`+"\n", name, namespace)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	for _, name := range []string{"one", "two"} {
+		store(t, namespace, "apiVersion: v1\nkind: Pod\nmetadata: {name: "+name+", labels: {app.kubernetes.io/name: sluice}}\nspec: {containers: [{name: manager, image: sluice}]}\n")
+	}
+	shown, wait := beginShown(ctx, kubeconfig, "logs", "gitrepository/app", "-n", namespace, "--system-namespace", namespace, "-f", "--since", "500ms")
+	testenv.Eventually(t, "both pods' lines are shown", func(context.Context) (bool, string) {
+		return strings.Contains(shown(), "of one") && strings.Contains(shown(), "of two"), shown()
+	})
+	stop()
+	wait()
+	for _, name := range []string{"one", "two"} {
+		if since, _ := asked.Load(name); since != "1" {
+			t.Errorf("of pod %s the last %v seconds are asked for", name, since)
+		}
 	}
 }
 
