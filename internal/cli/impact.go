@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/catalog"
 	"sluice.dev/sluice/internal/catalog/objects"
 	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/view"
 )
 
 // consequence is what becomes of an installation when a catalogue is edited.
@@ -119,7 +120,7 @@ func (a *assessor) assess(ctx context.Context) error {
 	for _, c := range []*catalogues{a.before, a.after} {
 		c.everything, c.labels = all, known
 	}
-	a.edits()
+	a.edits(ctx)
 	return a.installations(ctx)
 }
 
@@ -149,6 +150,7 @@ func (a *assessor) everything(ctx context.Context) (map[string]*offered, error) 
 				}
 			}
 			for i := range list.Items {
+				list.Items[i].ManagedFields = nil
 				in(list.Items[i].Namespace).modules = append(in(list.Items[i].Namespace).modules, list.Items[i])
 			}
 		})
@@ -181,10 +183,15 @@ func (a *assessor) namespaceLabels(ctx context.Context) map[string]labels.Set {
 }
 
 // edits notes what the files make of the catalogue, and which modules that touches.
-func (a *assessor) edits() {
+func (a *assessor) edits(ctx context.Context) {
 	live := map[string]modulesv1.ModuleTemplate{}
-	for namespace, one := range a.before.everything {
-		for _, template := range one.templates {
+	for _, namespace := range a.edited() {
+		there, err := a.before.offers(ctx, namespace)
+		if err != nil {
+			a.lacking = append(a.lacking, err)
+			continue
+		}
+		for _, template := range there.templates {
 			live[namespace+"/"+template.Name] = template
 		}
 	}
@@ -211,6 +218,18 @@ func (a *assessor) edits() {
 		a.modules[module.Name] = true
 		a.told.Edits = append(a.told.Edits, catalogueEdit{Object: ref{modulesv1.ModuleKind, module.Namespace, module.Name}})
 	}
+}
+
+// edited are the namespaces whose catalogues the files edit.
+func (a *assessor) edited() []string {
+	var all []string
+	for i := range a.files.templates {
+		all = append(all, a.files.templates[i].Namespace)
+	}
+	for i := range a.files.modules {
+		all = append(all, a.files.modules[i].Namespace)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(all)))
 }
 
 // installations chooses for each, chunk by chunk, and keeps what comes out otherwise.
@@ -252,6 +271,9 @@ func (a *assessor) one(ctx context.Context, obj *modulesv1.ModuleInstallation) {
 	}
 	a.told.Follow++
 	if obj.Undecodable != "" {
+		a.lacking = append(a.lacking, &CommandError{
+			Code: ExitUnanswered, What: "read " + ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}.String(), Why: obj.Undecodable,
+		})
 		return
 	}
 	was, err := a.choose(ctx, a.before, obj)
@@ -267,6 +289,11 @@ func (a *assessor) one(ctx context.Context, obj *modulesv1.ModuleInstallation) {
 	}
 	if told, moves := consequenceOf(was, is); moves {
 		told.Object = ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}
+		if told.Consequence == upgradesNow && obj.Spec.Suspend {
+			told.Consequence, told.Reason, told.Message = isHeld, string(view.Suspended), "it is suspended, and follows once it is resumed"
+		} else if told.Consequence == upgradesNow && obj.Spec.GetManagement() == modulesv1.ManagementPaused {
+			told.Consequence, told.Reason, told.Message = isHeld, modulesv1.PausedReason, "nothing is installed while spec.management is Paused"
+		}
 		if obj.Status.Current != nil {
 			told.From = obj.Status.Current.Version
 		}
@@ -323,6 +350,9 @@ func consequenceOf(was, is catalog.Decision) (told impactedOne, moves bool) {
 	}
 	before, heldBefore := target(was)
 	after, heldAfter := target(is)
+	if before.Template == "" && after.Template == "" {
+		return told, false // There was none to lose.
+	}
 	if before.Template == after.Template && before.Version == after.Version && before.Digest == after.Digest && heldBefore == heldAfter {
 		return told, false
 	}

@@ -43,12 +43,16 @@ func TestImpact(t *testing.T) {
 	t.Parallel()
 	system, free := shelf(t)
 	manual, never, pinned, gone := env.NewNamespace(t), env.NewNamespace(t), env.NewNamespace(t), env.NewNamespace(t)
+	suspended, paused, lost := env.NewNamespace(t), env.NewNamespace(t), env.NewNamespace(t)
+	store(t, suspended, asking(ranged, ", suspend: true", system, ""))
+	store(t, paused, asking(ranged, ", management: Paused", system, ""))
+	store(t, lost, strings.ReplaceAll(asking("name: foo, channel: nothing", "", system, ""), "1.0.0", "0.1.0"))
 	store(t, free, asking(ranged, "", system, ""))
 	store(t, manual, asking(ranged, ", upgrade: {mode: Manual}", system, ""))
 	store(t, never, asking(ranged, ", upgrade: {mode: Never}", system, ""))
 	store(t, pinned, asking("name: foo, version: 1.0.0", "", system, ""))
 	store(t, gone, strings.ReplaceAll(asking("name: foo, channel: experimental", "", system, ""), "1.0.0", "2.2.0"))
-	names := map[string]string{free: "free", manual: "manual", never: "never", pinned: "pinned", gone: "gone"}
+	names := map[string]string{free: "free", manual: "manual", never: "never", pinned: "pinned", gone: "gone", suspended: "suspended", paused: "paused", lost: "lost"}
 	place := edited(t, system, template("foo-1.1.0", "1.1.0", ""), template("foo-experimental", "2.2.0", "other"))
 	got := run(t, env.Kubeconfig, "impact", "-f", place, "-o", "json")
 	var told moved
@@ -63,7 +67,7 @@ func TestImpact(t *testing.T) {
 	}
 	want := map[string]string{
 		"free": "1.0.0 1.1.0 UpgradesNow", "manual": "1.0.0 1.1.0 WaitsForApproval AwaitingApproval", "never": "1.0.0 1.1.0 Held UpgradesNever",
-		"gone": "2.2.0  LosesRelease ChannelNotFound",
+		"gone": "2.2.0  LosesRelease ChannelNotFound", "suspended": "1.0.0 1.1.0 Held Suspended", "paused": "1.0.0 1.1.0 Held Paused",
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -117,7 +121,7 @@ func TestImpactWithinOnesRights(t *testing.T) {
 	place := edited(t, system, template("foo-1.1.0", "1.1.0", ""))
 	got := run(t, reader(t, team), "impact", "-f", place, "-n", team)
 	if got.code != 2 || !strings.Contains(got.told, "list the installations of all namespaces: forbidden") || !strings.Contains(got.told, "ask for the ClusterRole sluice-catalogue, bound in namespace "+system) ||
-		!strings.Contains(got.out, "1 follow it: 0 upgrade at once") {
+		strings.Count(got.told, "list moduletemplates in namespace") != 1 || !strings.Contains(got.out, "1 follow it: 0 upgrade at once") {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
 }
