@@ -113,27 +113,14 @@ func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces 
 func (c *chronicler) goOn(ctx context.Context, made table, to *columns, namespaces []string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	events := kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Event"), resource: "events"}
 	news, ends := make(chan *corev1.Event), make(chan error, len(namespaces))
 	for _, namespace := range namespaces {
-		go func() {
-			ends <- c.follow(ctx, events, func(obj *unstructured.Unstructured, gone bool) error {
-				event := &corev1.Event{}
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, event); err != nil || gone {
-					return nil //nolint:nilerr // What is no event tells nothing.
-				}
-				select {
-				case news <- event:
-				case <-ctx.Done():
-				}
-				return nil
-			}, client.InNamespace(namespace))
-		}()
+		go func() { ends <- c.follow(ctx, newsOf(ctx, namespace, news)) }()
 	}
 	for {
 		select {
 		case err := <-ends:
-			return ended(err)
+			return ended("watch events", err)
 		case event := <-news:
 			of, concerned := c.concerned(ctx, &event.InvolvedObject)
 			if !concerned || c.seen[event.UID] == event.ResourceVersion {
@@ -144,6 +131,32 @@ func (c *chronicler) goOn(ctx context.Context, made table, to *columns, namespac
 				return unprinted(err)
 			}
 		}
+	}
+}
+
+// newsOf follows the events of a namespace.
+func newsOf(ctx context.Context, namespace string, news chan<- *corev1.Event) follower {
+	change := func(obj *unstructured.Unstructured, gone bool) error {
+		event := &corev1.Event{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, event); err != nil || gone {
+			return nil //nolint:nilerr // What is no event tells nothing.
+		}
+		select {
+		case news <- event:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	return follower{
+		kind:    kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Event")},
+		options: func() *client.ListOptions { return &client.ListOptions{Namespace: namespace} },
+		list: func(found []unstructured.Unstructured) error {
+			for i := range found {
+				_ = change(&found[i], false) // It never fails.
+			}
+			return nil
+		},
+		change: change,
 	}
 }
 

@@ -4,72 +4,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// follow shows each object of a kind as it is, and whenever it changes, until the context ends or a right is missing. A watch that
-// ends is begun anew. Of an object that is gone the last that was seen of it is shown.
-func (s *session) follow(ctx context.Context, k kind, see func(obj *unstructured.Unstructured, gone bool) error, options ...client.ListOption) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	fresh := func() *unstructured.UnstructuredList {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		return list
-	}
-	asked := func(given metav1.ListOptions) *client.ListOptions {
-		chosen := (&client.ListOptions{}).ApplyOptions(options)
-		chosen.Raw = &given
-		chosen.Limit, chosen.Continue = given.Limit, given.Continue
-		return chosen
-	}
-	refused := func(err error) error {
-		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			stop(err)
+// follower is told of the objects of a kind.
+type follower struct {
+	kind kind
+	// options choose the objects anew for each look.
+	options func() *client.ListOptions
+	// list takes all of them as they are, and change one that has changed since, or is gone. errEnough ends it well, and any other
+	// error with that.
+	list   func([]unstructured.Unstructured) error
+	change func(obj *unstructured.Unstructured, gone bool) error
+}
+
+// errEnough says that a follower has seen all that it wants to see.
+var errEnough = errors.New("enough was seen")
+
+// follow tells until the follower has enough, the context ends, or a right is missing. A watch that ends is begun anew, with growing
+// pauses where nothing is heard between.
+func (s *session) follow(ctx context.Context, f follower) error {
+	pauses := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5}
+	for first := true; ; first = false {
+		stopped, err := s.look(ctx, f)
+		switch {
+		case errors.Is(stopped, errEnough):
+			return nil
+		case stopped != nil:
+			return stopped
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case first && err != nil && errors.Is(err, errUnlisted), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
+			return err
 		}
-		return err
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, given metav1.ListOptions) (runtime.Object, error) {
-			list := fresh()
-			return list, refused(s.List(ctx, list, asked(given)))
-		},
-		WatchFuncWithContext: func(ctx context.Context, given metav1.ListOptions) (watch.Interface, error) {
-			opened, err := s.Watch(ctx, fresh(), asked(given))
-			return opened, refused(err)
-		},
-	}
-	_, _, changes, done := watchtools.NewIndexerInformerWatcherWithLogger(klog.FromContext(ctx), source, &unstructured.Unstructured{})
-	defer func() { changes.Stop(); <-done }()
-	for {
 		select {
 		case <-ctx.Done():
-			return explain("watch "+k.resource, context.Cause(ctx), "sluice-view")
-		case change := <-changes.ResultChan():
-			obj, ok := change.Object.(*unstructured.Unstructured)
-			if !ok {
-				return &CommandError{Code: ExitUnanswered, What: "watch " + k.resource, Why: fmt.Sprintf("got a %T", change.Object)}
-			}
-			if err := see(obj, change.Type == watch.Deleted); err != nil {
-				return err
-			}
+		case <-time.After(pauses.Step()):
 		}
 	}
 }
 
+// errUnlisted says that the objects could not be had at all.
+var errUnlisted = errors.New("list")
+
+// look tells of the objects once, and of what changes until the watch ends. Stopped is the follower's own error.
+func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
+	fresh := func() *unstructured.UnstructuredList {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(f.kind.GroupVersion().WithKind(f.kind.Kind + "List"))
+		return list
+	}
+	found := fresh()
+	if err := s.List(ctx, found, f.options()); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnlisted, err)
+	}
+	if stopped = f.list(found.Items); stopped != nil {
+		return stopped, nil
+	}
+	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		asked := f.options()
+		asked.Raw = &options
+		return s.Watch(ctx, fresh(), asked)
+	}
+	_, err = watchtools.Until(ctx, found.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: open}, func(event watch.Event) (bool, error) {
+		if event.Type == watch.Error {
+			return false, apierrors.FromObject(event.Object)
+		}
+		if obj, ok := event.Object.(*unstructured.Unstructured); ok {
+			stopped = f.change(obj, event.Type == watch.Deleted)
+		}
+		return stopped != nil, nil
+	})
+	return stopped, err
+}
+
 // ended is the error of a command that goes on until it is interrupted: of that nothing is told.
-func ended(err error) error {
-	if problem, ok := errors.AsType[*CommandError](err); ok && problem.Code == ExitInterrupted {
+func ended(what string, err error) error {
+	if errors.Is(err, context.Canceled) {
 		return &CommandError{Code: ExitInterrupted}
 	}
-	return err
+	if problem, ok := errors.AsType[*CommandError](err); ok {
+		return problem
+	}
+	return explain(what, err, "sluice-view")
 }

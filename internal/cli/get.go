@@ -10,13 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sluice.dev/sluice/internal/view"
 )
@@ -91,52 +88,12 @@ func (g *getter) run(ctx context.Context, args []string) error {
 		}
 	}
 	if g.watch && len(problems) == 0 {
-		return ended(g.goOn(ctx, asked[0], found[0]))
+		return ended("watch "+asked[0].kind.resource, g.goOn(ctx, asked[0], found[0]))
 	}
 	if err := g.print(asked, found, len(problems) == 0); err != nil {
 		return err
 	}
 	return errors.Join(problems...)
-}
-
-// goOn shows the table, and from then on the line of each object that comes to have another one.
-func (g *getter) goOn(ctx context.Context, asked wanted, found []unstructured.Unstructured) error {
-	made := g.table()
-	made.spaced = g.all
-	to := &columns{out: g.Out}
-	line := func(obj *unstructured.Unstructured) string {
-		cells := made.cells(asked.kind, obj)
-		return strings.Join(slices.Delete(cells, len(cells)-2, len(cells)-1), "\t") // Without since when it is so.
-	}
-	last := map[types.UID]string{}
-	for i := range found {
-		last[found[i].GetUID()] = line(&found[i])
-	}
-	if err := made.printTo(to, asked.kind, found); err != nil {
-		return unprinted(err)
-	}
-	where := []client.ListOption{client.MatchingLabelsSelector{Selector: g.selector}}
-	if !g.all {
-		where = append(where, client.InNamespace(g.namespace))
-	}
-	if len(asked.names) == 1 {
-		where = append(where, client.MatchingFields{metav1.ObjectNameField: asked.names[0]})
-	}
-	return g.follow(ctx, asked.kind, func(obj *unstructured.Unstructured, gone bool) error {
-		now := line(obj)
-		was, known := last[obj.GetUID()]
-		chosen := len(g.choose([]unstructured.Unstructured{*obj})) > 0 && (len(asked.names) == 0 || slices.Contains(asked.names, obj.GetName()))
-		if last[obj.GetUID()] = now; now == was && !gone || !known && !chosen {
-			return nil
-		}
-		cells := made.cells(asked.kind, obj)
-		if gone {
-			delete(last, obj.GetUID())
-			cells[len(cells)-3], cells[len(cells)-1] = "Gone", ""
-		}
-		made.row(to, cells)
-		return unprinted(to.Flush())
-	}, where...)
 }
 
 // table is the one that is asked for.

@@ -16,6 +16,7 @@ func TestGetWatches(t *testing.T) {
 	namespace := env.NewNamespace(t)
 	app := played(t, namespace, repository("app", ""))
 	played(t, namespace, repository("other", ""))
+	waits := played(t, namespace, strings.Replace(repository("waits", ""), "status: 'True'", "status: Unknown", 1))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out, wait := beginShown(ctx, env.Kubeconfig, "get", "gitrepo", "app", "newcomer", "-n", namespace, "-w")
@@ -31,6 +32,10 @@ func TestGetWatches(t *testing.T) {
 	app.patch("metadata: {annotations: {a: b}}")
 	app.patch("status: {conditions: [" + app.ready("False", "GitOperationFailed", "no route") + "]}")
 	shows("no route")
+	// What is in none of the states that are asked for is not shown, however often it changes.
+	for _, message := range []string{"never one", "never two"} {
+		waits.patch("status: {conditions: [" + waits.ready("Unknown", "Progressing", message) + "]}")
+	}
 	app.patch("status: {conditions: [" + app.ready("Unknown", "Progressing", "on its way") + "]}")
 	shows("on its way")
 	app.remove()

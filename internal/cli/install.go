@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 )
@@ -26,7 +24,7 @@ type installer struct {
 	export  bool
 	force   bool
 	noWait  bool
-	timeout time.Duration
+	waiting waiting
 }
 
 func installCommand(b *base) *cobra.Command {
@@ -47,7 +45,7 @@ func installCommand(b *base) *cobra.Command {
 	flags.BoolVar(&i.export, "export", false, "Print the manifests, and ask no API server.")
 	flags.BoolVar(&i.force, "force-conflicts", false, "Take over fields that others have set.")
 	flags.BoolVar(&i.noWait, "no-wait", false, "End once all is applied.")
-	flags.DurationVar(&i.timeout, "timeout", 5*time.Minute, "How long the controllers are waited for.")
+	i.waiting.bind(command)
 	return b.onUnless(&i.export, command, i.run)
 }
 
@@ -107,39 +105,31 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 
 // wait waits until the Deployments run as they are to.
 func (i *installer) wait(ctx context.Context, objects []*unstructured.Unstructured) error {
-	shown := newProgress(i.ErrOut, false)
+	var targets []*target
 	for _, obj := range objects {
-		if obj.GetKind() != "Deployment" {
-			continue
+		if obj.GetKind() == "Deployment" {
+			targets = append(targets, newTarget(kind{GroupVersionKind: obj.GroupVersionKind(), resource: "deployments"}, obj.GetNamespace(), obj.GetName()))
 		}
-		at := client.ObjectKeyFromObject(obj)
-		var found atomic.Pointer[appsv1.Deployment] // What people are reminded of is read while it is looked at anew.
-		found.Store(&appsv1.Deployment{})
-		stop := shown.follow(ctx, func() {
-			shown.tell(fmt.Sprintf("waiting for Deployment %s: %d of %d are ready", at, found.Load().Status.ReadyReplicas, replicas(found.Load())))
-		})
-		err := wait.PollUntilContextTimeout(ctx, time.Second, i.timeout, true, func(ctx context.Context) (bool, error) {
-			now := &appsv1.Deployment{}
-			lacking := i.Get(ctx, at, now)
-			if apierrors.IsForbidden(lacking) {
-				return false, lacking
-			}
-			found.Store(now)
-			return lacking == nil && now.Status.ObservedGeneration >= now.Generation && now.Status.UpdatedReplicas >= replicas(now) && now.Status.ReadyReplicas >= replicas(now), nil
-		})
-		stop()
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return explain("wait for Deployment "+at.String(), context.Cause(ctx), "")
-		case apierrors.IsForbidden(err):
-			return explain("read Deployment "+at.String(), err, "view")
-		default:
-			return &CommandError{Code: ExitTimeout, What: "wait for Deployment " + at.String(), Why: "--timeout has passed", Help: []string{"sluice check says what is missing"}}
-		}
-		fmt.Fprintf(i.ErrOut, "Deployment %s runs.\n", at)
 	}
-	return nil
+	inTime, stop, err := i.waiting.within(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return addHelp(i.waiting.on(i.base, runs).await(inTime, targets), "sluice check says what is missing")
+}
+
+// runs says whether a Deployment has come to what its spec asks for.
+func runs(t *target) (verdict, string) {
+	var now appsv1.Deployment
+	if t.obj == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(t.obj.Object, &now) != nil {
+		return pending, "it is not there"
+	}
+	status := fmt.Sprintf("%d of %d ready", now.Status.ReadyReplicas, replicas(&now))
+	if now.Status.ObservedGeneration < now.Generation || now.Status.UpdatedReplicas < replicas(&now) || now.Status.ReadyReplicas < replicas(&now) {
+		return pending, status
+	}
+	return yes, status
 }
 
 func replicas(d *appsv1.Deployment) int32 {

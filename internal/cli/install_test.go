@@ -105,7 +105,7 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 	if err := env.Client.Status().Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
-	if got := wait(); got.code != 0 || !strings.Contains(got.told, "Deployment "+namespace+"/sluice runs.") {
+	if got := wait(); got.code != 0 || !strings.Contains(got.out, "Deployment "+namespace+"/sluice  1 of 1 ready\n") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 	says(checked(), 0, "ok Controllers Deployment "+namespace+"/sluice: 1 of 1 ready")
