@@ -40,7 +40,7 @@ func approveCommand(b *base) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&a.digest, "digest", "", "Approve this plan, without being asked. Whatever else waits is not approved.")
 	flags.BoolVarP(&a.yes, "yes", "y", false, "Approve the plan that is shown, without being asked.")
-	flags.StringVar(&a.given, "system-namespace", "", "Namespace of the system catalogue. Empty: as status says, or else where the Deployment of the controllers is found.")
+	bindSystem(flags, &a.given)
 	return b.on(command, a.run)
 }
 

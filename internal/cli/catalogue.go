@@ -45,6 +45,11 @@ type catalogues struct {
 // bindCatalogue adds the flags that say where a catalogue is.
 func bindCatalogue(flags *pflag.FlagSet, paths *[]string, system *string) {
 	flags.StringSliceVarP(paths, "filename", "f", nil, "Files, or folders of files, with objects to count as if they were applied.")
+	bindSystem(flags, system)
+}
+
+// bindSystem adds the flag that says where the system catalogue is.
+func bindSystem(flags *pflag.FlagSet, system *string) {
 	flags.StringVar(system, "system-namespace", "",
 		"Namespace of the system catalogue. Empty: as status says, or else where the Deployment of the controllers is found.")
 }

@@ -76,7 +76,7 @@ func describeCommand(b *base) *cobra.Command {
 func describe(k kind, obj *unstructured.Unstructured) description {
 	fact := view.Of(obj)
 	told := description{
-		Object: refOf(k, obj), State: fact.State, Reason: fact.Reason, Message: fact.Message,
+		Object: refOf(obj), State: fact.State, Reason: fact.Reason, Message: fact.Message,
 	}
 	if !fact.Since.IsZero() {
 		told.Since = &metav1.Time{Time: fact.Since}
@@ -101,8 +101,8 @@ func describe(k kind, obj *unstructured.Unstructured) description {
 	return told
 }
 
-func refOf(k kind, obj *unstructured.Unstructured) ref {
-	return ref{k.Kind, obj.GetNamespace(), obj.GetName()}
+func refOf(obj *unstructured.Unstructured) ref {
+	return ref{obj.GetKind(), obj.GetNamespace(), obj.GetName()}
 }
 
 // print writes the description as text.

@@ -36,9 +36,9 @@ func historyCommand(b *base) *cobra.Command {
 		}
 		var installation modulesv1.ModuleInstallation
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &installation); err != nil {
-			return &CommandError{Code: ExitUnanswered, What: "read " + refOf(k, obj).String(), Why: err.Error()}
+			return &CommandError{Code: ExitUnanswered, What: "read " + refOf(obj).String(), Why: err.Error()}
 		}
-		told := history{refOf(k, obj), installation.Status.History}
+		told := history{refOf(obj), installation.Status.History}
 		if len(told.Attempts) == 0 {
 			fmt.Fprintln(b.ErrOut, "Nothing has been installed yet.")
 		}

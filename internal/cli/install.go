@@ -83,7 +83,7 @@ func (i *installer) run(ctx context.Context, _ []string) error {
 
 // apply applies one object. All of them may be applied again, from wherever it stopped.
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
-	what := "apply " + refOfAny(obj).String()
+	what := "apply " + refOf(obj).String()
 	raw, err := json.Marshal(obj)
 	if err != nil {
 		return fmt.Errorf("encode the object: %w", err)
@@ -99,7 +99,7 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	case err != nil:
 		return explain(what, err, "cluster-admin")
 	}
-	fmt.Fprintln(i.Out, refOfAny(obj))
+	fmt.Fprintln(i.Out, refOf(obj))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/plan"
-	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/revision"
 )
 
@@ -38,44 +36,12 @@ type planned struct {
 	To     chosenRelease  `json:"to"`
 	Digest string         `json:"digest,omitempty"`
 	// Awaited says that it is the plan that waits for its approval.
-	Awaited  bool             `json:"awaited"`
-	Held     *reasoned        `json:"held,omitempty"`
-	Objects  []plannedObject  `json:"objects,omitempty"`
-	Blockers []plannedBlocker `json:"blockers,omitempty"`
+	Awaited  bool           `json:"awaited"`
+	Held     *reasoned      `json:"held,omitempty"`
+	Objects  []plan.Object  `json:"objects,omitempty"`
+	Blockers []plan.Blocker `json:"blockers,omitempty"`
 	as       string
 	same     int
-}
-
-type plannedObject struct {
-	Action     engine.Action   `json:"action"`
-	Group      string          `json:"group,omitempty"`
-	Kind       string          `json:"kind"`
-	Namespace  string          `json:"namespace,omitempty"`
-	Name       string          `json:"name"`
-	Fields     []plannedField  `json:"fields,omitempty"`
-	Uncompared string          `json:"uncompared,omitempty"`
-	Taken      []plannedTaking `json:"taken,omitempty"`
-	Reason     string          `json:"reason,omitempty"`
-	Blocked    string          `json:"blocked,omitempty"`
-	Evidence   engine.Evidence `json:"evidence"`
-}
-
-type plannedField struct {
-	Path   string `json:"path"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-	Hidden bool   `json:"hidden,omitempty"`
-}
-
-type plannedTaking struct {
-	Path    string `json:"path"`
-	Manager string `json:"manager"`
-}
-
-type plannedBlocker struct {
-	Stage   string `json:"stage,omitempty"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
 }
 
 func planCommand(b *base) *cobra.Command {
@@ -244,7 +210,8 @@ func (p *planner) unplanned(err error) error {
 func plannedOf(obj *modulesv1.ModuleInstallation, made plan.Plan) planned {
 	told := planned{
 		Object: ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}, Digest: made.Digest, same: made.Unchanged,
-		To: chosenRelease{Version: made.Release.Version, Template: made.Release.Template},
+		To:      chosenRelease{Version: made.Release.Version, Template: made.Release.Template},
+		Objects: made.Objects, Blockers: made.Blockers,
 	}
 	if current := obj.Status.Current; current != nil {
 		told.From = &chosenRelease{Version: current.Version, Template: current.Template}
@@ -252,175 +219,14 @@ func plannedOf(obj *modulesv1.ModuleInstallation, made plan.Plan) planned {
 	if pending := obj.Status.Pending; pending != nil && pending.Plan != nil {
 		told.Awaited = made.Digest != "" && pending.Plan.Digest == made.Digest
 	}
-	for _, one := range made.Objects {
-		object := plannedObject{
-			Action: one.Action, Group: one.Ref.GVK.Group, Kind: one.Ref.GVK.Kind, Namespace: one.Ref.Namespace, Name: one.Ref.Name,
-			Uncompared: one.Uncompared, Reason: one.Reason, Blocked: one.Blocked, Evidence: one.Evidence,
-		}
-		for _, field := range one.Fields {
-			object.Fields = append(object.Fields, plannedField(field))
-		}
-		for _, field := range one.Taken {
-			object.Taken = append(object.Taken, plannedTaking(field))
-		}
-		told.Objects = append(told.Objects, object)
-	}
-	for _, one := range made.Blockers {
-		told.Blockers = append(told.Blockers, plannedBlocker{string(one.Stage), one.Reason, one.Message})
-	}
 	return told
 }
 
 // changes says that the plan would change something, or cannot be carried out.
 func (p planned) changes() bool {
-	return len(p.Blockers) > 0 || slices.ContainsFunc(p.Objects, func(o plannedObject) bool { return o.Action != engine.ActionKeep })
+	return len(p.Blockers) > 0 || slices.ContainsFunc(p.Objects, func(o plan.Object) bool { return o.Action != engine.ActionKeep })
 }
 
 func (p *planner) show(told planned) error {
 	return p.shown.show(p.Out, "Plan", told, func(out io.Writer) error { return told.print(newTable(out, p.shown.wide()), p.detail) })
-}
-
-// signs stand before the objects of a plan.
-func signs() map[engine.Action]string {
-	return map[engine.Action]string{
-		engine.ActionCreate: "+", engine.ActionAdopt: "~", engine.ActionChange: "~", engine.ActionReplace: "!",
-		engine.ActionRemove: "-", engine.ActionLetGo: "<", engine.ActionHandOver: ">", engine.ActionKeep: "=",
-	}
-}
-
-// print draws the plan.
-func (p planned) print(t table, detail string) error {
-	var lines strings.Builder
-	line := func(indent int, parts ...string) {
-		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-		lines.WriteString(strings.Repeat(" ", indent) + printable.Line(strings.Join(parts, "  "), maxProblem) + "\n")
-	}
-	way := p.To.Version
-	if p.From != nil && p.From.Version != p.To.Version {
-		way = p.From.Version + " -> " + p.To.Version
-		if !t.plain {
-			way = p.From.Version + " → " + p.To.Version
-		}
-	}
-	as := ""
-	if p.as != "" {
-		as = "as " + p.as
-	}
-	line(0, p.Object.Namespace+"/"+p.Object.Name, way, as)
-	for _, object := range p.Objects {
-		name := ref{object.Kind, object.Namespace, object.Name}.String()
-		line(0, signs()[object.Action]+" "+name, object.headline())
-		if object.Blocked != "" {
-			line(4, "blocked: "+object.Blocked)
-		}
-		if detail == "none" {
-			continue
-		}
-		for _, field := range object.Fields {
-			line(4, field.Path, field.change(t), object.takes(field.Path))
-		}
-		if object.Uncompared != "" {
-			line(4, "not compared: "+object.Uncompared)
-		}
-	}
-	p.sums(line)
-	_, err := io.WriteString(t.out, lines.String())
-	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
-}
-
-// headline is what is said beside an object's name.
-func (o plannedObject) headline() string {
-	word := map[engine.Action]string{
-		engine.ActionAdopt: "adopted", engine.ActionReplace: "deleted and made anew", engine.ActionLetGo: "let go of, and left where it is",
-		engine.ActionHandOver: "handed over", engine.ActionKeep: "kept",
-	}[o.Action]
-	if o.Reason == "" {
-		return word
-	}
-	return strings.TrimPrefix(word+": "+o.Reason, ": ")
-}
-
-// takes says from whom the field is taken over.
-func (o plannedObject) takes(path string) string {
-	at := slices.IndexFunc(o.Taken, func(taken plannedTaking) bool {
-		return strings.TrimPrefix(taken.Path, ".") == path
-	})
-	if at < 0 {
-		return ""
-	}
-	return "takes over from " + o.Taken[at].Manager
-}
-
-// change is a field's values before and after.
-func (f plannedField) change(t table) string {
-	arrow := " → "
-	if t.plain {
-		arrow = " -> "
-	}
-	switch {
-	case f.Hidden:
-		return "changed, value hidden"
-	case f.Before == "":
-		return "set to " + f.After
-	case f.After == "":
-		return "removed, was " + f.Before
-	}
-	return f.Before + arrow + f.After
-}
-
-// sums counts, and says how sure that is.
-func (p planned) sums(line func(indent int, parts ...string)) {
-	counts := map[engine.Action]int{}
-	confirmed, predicted, taken := 0, 0, 0
-	for _, object := range p.Objects {
-		counts[object.Action]++
-		taken += len(object.Taken)
-		switch {
-		case object.Action == engine.ActionKeep:
-		case object.Evidence == engine.EvidenceServer:
-			confirmed++
-		default:
-			predicted++
-		}
-	}
-	var parts []string
-	for _, sum := range []struct {
-		count int
-		word  string
-	}{
-		{counts[engine.ActionCreate], "created"},
-		{counts[engine.ActionAdopt], "adopted"},
-		{counts[engine.ActionChange], "changed"},
-		{counts[engine.ActionReplace], "made anew"},
-		{counts[engine.ActionRemove], "removed"},
-		{counts[engine.ActionHandOver], "handed over"},
-		{counts[engine.ActionLetGo], "let go of"},
-		{p.same + counts[engine.ActionKeep], "unchanged"},
-	} {
-		if sum.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", sum.count, sum.word))
-		}
-	}
-	total := list(parts)
-	if taken > 0 {
-		total += fmt.Sprintf("; %d fields taken over", taken)
-	}
-	line(0, total)
-	if confirmed+predicted > 0 {
-		line(0, fmt.Sprintf("%d confirmed by the API server, %d predicted", confirmed, predicted))
-	}
-	for _, blocker := range p.Blockers {
-		line(0, "blocked by "+blocker.Reason+": "+blocker.Message)
-	}
-	if p.Held != nil {
-		line(0, "held: "+p.Held.String())
-	}
-	switch {
-	case p.Awaited:
-		line(0, "plan "+p.Digest+", the one that waits for approval")
-	case p.Digest != "":
-		line(0, "plan "+p.Digest)
-	default:
-		line(0, "no digest, as the Inventory may not be read: ask for the ClusterRole sluice-operate")
-	}
 }

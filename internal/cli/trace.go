@@ -75,7 +75,7 @@ func traceCommand(b *base) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t.told.Object = refOfAny(obj)
+		t.told.Object = refOf(obj)
 		t.object(ctx, obj)
 		if field != "" {
 			t.told.Field = ownersOf(obj, field, path)
@@ -142,12 +142,8 @@ func (t *tracer) read(ctx context.Context, gvk schema.GroupVersionKind, namespac
 
 const secretKind = "Secret"
 
-func refOfAny(obj *unstructured.Unstructured) ref {
-	return ref{obj.GetKind(), obj.GetNamespace(), obj.GetName()}
-}
-
 func (t *tracer) step(obj *unstructured.Unstructured, note string) {
-	t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOfAny(obj)), Note: note})
+	t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOf(obj)), Note: note})
 }
 
 // object goes from an object to what put it there.
@@ -273,7 +269,7 @@ func (t *tracer) ours(ctx context.Context, k kind, obj *unstructured.Unstructure
 		for _, at := range layer {
 			node := nodeOf(at.kind, at.obj)
 			note := strings.TrimPrefix(node.Note+verifiedBy(at.obj), ", ")
-			t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOf(at.kind, at.obj)), State: node.State, Note: note})
+			t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOf(at.obj)), State: node.State, Note: note})
 			if address := addressOf(at); address != "" {
 				t.told.Steps = append(t.told.Steps, traceStep{Address: address})
 			}
@@ -315,7 +311,7 @@ func (t *tracer) flux(ctx context.Context, obj *unstructured.Unstructured, group
 		return
 	}
 	fact := view.Of(applier)
-	t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOfAny(applier)), State: fact.State, Note: fact.Message})
+	t.told.Steps = append(t.told.Steps, traceStep{Object: new(refOf(applier)), State: fact.State, Note: fact.Message})
 	for _, o := range fluxOrigins(applier) {
 		k, ours := kindOf(o.kind)
 		if !ours {

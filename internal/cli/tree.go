@@ -88,7 +88,7 @@ func (s *session) grow(ctx context.Context, k kind, name string) (grown, error) 
 	} else {
 		lacking = append(lacking, s.hangTakers(ctx, focus))
 	}
-	return grown{refOf(k, t.obj), above(t, focus, map[*target]bool{}), focus}, errors.Join(lacking...)
+	return grown{refOf(t.obj), above(t, focus, map[*target]bool{}), focus}, errors.Join(lacking...)
 }
 
 // nodeOf is the node of one of our objects, with what a table shows of it.
@@ -134,7 +134,7 @@ func addressOf(t *target) string {
 func (s *session) hangMembers(ctx context.Context, node *view.Node, obj *unstructured.Unstructured) error {
 	var installation modulesv1.ModuleInstallation
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &installation); err != nil {
-		return &CommandError{Code: ExitUnanswered, What: "read " + refOf(kinds()[0], obj).String(), Why: err.Error()}
+		return &CommandError{Code: ExitUnanswered, What: "read " + refOf(obj).String(), Why: err.Error()}
 	}
 	checker, unjudged := s.checkerOf(ctx, &installation)
 	members, lacking := s.members(ctx, &installation, checker)

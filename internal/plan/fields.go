@@ -14,11 +14,16 @@ import (
 
 // Field is a field that would change, with its values as JSON; one that is not there has none.
 type Field struct {
-	Path   string
-	Before string
-	After  string
+	Path   string `json:"path"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
 	// Hidden says that the values are secret.
-	Hidden bool
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// pathOf is a path as the API server writes it in conflicts, in the form of Field.Path.
+func pathOf(conflict string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(conflict, "."), `"`, "")
 }
 
 // maxFields is how many changed fields of an object are told.

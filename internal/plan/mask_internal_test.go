@@ -61,6 +61,14 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestPathsOfConflicts: a field that is taken over is found among those that change.
+func TestPathsOfConflicts(t *testing.T) {
+	t.Parallel()
+	if got, want := pathOf(`.spec.ports[name="a"].port`), "spec.ports[name=a].port"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestCompare: items of lists by the keys that managers have noted, other lists as a whole, and not what every write changes.
 func TestCompare(t *testing.T) {
 	t.Parallel()

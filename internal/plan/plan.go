@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,24 +55,41 @@ type Request struct {
 type Plan struct {
 	Release modulesv1.Release
 	// Digest is the controller's for the same; "" where the Inventory may not be read.
-	Digest  string
-	Objects []Object
+	Digest   string
+	Objects  []Object
+	Blockers []Blocker
 	// Unchanged is how many objects stay as they are.
 	Unchanged int
-	Blockers  []engine.Blocker
 }
 
 // Object is what would become of one object.
 type Object struct {
-	Ref    cluster.Ref
-	Action engine.Action
+	Action    engine.Action `json:"action"`
+	Group     string        `json:"group,omitempty"`
+	Kind      string        `json:"kind"`
+	Namespace string        `json:"namespace,omitempty"`
+	Name      string        `json:"name"`
 	// Fields are those that would change, of objects that can be compared; Uncompared says why one cannot.
-	Fields     []Field
-	Uncompared string
-	Taken      []cluster.Field
-	Reason     string
-	Blocked    string
-	Evidence   engine.Evidence
+	Fields     []Field `json:"fields,omitempty"`
+	Uncompared string  `json:"uncompared,omitempty"`
+	// Taken are the fields that others have set, and that would be taken over.
+	Taken    []Taken         `json:"taken,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Blocked  string          `json:"blocked,omitempty"`
+	Evidence engine.Evidence `json:"evidence"`
+}
+
+// Taken is a field that is taken over, and from whom.
+type Taken struct {
+	Path    string `json:"path"`
+	Manager string `json:"manager"`
+}
+
+// Blocker is why the engine would not come to the end.
+type Blocker struct {
+	Stage   string `json:"stage,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // Make plans. An error says that there is no answer; it may hold a failure of the engine.
@@ -120,8 +138,7 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 		}
 	}
 	for _, one := range preview.Blockers {
-		one.Message = hidden.text(one.Message)
-		told.Blockers = append(told.Blockers, one)
+		told.Blockers = append(told.Blockers, Blocker{string(one.Stage), one.Reason, hidden.text(one.Message)})
 	}
 	return told, nil
 }
@@ -149,7 +166,13 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 		return in, nil, err //nolint:wrapcheck // It is the engine's own account.
 	}
 	in = engine.Installation{
-		Name: obj.Name, Namespace: obj.Namespace, UID: string(obj.UID), Spec: obj.Spec, Identity: asked.As, Target: target, Self: selfOf(obj),
+		Name: obj.Name, Namespace: obj.Namespace, UID: string(obj.UID), Spec: obj.Spec, Identity: asked.As, Target: target,
+	}
+	if len(obj.Spec.DependsOn) > 0 {
+		// It was decoded from JSON, so that it can be encoded again.
+		fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		in.Self = &unstructured.Unstructured{Object: fields}
+		in.Self.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
 	}
 	if obj.Spec.Config == nil {
 		return in, nil, nil
@@ -171,8 +194,11 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 // object is what is told of a row; changes is false for what stays as it is.
 func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden mask) (told Object, changes bool) {
 	told = Object{
-		Ref: row.Ref, Action: row.Action, Taken: row.Taken, Evidence: row.Evidence,
-		Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
+		Action: row.Action, Group: row.Ref.GVK.Group, Kind: row.Ref.GVK.Kind, Namespace: row.Ref.Namespace, Name: row.Ref.Name,
+		Evidence: row.Evidence, Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
+	}
+	for _, field := range row.Taken {
+		told.Taken = append(told.Taken, Taken{pathOf(field.Path), field.Manager})
 	}
 	switch row.Action {
 	case engine.ActionKeep:
@@ -193,14 +219,4 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 	}
 	told.Fields = compare(hidden.object(before), hidden.object(row.After), listsOf(before, row.After))
 	return told, len(told.Fields) > 0 || row.Action != engine.ActionChange
-}
-
-func selfOf(obj *modulesv1.ModuleInstallation) *unstructured.Unstructured {
-	fields, err := asFields(obj)
-	if err != nil {
-		return nil
-	}
-	self := &unstructured.Unstructured{Object: fields}
-	self.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind))
-	return self
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -90,7 +89,3 @@ func (r *records) Update(context.Context, *modulesv1.Inventory) error { return e
 func (r *records) Delete(context.Context, *modulesv1.Inventory) error { return errReadOnly }
 
 var _ engine.Records = (*records)(nil)
-
-func asFields(obj any) (map[string]any, error) {
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj) //nolint:wrapcheck // It was decoded from JSON.
-}
