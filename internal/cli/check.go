@@ -139,10 +139,11 @@ func (c *checker) rights(ctx context.Context, objects []*unstructured.Unstructur
 			c.unknown("Rights", err, "cluster-admin")
 			return
 		}
-		if known[mapping.Resource.String()] {
+		at := mapping.Resource.String() + " in " + obj.GetNamespace()
+		if known[at] {
 			continue
 		}
-		known[mapping.Resource.String()] = true
+		known[at] = true
 		for _, verb := range []string{"create", "patch"} {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Namespace: obj.GetNamespace(), Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
@@ -163,9 +164,8 @@ func (c *checker) rights(ctx context.Context, objects []*unstructured.Unstructur
 	c.note("Rights", len(lacking) == 0, message, "ask for the ClusterRole cluster-admin")
 }
 
-// installed checks the kinds, roles, Service and Deployment.
+// installed checks the kinds and the roles, and what runs.
 func (c *checker) installed(ctx context.Context, objects []*unstructured.Unstructured) {
-	const again = "sluice install applies it anew"
 	for _, kind := range []string{"CustomResourceDefinition", "ClusterRole"} {
 		var missing, other []string
 		var lacking error
@@ -182,7 +182,7 @@ func (c *checker) installed(ctx context.Context, objects []*unstructured.Unstruc
 				missing = append(missing, obj.GetName())
 			case err != nil:
 				lacking = err
-			case kind == "CustomResourceDefinition" && !sameSchemas(obj, live):
+			case !reflect.DeepEqual(stateOf(obj), stateOf(live)):
 				other = append(other, obj.GetName())
 			}
 		}
@@ -197,6 +197,14 @@ func (c *checker) installed(ctx context.Context, objects []*unstructured.Unstruc
 			c.note(kind+"s", true, fmt.Sprintf("%d, as this version has them", count), "")
 		}
 	}
+	c.running(ctx)
+}
+
+// again is what helps against what is missing.
+const again = "sluice install applies it anew"
+
+// running checks the controllers, and the Service in front of them.
+func (c *checker) running(ctx context.Context) {
 	found, err := c.managers(ctx, c.given)
 	if err != nil {
 		c.unknown("Controllers", err, "view")
@@ -232,14 +240,14 @@ func imagesOf(d *appsv1.Deployment) string {
 	return list(images)
 }
 
-// sameSchemas says that the API server serves the versions of a kind with the same fields.
-func sameSchemas(want, live *unstructured.Unstructured) bool {
-	return reflect.DeepEqual(schemasOf(want), schemasOf(live))
-}
-
-func schemasOf(crd *unstructured.Unstructured) map[string]any {
+// stateOf is what has to be as this version has it: the fields of a kind's versions, and what a role allows. What a role takes from others
+// is the API server's to fill in.
+func stateOf(obj *unstructured.Unstructured) map[string]any {
 	all := map[string]any{}
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	if obj.Object["aggregationRule"] == nil {
+		all["rules"] = obj.Object["rules"]
+	}
+	versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
 	for _, one := range versions {
 		fields, _ := one.(map[string]any)
 		name, _, _ := unstructured.NestedString(fields, "name")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -109,6 +110,13 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 	says(checked(), 0, "ok Controllers Deployment "+namespace+"/sluice: 1 of 1 ready")
+
+	// Somebody has taken a right from a role.
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sluice-source"}}
+	if err := env.Client.Patch(t.Context(), role, client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/rules/0"}]`)), client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	says(checked(), 1, "FAULT ClusterRoles of another version than this program: sluice-source")
 
 	// Somebody else has a field by now, and somebody without rights is told so.
 	other := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":31}}}}`))
