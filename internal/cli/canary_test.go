@@ -70,6 +70,7 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 		"build":     {folder, folder + " -f " + broken},
 		"check":     {"", "--pre", "-o json"},
 		"install":   {"--export"},
+		"verify":    {"gitrepository/app --artifact " + broken},
 		"history":   {"foo", "foo -o json", "foo -o wide"},
 		"logs":      {"foo --system-namespace " + namespace, "foo --json --system-namespace " + namespace},
 		"export":    {"all", "mi/foo"},

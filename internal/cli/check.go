@@ -96,10 +96,20 @@ func (c checkup) verdict() error {
 }
 
 func (c *checker) note(check string, good bool, message, help string) {
+	c.told.Checks = append(c.told.Checks, newFinding(check, good, message, help))
+}
+
+// newFinding is one with help where it is needed.
+func newFinding(check string, good bool, message, help string) finding {
 	if good {
 		help = ""
 	}
-	c.told.Checks = append(c.told.Checks, finding{Check: check, Good: &good, Message: message, Help: help})
+	return finding{Check: check, Good: &good, Message: message, Help: help}
+}
+
+// allGood says that nothing is at fault, or unknown.
+func (c checkup) allGood() bool {
+	return !slices.ContainsFunc(c.Checks, func(one finding) bool { return one.Good == nil || !*one.Good })
 }
 
 // unknown notes what could not be found out.

@@ -144,6 +144,7 @@ func newsOf(ctx context.Context, namespace string, news chan<- *corev1.Event) fo
 		select {
 		case news <- event:
 		case <-ctx.Done():
+			return ctx.Err()
 		}
 		return nil
 	}
@@ -152,7 +153,9 @@ func newsOf(ctx context.Context, namespace string, news chan<- *corev1.Event) fo
 		options: func() *client.ListOptions { return &client.ListOptions{Namespace: namespace} },
 		list: func(found []unstructured.Unstructured) error {
 			for i := range found {
-				_ = change(&found[i], false) // It never fails.
+				if err := change(&found[i], false); err != nil {
+					return err
+				}
 			}
 			return nil
 		},

@@ -16,26 +16,28 @@ import (
 	"sluice.dev/sluice/internal/engine/fetch"
 )
 
-// source is where a release's content is read: a file, or what the controllers serve, by the API server's proxy of their Service.
+// Content is where what is served is read: a file, or what the controllers serve, by the API server's proxy of their Service.
 // Whatever comes is checked against the digest on record by whoever asks.
-type source struct {
-	core typedcorev1.CoreV1Interface
-	file string
+type Content struct {
+	Core typedcorev1.CoreV1Interface
+	// File is read instead of what is served, where it is given.
+	File string
 
 	mu  sync.Mutex
 	err error
 }
 
-// refused is why the API server did not let the content through; nil if it did, or was not asked.
-func (s *source) refused() error {
+// Refused is why the API server did not let the content through; nil if it did, or was not asked.
+func (s *Content) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-func (s *source) get(ctx context.Context, a fetch.Artifact) (*http.Response, error) {
-	if s.file != "" {
-		return fromFile(s.file)
+// Get asks for the artifact. The error is one of package fetch.
+func (s *Content) Get(ctx context.Context, a fetch.Artifact) (*http.Response, error) {
+	if s.File != "" {
+		return fromFile(s.File)
 	}
 	address, err := url.Parse(a.URL)
 	if err != nil {
@@ -50,7 +52,7 @@ func (s *source) get(ctx context.Context, a fetch.Artifact) (*http.Response, err
 	if port := address.Port(); port != "" {
 		name += ":" + port
 	}
-	body, err := s.core.RESTClient().Get().Namespace(labels[1]).Resource("services").Name(name).SubResource("proxy").
+	body, err := s.Core.RESTClient().Get().Namespace(labels[1]).Resource("services").Name(name).SubResource("proxy").
 		Suffix(address.EscapedPath()).SetHeader("Accept-Encoding", "identity").SetHeader("Accept", "*/*").Stream(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		s.mu.Lock()

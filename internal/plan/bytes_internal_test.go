@@ -39,7 +39,7 @@ func TestContentComesThroughTheServicesProxy(t *testing.T) {
 		"http://source-controller.system.svc.cluster.local./gitrepository/a/b/c.tar.gz": "identity /api/v1/namespaces/system/services/source-controller/proxy/gitrepository/a/b/c.tar.gz",
 		"http://source-controller.system:8080/a":                                        "identity /api/v1/namespaces/system/services/source-controller:8080/proxy/a",
 	} {
-		response, err := (&source{core: core}).get(t.Context(), fetch.Artifact{URL: url})
+		response, err := (&Content{Core: core}).Get(t.Context(), fetch.Artifact{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,13 +51,13 @@ func TestContentComesThroughTheServicesProxy(t *testing.T) {
 		"http://127.0.0.1:8080/a": fetch.ErrArtifact, "http://artifacts.example.com/a": fetch.ErrArtifact, "http://localhost/a": fetch.ErrArtifact,
 		"http://[::1/a": fetch.ErrArtifact, "http://source-controller.system/missing": fetch.ErrUnavailable, "http://other.system/a": fetch.ErrUnavailable,
 	} {
-		s := &source{core: core}
-		response, err := s.get(t.Context(), fetch.Artifact{URL: url})
+		s := &Content{Core: core}
+		response, err := s.Get(t.Context(), fetch.Artifact{URL: url})
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if !errors.Is(err, want) || apierrors.IsForbidden(s.refused()) != (url == "http://other.system/a") {
-			t.Errorf("%s: %v, %v", url, err, s.refused())
+		if !errors.Is(err, want) || apierrors.IsForbidden(s.Refused()) != (url == "http://other.system/a") {
+			t.Errorf("%s: %v, %v", url, err, s.Refused())
 		}
 	}
 }

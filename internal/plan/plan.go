@@ -106,10 +106,10 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	bytes := &source{core: p.Core, file: asked.Artifact}
+	bytes := &Content{Core: p.Core, File: asked.Artifact}
 	connections := transport.New(transport.Options{})
 	defer connections.Close()
-	cache := fetch.New(connections, fetch.Options{Get: bytes.get})
+	cache := fetch.New(connections, fetch.Options{Get: bytes.Get})
 	defer cache.Close()
 	record := &records{reader: p.API, members: p.Members, installation: asked.Installation}
 	works, err := engine.NewForPreviews(engine.Parts{
@@ -119,7 +119,7 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 		return Plan{}, fmt.Errorf("make the engine: %w", err)
 	}
 	preview, err := works.Preview(ctx, in, asked.Evidence)
-	if refused := bytes.refused(); refused != nil {
+	if refused := bytes.Refused(); refused != nil {
 		return Plan{}, refused
 	}
 	if err != nil {

@@ -338,3 +338,21 @@ func TestBenchMeasuresBuckets(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsAreMeasured: beside kubectl's, and by what they ask for, which depends on nothing but the program.
+func TestCommandsAreMeasured(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	p := plan{only: "commands", rounds: 1, commands: commandsPlan{listed: 12, chosen: 5, moved: 20}}
+	if err := compare(t.Context(), &out, p); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, row := range []string{
+		`version --client  .*kubectl's wall clock`, `get mi -A, 12 objects, kubectl's cache warm  `, `get mi -A, 12 objects, cold  `, `get mi -A, 12 objects  +1 requests  +1  +met`,
+		`why, 5 templates  +at most 4 requests  +4  +met`, `impact, 20 installations  .*4 requests`, `impact, 20 installations  +at most 250 MiB  .*  met`,
+	} {
+		if !regexp.MustCompile(`(?m)^` + row).MatchString(out.String()) {
+			t.Errorf("no row %q\n%s", row, out.String())
+		}
+	}
+}

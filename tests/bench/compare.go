@@ -28,7 +28,7 @@ func compare(ctx context.Context, out io.Writer, p plan) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, io.Writer, string, plan) error
-	}{{"git", compareGit}, {"engine", compareEngine}, {"oci", compareOCI}, {"buckets", compareBuckets}, {"helm", compareHelm}, {"serve", compareServing}, {"modules", compareModules}, {"packages", comparePackages}, {"sets", compareSets}} {
+	}{{"git", compareGit}, {"engine", compareEngine}, {"oci", compareOCI}, {"buckets", compareBuckets}, {"helm", compareHelm}, {"serve", compareServing}, {"modules", compareModules}, {"packages", comparePackages}, {"sets", compareSets}, {"commands", compareCommands}} {
 		if p.only != "" && p.only != part.name {
 			continue
 		}

@@ -34,6 +34,7 @@ type plan struct {
 	window, quiet time.Duration
 	engine        enginePlan
 	packages      packagesPlan
+	commands      commandsPlan
 }
 
 // job is what a process of its own does in one measurement.
@@ -69,7 +70,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var p plan
-	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, buckets, helm, serve, modules, packages or sets")
+	flag.StringVar(&p.only, "only", "", "measure only git, engine, oci, buckets, helm, serve, modules, packages, sets or commands")
 	p.engine.flags()
 	p.packages.flags()
 	flag.IntVar(&p.files, "files", 5568, "files in the generated git repository")
@@ -81,6 +82,9 @@ func run() int {
 	flag.IntVar(&p.steady, "steady", 10, "installations of that release whose periodic rounds are measured")
 	flag.IntVar(&p.fleet, "fleet", 200, "installations in the fleet")
 	flag.IntVar(&p.fleetObjects, "fleet-objects", 50, "objects in each installation of the fleet")
+	flag.IntVar(&p.commands.listed, "listed", 1000, "installations that get lists")
+	flag.IntVar(&p.commands.chosen, "templates", 1000, "templates that why chooses from")
+	flag.IntVar(&p.commands.moved, "moved", 10000, "installations that impact chooses for")
 	flag.IntVar(&p.shared, "shared", 93, "installations of the fleet that are made at once, of an artifact that nobody has yet")
 	flag.DurationVar(&p.window, "window", 10*time.Second, "how long the program is watched at rest, and five times as long as it serves a file")
 	flag.DurationVar(&p.quiet, "quiet", 1500*time.Millisecond, "how long the program asks nothing before its work counts as over")

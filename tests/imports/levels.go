@@ -101,6 +101,8 @@ func layers() []layer {
 		{level: 5, packages: []string{"internal/view"}, kubernetes: []string{"k8s.io/apimachinery"}},
 		// What an upgrade would change, for whoever asks.
 		{level: 6, packages: []string{"internal/plan"}, kubernetes: []string{anything}},
+		// What upstream has of a source, for whoever asks.
+		{level: 6, packages: []string{"internal/rebuild"}, kubernetes: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 		{level: controllersLevel, packages: []string{"internal/cli"}, kubernetes: []string{anything}},
 		// What the controllers of modules share; they do not know each other.
 		{level: controllersLevel, packages: []string{
