@@ -12,7 +12,7 @@ import (
 func Commands(streams genericiooptions.IOStreams, scheme *runtime.Scheme) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, made := range []func(*base) *cobra.Command{
-		getCommand, describeCommand, whyCommand, treeCommand, traceCommand, eventsCommand, planCommand, approveCommand, impactCommand, buildCommand, historyCommand, logsCommand, exportCommand, versionCommand, checkCommand, verifyCommand, installCommand,
+		getCommand, describeCommand, whyCommand, treeCommand, traceCommand, eventsCommand, planCommand, approveCommand, impactCommand, buildCommand, historyCommand, logsCommand, exportCommand, versionCommand, checkCommand, verifyCommand, installCommand, uiCommand,
 		reconcileCommand, suspendCommand, resumeCommand, waitCommand, pushCommand, releaseCommand,
 	} {
 		command := made(newBase(streams, scheme))

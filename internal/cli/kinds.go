@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,6 +171,7 @@ func (k kind) names() []string {
 func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind), meta.RESTScopeRoot)
+	known.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	for _, k := range kinds() {
 		known.AddSpecific(k.GroupVersionKind, k.GroupVersion().WithResource(k.resource), k.GroupVersion().WithResource(strings.ToLower(k.Kind)), meta.RESTScopeNamespace)
 	}

@@ -41,6 +41,8 @@ type CommandError struct {
 	general bool
 	// missing says that there is no object of the name.
 	missing bool
+	// changed says that the object is not as it was.
+	changed bool
 }
 
 // Error is one line, and one for each thing that helps. Nothing in it moves a terminal's cursor.

@@ -210,6 +210,7 @@ func (s *session) patch(ctx context.Context, t *target, patch map[string]any) er
 		if apierrors.IsNotFound(err) && len(told.Help) == 0 {
 			told.Why = "it was deleted meanwhile"
 		}
+		told.changed = apierrors.IsConflict(err)
 		return told
 	}
 	t.obj = obj

@@ -99,6 +99,8 @@ func layers() []layer {
 		{level: 5, packages: []string{"internal/publish"}, kubernetes: []string{"k8s.io/apimachinery"}},
 		// What people are told of objects is the same wherever they are told it.
 		{level: 5, packages: []string{"internal/view"}, kubernetes: []string{"k8s.io/apimachinery"}},
+		// Pages show what they are given, whoever has read it.
+		{level: 6, packages: []string{"internal/ui"}, kubernetes: []string{"k8s.io/apimachinery", "k8s.io/client-go/tools/cache"}},
 		// What an upgrade would change, for whoever asks.
 		{level: 6, packages: []string{"internal/plan"}, kubernetes: []string{anything}},
 		// What upstream has of a source, for whoever asks.

@@ -1,0 +1,283 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/view"
+)
+
+// Row is what tables show of an object. It is all that is kept of it.
+type Row struct {
+	view.Fact
+
+	Kind            Kind
+	Namespace, Name string
+	UID             types.UID
+	Cells           []string
+	// version tells whether the object is the one that was shown.
+	version string
+}
+
+const (
+	// maxKept is how much is kept of a message, and maxCell of a cell.
+	maxKept, maxCell = 1024, 256
+)
+
+// newRow keeps what is shown of an object.
+func newRow(kind Kind, obj *unstructured.Unstructured) *Row {
+	row := &Row{Fact: view.Of(obj), Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), version: obj.GetResourceVersion()}
+	row.Message = printable.Line(row.Message, maxKept)
+	row.Reason = printable.Line(row.Reason, maxCell)
+	for _, c := range kind.Columns {
+		row.Cells = append(row.Cells, printable.Line(c.Value(obj), maxCell))
+	}
+	return row
+}
+
+// heard is how the objects of a kind are known.
+type heard struct {
+	rows map[types.NamespacedName]*Row
+	// listed says that all were read once.
+	listed bool
+	// broken is since when nothing is heard of them, and why.
+	broken time.Time
+	why    string
+	// lacking is what is missing of them.
+	lacking string
+}
+
+// index has a row for each object. Whoever subscribes is told that kinds have changed.
+type index struct {
+	now   func() time.Time
+	kinds []Kind
+
+	mu          sync.RWMutex
+	heard       map[string]*heard
+	subscribers map[*subscriber]bool
+}
+
+// subscriber is somebody who looks at some kinds; all without any. News is full when there are any.
+type subscriber struct {
+	kinds map[string]bool
+	news  chan struct{}
+}
+
+func newIndex(kinds []Kind, now func() time.Time) *index {
+	made := &index{now: now, kinds: kinds, heard: map[string]*heard{}, subscribers: map[*subscriber]bool{}}
+	for _, kind := range kinds {
+		made.heard[kind.Resource] = &heard{rows: map[types.NamespacedName]*Row{}}
+	}
+	return made
+}
+
+// run keeps the index until the context ends.
+func (x *index) run(ctx context.Context, reader Reader) {
+	var all sync.WaitGroup
+	for _, kind := range x.kinds {
+		all.Go(func() { x.follow(ctx, reader, kind) })
+	}
+	all.Wait()
+}
+
+// reviewed is how often it is asked anew which objects may be read of a kind of which some may not.
+const reviewed = 30 * time.Second
+
+// follow keeps the rows of a kind.
+func (x *index) follow(ctx context.Context, reader Reader, kind Kind) {
+	for ctx.Err() == nil {
+		objects, lacking := reader.Objects(ctx, kind)
+		x.change(kind, func(h *heard) {
+			h.lacking = ""
+			if lacking != nil {
+				h.lacking, h.listed = lacking.Error(), true
+			}
+		})
+		inTime, stop := ctx, context.CancelFunc(func() {})
+		if lacking != nil {
+			inTime, stop = context.WithTimeout(ctx, reviewed)
+		}
+		if objects == nil {
+			<-inTime.Done()
+		} else {
+			cache.NewReflectorWithOptions(x.attentive(kind, objects), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
+				Name: kind.Resource, TypeDescription: kind.Kind,
+			}).RunWithContext(inTime)
+		}
+		stop()
+	}
+}
+
+// change changes what is known of a kind, and tells those who look at it.
+func (x *index) change(kind Kind, do func(*heard)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	do(x.heard[kind.Resource])
+	for s := range x.subscribers {
+		if len(s.kinds) > 0 && !s.kinds[kind.Resource] {
+			continue
+		}
+		select {
+		case s.news <- struct{}{}:
+		default: // There are news already.
+		}
+	}
+}
+
+// subscribe tells of changes of the kinds until the function is called.
+func (x *index) subscribe(kinds map[string]bool) (*subscriber, func()) {
+	made := &subscriber{kinds: kinds, news: make(chan struct{}, 1)}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.subscribers[made] = true
+	return made, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.subscribers, made)
+	}
+}
+
+// all gives the rows of the kinds in no order.
+func (x *index) all(wanted func(Kind) bool) []*Row {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var found []*Row
+	for _, kind := range x.kinds {
+		if !wanted(kind) {
+			continue
+		}
+		for _, row := range x.heard[kind.Resource].rows {
+			found = append(found, row)
+		}
+	}
+	return found
+}
+
+// one is the row of an object; nil for none.
+func (x *index) one(kind Kind, namespace, name string) *Row {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.heard[kind.Resource].rows[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// troubles are what people have to know of how the objects of the kinds are known.
+func (x *index) troubles(wanted func(Kind) bool) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var told []string
+	for _, kind := range x.kinds {
+		h := x.heard[kind.Resource]
+		switch {
+		case !wanted(kind):
+		case h.lacking != "":
+			told = append(told, h.lacking)
+		case !h.broken.IsZero():
+			told = append(told, fmt.Sprintf("%s: nothing was heard for %s: %s", kind.Resource, x.now().Sub(h.broken).Round(time.Second), h.why))
+		case !h.listed:
+			told = append(told, kind.Resource+": they are being read")
+		}
+	}
+	return told
+}
+
+// rows takes what a reflector reads of a kind.
+type rows struct {
+	index *index
+	kind  Kind
+}
+
+// Transformer implements cache.TransformingStore: while a list is read, no more of an object is kept than its row needs.
+func (r *rows) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if found, ok := obj.(*unstructured.Unstructured); ok {
+			found.SetManagedFields(nil)
+			for _, large := range []string{"inventory", "history", "problems"} {
+				unstructured.RemoveNestedField(found.Object, "status", large)
+			}
+		}
+		return obj, nil
+	}
+}
+
+func (r *rows) row(obj any) (types.NamespacedName, *Row) {
+	found, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return types.NamespacedName{}, nil
+	}
+	return types.NamespacedName{Namespace: found.GetNamespace(), Name: found.GetName()}, newRow(r.kind, found)
+}
+
+// Add implements cache.ReflectorStore, as the others do.
+func (r *rows) Add(obj any) error {
+	if at, row := r.row(obj); row != nil {
+		r.index.change(r.kind, func(h *heard) { h.rows[at] = row })
+	}
+	return nil
+}
+
+// Update is Add.
+func (r *rows) Update(obj any) error { return r.Add(obj) }
+
+// Delete takes a row away.
+func (r *rows) Delete(obj any) error {
+	at, _ := r.row(obj)
+	r.index.change(r.kind, func(h *heard) { delete(h.rows, at) })
+	return nil
+}
+
+// Replace takes all rows.
+func (r *rows) Replace(objects []any, _ string) error {
+	made := make(map[types.NamespacedName]*Row, len(objects))
+	for _, obj := range objects {
+		if at, row := r.row(obj); row != nil {
+			made[at] = row
+		}
+	}
+	r.index.change(r.kind, func(h *heard) { h.rows, h.listed = made, true })
+	return nil
+}
+
+// Resync has nothing to do.
+func (r *rows) Resync() error { return nil }
+
+// attentive notes when nothing can be heard of a kind, and when something is heard again.
+func (x *index) attentive(kind Kind, objects cache.ListerWatcherWithContext) cache.ListerWatcher {
+	note := func(err error) {
+		x.mu.RLock()
+		broken := !x.heard[kind.Resource].broken.IsZero()
+		x.mu.RUnlock()
+		if err == nil && !broken {
+			return
+		}
+		x.change(kind, func(h *heard) {
+			switch {
+			case err == nil:
+				h.broken, h.why = time.Time{}, ""
+			case h.broken.IsZero():
+				h.broken, h.why = x.now(), printable.Line(err.Error(), maxCell)
+			}
+		})
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := objects.ListWithContext(ctx, options)
+			note(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			made, err := objects.WatchWithContext(ctx, options)
+			note(err)
+			return made, err
+		},
+	}
+}

@@ -1,0 +1,211 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// pace is how long a stream is quiet after it has told something, and heartbeat how long it is ever quiet.
+	pace, heartbeat = 250 * time.Millisecond, 15 * time.Second
+)
+
+// live tells a page what has changed of what it shows, for as long as it is open.
+func (u *UI) live(w http.ResponseWriter, r *http.Request) {
+	select {
+	case u.streams <- struct{}{}:
+		defer func() { <-u.streams }()
+	default:
+		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
+		return
+	}
+	look, err := u.lookOf(r.URL.Query().Get("page"))
+	if err != nil {
+		http.Error(w, "There is no such page.", http.StatusNotFound)
+		return
+	}
+	news, leave := u.index.subscribe(look.kinds)
+	defer leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	s := stream{w: w, look: look}
+	// What the page shows was read before this; whatever has come since then is in the first look.
+	err = s.first(r.URL.Query().Get("seen"))
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for err == nil {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-beat.C:
+			err = s.write(":\n\n")
+			continue
+		case <-news.news:
+		}
+		err = s.tell()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(pace):
+		}
+	}
+}
+
+// look is how a page looks: the marks of its parts by their ids, and a part as it is to be shown.
+type look struct {
+	// kinds are what the page shows objects of; none for all kinds.
+	kinds map[string]bool
+	now   func() seen
+	html  func(id string) (string, error)
+}
+
+// seen is what a page shows. Parts are replaced one by one; where Whole differs, all of it is read anew.
+type seen struct {
+	Whole string
+	Parts map[string]string
+}
+
+// lookOf is the look of the page at a path below the base.
+func (u *UI) lookOf(page string) (look, error) {
+	parsed, err := url.Parse(page)
+	if err != nil {
+		return look{}, fmt.Errorf("read the page's address: %w", err)
+	}
+	steps := strings.Split(strings.Trim(parsed.Path, "/"), "/")
+	const objectSteps = 5
+	switch {
+	case parsed.Path == "":
+		return look{now: func() seen { return seen{Whole: digestOf(u.index.summarize().marks(), u.index.troubles(func(Kind) bool { return true }))} }}, nil
+	case slices.Contains(listPages(), steps[0]) && len(steps) == 1:
+		return u.lookOfList(queryOf(steps[0], parsed.Query())), nil
+	case steps[0] == "o" && len(steps) >= objectSteps:
+		at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == steps[1] && k.Kind == steps[2] })
+		if at < 0 {
+			break
+		}
+		kind := u.Kinds[at]
+		return look{kinds: map[string]bool{kind.Resource: true}, now: func() seen {
+			row := u.index.one(kind, steps[3], steps[4])
+			if row == nil {
+				return seen{Whole: "gone"}
+			}
+			return seen{Whole: row.version}
+		}}, nil
+	}
+	return look{}, &NotFound{page}
+}
+
+// lookOfList patches rows where the same ones are shown in the same order.
+func (u *UI) lookOfList(q query) look {
+	kinds := map[string]bool{}
+	on := func(k Kind) bool { return k.Page == q.Page && (q.Kind == "" || q.Kind == k.Kind) }
+	for _, k := range u.Kinds {
+		if on(k) {
+			kinds[k.Resource] = true
+		}
+	}
+	var last table
+	return look{
+		kinds: kinds,
+		now: func() seen {
+			last = u.table(u.index.ask(q))
+			made := seen{Parts: map[string]string{}}
+			order := []string{fmt.Sprint(last.Found)}
+			for _, row := range last.Rows {
+				made.Parts["r-"+string(row.UID)] = row.version
+				order = append(order, string(row.UID))
+			}
+			made.Whole = digestOf(order, u.index.troubles(on))
+			return made
+		},
+		html: func(id string) (string, error) {
+			at := slices.IndexFunc(last.Rows, func(r *Row) bool { return "r-"+string(r.UID) == id })
+			var body bytes.Buffer
+			err := u.pages["list"].ExecuteTemplate(&body, "row", rowOf{last.Rows[at], last.Several})
+			return body.String(), err
+		},
+	}
+}
+
+// rowOf is a row, and whether those around it are of other kinds.
+type rowOf struct {
+	*Row
+
+	Several bool
+}
+
+// Row is the i-th row for the page.
+func (t table) Row(row *Row) rowOf { return rowOf{row, t.Several} }
+
+// marks are what an overview shows, in short.
+func (s summary) marks() []string {
+	var all []string
+	for _, t := range s.Totals {
+		all = append(all, fmt.Sprint(t.Resource, t.Counts))
+	}
+	for _, row := range slices.Concat(s.Attention, s.Changed) {
+		all = append(all, string(row.UID), row.version)
+	}
+	return all
+}
+
+func digestOf(parts ...[]string) string { return strings.Join(slices.Concat(parts...), "\x00") }
+
+// stream is one page that is open.
+type stream struct {
+	w    http.ResponseWriter
+	look look
+	seen seen
+}
+
+// first looks once. A page that was opened anew has it read itself anew, as what it shows may be old.
+func (s *stream) first(again string) error {
+	s.seen = s.look.now()
+	if again != "" {
+		return s.write("event: reload\ndata:\n\n")
+	}
+	return s.write(":\n\n")
+}
+
+// tell writes what has changed since the last time.
+func (s *stream) tell() error {
+	before := s.seen
+	s.seen = s.look.now()
+	if s.seen.Whole != before.Whole {
+		return s.write("event: reload\ndata:\n\n")
+	}
+	for id, version := range s.seen.Parts {
+		if before.Parts[id] == version {
+			continue
+		}
+		html, err := s.look.html(id)
+		if err != nil {
+			return fmt.Errorf("write a row: %w", err)
+		}
+		data, err := json.Marshal(map[string]string{"id": id, "html": html})
+		if err != nil {
+			return fmt.Errorf("write a row: %w", err)
+		}
+		if err := s.write("event: patch\ndata: " + string(data) + "\n\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write sends at once. Whoever does not read within the time of a heartbeat is left.
+func (s *stream) write(text string) error {
+	within(s.w, heartbeat)
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return fmt.Errorf("write to a page: %w", err)
+	}
+	if err := http.NewResponseController(s.w).Flush(); err != nil {
+		return fmt.Errorf("write to a page: %w", err)
+	}
+	return nil
+}

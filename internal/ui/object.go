@@ -1,0 +1,232 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/view"
+)
+
+// Object is all that is told of one object.
+type Object struct {
+	view.Fact
+
+	Kind            Kind
+	Namespace, Name string
+	// Version is the object's resourceVersion.
+	Version    string
+	Remedies   []view.Remedy
+	Facts      []Fact
+	Conditions []Condition
+	Attempts   []Attempt
+	Events     []Event
+	// YAML is its manifest, without what nobody wants to read, or is not to.
+	YAML string
+	// Awaited is the digest of the plan that waits for approval.
+	Awaited string
+	// Suspended says that it is.
+	Suspended bool
+	// Lacking are what could not be read, and why.
+	Lacking []string
+}
+
+// Fact is a value under its title.
+type Fact struct{ Title, Value string }
+
+// Condition is one of the object's, and what helps.
+type Condition struct {
+	metav1.Condition
+
+	Remedies []view.Remedy
+}
+
+// Attempt is what became of an installation or an upgrade.
+type Attempt struct {
+	At                                  time.Time
+	Outcome, Version, Template, Message string
+}
+
+// Event is something that was told of the object.
+type Event struct {
+	Last                  time.Time
+	Count                 int32
+	Type, Reason, Message string
+}
+
+// looked is the page of an object.
+type looked struct {
+	*Object
+
+	Actions []Action
+	Graph   view.Graph
+	// IsInstallation says that there are a plan, and a why.
+	IsInstallation bool
+	Path           string
+}
+
+// maxBoxes is how many boxes a graph has.
+const maxBoxes = 150
+
+// installationKind is the kind that has releases.
+const installationKind = "ModuleInstallation"
+
+// kindOf is the kind that the path names.
+func (u *UI) kindOf(r *http.Request) (Kind, bool) {
+	at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == r.PathValue("group") && k.Kind == r.PathValue("kind") })
+	if at < 0 {
+		return Kind{}, false
+	}
+	return u.Kinds[at], true
+}
+
+// read reads the object that the path names, or says why not.
+func (u *UI) read(w http.ResponseWriter, r *http.Request) (*Object, bool) {
+	kind, known := u.kindOf(r)
+	if !known {
+		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
+		return nil, false
+	}
+	obj, err := u.Reader.Object(r.Context(), kind, r.PathValue("namespace"), r.PathValue("name"))
+	if err != nil {
+		u.refuse(w, r, err)
+		return nil, false
+	}
+	return obj, true
+}
+
+// refuse says why something could not be had.
+func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	_, missing := errors.AsType[*NotFound](err)
+	_, changed := errors.AsType[*Changed](err)
+	switch {
+	case missing:
+		u.fail(w, r, http.StatusNotFound, err.Error())
+	case changed:
+		u.fail(w, r, http.StatusConflict, err.Error())
+	default:
+		u.fail(w, r, http.StatusBadGateway, err.Error())
+	}
+}
+
+// working lets a few requests at once ask the API server.
+func (u *UI) working(w http.ResponseWriter, r *http.Request) (context.Context, func(), bool) {
+	within(w, patience)
+	ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
+	select {
+	case u.works <- struct{}{}:
+		return ctx, func() { stop(); <-u.works }, true
+	case <-ctx.Done():
+		stop()
+		u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
+		return nil, nil, false
+	}
+}
+
+func (u *UI) object(w http.ResponseWriter, r *http.Request) {
+	ctx, done, ok := u.working(w, r)
+	if !ok {
+		return
+	}
+	defer done()
+	r = r.WithContext(ctx)
+	obj, ok := u.read(w, r)
+	if !ok {
+		return
+	}
+	made := looked{Object: obj, IsInstallation: obj.Kind.Kind == installationKind, Path: u.base + at(obj.Kind.Group, obj.Kind.Kind, obj.Namespace, obj.Name)}
+	if u.Actions {
+		made.Actions = u.Reader.Can(ctx, obj)
+	}
+	root, err := u.Reader.Tree(ctx, obj.Kind, obj.Namespace, obj.Name)
+	if err != nil {
+		obj.Lacking = append(obj.Lacking, err.Error())
+	}
+	if root != nil {
+		made.Graph = view.NewGraph(root, maxBoxes)
+	}
+	u.show(w, r, http.StatusOK, "object", pageOf{Title: obj.Kind.Kind + " " + obj.Namespace + "/" + obj.Name, Here: obj.Kind.Page, Troubles: obj.Lacking, Content: made})
+}
+
+// graphed is the page of a tree: a drawing, or nested lists.
+type graphed struct {
+	Path, Name string
+	AsList     bool
+	Graph      view.Graph
+	Root       *view.Node
+	Left       int
+}
+
+// maxListed is how many objects a page of nested lists has.
+const maxListed = 1000
+
+func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
+	kind, known := u.kindOf(r)
+	if !known {
+		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
+		return
+	}
+	ctx, done, ok := u.working(w, r)
+	if !ok {
+		return
+	}
+	defer done()
+	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	root, err := u.Reader.Tree(ctx, kind, namespace, name)
+	if root == nil {
+		u.refuse(w, r, err)
+		return
+	}
+	made := graphed{Path: u.base + at(kind.Group, kind.Kind, namespace, name), Name: kind.Kind + " " + namespace + "/" + name, AsList: r.URL.Query().Get("as") == "list"}
+	var lacking []string
+	if err != nil {
+		lacking = append(lacking, err.Error())
+	}
+	if made.AsList {
+		made.Root, made.Left = root.First(maxListed)
+	} else {
+		made.Graph = view.NewGraph(root, maxBoxes)
+	}
+	u.show(w, r, http.StatusOK, "graph", pageOf{Title: "Graph of " + made.Name, Here: kind.Page, Troubles: lacking, Content: made})
+}
+
+// told is a page of text.
+type told struct{ Path, Name, What, Text string }
+
+// text shows what a command tells of an installation.
+func (u *UI) text(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		kind, known := u.kindOf(r)
+		if !known || kind.Kind != installationKind {
+			u.fail(w, r, http.StatusNotFound, "This is for installations.")
+			return
+		}
+		ctx, done, ok := u.working(w, r)
+		if !ok {
+			return
+		}
+		defer done()
+		namespace, name := r.PathValue("namespace"), r.PathValue("name")
+		ask := u.Reader.Why
+		if what == "plan" {
+			ask = u.Reader.Plan
+		}
+		text, err := ask(ctx, namespace, name)
+		if text == "" && err != nil {
+			u.refuse(w, r, err)
+			return
+		}
+		var lacking []string
+		if err != nil {
+			lacking = append(lacking, err.Error())
+		}
+		u.show(w, r, http.StatusOK, "text", pageOf{
+			Title: what + " of " + namespace + "/" + name, Troubles: lacking,
+			Content: told{u.base + at(kind.Group, kind.Kind, namespace, name), namespace + "/" + name, what, text},
+		})
+	}
+}

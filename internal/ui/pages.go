@@ -1,0 +1,244 @@
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/view"
+)
+
+// pageOf is what all pages have, around what is theirs.
+type pageOf struct {
+	Title string
+	// Here is the page of the menu that it belongs to.
+	Here string
+	// Troubles are what is missing on the page, and why.
+	Troubles []string
+	Content  any
+
+	Base, Live, Theme, User, Script, Style string
+}
+
+// maxText is how much of a text is shown.
+const maxText = 4096
+
+// templates reads the pages. They write text of the cluster with line or lines alone.
+func (u *UI) templates() (map[string]*template.Template, error) {
+	functions := template.FuncMap{
+		"base":  func() string { return u.base },
+		"pages": listPages,
+		"title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+		"line":  func(s any) string { return printable.Line(fmt.Sprint(s), maxText) },
+		"lines": lines,
+		"short": func(s string) string { return shorten(s) },
+		"link":  link,
+		"since": u.since,
+		"mark":  mark,
+		"lower": func(s any) string { return strings.ToLower(fmt.Sprint(s)) },
+		"to":    func(group, kind, namespace, name string) string { return u.base + at(group, kind, namespace, name) },
+		"ours":  u.isOurs,
+		"sorts": func() []string { return []string{"state", "since", "kind"} },
+		"add":   func(a, b int) int { return a + b },
+		"anchor": func(r *Row) string {
+			return "r-" + string(r.UID)
+		},
+	}
+	made := map[string]*template.Template{}
+	for _, name := range []string{"overview", "list", "object", "graph", "text", "confirm", "failed"} {
+		parsed, err := template.New("page.html").Funcs(functions).ParseFS(templateFiles, "templates/page.html", "templates/parts.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("read the page %s: %w", name, err)
+		}
+		made[name] = parsed
+	}
+	return made, nil
+}
+
+// lines is text of several lines, in which nothing but the ends of lines has an effect.
+func lines(text string) string {
+	all := strings.Split(printable.Cut(text, 64*maxText), "\n")
+	for i, line := range all {
+		all[i] = printable.Line(line, maxText)
+	}
+	return strings.Join(all, "\n")
+}
+
+// nameWidth is how many characters of a name a box shows.
+const nameWidth = 26
+
+func shorten(s string) string {
+	runes := []rune(printable.Line(s, maxText))
+	if len(runes) <= nameWidth {
+		return string(runes)
+	}
+	return string(runes[:nameWidth/2]) + "…" + string(runes[len(runes)-nameWidth/2+1:])
+}
+
+// link is the address if it is one that may be followed: another site that is asked for nothing but a page.
+func link(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
+		return ""
+	}
+	return parsed.String()
+}
+
+func (u *UI) since(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(max(0, u.Now().Sub(at)))
+}
+
+// mark is the shape that tells a state apart without its colour.
+func mark(state view.State) string {
+	return map[view.State]string{
+		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Failed: "✗", view.Stalled: "⊘",
+		view.Blocked: "⛔", view.Deleting: "⌫", view.Suspended: "⏸", view.Paused: "⏸", view.New: "○",
+	}[state]
+}
+
+// at is the path of an object's page, below the base.
+func at(group, kind, namespace, name string) string {
+	return path.Join("o", url.PathEscape(group), url.PathEscape(kind), url.PathEscape(namespace), url.PathEscape(name))
+}
+
+// isOurs says that there is a page for the object.
+func (u *UI) isOurs(group, kind string) bool {
+	return slices.ContainsFunc(u.Kinds, func(k Kind) bool { return k.Group == group && k.Kind == kind })
+}
+
+// show writes a page. What cannot be written is told as a fault of ours.
+func (u *UI) show(w http.ResponseWriter, r *http.Request, code int, name string, page pageOf) {
+	page.Base, page.User = u.base, u.User
+	page.Script, page.Style = u.base+"assets/"+u.assets.names["ui.js"], u.base+"assets/"+u.assets.names["ui.css"]
+	if page.Here != "" {
+		page.Live = u.base + "live?" + url.Values{"page": {strings.TrimPrefix(r.URL.RequestURI(), "/")}}.Encode()
+	}
+	page.Theme = themeOf(r)
+	var body bytes.Buffer
+	if err := u.pages[name].Execute(&body, page); err != nil {
+		u.Logger.Error("The page could not be written", "page", name, "error", err)
+		http.Error(w, "The page could not be written.", http.StatusInternalServerError)
+		return
+	}
+	within(w, patience)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(body.Bytes()) // Whoever has gone does not miss it.
+}
+
+// fail says what is wrong.
+func (u *UI) fail(w http.ResponseWriter, r *http.Request, code int, what string) {
+	u.show(w, r, code, "failed", pageOf{Title: http.StatusText(code), Content: what})
+}
+
+const themeCookie = "sluice-theme"
+
+func themeOf(r *http.Request) string {
+	if chosen, err := r.Cookie(themeCookie); err == nil && (chosen.Value == "light" || chosen.Value == "dark") {
+		return chosen.Value
+	}
+	return ""
+}
+
+// theme keeps whether pages are light or dark.
+func (u *UI) theme(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: r.PostFormValue("theme"), Path: u.base, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(365 * 24 * time.Hour / time.Second)})
+	back := r.PostFormValue("back")
+	if !strings.HasPrefix(back, u.base) {
+		back = u.base
+	}
+	http.Redirect(w, r, back, http.StatusSeeOther)
+}
+
+// total is how many objects of a kind are in each state.
+type total struct {
+	Kind
+	Counts []count
+	All    int
+}
+
+type count struct {
+	State view.State
+	N     int
+}
+
+// summary is what the overview has.
+type summary struct {
+	Totals    []total
+	Attention []*Row
+	// More is how many there are beside those.
+	More    int
+	Changed []*Row
+	// Where are the pages with objects that need attention.
+	Where []string
+}
+
+const (
+	// maxAttention and maxChanged are how many objects the overview names.
+	maxAttention, maxChanged = 25, 10
+)
+
+func (x *index) summarize() summary {
+	made := summary{}
+	rows := x.all(func(Kind) bool { return true })
+	counts := map[string]map[view.State]int{}
+	for _, row := range rows {
+		if counts[row.Kind.Resource] == nil {
+			counts[row.Kind.Resource] = map[view.State]int{}
+		}
+		counts[row.Kind.Resource][row.State]++
+		if !needsAttention(row.State) {
+			continue
+		}
+		made.Attention = append(made.Attention, row)
+		if !slices.Contains(made.Where, row.Kind.Page) {
+			made.Where = append(made.Where, row.Kind.Page)
+		}
+	}
+	for _, kind := range x.kinds {
+		one := total{Kind: kind}
+		for _, state := range view.States() {
+			if n := counts[kind.Resource][state]; n > 0 {
+				one.Counts = append(one.Counts, count{state, n})
+				one.All += n
+			}
+		}
+		made.Totals = append(made.Totals, one)
+	}
+	state := orders()["state"]
+	slices.SortFunc(made.Attention, func(a, b *Row) int {
+		if order := state(a, b); order != 0 {
+			return order
+		}
+		return byName(a, b)
+	})
+	slices.Sort(made.Where)
+	made.More = max(0, len(made.Attention)-maxAttention)
+	made.Attention = made.Attention[:min(len(made.Attention), maxAttention)]
+	slices.SortFunc(rows, func(a, b *Row) int {
+		if order := b.Since.Compare(a.Since); order != 0 {
+			return order
+		}
+		return byName(a, b)
+	})
+	made.Changed = rows[:min(len(rows), maxChanged)]
+	return made
+}
+
+func (u *UI) overview(w http.ResponseWriter, r *http.Request) {
+	u.show(w, r, http.StatusOK, "overview", pageOf{
+		Title: "Overview", Here: "overview", Troubles: u.index.troubles(func(Kind) bool { return true }), Content: u.index.summarize(),
+	})
+}
