@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the programs the tests use beside Go, git and make are there: sshd as an upstream, gpg as
-# the judge of signatures, a C compiler for the race detector. Installs Debian's packages when it may, else names what to install and stops.
+# the judge of signatures, a C compiler for the race detector, Chromium for the pages. Installs Debian's packages when it may, else names what to install and stops.
 set -euo pipefail
 PATH="$PATH:/usr/sbin:/usr/local/sbin"
 
@@ -23,6 +23,7 @@ fi
 
 packages=()
 command -v sshd >/dev/null && command -v ssh-keygen >/dev/null || packages+=(openssh-server)
+command -v chromium-headless-shell >/dev/null || packages+=(chromium-headless-shell)
 command -v gpg >/dev/null && command -v gpg-agent >/dev/null || packages+=(gpg gpg-agent)
 compiles || packages+=(gcc libc6-dev)
 [ -x "$(git --exec-path)/git-http-backend" ] || packages+=(git)

@@ -93,7 +93,7 @@ func (s *sight) Object(ctx context.Context, of ui.Kind, namespace, name string) 
 	obj, err := there.named(ctx, k, name)
 	if err != nil {
 		if problem, ok := errors.AsType[*CommandError](err); ok && problem.missing {
-			return nil, &ui.NotFound{What: err.Error()}
+			return nil, &ui.NotFoundError{What: err.Error()}
 		}
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func shownManifest(obj *unstructured.Unstructured) *unstructured.Unstructured {
 func (s *sight) Tree(ctx context.Context, of ui.Kind, namespace, name string) (*view.Node, error) {
 	grown, err := s.in(namespace).grow(ctx, ours(of), name)
 	if problem, ok := errors.AsType[*CommandError](err); ok && problem.missing && grown.root == nil {
-		return nil, &ui.NotFound{What: err.Error()}
+		return nil, &ui.NotFoundError{What: err.Error()}
 	}
 	return grown.root, err
 }
@@ -269,7 +269,7 @@ func (s *sight) Act(ctx context.Context, obj *ui.Object, action ui.Action, reaso
 	t.obj.SetName(obj.Name)
 	err = s.patch(ctx, t, patch)
 	if problem, ok := errors.AsType[*CommandError](err); ok && problem.changed {
-		return &ui.Changed{What: "It has changed since it was shown. Nothing was done; look at it again."}
+		return &ui.ChangedError{What: "It has changed since it was shown. Nothing was done; look at it again."}
 	}
 	return err
 }

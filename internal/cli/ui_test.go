@@ -284,7 +284,7 @@ func TestPagesShowWhatMayBeRead(t *testing.T) {
 	if strings.Contains(list, other) || !strings.Contains(list, "sluice-view") || !strings.Contains(list, "those of namespace "+namespace+" are shown") {
 		t.Errorf("the table of one who may read one namespace: %s", list)
 	}
-	names := regexp.MustCompile(`/ModuleInstallation/`+namespace+`/([a-z]+)"`).FindStringSubmatch(list)
+	names := regexp.MustCompile(`/ModuleInstallation/` + namespace + `/([a-z]+)"`).FindStringSubmatch(list)
 	of := b.base + "o/" + installations + "/" + namespace + "/" + names[1]
 	if _, text, _ := b.ask(http.MethodGet, of, ""); strings.Contains(text, "/do/") {
 		t.Errorf("buttons are offered to one who may not patch: %s", text)

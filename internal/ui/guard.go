@@ -39,7 +39,7 @@ func (u *UI) guard(next http.Handler) http.Handler {
 }
 
 // within gives a request its time.
-func within(w http.ResponseWriter, limit time.Duration) {
+func (u *UI) within(w http.ResponseWriter, limit time.Duration) {
 	// A connection that knows no deadlines has the server's.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
+	_ = http.NewResponseController(w).SetWriteDeadline(u.Now().Add(limit))
 }

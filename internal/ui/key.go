@@ -60,6 +60,7 @@ func (u *UI) enter(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The URL that was printed is good once. Start the command again for another one.", http.StatusForbidden)
 		return
 	}
+	//nolint:gosec // It is HTTP, of this machine alone: a cookie that is Secure would not come back.
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: u.key.cookie, Path: u.base, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	http.Redirect(w, r, u.base, http.StatusSeeOther)
 }

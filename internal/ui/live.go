@@ -33,7 +33,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	news, leave := u.index.subscribe(look.kinds)
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{w: w, look: look}
+	s := stream{UI: u, w: w, look: look}
 	// What the page shows was read before this; whatever has come since then is in the first look.
 	err = s.first(r.URL.Query().Get("seen"))
 	beat := time.NewTicker(heartbeat)
@@ -80,7 +80,9 @@ func (u *UI) lookOf(page string) (look, error) {
 	const objectSteps = 5
 	switch {
 	case parsed.Path == "":
-		return look{now: func() seen { return seen{Whole: digestOf(u.index.summarize().marks(), u.index.troubles(func(Kind) bool { return true }))} }}, nil
+		return look{now: func() seen {
+			return seen{Whole: digestOf(u.index.summarize().marks(), u.index.troubles(func(Kind) bool { return true }))}
+		}}, nil
 	case slices.Contains(listPages(), steps[0]) && len(steps) == 1:
 		return u.lookOfList(queryOf(steps[0], parsed.Query())), nil
 	case steps[0] == "o" && len(steps) >= objectSteps:
@@ -97,7 +99,7 @@ func (u *UI) lookOf(page string) (look, error) {
 			return seen{Whole: row.version}
 		}}, nil
 	}
-	return look{}, &NotFound{page}
+	return look{}, &NotFoundError{page}
 }
 
 // lookOfList patches rows where the same ones are shown in the same order.
@@ -158,6 +160,8 @@ func digestOf(parts ...[]string) string { return strings.Join(slices.Concat(part
 
 // stream is one page that is open.
 type stream struct {
+	*UI
+
 	w    http.ResponseWriter
 	look look
 	seen seen
@@ -200,7 +204,7 @@ func (s *stream) tell() error {
 
 // write sends at once. Whoever does not read within the time of a heartbeat is left.
 func (s *stream) write(text string) error {
-	within(s.w, heartbeat)
+	s.within(s.w, heartbeat)
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return fmt.Errorf("write to a page: %w", err)
 	}

@@ -101,8 +101,8 @@ func (u *UI) read(w http.ResponseWriter, r *http.Request) (*Object, bool) {
 
 // refuse says why something could not be had.
 func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	_, missing := errors.AsType[*NotFound](err)
-	_, changed := errors.AsType[*Changed](err)
+	_, missing := errors.AsType[*NotFoundError](err)
+	_, changed := errors.AsType[*ChangedError](err)
 	switch {
 	case missing:
 		u.fail(w, r, http.StatusNotFound, err.Error())
@@ -113,36 +113,32 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// working lets a few requests at once ask the API server.
-func (u *UI) working(w http.ResponseWriter, r *http.Request) (context.Context, func(), bool) {
-	within(w, patience)
-	ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
-	select {
-	case u.works <- struct{}{}:
-		return ctx, func() { stop(); <-u.works }, true
-	case <-ctx.Done():
-		stop()
-		u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
-		return nil, nil, false
+// working lets a few requests at once ask the API server, each for a while.
+func (u *UI) working(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		u.within(w, patience)
+		ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
+		defer stop()
+		select {
+		case u.works <- struct{}{}:
+			defer func() { <-u.works }()
+			next(w, r.WithContext(ctx))
+		case <-ctx.Done():
+			u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
+		}
 	}
 }
 
 func (u *UI) object(w http.ResponseWriter, r *http.Request) {
-	ctx, done, ok := u.working(w, r)
-	if !ok {
-		return
-	}
-	defer done()
-	r = r.WithContext(ctx)
 	obj, ok := u.read(w, r)
 	if !ok {
 		return
 	}
 	made := looked{Object: obj, IsInstallation: obj.Kind.Kind == installationKind, Path: u.base + at(obj.Kind.Group, obj.Kind.Kind, obj.Namespace, obj.Name)}
 	if u.Actions {
-		made.Actions = u.Reader.Can(ctx, obj)
+		made.Actions = u.Reader.Can(r.Context(), obj)
 	}
-	root, err := u.Reader.Tree(ctx, obj.Kind, obj.Namespace, obj.Name)
+	root, err := u.Reader.Tree(r.Context(), obj.Kind, obj.Namespace, obj.Name)
 	if err != nil {
 		obj.Lacking = append(obj.Lacking, err.Error())
 	}
@@ -170,13 +166,8 @@ func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
 		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
 		return
 	}
-	ctx, done, ok := u.working(w, r)
-	if !ok {
-		return
-	}
-	defer done()
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	root, err := u.Reader.Tree(ctx, kind, namespace, name)
+	root, err := u.Reader.Tree(r.Context(), kind, namespace, name)
 	if root == nil {
 		u.refuse(w, r, err)
 		return
@@ -205,17 +196,12 @@ func (u *UI) text(what string) http.HandlerFunc {
 			u.fail(w, r, http.StatusNotFound, "This is for installations.")
 			return
 		}
-		ctx, done, ok := u.working(w, r)
-		if !ok {
-			return
-		}
-		defer done()
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
 		ask := u.Reader.Why
 		if what == "plan" {
 			ask = u.Reader.Plan
 		}
-		text, err := ask(ctx, namespace, name)
+		text, err := ask(r.Context(), namespace, name)
 		if text == "" && err != nil {
 			u.refuse(w, r, err)
 			return

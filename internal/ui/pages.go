@@ -35,20 +35,22 @@ const maxText = 4096
 // templates reads the pages. They write text of the cluster with line or lines alone.
 func (u *UI) templates() (map[string]*template.Template, error) {
 	functions := template.FuncMap{
-		"base":  func() string { return u.base },
-		"pages": listPages,
-		"title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
-		"line":  func(s any) string { return printable.Line(fmt.Sprint(s), maxText) },
-		"lines": lines,
-		"short": func(s string) string { return shorten(s) },
-		"link":  link,
-		"since": u.since,
-		"mark":  mark,
-		"lower": func(s any) string { return strings.ToLower(fmt.Sprint(s)) },
-		"to":    func(group, kind, namespace, name string) string { return u.base + at(group, kind, namespace, name) },
-		"ours":  u.isOurs,
-		"sorts": func() []string { return []string{"state", "since", "kind"} },
-		"add":   func(a, b int) int { return a + b },
+		"base":      func() string { return u.base },
+		"pages":     listPages,
+		"title":     func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+		"line":      func(s any) string { return printable.Line(fmt.Sprint(s), maxText) },
+		"lines":     lines,
+		"short":     func(s string) string { return shorten(s) },
+		"link":      link,
+		"since":     u.since,
+		"mark":      mark,
+		"lower":     func(s any) string { return strings.ToLower(fmt.Sprint(s)) },
+		"to":        func(group, kind, namespace, name string) string { return u.base + at(group, kind, namespace, name) },
+		"ours":      u.isOurs,
+		"sorts":     func() []string { return []string{"state", "since", "kind"} },
+		"add":       func(a, b int) int { return a + b },
+		"boxwidth":  func() int { return view.BoxWidth },
+		"boxheight": func() int { return view.BoxHeight },
 		"anchor": func(r *Row) string {
 			return "r-" + string(r.UID)
 		},
@@ -74,7 +76,7 @@ func lines(text string) string {
 }
 
 // nameWidth is how many characters of a name a box shows.
-const nameWidth = 26
+const nameWidth = 22
 
 func shorten(s string) string {
 	runes := []rune(printable.Line(s, maxText))
@@ -104,7 +106,7 @@ func (u *UI) since(at time.Time) string {
 func mark(state view.State) string {
 	return map[view.State]string{
 		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Failed: "✗", view.Stalled: "⊘",
-		view.Blocked: "⛔", view.Deleting: "⌫", view.Suspended: "⏸", view.Paused: "⏸", view.New: "○",
+		view.Blocked: "▲", view.Deleting: "−", view.Suspended: "■", view.Paused: "■", view.New: "○",
 	}[state]
 }
 
@@ -132,7 +134,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, code int, name string,
 		http.Error(w, "The page could not be written.", http.StatusInternalServerError)
 		return
 	}
-	within(w, patience)
+	u.within(w, patience)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write(body.Bytes()) // Whoever has gone does not miss it.
@@ -154,12 +156,9 @@ func themeOf(r *http.Request) string {
 
 // theme keeps whether pages are light or dark.
 func (u *UI) theme(w http.ResponseWriter, r *http.Request) {
+	//nolint:gosec // It is HTTP, of this machine alone.
 	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: r.PostFormValue("theme"), Path: u.base, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(365 * 24 * time.Hour / time.Second)})
-	back := r.PostFormValue("back")
-	if !strings.HasPrefix(back, u.base) {
-		back = u.base
-	}
-	http.Redirect(w, r, back, http.StatusSeeOther)
+	http.Redirect(w, r, u.base, http.StatusSeeOther)
 }
 
 // total is how many objects of a kind are in each state.

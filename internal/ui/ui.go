@@ -39,7 +39,7 @@ type Reader interface {
 	// Objects lists and watches the kind, in all namespaces or in those that the person may read. Lacking says, for people, which
 	// are missing and why; nil for none.
 	Objects(ctx context.Context, kind Kind) (objects cache.ListerWatcherWithContext, lacking error)
-	// Object reads one. The error is of type *NotFound where there is none.
+	// Object reads one. The error is of type *NotFoundError where there is none.
 	Object(ctx context.Context, kind Kind, namespace, name string) (*Object, error)
 	// Tree is the object with what it is made from, and what is made of it. Beside the error stands what could be read.
 	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
@@ -51,7 +51,7 @@ type Reader interface {
 	Can(ctx context.Context, obj *Object) []Action
 	// Patch is what an action would send, as JSON.
 	Patch(obj *Object, action Action, reason string) (string, error)
-	// Act does it, if the object is as it was shown; else the error is of type *Changed.
+	// Act does it, if the object is as it was shown; else the error is of type *ChangedError.
 	Act(ctx context.Context, obj *Object, action Action, reason string) error
 }
 
@@ -66,15 +66,17 @@ const (
 	Approve   Action = "approve"
 )
 
-// NotFound says that there is no such object.
-type NotFound struct{ What string }
+// NotFoundError says that there is no such object.
+type NotFoundError struct{ What string }
 
-func (e *NotFound) Error() string { return e.What }
+// Error is for the person.
+func (e *NotFoundError) Error() string { return e.What }
 
-// Changed says that an object is not as it was when an action was shown.
-type Changed struct{ What string }
+// ChangedError says that an object is not as it was when an action was shown.
+type ChangedError struct{ What string }
 
-func (e *Changed) Error() string { return e.What }
+// Error is for the person.
+func (e *ChangedError) Error() string { return e.What }
 
 // Options are what pages are made with.
 type Options struct {
@@ -138,18 +140,20 @@ func (u *UI) Handler() http.Handler {
 	for _, page := range listPages() {
 		inner.HandleFunc("GET /"+page, u.list(page))
 	}
-	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.object)
-	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.graph)
-	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/why", u.text("why"))
-	inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/plan", u.text("plan"))
+	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.object))
+	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.working(u.graph))
+	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/why", u.working(u.text("why")))
+	inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/plan", u.working(u.text("plan")))
 	if u.Actions {
-		inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.confirm)
-		inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.act)
+		inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.working(u.confirm))
+		inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.working(u.act))
 	}
 	inner.HandleFunc("GET /live", u.live)
 	inner.HandleFunc("POST /theme", u.theme)
 	inner.HandleFunc("GET /assets/{name}", u.assets.serve)
-	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { u.fail(w, r, http.StatusNotFound, "There is no such page.") })
+	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		u.fail(w, r, http.StatusNotFound, "There is no such page.")
+	})
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET /{$}", u.enter)
 	outer.Handle(u.base, http.StripPrefix(u.base[:len(u.base)-1], u.known(inner)))

@@ -7,8 +7,8 @@ import (
 
 // The size of a graph's boxes, and of the gaps between them, in pixels.
 const (
-	BoxWidth, BoxHeight  = 220, 46
-	columnGap, rowGap    = 48, 12
+	BoxWidth, BoxHeight  = 190, 46
+	columnGap, rowGap    = 32, 12
 	margin               = 8
 	firstKept, leastKept = 64, 1
 )
@@ -142,8 +142,8 @@ func (n *Node) trimmed(limit int) *Node {
 	for i, u := range n.Under {
 		need := u.nodes()
 		reserved := 0
-		if i < len(n.Under)-1 {
-			reserved = 1
+		if i < len(n.Under)-1 || lost > 0 {
+			reserved = 1 // For what counts the others.
 		}
 		switch {
 		case need+reserved <= left:

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 func TestFlagsOfCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
 	documented, there := map[string]string{}, map[string]string{}
-	for _, table := range page(t, "docs/cli.md").Tables() {
+	for _, table := range slices.Concat(page(t, "docs/cli.md").Tables(), page(t, "docs/ui.md").Tables()) {
 		defaults := table.Column("Default")
 		for i, flag := range table.Column("Flag") {
 			documented[strings.ReplaceAll(flag, "`", "")] = defaults[i]
@@ -126,6 +127,6 @@ func TestFlagsOfCommandsAreDocumented(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(there, documented); diff != "" {
-		t.Errorf("flags in docs/cli.md (-as the commands have them +as documented):\n%s", diff)
+		t.Errorf("flags in docs/cli.md and docs/ui.md (-as the commands have them +as documented):\n%s", diff)
 	}
 }
