@@ -68,6 +68,7 @@ type assessor struct {
 	*why
 
 	before, after *catalogues
+	memo          *catalog.Memo
 	// modules are the names of those whose choice the files touch.
 	modules map[string]bool
 	told    impacted
@@ -114,6 +115,7 @@ func (a *assessor) assess(ctx context.Context) error {
 	}
 	now := time.Now()
 	known := a.namespaceLabels(ctx)
+	a.memo = catalog.NewMemo(now)
 	a.before, a.after = newCatalogues(a.WithWatch, &manifests{}, now), newCatalogues(a.WithWatch, a.files, now)
 	for _, c := range []*catalogues{a.before, a.after} {
 		c.everything, c.labels = all, known
@@ -330,7 +332,7 @@ func (a *assessor) choose(ctx context.Context, from *catalogues, obj *modulesv1.
 	if err != nil {
 		return catalog.Decision{}, err
 	}
-	return catalog.Resolve(request, installed, index, from.now), nil
+	return a.memo.Resolve(request, installed, index), nil
 }
 
 // consequenceOf compares two choices.

@@ -33,6 +33,10 @@ func (u *UI) guard(next http.Handler) http.Handler {
 			http.Error(w, "This is not served under that name.", http.StatusMisdirectedRequest)
 			return
 		}
+		if r.Method != http.MethodGet {
+			// A connection that knows no deadlines has the server's, here and below.
+			_ = http.NewResponseController(w).SetReadDeadline(u.Now().Add(patience))
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		protected.ServeHTTP(w, r)
 	})
@@ -40,6 +44,5 @@ func (u *UI) guard(next http.Handler) http.Handler {
 
 // within gives a request its time.
 func (u *UI) within(w http.ResponseWriter, limit time.Duration) {
-	// A connection that knows no deadlines has the server's.
 	_ = http.NewResponseController(w).SetWriteDeadline(u.Now().Add(limit))
 }

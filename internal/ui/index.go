@@ -65,6 +65,35 @@ type index struct {
 	mu          sync.RWMutex
 	heard       map[string]*heard
 	subscribers map[*subscriber]bool
+	// changes is how often something has changed.
+	changes uint64
+
+	remembered memory
+}
+
+// memory is what was found in the index as it is: many look at the same page, and each would look through all rows.
+type memory struct {
+	mu      sync.Mutex
+	changes uint64
+	found   map[query]shown
+	summary *summary
+}
+
+// maxRemembered is how many tables are remembered.
+const maxRemembered = 64
+
+// remember calls with what is known of the index as it is now.
+func (x *index) remember(do func(*memory)) {
+	x.mu.RLock()
+	changes := x.changes
+	x.mu.RUnlock()
+	known := &x.remembered
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.changes != changes || len(known.found) >= maxRemembered || known.found == nil {
+		known.changes, known.found, known.summary = changes, map[query]shown{}, nil
+	}
+	do(known)
 }
 
 // subscriber is somebody who looks at some kinds; all without any. News is full when there are any.
@@ -123,6 +152,7 @@ func (x *index) change(kind Kind, do func(*heard)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	do(x.heard[kind.Resource])
+	x.changes++
 	for s := range x.subscribers {
 		if len(s.kinds) > 0 && !s.kinds[kind.Resource] {
 			continue

@@ -14,6 +14,8 @@ import (
 const (
 	// pace is how long a stream is quiet after it has told something, and heartbeat how long it is ever quiet.
 	pace, heartbeat = 250 * time.Millisecond, 15 * time.Second
+	// idle is how many times as long a stream rests as it has worked, so that many of them leave time for others.
+	idle = 20
 )
 
 // live tells a page what has changed of what it shows, for as long as it is open.
@@ -47,11 +49,12 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 			continue
 		case <-news.news:
 		}
+		begun := u.Now()
 		err = s.tell()
 		select {
 		case <-r.Context().Done():
 			return
-		case <-time.After(pace):
+		case <-time.After(max(pace, idle*u.Now().Sub(begun))):
 		}
 	}
 }

@@ -40,6 +40,7 @@ func (u *UI) templates() (map[string]*template.Template, error) {
 		"title":     func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
 		"line":      func(s any) string { return printable.Line(fmt.Sprint(s), maxText) },
 		"lines":     lines,
+		"brief":     func(s any) string { return printable.Line(fmt.Sprint(s), maxCell) },
 		"short":     func(s string) string { return shorten(s) },
 		"link":      link,
 		"since":     u.since,
@@ -189,7 +190,18 @@ const (
 	maxAttention, maxChanged = 25, 10
 )
 
-func (x *index) summarize() summary {
+// summarize sums all rows up.
+func (x *index) summarize() (sum summary) {
+	x.remember(func(known *memory) {
+		if known.summary == nil {
+			known.summary = new(x.sum())
+		}
+		sum = *known.summary
+	})
+	return sum
+}
+
+func (x *index) sum() summary {
 	made := summary{}
 	rows := x.all(func(Kind) bool { return true })
 	counts := map[string]map[view.State]int{}

@@ -71,7 +71,18 @@ type shown struct {
 }
 
 // ask finds the rows of a query.
-func (x *index) ask(q query) shown {
+func (x *index) ask(q query) (found shown) {
+	x.remember(func(known *memory) {
+		if _, asked := known.found[q]; !asked {
+			known.found[q] = x.look(q)
+		}
+		found = known.found[q]
+	})
+	return found
+}
+
+// look looks through all rows.
+func (x *index) look(q query) shown {
 	search := strings.ToLower(q.Search)
 	rows := x.all(func(k Kind) bool { return k.Page == q.Page && (q.Kind == "" || q.Kind == k.Kind) })
 	rows = slices.DeleteFunc(rows, func(r *Row) bool {

@@ -343,13 +343,17 @@ func TestBenchMeasuresBuckets(t *testing.T) {
 func TestCommandsAreMeasured(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	p := plan{only: "commands", rounds: 1, commands: commandsPlan{listed: 12, chosen: 5, moved: 20}}
+	p := plan{only: "commands", rounds: 1, commands: commandsPlan{listed: 12, chosen: 5, moved: 20, members: 200, streams: 3}}
 	if err := compare(t.Context(), &out, p); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, row := range []string{
 		`version --client  .*kubectl's wall clock`, `get mi -A, 12 objects, kubectl's cache warm  `, `get mi -A, 12 objects, cold  `, `get mi -A, 12 objects  +1 requests  +1  +met`,
 		`why, 5 templates  +at most 4 requests  +4  +met`, `impact, 20 installations  .*4 requests`, `impact, 20 installations  +at most 250 MiB  .*  met`,
+		`page of 20 installations, first content  `, `page of 20 installations  +at most 150 KB  .*  met`, `page of 20 installations, search at the server  `,
+		`page of 20 installations, with its files  +at most 12 requests  .*  met`, `graph of 200 members  +at most 150 boxes  .*  met`, `graph of 200 members  +at most 200 KB  .*  met`,
+		`graph of 200 members, once the page is there  `, `20 installations, 3 streams  +at most 200 MiB  .*  met`, `20 installations, 3 streams, nothing new  +0 requests in 10 s  +0  +met`,
+		`20 installations, 3 streams, told of a change  `,
 	} {
 		if !regexp.MustCompile(`(?m)^` + row).MatchString(out.String()) {
 			t.Errorf("no row %q\n%s", row, out.String())

@@ -23,6 +23,8 @@ type commandsPlan struct {
 	// listed are the installations that get lists, chosen the templates that why chooses from, and moved the installations that
 	// impact chooses for.
 	listed, chosen, moved int
+	// members are those of the installation that is drawn, and streams the pages that are open.
+	members, streams int
 }
 
 // commandsSite is a cluster with objects that no controller works on.
@@ -32,6 +34,8 @@ type commandsSite struct {
 	sluice, kubectl string
 	kubeconfig      string
 	home            string
+	// paintedFew and drawnFew are how long pages of few objects take.
+	paintedFew, drawnFew time.Duration
 }
 
 // The users of the commands in the audit log, and the namespaces.
@@ -50,7 +54,7 @@ func compareCommands(ctx context.Context, out io.Writer, dir string, p plan) (er
 	}
 	defer func() { err = errors.Join(err, s.env.Stop()) }()
 	var targets []target
-	for _, part := range []func(context.Context, plan) ([]target, error){s.versions, s.lists, s.explains, s.impacts} {
+	for _, part := range []func(context.Context, plan) ([]target, error){s.versions, s.pagesOfFew, s.lists, s.explains, s.impacts, s.pagesOfMany} {
 		found, err := part(ctx, p)
 		if err != nil {
 			return err
@@ -149,7 +153,7 @@ func ratioTarget(work string, most float64, ours, theirs time.Duration) target {
 }
 
 func (s *commandsSite) lists(ctx context.Context, p plan) ([]target, error) {
-	if err := s.installations(ctx, "listed", p.commands.listed); err != nil {
+	if err := s.installations(ctx, "listed", p.commands.listed-few); err != nil {
 		return nil, err
 	}
 	args := []string{"get", "moduleinstallations", "-A"}

@@ -84,6 +84,8 @@ func run() int {
 	flag.IntVar(&p.fleetObjects, "fleet-objects", 50, "objects in each installation of the fleet")
 	flag.IntVar(&p.commands.listed, "listed", 1000, "installations that get lists")
 	flag.IntVar(&p.commands.chosen, "templates", 1000, "templates that why chooses from")
+	flag.IntVar(&p.commands.members, "members", 7500, "objects of the installation that is drawn")
+	flag.IntVar(&p.commands.streams, "streams", 50, "pages that are open at once")
 	flag.IntVar(&p.commands.moved, "moved", 10000, "installations that impact chooses for")
 	flag.IntVar(&p.shared, "shared", 93, "installations of the fleet that are made at once, of an artifact that nobody has yet")
 	flag.DurationVar(&p.window, "window", 10*time.Second, "how long the program is watched at rest, and five times as long as it serves a file")
