@@ -27,6 +27,8 @@ type Row struct {
 	Cells           []string
 	// version tells whether the object is the one that was shown.
 	version string
+	// text is all that is searched, in small letters.
+	text string
 }
 
 const (
@@ -42,6 +44,7 @@ func newRow(kind Kind, obj *unstructured.Unstructured) *Row {
 	for _, c := range kind.Columns {
 		row.Cells = append(row.Cells, printable.Line(c.Value(obj), maxCell))
 	}
+	row.text = row.searched()
 	return row
 }
 

@@ -92,7 +92,7 @@ func (x *index) look(q query) shown {
 		case q.State == attention && !needsAttention(r.State), q.State != "" && q.State != attention && q.State != string(r.State):
 			return true
 		}
-		return search != "" && !r.has(search)
+		return !strings.Contains(r.text, search)
 	})
 	order := orders()[q.Sort]
 	if order == nil {
@@ -106,10 +106,10 @@ func (x *index) look(q query) shown {
 	return found
 }
 
-// has says that the text, which is in small letters, is somewhere in the row.
-func (r *Row) has(text string) bool {
-	in := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
-	return in(r.Namespace+"/"+r.Name) || slices.ContainsFunc(r.Cells, in) || in(r.Reason) || in(r.Message) || in(r.Kind.Kind)
+// searched is all of the row that a search looks at, in small letters.
+func (r *Row) searched() string {
+	all := append([]string{r.Namespace + "/" + r.Name, r.Kind.Kind, r.Reason, r.Message}, r.Cells...)
+	return strings.ToLower(strings.Join(all, "\n"))
 }
 
 // orders are those in which rows can be asked for.

@@ -23,6 +23,7 @@ func filled(n int) *index {
 		states := view.States()
 		row := &Row{Kind: kind, Namespace: fmt.Sprint("n", i%3), Name: fmt.Sprintf("a%04d", i), UID: types.UID(fmt.Sprint(kind.Kind, i)), Cells: []string{fmt.Sprint("cell", i)}}
 		row.State, row.Since, row.Message = states[i%len(states)], time.Unix(int64(i), 0), "Message "+fmt.Sprint(i)
+		row.text = row.searched()
 		x.heard[kind.Resource].rows[types.NamespacedName{Namespace: row.Namespace, Name: row.Name}] = row
 	}
 	for i := range n {
