@@ -169,7 +169,7 @@ func (d *demo) publishFolder(ctx context.Context, version, color string) error {
 		return fmt.Errorf("keep the release: %w", err)
 	}
 	if version != "1.0.0" {
-		if err := d.sluices(ctx, typed{1, "WaitsForApproval", []string{"impact", "-f", file}}); err != nil {
+		if err := d.sluices(ctx, typed{1, "waits for approval", []string{"impact", "-f", file}}); err != nil {
 			return err
 		}
 	}
