@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,5 +61,52 @@ func TestContentComesThroughTheServicesProxy(t *testing.T) {
 		if !errors.Is(err, want) || apierrors.IsForbidden(s.Refused()) != (url == "http://other.system/a") {
 			t.Errorf("%s: %v, %v", url, err, s.Refused())
 		}
+	}
+}
+
+// TestContentTrustsNobodyBehindTheProxy: whoever answers there may send the login nowhere else, and costs neither memory nor time.
+func TestContentTrustsNobodyBehindTheProxy(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("somebody else was asked, with the login %q", r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(elsewhere.Close)
+	var asked, sent atomic.Int64
+	const flood = 64 << 20
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch path.Base(r.URL.Path) {
+		case "redirects":
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+		case "waits":
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+			for piece := make([]byte, 1<<20); sent.Load() < flood; sent.Add(1 << 20) {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	core, err := typedcorev1.NewForConfig(&rest.Config{Host: server.URL, BearerToken: "login"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"redirects": fetch.ErrStatus, "waits": fetch.ErrUnavailable, "floods": fetch.ErrUnavailable} {
+		asked.Store(0)
+		response, err := (&Content{Core: core}).Get(t.Context(), fetch.Artifact{URL: "http://evil.tenant/" + name})
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if !errors.Is(err, want) || asked.Load() != 1 {
+			t.Errorf("%s: %v, asked %d times", name, err, asked.Load())
+		}
+	}
+	server.Close() // It waits for its answers.
+	if sent.Load() == flood {
+		t.Error("an answer that is not the content was read to its end")
 	}
 }
