@@ -141,10 +141,10 @@ func pinnedGit(obj *sourcev1.GitRepository) *sourcev1.GitRepository {
 	return pinned
 }
 
-// pinnedOCI is of the digest on record.
+// pinnedOCI is of the digest on record, unless the spec names one.
 func pinnedOCI(obj *sourcev1.OCIRepository) *sourcev1.OCIRepository {
 	pinned := obj.DeepCopy()
-	if obj.Status.Artifact == nil {
+	if obj.Status.Artifact == nil || obj.Spec.Reference != nil && obj.Spec.Reference.Digest != "" {
 		return pinned
 	}
 	revision := obj.Status.Artifact.Revision
