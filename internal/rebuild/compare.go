@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+
+	"sluice.dev/sluice/internal/archive"
 )
 
 // Difference is the first file in which two archives of files, each a tar.gz, are not the same; "" where their files are. They are
@@ -70,8 +72,29 @@ func open(compressed io.Reader) (files, error) {
 		return files{}, fmt.Errorf("read the archive: %w", err)
 	}
 	sum := sha256.New()
-	hashed := io.TeeReader(plain, sum)
+	hashed := io.TeeReader(&bounded{plain, maxPlain}, sum)
 	return files{tar.NewReader(hashed), hashed, sum}, nil
+}
+
+// maxPlain is how much an archive may have in it: twice what its files may, as there are headers and ends of files between them.
+const maxPlain = 2 * archive.DefaultMaxBytes
+
+var errTooLarge = fmt.Errorf("it has more than %d MiB in it", maxPlain>>20)
+
+// bounded ends with an error what goes on for too long: a small archive may have any size inside.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err //nolint:wrapcheck // The end is told apart by it.
 }
 
 // file is all that counts of an entry.

@@ -87,3 +87,27 @@ func TestDifference(t *testing.T) {
 		t.Error("what was rebuilt is no archive, and that is not said")
 	}
 }
+
+// TestDifferenceEnds: also where a small archive has more in it than anybody has time for.
+func TestDifferenceEnds(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	to := gzip.NewWriter(&bomb)
+	inside := tar.NewWriter(to)
+	const size = 2 << 30
+	if err := inside.WriteHeader(&tar.Header{Name: "a", Typeflag: tar.TypeReg, Mode: 0o644, Size: size}); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Members of a gzip stand one behind the other: one piece is compressed once, and put there as often as it takes.
+	piece := compressed(t, gzip.BestSpeed, make([]byte, 64<<20))
+	for range size / (64 << 20) {
+		bomb.Write(piece)
+	}
+	got, err := rebuild.Difference(&bomb, bytes.NewReader(packed(t, "a", "one")))
+	if want := "or before it: read a: it has more than 1024 MiB in it"; err != nil || !strings.Contains(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
