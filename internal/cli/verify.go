@@ -100,6 +100,9 @@ func (v *verifier) run(ctx context.Context, args []string) error {
 	if artifact.Digest == "" {
 		return &CommandError{Code: ExitUnanswered, What: "verify " + v.told.Object.String(), Why: "it has no artifact"}
 	}
+	if _, err := digest.Parse(artifact.Digest); err != nil {
+		return &CommandError{Code: ExitUnanswered, What: "verify " + v.told.Object.String(), Why: "the digest in its status, " + artifact.Digest + ", is none: " + err.Error()}
+	}
 	dir, err := os.MkdirTemp("", "sluice-verify-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
