@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +120,11 @@ func (m *mask) value(in any) any {
 		if !strings.HasPrefix(in, markPrefix) && m.holds(in) {
 			return m.mark(in)
 		}
+	case int64, float64, bool:
+		// A value that is substituted without quotes is no text any more.
+		if raw, err := json.Marshal(in); err == nil && slices.Contains(m.values, string(raw)) {
+			return m.mark(string(raw))
+		}
 	}
 	return in
 }
@@ -140,6 +147,9 @@ func (m *mask) text(message string) string {
 	for _, value := range m.values {
 		if len(value) >= fewest {
 			message = strings.ReplaceAll(message, value, "(hidden)")
+			// Whoever quotes it escapes what is in it.
+			quoted := strconv.Quote(value)
+			message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], "(hidden)")
 		}
 	}
 	return message

@@ -61,6 +61,19 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestMaskOfOtherForms: a value that is substituted without quotes is a number, and one that a message quotes is escaped.
+func TestMaskOfOtherForms(t *testing.T) {
+	t.Parallel()
+	m := newMask([]string{"73641985", `p"ss\w0rd`}, nil)
+	masked := m.object(read(t, "apiVersion: v1\nkind: K\nmetadata: {name: b}\nspec: {pin: 73641985, pins: [73641985], port: 80}"))
+	if spec := fmt.Sprint(masked.Object["spec"]); strings.Contains(spec, "73641985") || !strings.Contains(spec, "port:80") {
+		t.Errorf("the number is in %s, or another one is not", spec)
+	}
+	if told := m.text(fmt.Sprintf("%q is wrong", `p"ss\w0rd`)); told != `"(hidden)" is wrong` {
+		t.Errorf("the quoted value is told: %s", told)
+	}
+}
+
 // TestPathsOfConflicts: a field that is taken over is found among those that change.
 func TestPathsOfConflicts(t *testing.T) {
 	t.Parallel()
