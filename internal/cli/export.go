@@ -48,6 +48,9 @@ func exportCommand(b *base) *cobra.Command {
 		if err := errors.Join(problems...); err != nil || written > 0 {
 			return err
 		}
+		if err := b.unfounded(ctx); err != nil && !g.all {
+			return err
+		}
 		fmt.Fprintf(b.ErrOut, "There are none%s.\n", g.where())
 		return nil
 	})

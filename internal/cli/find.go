@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -44,6 +45,15 @@ func (g *getter) find(ctx context.Context, asked wanted) ([]unstructured.Unstruc
 		}
 	}
 	return found, errors.Join(problems...)
+}
+
+// unfounded is why nothing was found, if that is because the session's namespace is not there. Who may not read it is told nothing.
+func (s *session) unfounded(ctx context.Context) error {
+	err := s.Get(ctx, client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
+	if !apierrors.IsNotFound(err) {
+		return nil
+	}
+	return &CommandError{Code: ExitUnanswered, What: fmt.Sprintf("look into namespace %q", s.namespace), Why: "there is no such namespace", Help: []string{"name another one with -n"}}
 }
 
 // named gets the object of that name in the session's namespace.

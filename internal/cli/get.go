@@ -87,6 +87,11 @@ func (g *getter) run(ctx context.Context, args []string) error {
 			break
 		}
 	}
+	if len(problems) == 0 && !g.all && !slices.ContainsFunc(found, func(some []unstructured.Unstructured) bool { return len(some) > 0 }) {
+		if err := g.unfounded(ctx); err != nil {
+			return err
+		}
+	}
 	if g.watch && len(problems) == 0 {
 		return ended("watch "+asked[0].kind.resource, g.goOn(ctx, asked[0], found[0]))
 	}
@@ -194,9 +199,17 @@ func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, who
 	return nil
 }
 
+// where says among which objects there are none.
 func (g *getter) where() string {
-	if g.all {
-		return ""
+	among := ""
+	if len(g.states) > 0 {
+		among += " in state " + strings.Join(g.states, " or ")
 	}
-	return " in namespace " + g.namespace
+	if g.labelled != "" {
+		among += " with these labels"
+	}
+	if !g.all {
+		among += " in namespace " + g.namespace
+	}
+	return among
 }

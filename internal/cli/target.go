@@ -92,6 +92,9 @@ func (s *selection) find(ctx context.Context, there *session, asked []wanted, ab
 			found = append(found, t)
 		}
 	}
+	if len(found) == 0 && len(problems) == 0 && len(asked) > 0 {
+		return nil, there.unfounded(ctx)
+	}
 	for _, t := range found {
 		t.first = t.obj
 	}
