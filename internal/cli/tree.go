@@ -22,8 +22,9 @@ import (
 
 // treeAnswer is an object between what it is made from and what is made of it.
 type treeAnswer struct {
-	Object ref        `json:"object"`
-	Root   *view.Node `json:"root"`
+	Object ref `json:"object"`
+	// Root is nil where only trouble is asked for, and none was found.
+	Root *view.Node `json:"root"`
 }
 
 func treeCommand(b *base) *cobra.Command {
@@ -55,8 +56,11 @@ func treeCommand(b *base) *cobra.Command {
 		told := treeAnswer{grown.object, grown.root}
 		if problems {
 			if told.Root = told.Root.Troubled(); told.Root == nil {
-				fmt.Fprintln(b.ErrOut, "All is well.")
-				return err
+				well := "All is well."
+				if err != nil {
+					well = "All that could be read is well."
+				}
+				fmt.Fprintln(b.ErrOut, well)
 			}
 		}
 		return errors.Join(shown.show(b.Out, "Tree", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) }), err)
@@ -202,6 +206,9 @@ func hang(node *view.Node, takers map[ref][]*view.Node, above map[*view.Node]boo
 // print draws the tree, with objects that are alike in one line unless all is to be told.
 func (a treeAnswer) print(t table) error {
 	root := a.Root
+	if root == nil {
+		return nil
+	}
 	if !t.wide {
 		root = root.Folded()
 	}

@@ -127,3 +127,22 @@ func TestTreeShowsWhatMayBeRead(t *testing.T) {
 		t.Errorf("ended with %d: %s", got.code, got.out)
 	}
 }
+
+// TestTreeWithoutTrouble: programs get an answer too, and what could not be read is not called well.
+func TestTreeWithoutTrouble(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	got := run(t, env.Kubeconfig, "tree", "mt", "foo-2.0.0", "-n", namespace, "--problems", "-o", "json")
+	var told map[string]any
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil || told["kind"] != "Tree" || told["root"] != nil || got.code != 0 {
+		t.Errorf("ended with %d, %v: %s", got.code, err, got.out)
+	}
+	kubeconfig := reader(t, namespace)
+	store(t, namespace, "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: git}\nrules: [{apiGroups: [source.toolkit.fluxcd.io], resources: [gitrepositories], verbs: [get]}]")
+	store(t, namespace, "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: git}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: git}\n"+
+		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader-of-"+namespace+"}]")
+	got = run(t, kubeconfig, "tree", "gitrepo/app", "-n", namespace, "--problems")
+	if got.code != 2 || !strings.Contains(got.told, "All that could be read is well") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+}
