@@ -76,6 +76,9 @@ func (l *logger) run(ctx context.Context, args []string) error {
 		return &CommandError{Code: ExitUnanswered, What: "look for the controllers' pods", Why: "there are none in namespace " + system}
 	}
 	shown, err := l.pods(ctx, pods.Items, ref{k.Kind, l.namespace, name})
+	if ctx.Err() != nil {
+		return &CommandError{Code: ExitInterrupted}
+	}
 	if err == nil && shown == 0 {
 		fmt.Fprintln(l.ErrOut, "The log has nothing of it.")
 	}

@@ -113,7 +113,9 @@ func TestLogsOfAllPods(t *testing.T) {
 		return strings.Contains(shown(), "of one") && strings.Contains(shown(), "of two"), shown()
 	})
 	stop()
-	wait()
+	if got := wait(); got.code != 130 || strings.TrimSpace(got.told) != "" {
+		t.Errorf("interrupted, it ended with %d: %s", got.code, got.told)
+	}
 	for _, name := range []string{"one", "two"} {
 		if since, _ := asked.Load(name); since != "1" {
 			t.Errorf("of pod %s the last %v seconds are asked for", name, since)
