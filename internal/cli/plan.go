@@ -85,21 +85,21 @@ func planCommand(b *base) *cobra.Command {
 func (p *planner) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&p.artifact, "artifact", "", "File with the content of the release. Empty: what the controllers serve, through the API server.")
-	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to; none.")
+	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to, else as read; read, what is there, with which the changes are merged here; none.")
 	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, or none.")
 	flags.BoolVar(&p.asAccount, "as-installation", false, "Ask as the ServiceAccount of the installation, which you may have to be allowed to impersonate.")
 }
 
 // evidences are what people type for how sure a plan is to be.
 func evidences() map[string]engine.Evidence {
-	return map[string]engine.Evidence{"auto": engine.EvidenceAuto, "server": engine.EvidenceServer, "none": engine.EvidenceNone}
+	return map[string]engine.Evidence{"auto": engine.EvidenceAuto, "server": engine.EvidenceServer, "read": engine.EvidenceRead, "none": engine.EvidenceNone}
 }
 
 // make plans for the installation as it is, or is to be.
 func (p *planner) make(ctx context.Context, name string) (planned, error) {
 	evidence, known := evidences()[p.evidence]
 	if !known {
-		return planned{}, usage("--evidence "+p.evidence+" is none", "it is auto, server or none")
+		return planned{}, usage("--evidence "+p.evidence+" is none", "it is auto, server, read or none")
 	}
 	if p.detail != "fields" && p.detail != "none" {
 		return planned{}, usage("--detail "+p.detail+" is none", "it is fields or none")

@@ -100,7 +100,7 @@ func changeOf(f plan.Field, t table) string {
 // sums counts, and says how sure that is.
 func (p planned) sums(line func(indent int, parts ...string)) {
 	counts := map[engine.Action]int{}
-	confirmed, predicted, taken := 0, 0, 0
+	confirmed, merged, predicted, taken := 0, 0, 0, 0
 	for _, object := range p.Objects {
 		counts[object.Action]++
 		taken += len(object.Taken)
@@ -108,6 +108,8 @@ func (p planned) sums(line func(indent int, parts ...string)) {
 		case object.Action == engine.ActionKeep:
 		case object.Evidence == engine.EvidenceServer:
 			confirmed++
+		case object.Evidence == engine.EvidenceRead:
+			merged++
 		default:
 			predicted++
 		}
@@ -135,7 +137,10 @@ func (p planned) sums(line func(indent int, parts ...string)) {
 		total += fmt.Sprintf("; %d fields taken over", taken)
 	}
 	line(0, total)
-	if confirmed+predicted > 0 {
+	switch {
+	case merged > 0:
+		line(0, fmt.Sprintf("%d confirmed by the API server, %d predicted, %d of these from what is there", confirmed, merged+predicted, merged))
+	case confirmed+predicted > 0:
 		line(0, fmt.Sprintf("%d confirmed by the API server, %d predicted", confirmed, predicted))
 	}
 	for _, blocker := range p.Blockers {

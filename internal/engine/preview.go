@@ -22,8 +22,11 @@ const (
 	// EvidenceServer is the API server's answer to the engine's own requests, as dry runs. They need the rights of an
 	// installation.
 	EvidenceServer Evidence = "Server"
-	// EvidenceAuto is EvidenceServer for what the rights allow. What they do not is told without evidence, and blocks nothing:
-	// whoever looks need not be who applies.
+	// EvidenceRead is what is there, with the engine's own requests merged into it here: it needs the right to read alone. It
+	// knows nothing of defaults, of admission, of fields that cannot change, and of who may write.
+	EvidenceRead Evidence = "Read"
+	// EvidenceAuto is EvidenceServer for what the rights allow, and EvidenceRead for what may be read. The rest is told
+	// without evidence, and blocks nothing: whoever looks need not be who applies.
 	EvidenceAuto Evidence = "Auto"
 )
 
@@ -46,8 +49,8 @@ type Row struct {
 	Action Action
 	// Object is as it would be applied, for an Action that applies it. It may be a Secret: whoever shows it masks it.
 	Object *unstructured.Unstructured
-	// After is what it would be then, with what others have set, as the API server answered; nil where it was not asked. It may
-	// be a Secret too, or hold what whoever asks may not read.
+	// After is what it would be then, with what others have set, as the API server answered, or as it was merged; nil where
+	// neither was tried. It may be a Secret too, or hold what whoever asks may not read.
 	After *unstructured.Unstructured
 	// Taken are the fields that others have set, and that would be taken over.
 	Taken []cluster.Field
@@ -90,7 +93,9 @@ func (e *Engine) Preview(ctx context.Context, in Installation, evidence Evidence
 	if err != nil {
 		return Preview{}, err
 	}
-	made := outlook{round: r, asked: evidence, all: make([]prospect, len(rows))}
+	made := outlook{
+		round: r, asked: evidence, all: make([]prospect, len(rows)), dry: r.client.DryRun(), foreseen: r.client.Foresee(),
+	}
 	for i := range rows {
 		made.all[i] = prospect{row: rows[i], evidence: EvidenceNone}
 	}
@@ -111,6 +116,8 @@ type outlook struct {
 	asked    Evidence
 	all      []prospect
 	blockers []Blocker
+	// dry has the API server tell what it would do, and foreseen tells it from what is there.
+	dry, foreseen *cluster.Client
 }
 
 // prospect is a row, and what is found out about it.
@@ -118,9 +125,12 @@ type prospect struct {
 	row
 
 	evidence Evidence
-	taken    []cluster.Field
-	after    *unstructured.Unstructured
-	err      error
+	// tried is by what its last request was answered, and lacking the right that was missing for a better answer.
+	tried   Evidence
+	lacking error
+	taken   []cluster.Field
+	after   *unstructured.Unstructured
+	err     error
 }
 
 // find asks for the evidence, and for what is in the way, in the order of the engine.
@@ -214,6 +224,9 @@ func (p *prospect) tell() Row {
 	case ActionAdopt, ActionChange:
 		told.Object = p.object.Unstructured
 	case ActionHandOver, ActionRemove, ActionLetGo, ActionKeep:
+	}
+	if told.Reason == "" && p.lacking != nil {
+		told.Reason = bounded(p.lacking.Error())
 	}
 	if p.err != nil {
 		told.Blocked = bounded(p.err.Error())

@@ -102,6 +102,13 @@ func (p pair) install(t *testing.T) string {
 	t.Helper()
 	r := newRig(t)
 	defer r.halt()
+	p.ready(r)
+	return p.hold(r)
+}
+
+// ready installs the first release, and asks for the second.
+func (p pair) ready(r *rig) {
+	r.t.Helper()
 	r.asDeployer()
 	for i, s := range p.Subjects {
 		if s.Before == makes {
@@ -124,7 +131,6 @@ func (p pair) install(t *testing.T) string {
 		r.loses(p.LostOf, p.Lost)
 	}
 	r.in.Target = r.target("2.0.0", p.files(1))
-	return p.hold(r)
 }
 
 // hold holds what follows against what was told.

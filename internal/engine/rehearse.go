@@ -47,7 +47,7 @@ func (l *outlook) applying(ctx context.Context) error {
 		return nil
 	}
 	taker := l.taker()
-	taker.client, taker.managed = l.client.DryRun(), deletion.ManagedResources
+	taker.managed = deletion.ManagedResources
 	// Before the first request an attempt claims what it is about to apply.
 	members := index(claimed(l.members(), l.aim.render))
 	for _, group := range byStage(todo) {
@@ -64,7 +64,11 @@ func (l *outlook) applyGroup(ctx context.Context, taker taker, members map[key]*
 		if err := l.servedByOwn(*p.object); err != nil {
 			return result{}, err
 		}
-		return taker.apply(ctx, *p.object, members[p.key])
+		return try(l, p, func(client *cluster.Client) (result, error) {
+			with := taker
+			with.client = client
+			return with.apply(ctx, *p.object, members[p.key])
+		})
 	}) {
 		switch {
 		case one.err == nil:
@@ -80,6 +84,26 @@ func (l *outlook) applyGroup(ctx context.Context, taker taker, members map[key]*
 		l.block(err)
 	}
 	return nil
+}
+
+// try does what the engine would: the API server tells what comes of it, or else it is foreseen from what is there, if that
+// is asked for, or no other right is had.
+func try[R any](l *outlook, p *prospect, do func(*cluster.Client) (R, error)) (R, error) {
+	if l.asked == EvidenceRead {
+		p.tried = EvidenceRead
+		return do(l.foreseen)
+	}
+	p.tried = EvidenceServer
+	found, err := do(l.dry)
+	if !l.lacksRight(err) {
+		return found, err
+	}
+	foreseen, unread := do(l.foreseen)
+	if l.lacksRight(unread) || errors.Is(unread, cluster.ErrUnforeseen) {
+		return found, err
+	}
+	p.tried, p.lacking = EvidenceRead, err
+	return foreseen, unread
 }
 
 // noAnswer says that an error tells nothing about an object.
@@ -103,7 +127,7 @@ func (l *outlook) isTold(one *prospect, err error) bool {
 		one.why = "its role comes with the release"
 	case l.lacksRight(err):
 		one.why = bounded(err.Error())
-	case errors.Is(err, errUntried), strings.Contains(err.Error(), undryable):
+	case errors.Is(err, errUntried), errors.Is(err, cluster.ErrUnforeseen), strings.Contains(err.Error(), undryable):
 		one.why = bounded(err.Error())
 	default:
 		return false
@@ -111,9 +135,9 @@ func (l *outlook) isTold(one *prospect, err error) bool {
 	return true
 }
 
-// lacksRight says that whoever looks may not try what somebody else may.
+// lacksRight says that whoever looks may not try, or see, what somebody else may.
 func (l *outlook) lacksRight(err error) bool {
-	return l.asked == EvidenceAuto && errors.Is(err, cluster.ErrForbidden)
+	return l.asked != EvidenceServer && errors.Is(err, cluster.ErrForbidden)
 }
 
 // roleOf is the role that a binding grants, which is checked for who may not grant any.
@@ -136,7 +160,7 @@ func (l *outlook) changes(k key) bool {
 
 // applied takes in what the API server made of an apply.
 func (p *prospect) applied(found result) {
-	p.evidence, p.taken, p.after = EvidenceServer, found.fields, found.applied.Rehearsed
+	p.evidence, p.taken, p.after = p.tried, found.fields, found.applied.Rehearsed
 	switch {
 	case found.left:
 		p.action, p.why = ActionKeep, "it is there, and its annotation "+SSAAnnotation+" has it left as it is"
@@ -165,7 +189,9 @@ func (l *outlook) ignoring(ctx context.Context) error {
 		if err := l.over(ctx); err != nil {
 			return late(StageApply)
 		}
-		one.err = l.letIgnored(ctx, l.client.DryRun(), one.member)
+		_, one.err = try(l, one, func(client *cluster.Client) (struct{}, error) {
+			return struct{}{}, l.letIgnored(ctx, client, one.member)
+		})
 		if l.lacksRight(one.err) {
 			one.why, one.err = bounded(one.err.Error()), nil
 			continue
@@ -173,7 +199,7 @@ func (l *outlook) ignoring(ctx context.Context) error {
 		if one.err != nil && noAnswer(ctx, one.err) {
 			return failure.At(StageApply, one.err)
 		}
-		one.evidence = EvidenceServer
+		one.evidence = one.tried
 		if one.err != nil {
 			failed = append(failed, memberError{refOf(one.member), one.err})
 		}
@@ -201,7 +227,7 @@ func (l *outlook) removing(ctx context.Context) error {
 	if err != nil {
 		return failure.At(StagePrune, failure.Retry(modulesv1.PruneFailedReason, err))
 	}
-	removal.client = l.client.DryRun()
+	removal.client = l.dry
 	held, err := l.definitions(ctx, removal, todo)
 	if err != nil {
 		return err
@@ -240,7 +266,13 @@ func (l *outlook) definitions(ctx context.Context, removal *removal, todo []*pro
 
 func (l *outlook) removeGroup(ctx context.Context, removal *removal, group []*prospect) error {
 	var failed []memberError
-	for _, one := range each(ctx, l.over, group, func(p *prospect) (removed, error) { return removal.remove(ctx, *p.member) }) {
+	for _, one := range each(ctx, l.over, group, func(p *prospect) (removed, error) {
+		return try(l, p, func(client *cluster.Client) (removed, error) {
+			with := *removal
+			with.client = client
+			return with.remove(ctx, *p.member)
+		})
+	}) {
 		p := one.of
 		if one.err != nil && noAnswer(ctx, one.err) {
 			return failure.At(StagePrune, one.err)
@@ -256,7 +288,7 @@ func (l *outlook) removeGroup(ctx context.Context, removal *removal, group []*pr
 			}
 			continue
 		}
-		p.evidence = EvidenceServer
+		p.evidence = p.tried
 		p.removed(one.found)
 		if by := l.moved(p); by != "" && p.action == ActionRemove {
 			p.action, p.why = ActionLetGo, by+" is in it"

@@ -45,7 +45,8 @@ type Request struct {
 	Chosen             catalog.Release
 	// Artifact is a file with the content of the release; "" has it read from what the controllers serve.
 	Artifact string
-	// Evidence is what is asked of the API server: with EvidenceServer dry runs of the engine's own requests.
+	// Evidence is what is asked of the API server: with EvidenceServer dry runs of the engine's own requests, with EvidenceRead
+	// what is there.
 	Evidence engine.Evidence
 	// As is as whom objects are looked at: nobody else than the person, or a ServiceAccount.
 	As cluster.Identity
@@ -208,7 +209,7 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 		return told, true
 	}
 	if row.After == nil {
-		told.Uncompared = "the API server was not asked what it would become"
+		told.Uncompared = "neither was the API server asked what it would become, nor could it be merged"
 		return told, true
 	}
 	// The answer to a dry run is the live object with the changes, which whoever may patch may not be allowed to read.

@@ -125,7 +125,8 @@ func TestPlanByReadersAlone(t *testing.T) {
 	})
 	content := s.contentOf("foo-2.0.0")
 	told := s.sluice(1, "plan", "app", "--artifact", content, "--as", user.Name)
-	s.saying(told, "- ConfigMap "+s.namespace+"/old-app", "~ ConfigMap "+s.namespace+"/settings-app", "0 confirmed by the API server, 2 predicted",
+	s.saying(told, "- ConfigMap "+s.namespace+"/old-app", "~ ConfigMap "+s.namespace+"/settings-app", "0 confirmed by the API server, 2 predicted, 2 of these from what is there",
+		"may not patch configmaps", "data.",
 		"no digest, as the Inventory may not be read")
 	s.saying(s.sluice(1, "plan", "app", "--artifact", content, "--as", user.Name, "--evidence", "server"), "blocked by Forbidden: ")
 	s.saying(s.sluice(1, "plan", "app", "--artifact", content, "--as-installation"), "as ServiceAccount "+s.namespace+"/"+deployer, "2 confirmed by the API server")

@@ -82,6 +82,9 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, err
 	}
+	if c.foresight != nil {
+		return c.foreseeApply(ctx, ref, pinned(object, options.Only), options)
+	}
 	request := c.write(c.rest.Patch(types.ApplyPatchType)).AbsPath(segments...).
 		Param("fieldManager", options.Manager).Param("force", strconv.FormatBool(options.Force))
 	body := pinned(object, options.Only).Object
@@ -97,12 +100,13 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 
 // rehearse sends an apply of which nothing is stored, and reads what the whole object would be.
 func (c *Client) rehearse(ctx context.Context, ref Ref, request *rest.Request, body any, object *unstructured.Unstructured, manager string) (Applied, error) {
-	whole, answer := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	whole := &unstructured.Unstructured{}
 	status, err := c.ask(ctx, "apply", ref, request.SetHeader("Accept", runtime.ContentTypeJSON), body, &whole.Object)
 	if err != nil {
 		return Applied{}, err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, answer); err != nil {
+	answer, err := metadataOf(whole)
+	if err != nil {
 		return Applied{}, c.explain("apply", ref, fmt.Errorf("read the answer: %w", err))
 	}
 	made := applied(answer, status, object, manager)
@@ -126,6 +130,9 @@ func (c *Client) Create(ctx context.Context, object *unstructured.Unstructured, 
 	segments, err := c.managed("create", ref, manager)
 	if err != nil {
 		return Applied{}, err
+	}
+	if c.foresight != nil {
+		return c.foreseeCreate(ctx, ref)
 	}
 	request := c.write(c.rest.Post()).AbsPath(segments[:len(segments)-1]...).SetHeader("Content-Type", runtime.ContentTypeJSON).
 		Param("fieldManager", manager)

@@ -37,6 +37,8 @@ type Client struct {
 	system *Client
 	// dryRun says that nothing is stored of what is written.
 	dryRun bool
+	// foresight has a client send no writes; nil has it send them.
+	foresight *foresight
 }
 
 // Namespaced says whether objects of the kind live in namespaces. It costs no call when the kind is known, and is

@@ -37,6 +37,13 @@ func (c *Client) delete(ctx context.Context, ref Ref, version string) (*metav1.P
 	if err != nil {
 		return nil, err
 	}
+	if c.foresight != nil {
+		live, err := c.foreseeChange(ctx, "delete", ref, Version{UID: ref.UID, ResourceVersion: version})
+		if err == nil && len(live.Finalizers) == 0 {
+			live.Kind = "Status"
+		}
+		return live, err
+	}
 	body := metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),

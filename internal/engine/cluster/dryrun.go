@@ -14,7 +14,7 @@ func (c *Client) DryRun() *Client {
 }
 
 // Rehearses says that nothing which the client writes is stored.
-func (c *Client) Rehearses() bool { return c.dryRun }
+func (c *Client) Rehearses() bool { return c.dryRun || c.foresight != nil }
 
 // write is a request that changes something, unless the client only rehearses it.
 func (c *Client) write(request *rest.Request) *rest.Request {

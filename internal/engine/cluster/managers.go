@@ -224,6 +224,12 @@ func (c *Client) patchMetadata(ctx context.Context, verb string, ref Ref, metada
 	if err != nil {
 		return nil, err
 	}
+	if c.foresight != nil {
+		only := Version{}
+		only.UID, _ = metadata["uid"].(types.UID)
+		only.ResourceVersion, _ = metadata["resourceVersion"].(string)
+		return c.foreseeChange(ctx, verb, ref, only)
+	}
 	request := c.write(c.rest.Patch(types.MergePatchType)).AbsPath(segments...)
 	if manager != "" {
 		request.Param("fieldManager", manager)

@@ -23,6 +23,13 @@ func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMe
 	if err != nil {
 		return nil, err
 	}
+	if c.foresight != nil {
+		whole, err := c.Get(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return metadataOf(whole)
+	}
 	answer, _, err := c.send(ctx, "get", ref, c.rest.Get().AbsPath(segments...), nil)
 	return answer, err
 }
@@ -34,11 +41,17 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	object := &unstructured.Unstructured{}
-	if _, err := c.ask(ctx, "get", ref, c.rest.Get().AbsPath(segments...), nil, object); err != nil {
-		return nil, err
+	read := func() (*unstructured.Unstructured, error) {
+		object := &unstructured.Unstructured{}
+		if _, err := c.ask(ctx, "get", ref, c.rest.Get().AbsPath(segments...), nil, object); err != nil {
+			return nil, err
+		}
+		return object, nil
 	}
-	return object, nil
+	if c.foresight != nil {
+		return c.foresight.look(ref, read)
+	}
+	return read()
 }
 
 // Objects reads the kind's whole objects in a namespace, page by page. An error may come after some of them.
