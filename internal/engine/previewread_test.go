@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // read is a preview by reads alone, which may send nothing else.
@@ -185,6 +187,33 @@ func TestReadingAgreesWithTheServerAtRandom(t *testing.T) {
 				t.Errorf("SLUICE_TORTURE_PREVIEWS=1 SLUICE_TORTURE_SEED=%d, with\n%+v (-server +read):\n%s", seed, p, diff)
 			}
 		})
+	}
+}
+
+// TestReadingAgreesOnKindsOfReleases: on a kind that a CRD defines, once the API server has published its schema. Before, it is
+// said that there is none.
+func TestReadingAgreesOnKindsOfReleases(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	m := newCRDModule(r)
+	m.files["crd.yaml"] = strings.Replace(m.files["crd.yaml"], "{type: object, x-kubernetes-preserve-unknown-fields: true}", `{type: object, properties: {spec: {type: object, properties: {
+      size: {type: integer, default: 7},
+      any: {type: object, x-kubernetes-preserve-unknown-fields: true},
+      tags: {type: array, items: {type: string}, x-kubernetes-list-type: set},
+      parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {type: object, required: [id], properties: {id: {type: string}, v: {type: integer}}}}}}}}`, 1)
+	thing := "apiVersion: " + m.group + "/v1\nkind: Thing\nmetadata: {name: own}\nspec: "
+	m.files["thing.yaml"] = thing + "{size: 1, any: {a: 1, b: [1]}, tags: [x, y], parts: [{id: one, v: 1}, {id: two, v: 2}]}\n"
+	r.in.Target = r.target("1.0.0", m.files)
+	r.settle("it is installed", settled)
+	r.edit(m.kind, "own", `{"spec":{"size":5,"tags":["x","y","theirs"]}}`)
+	m.files["thing.yaml"] = thing + "{size: 2, any: {a: 2}, tags: [y, z], parts: [{id: two, v: 3}, {id: three}]}\n"
+	r.in.Target = r.target("2.0.0", m.files)
+	testenv.Eventually(t, "the schema is published", func(context.Context) (bool, string) {
+		row := rowOf(r.read(), "own")
+		return row.Evidence == engine.EvidenceRead, row.Reason
+	})
+	if diff := cmp.Diff(speech(t, r.preview()), speech(t, r.read())); diff != "" {
+		t.Errorf("-server +read:\n%s", diff)
 	}
 }
 
