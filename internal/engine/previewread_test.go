@@ -54,15 +54,15 @@ func speech(t *testing.T, told engine.Preview) map[string]spoken {
 		}
 		slices.Sort(one.Taken)
 		if row.After != nil && row.Action != engine.ActionCreate {
-			one.After = comparable(t, row.After)
+			one.After = contentOf(t, row.After)
 		}
 		all[row.Ref.GVK.Kind+" "+row.Ref.Name] = one
 	}
 	return all
 }
 
-// comparable is an object without its status, and without what each write notes.
-func comparable(t *testing.T, o *unstructured.Unstructured) map[string]any {
+// contentOf is an object without its status, and without what each write notes.
+func contentOf(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(o.Object)
 	check(t, err)
