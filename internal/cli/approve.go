@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // approver is one call of approve.
@@ -60,7 +61,7 @@ func (a *approver) run(ctx context.Context, args []string) error {
 	if a.digest != "" && a.digest != digest {
 		return &CommandError{Code: ExitNo, What: a.what(name), Why: "the plan that waits is " + digest, Help: []string{"sluice plan " + name + " -n " + a.namespace + " shows it"}}
 	}
-	if err := a.tell(ctx, name, digest); err != nil {
+	if err := a.tell(ctx, name, obj.Status.Pending); err != nil {
 		return err
 	}
 	if a.digest == "" && !a.yes && !a.agreed(ctx, digest) {
@@ -88,27 +89,35 @@ func (a *approver) waiting(ctx context.Context, name string) (*modulesv1.ModuleI
 }
 
 // tell shows the plan that waits. Where it cannot be made here, whoever has named its digest has seen it.
-func (a *approver) tell(ctx context.Context, name, digest string) error {
+func (a *approver) tell(ctx context.Context, name string, pending *modulesv1.Pending) error {
 	told, err := a.make(ctx, name)
 	if err != nil {
 		if a.digest == "" || isGeneral(err) {
 			return err
 		}
-		fmt.Fprintln(a.ErrOut, "The plan is not shown:", err)
+		fmt.Fprintln(a.ErrOut, "The plan is not shown: "+printable.Line(err.Error(), maxProblem))
 		return nil
 	}
 	if err := a.show(told); err != nil {
 		return err
 	}
-	if told.Digest != "" && told.Digest != digest {
+	if !told.isOf(pending) {
 		return &CommandError{Code: ExitNo, What: a.what(name), Why: "the plan of now is another one than the controllers have made", Help: []string{"they make it anew; try again then"}}
 	}
 	return nil
 }
 
+// isOf says that what was shown is what waits. Without the Inventory there is no digest to tell by, and then it is the release that does.
+func (p planned) isOf(pending *modulesv1.Pending) bool {
+	if p.Digest != "" {
+		return p.Digest == pending.Plan.Digest
+	}
+	return p.To.Version == pending.Version && p.To.Template == pending.Template
+}
+
 // agreed asks.
 func (a *approver) agreed(ctx context.Context, digest string) bool {
-	fmt.Fprintf(a.ErrOut, "Approve %s? [y/N] ", digest)
+	fmt.Fprintf(a.ErrOut, "Approve %s? [y/N] ", printable.Line(digest, maxProblem))
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.In).ReadString('\n')
@@ -137,7 +146,7 @@ func (a *approver) approve(ctx context.Context, obj *modulesv1.ModuleInstallatio
 		}
 		err = a.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch), manager)
 		if err == nil {
-			fmt.Fprintf(a.ErrOut, "Approved %s.\n", digest)
+			fmt.Fprintf(a.ErrOut, "Approved %s.\n", printable.Line(digest, maxProblem))
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
