@@ -30,30 +30,35 @@ func exportCommand(b *base) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var problems []error
-		printer, written := manifestPrinter(), 0
-		for _, one := range asked {
-			found, err := g.find(ctx, one)
-			problems = append(problems, err)
-			for i := range found {
-				if isMade(&found[i]) && len(one.names) == 0 {
-					continue
-				}
-				if err := printer.PrintObj(manifest(&found[i]), b.Out); err != nil {
-					return unprinted(err)
-				}
-				written++
-			}
+		written, err := g.export(ctx, asked)
+		if err == nil && written == 0 && !g.all {
+			err = b.unfounded(ctx)
 		}
-		if err := errors.Join(problems...); err != nil || written > 0 {
-			return err
+		if err == nil && written == 0 {
+			fmt.Fprintf(b.ErrOut, "There are none%s.\n", g.where())
 		}
-		if err := b.unfounded(ctx); err != nil && !g.all {
-			return err
-		}
-		fmt.Fprintf(b.ErrOut, "There are none%s.\n", g.where())
-		return nil
+		return err
 	})
+}
+
+// export writes what is asked for, and gives how many objects that are. What was found is written beside an error too.
+func (g *getter) export(ctx context.Context, asked []wanted) (written int, err error) {
+	var problems []error
+	printer := manifestPrinter()
+	for _, one := range asked {
+		found, err := g.find(ctx, one)
+		problems = append(problems, err)
+		for i := range found {
+			if isMade(&found[i]) && len(one.names) == 0 {
+				continue
+			}
+			if err := printer.PrintObj(manifest(&found[i]), g.Out); err != nil {
+				return written, unprinted(err)
+			}
+			written++
+		}
+	}
+	return written, errors.Join(problems...)
 }
 
 // isMade says that a controller makes the object, and would make it again: for its owner, for a template, or from what is in Git.

@@ -153,7 +153,7 @@ func TestReadingAgreesWithTheServer(t *testing.T) {
 			r := newRig(t)
 			r.in.Target = r.target("1.0.0", map[string]string{"a.yaml": tc.before})
 			// Nothing makes a Deployment healthy here.
-			r.settle("it is applied", func(out engine.Outcome) bool { return r.inventory() != nil && r.inventory().Data.Current != nil })
+			r.settle("it is applied", func(engine.Outcome) bool { return r.inventory() != nil && r.inventory().Data.Current != nil })
 			if tc.between != nil {
 				tc.between(r)
 			}
