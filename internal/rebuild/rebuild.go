@@ -127,14 +127,19 @@ func (r *Rebuilder) opener(obj client.Object, connections *transport.Factory) (f
 	return nil, fmt.Errorf("%w: it is neither a GitRepository nor an OCIRepository", ErrUnable)
 }
 
-// pinnedGit follows a branch to the commit on record. What follows a tag, a range or a name is left to find what it finds.
+// pinnedGit follows the spec's branch to the commit on record, which is proven to be on it. What follows a tag, a range or a name is left to
+// find what it finds.
 func pinnedGit(obj *sourcev1.GitRepository) *sourcev1.GitRepository {
 	pinned := obj.DeepCopy()
 	ref := pinned.Spec.Reference
 	if obj.Status.Artifact == nil || ref != nil && (ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "") {
 		return pinned
 	}
-	branch, commit, found := strings.Cut(obj.Status.Artifact.Revision, "@")
+	branch := sourcev1.DefaultBranch
+	if ref != nil && ref.Branch != "" {
+		branch = ref.Branch
+	}
+	_, commit, found := strings.Cut(obj.Status.Artifact.Revision, "@")
 	if _, hash, hashed := strings.Cut(commit, ":"); found && hashed {
 		pinned.Spec.Reference = &sourcev1.GitRepositoryRef{Branch: branch, Commit: hash}
 	}
