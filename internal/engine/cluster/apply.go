@@ -101,7 +101,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured, o
 // rehearse sends an apply of which nothing is stored, and reads what the whole object would be.
 func (c *Client) rehearse(ctx context.Context, ref Ref, request *rest.Request, body any, object *unstructured.Unstructured, manager string) (Applied, error) {
 	whole := &unstructured.Unstructured{}
-	status, err := c.ask(ctx, "apply", ref, request.SetHeader("Accept", runtime.ContentTypeJSON), body, &whole.Object)
+	status, err := c.ask(ctx, "apply", ref, request.SetHeader("Accept", runtime.ContentTypeJSON), body, whole)
 	if err != nil {
 		return Applied{}, err
 	}
