@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,6 +65,8 @@ type heard struct {
 type index struct {
 	now   func() time.Time
 	kinds []Kind
+	// reviewed is the constant, but for tests.
+	reviewed time.Duration
 
 	mu          sync.RWMutex
 	heard       map[string]*heard
@@ -106,7 +109,7 @@ type subscriber struct {
 }
 
 func newIndex(kinds []Kind, now func() time.Time) *index {
-	made := &index{now: now, kinds: kinds, heard: map[string]*heard{}, subscribers: map[*subscriber]bool{}}
+	made := &index{now: now, kinds: kinds, reviewed: reviewed, heard: map[string]*heard{}, subscribers: map[*subscriber]bool{}}
 	for _, kind := range kinds {
 		made.heard[kind.Resource] = &heard{rows: map[types.NamespacedName]*Row{}}
 	}
@@ -128,26 +131,37 @@ const reviewed = 30 * time.Second
 // follow keeps the rows of a kind.
 func (x *index) follow(ctx context.Context, reader Reader, kind Kind) {
 	for ctx.Err() == nil {
-		objects, lacking := reader.Objects(ctx, kind)
-		x.change(kind, func(h *heard) {
-			h.lacking = ""
-			if lacking != nil {
-				h.lacking, h.listed = lacking.Error(), true
-			}
-		})
-		inTime, stop := ctx, context.CancelFunc(func() {})
-		if lacking != nil {
-			inTime, stop = context.WithTimeout(ctx, reviewed)
-		}
-		if objects == nil {
-			<-inTime.Done()
-		} else {
-			cache.NewReflectorWithOptions(x.attentive(kind, objects), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
-				Name: kind.Resource, TypeDescription: kind.Kind,
-			}).RunWithContext(inTime)
-		}
+		again, stop := context.WithTimeout(ctx, x.reviewed)
+		x.review(ctx, again, reader, kind)
+		<-again.Done()
 		stop()
 	}
+}
+
+// review asks which objects may be read, and reads them: for as long as all of them may be, else until it is to be asked again. What may
+// not be read any more is shown no more.
+func (x *index) review(ctx, again context.Context, reader Reader, kind Kind) {
+	objects, lacking := reader.Objects(ctx, kind)
+	x.change(kind, func(h *heard) {
+		h.lacking = ""
+		if lacking != nil {
+			h.lacking, h.listed, h.broken = lacking.Error(), true, time.Time{}
+		}
+		if objects == nil {
+			h.rows = map[types.NamespacedName]*Row{}
+		}
+	})
+	if objects == nil {
+		return
+	}
+	if lacking != nil {
+		ctx = again
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cache.NewReflectorWithOptions(x.attentive(kind, objects, stop), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
+		Name: kind.Resource, TypeDescription: kind.Kind,
+	}).RunWithContext(ctx)
 }
 
 // change changes what is known of a kind, and tells those who look at it.
@@ -283,9 +297,12 @@ func (r *rows) Replace(objects []any, _ string) error {
 // Resync has nothing to do.
 func (r *rows) Resync() error { return nil }
 
-// attentive notes when nothing can be heard of a kind, and when something is heard again.
-func (x *index) attentive(kind Kind, objects cache.ListerWatcherWithContext) cache.ListerWatcher {
+// attentive notes when nothing can be heard of a kind, and when something is heard again. It stops where a right is missing that was there.
+func (x *index) attentive(kind Kind, objects cache.ListerWatcherWithContext, stop func()) cache.ListerWatcher {
 	note := func(err error) {
+		if apierrors.IsForbidden(err) {
+			stop()
+		}
 		x.mu.RLock()
 		broken := !x.heard[kind.Resource].broken.IsZero()
 		x.mu.RUnlock()

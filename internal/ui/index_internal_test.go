@@ -1,0 +1,77 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// revocable is somebody who may read all objects until that is taken back, at which the watch ends too.
+type revocable struct {
+	Reader
+
+	revoked atomic.Bool
+	watch   *watch.FakeWatcher
+}
+
+func (r *revocable) Objects(context.Context, Kind) (cache.ListerWatcherWithContext, error) {
+	if r.revoked.Load() {
+		return nil, errors.New("you may not list sources")
+	}
+	refused := func() error {
+		if r.revoked.Load() {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "sources"}, "", nil)
+		}
+		return nil
+	}
+	return cache.ToListerWatcherWithContext(&cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			list := &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}}
+			obj := unstructured.Unstructured{Object: map[string]any{}}
+			obj.SetName("a")
+			list.Items = append(list.Items, obj)
+			return list, refused()
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if options.SendInitialEvents != nil {
+				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // It is an older API server.
+			}
+			return r.watch, refused()
+		},
+	}), nil
+}
+
+// TestWhatMayNotBeReadAnyMoreIsNotShown: nor is it asked for over and over.
+func TestWhatMayNotBeReadAnyMoreIsNotShown(t *testing.T) {
+	t.Parallel()
+	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Kind: "Source"}, Resource: "sources", Page: "sources"}
+	x := newIndex([]Kind{kind}, time.Now)
+	x.reviewed = time.Millisecond
+	news, leave := x.subscribe(nil)
+	defer leave()
+	r := &revocable{watch: watch.NewFake()}
+	go x.run(t.Context(), r)
+	until := func(rows int) {
+		t.Helper()
+		for len(x.all(func(Kind) bool { return true })) != rows {
+			<-news.news
+		}
+	}
+	until(1)
+	r.revoked.Store(true)
+	r.watch.Stop()
+	until(0)
+	if told := x.troubles(func(Kind) bool { return true }); len(told) != 1 || told[0] != "you may not list sources" {
+		t.Errorf("troubles: %q", told)
+	}
+}
