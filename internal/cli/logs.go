@@ -88,13 +88,15 @@ func (l *logger) run(ctx context.Context, args []string) error {
 // pods shows the lines of all pods' logs: one after the other, or all together where they go on without end.
 func (l *logger) pods(ctx context.Context, pods []corev1.Pod, of ref) (shown int, err error) {
 	var group errgroup.Group
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	if !l.follow {
 		group.SetLimit(1)
 	}
 	var all atomic.Int64
 	for i := range pods {
 		group.Go(func() error {
-			some, err := l.pod(ctx, &pods[i], of)
+			some, err := l.pod(ctx, stop, &pods[i], of)
 			all.Add(int64(some))
 			return err
 		})
@@ -103,8 +105,8 @@ func (l *logger) pods(ctx context.Context, pods []corev1.Pod, of ref) (shown int
 	return int(all.Load()), err
 }
 
-// pod shows the lines of one pod's log, and says how many there were.
-func (l *logger) pod(ctx context.Context, pod *corev1.Pod, of ref) (shown int, err error) {
+// pod shows the lines of one pod's log, and says how many there were. It stops all where nobody takes them any more.
+func (l *logger) pod(ctx context.Context, stop func(), pod *corev1.Pod, of ref) (shown int, err error) {
 	options := &corev1.PodLogOptions{Follow: l.follow}
 	if l.since > 0 {
 		seconds := int64(math.Ceil(l.since.Seconds()))
@@ -124,6 +126,7 @@ func (l *logger) pod(ctx context.Context, pod *corev1.Pod, of ref) (shown int, e
 			continue
 		}
 		if _, err := io.WriteString(l.Out, text+"\n"); err != nil {
+			stop()
 			return shown, unprinted(err)
 		}
 		shown++

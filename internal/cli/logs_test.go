@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/cli"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -120,6 +122,38 @@ func TestLogsOfAllPods(t *testing.T) {
 		if since, _ := asked.Load(name); since != "1" {
 			t.Errorf("of pod %s the last %v seconds are asked for", name, since)
 		}
+	}
+}
+
+// TestLogsEndWhereNobodyReads: also while other pods have nothing to say.
+func TestLogsEndWhereNobodyReads(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	kubeconfig := through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		name, isLog := strings.CutSuffix(r.URL.Path, "/log")
+		for isLog && r.Context().Err() == nil {
+			if path.Base(name) == "loud" {
+				fmt.Fprintf(w, `{"level":"info","msg":"loud","controllerKind":"GitRepository","namespace":"%s","name":"app"}`+"\n", namespace)
+				_ = http.NewResponseController(w).Flush()
+			}
+			select {
+			case <-r.Context().Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		return isLog
+	})
+	for _, name := range []string{"loud", "quiet"} {
+		store(t, namespace, "apiVersion: v1\nkind: Pod\nmetadata: {name: "+name+", labels: {app.kubernetes.io/name: sluice}}\nspec: {containers: [{name: manager, image: sluice}]}\n")
+	}
+	out, ended := &shared{}, make(chan answer, 1)
+	go func() {
+		ended <- executeTo(t.Context(), out, []string{"logs", "--kubeconfig", kubeconfig, "gitrepository/app", "-n", namespace, "--system-namespace", namespace, "-f"})
+	}()
+	testenv.Eventually(t, "a line is shown", func(context.Context) (bool, string) { return strings.Contains(out.String(), "loud"), out.String() })
+	out.close()
+	if got := <-ended; got.code != cli.ExitUnanswered || strings.TrimSpace(got.told) != "" {
+		t.Errorf("it ends with %d: %s", got.code, got.told)
 	}
 }
 

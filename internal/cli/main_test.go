@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -64,16 +65,26 @@ func beginShown(ctx context.Context, kubeconfig string, args ...string) (shown f
 	return out.String, func() answer { return <-ended }
 }
 
-// shared is a buffer that may be read while it is written.
+// shared is a buffer that may be read while it is written, until it is closed as a pipe is.
 type shared struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu     sync.Mutex
+	text   bytes.Buffer
+	closed bool
 }
 
 func (s *shared) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return 0, syscall.EPIPE
+	}
 	return s.text.Write(text)
+}
+
+func (s *shared) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 }
 
 func (s *shared) String() string {
