@@ -297,12 +297,10 @@ func (r *rows) Replace(objects []any, _ string) error {
 // Resync has nothing to do.
 func (r *rows) Resync() error { return nil }
 
-// attentive notes when nothing can be heard of a kind, and when something is heard again. It stops where a right is missing that was there.
+// attentive notes when nothing can be heard of a kind, and when something is heard again. It stops where they may not be
+// listed any more; whoever may not watch them has them listed.
 func (x *index) attentive(kind Kind, objects cache.ListerWatcherWithContext, stop func()) cache.ListerWatcher {
 	note := func(err error) {
-		if apierrors.IsForbidden(err) {
-			stop()
-		}
 		x.mu.RLock()
 		broken := !x.heard[kind.Resource].broken.IsZero()
 		x.mu.RUnlock()
@@ -321,6 +319,9 @@ func (x *index) attentive(kind Kind, objects cache.ListerWatcherWithContext, sto
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := objects.ListWithContext(ctx, options)
+			if apierrors.IsForbidden(err) {
+				stop()
+			}
 			note(err)
 			return list, err
 		},
