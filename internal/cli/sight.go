@@ -216,34 +216,27 @@ func (s *sight) Can(ctx context.Context, obj *ui.Object) []ui.Action {
 // patchOf is what an action sends.
 func (s *sight) patchOf(obj *ui.Object, action ui.Action, reason, by string) (map[string]any, error) {
 	k := ours(obj.Kind)
-	now := time.Now()
 	var patch map[string]any
 	switch action {
 	case ui.Reconcile:
-		patch = annotated(map[string]any{}, map[string]any{meta.ReconcileRequestAnnotation: now.Format(time.RFC3339Nano)})
+		patch = annotated(map[string]any{}, map[string]any{meta.ReconcileRequestAnnotation: time.Now().Format(time.RFC3339Nano)})
 	case ui.Suspend:
-		patch = annotated(k.suspends.patch(true), map[string]any{
-			view.SuspendedBy: or(by != "", by), view.SuspendedReason: or(reason != "", reason), view.SuspendedAt: now.UTC().Format(time.RFC3339),
-		})
+		patch = k.suspends.suspending(by, reason)
 	case ui.Resume:
-		patch = annotated(k.suspends.patch(false), map[string]any{view.SuspendedBy: nil, view.SuspendedReason: nil, view.SuspendedAt: nil})
+		patch = k.suspends.resuming()
 	case ui.Approve:
 		patch = map[string]any{"spec": map[string]any{"upgrade": map[string]any{"approve": obj.Awaited}}}
 	default:
 		return nil, fmt.Errorf("there is no action %s", action)
 	}
-	metadata, _ := patch["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		patch["metadata"] = metadata
-	}
+	metadata, _ := annotated(patch, nil)["metadata"].(map[string]any)
 	metadata["resourceVersion"] = obj.Version
 	return patch, nil
 }
 
 // Patch implements ui.Reader.
-func (s *sight) Patch(obj *ui.Object, action ui.Action, reason string) (string, error) {
-	patch, err := s.patchOf(obj, action, reason, "")
+func (s *sight) Patch(obj *ui.Object, action ui.Action) (string, error) {
+	patch, err := s.patchOf(obj, action, "", "")
 	if err != nil {
 		return "", err
 	}

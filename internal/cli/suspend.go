@@ -28,6 +28,19 @@ func (s suspension) patch(suspend bool) map[string]any {
 	return annotated(map[string]any{}, map[string]any{s.annotation: or(suspend, s.value)})
 }
 
+// suspending is the patch that suspends an object, and notes who does so, why and when.
+func (s suspension) suspending(by, reason string) map[string]any {
+	return annotated(s.patch(true), map[string]any{
+		view.SuspendedBy: or(by != "", by), view.SuspendedReason: or(reason != "", reason),
+		view.SuspendedAt: time.Now().UTC().Format(time.RFC3339),
+	})
+}
+
+// resuming is the patch that takes all of that back.
+func (s suspension) resuming() map[string]any {
+	return annotated(s.patch(false), map[string]any{view.SuspendedBy: nil, view.SuspendedReason: nil, view.SuspendedAt: nil})
+}
+
 // or is the value, or nothing, which takes a field away.
 func or(is bool, value any) any {
 	if is {
@@ -60,10 +73,7 @@ func suspendCommand(b *base) *cobra.Command {
 				return nil
 			}
 			t.at = "suspended"
-			return b.patch(ctx, t, annotated(t.suspends.patch(true), map[string]any{
-				view.SuspendedBy: or(by() != "", by()), view.SuspendedReason: or(reason != "", reason),
-				view.SuspendedAt: time.Now().UTC().Format(time.RFC3339),
-			}))
+			return b.patch(ctx, t, t.suspends.suspending(by(), reason))
 		})
 	})
 }
@@ -99,7 +109,7 @@ func resumeCommand(b *base) *cobra.Command {
 				return nil
 			}
 			t.at = "resumed"
-			patch := annotated(t.suspends.patch(false), map[string]any{view.SuspendedBy: nil, view.SuspendedReason: nil, view.SuspendedAt: nil})
+			patch := t.suspends.resuming()
 			if !wait {
 				return b.patch(ctx, t, patch)
 			}

@@ -39,7 +39,7 @@ func (u *UI) confirm(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	patch, err := u.Reader.Patch(obj, action, "")
+	patch, err := u.Reader.Patch(obj, action)
 	if err != nil {
 		u.refuse(w, r, err)
 		return

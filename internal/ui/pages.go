@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -229,21 +230,12 @@ func (x *index) sum() summary {
 		made.Totals = append(made.Totals, one)
 	}
 	state := orders()["state"]
-	slices.SortFunc(made.Attention, func(a, b *Row) int {
-		if order := state(a, b); order != 0 {
-			return order
-		}
-		return byName(a, b)
-	})
+	slices.SortFunc(made.Attention, func(a, b *Row) int { return cmp.Or(state(a, b), byName(a, b)) })
 	slices.Sort(made.Where)
 	made.More = max(0, len(made.Attention)-maxAttention)
 	made.Attention = made.Attention[:min(len(made.Attention), maxAttention)]
-	slices.SortFunc(rows, func(a, b *Row) int {
-		if order := b.Since.Compare(a.Since); order != 0 {
-			return order
-		}
-		return byName(a, b)
-	})
+	since := orders()["since"]
+	slices.SortFunc(rows, func(a, b *Row) int { return cmp.Or(since(a, b), byName(a, b)) })
 	made.Changed = rows[:min(len(rows), maxChanged)]
 	return made
 }
