@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -53,7 +54,17 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	config.QPS, config.Burst = qps, burst
 	config.UserAgent = "sluice"
 	config.WarningHandler = &warnings{to: hints, told: map[string]bool{}}
-	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper(discovered)})
+	made, err := connect(config, scheme, mapper(discovered))
+	if err != nil {
+		return nil, err
+	}
+	made.namespace = namespace
+	return made, nil
+}
+
+// connect makes a session with the API server.
+func connect(config *rest.Config, scheme *runtime.Scheme, known meta.RESTMapper) (*session, error) {
+	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: known})
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
@@ -61,7 +72,7 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
-	return &session{WithWatch: made, core: core, rest: config, namespace: namespace}, nil
+	return &session{WithWatch: made, core: core, rest: config}, nil
 }
 
 // warnings tells each warning of the API server once.

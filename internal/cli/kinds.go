@@ -171,7 +171,9 @@ func (k kind) names() []string {
 func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind), meta.RESTScopeRoot)
-	known.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	for _, name := range []string{"SelfSubjectAccessReview", "SelfSubjectRulesReview"} {
+		known.Add(authorizationv1.SchemeGroupVersion.WithKind(name), meta.RESTScopeRoot)
+	}
 	for _, k := range kinds() {
 		known.AddSpecific(k.GroupVersionKind, k.GroupVersion().WithResource(k.resource), k.GroupVersion().WithResource(strings.ToLower(k.Kind)), meta.RESTScopeNamespace)
 	}

@@ -39,6 +39,8 @@ type CommandError struct {
 	Help []string
 	// general says that it is in the way of every other request too.
 	general bool
+	// unknown says that the API server does not know the user.
+	unknown bool
 	// missing says that there is no object of the name.
 	missing bool
 	// changed says that the object is not as it was.
@@ -72,7 +74,7 @@ func explain(what string, err error, role string) *CommandError {
 		told.Code, told.Why, told.general = ExitInterrupted, "interrupted", true
 	case apierrors.IsUnauthorized(err):
 		told.Why, told.Help = "the API server does not take the login", []string{"log in anew, or choose another one with --context, --user or --token"}
-		told.general = true
+		told.general, told.unknown = true, true
 	case apierrors.IsForbidden(err):
 		told.Why, told.Help = "forbidden: "+reasonOf(err), []string{"ask for the ClusterRole " + role}
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):

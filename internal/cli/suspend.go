@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/view"
 )
@@ -162,15 +160,11 @@ func (b *base) each(ctx context.Context, targets []*target, do func(*target) err
 	return errors.Join(problems...)
 }
 
-// selfReviewKind is the kind that an API server answers with who asks.
-const selfReviewKind = "SelfSubjectReview"
-
 // whoAsks is the name that the API server knows the user by; empty where it does not tell.
 func (s *session) whoAsks(ctx context.Context) string {
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind))
-	if err := s.Create(ctx, review); err != nil {
+	who, err := s.identity(ctx)
+	if err != nil {
 		return ""
 	}
-	return field("", "status.userInfo.username").value(review)
+	return who.Username
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,57 +14,102 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"sluice.dev/sluice/internal/ui"
 )
 
-// uiCommand serves the web pages on this machine, to whoever has started it.
+// uiFlags are how the pages are served.
+type uiFlags struct {
+	listen, auth, certificate, key string
+	hosts                          []string
+	actions, behindProxy           bool
+}
+
+// How people say who they are.
+const byToken, byHeader = "token", "header"
+
+// uiCommand serves the web pages: on this machine to whoever has started it, or to everyone who logs in.
 func uiCommand(b *base) *cobra.Command {
-	var listen string
-	var actions bool
+	var f uiFlags
 	command := &cobra.Command{
 		Use:   "ui",
-		Short: "Show all in a browser, with your own rights, until it is interrupted",
+		Short: "Show all in a browser, with the rights of whoever looks, until it is interrupted",
 		Example: `  sluice ui
-  sluice ui --actions --listen 127.0.0.1:0`,
+  sluice ui --actions --listen 127.0.0.1:0
+  sluice ui --listen :8443 --auth token --host sluice.example.com --tls-cert tls.crt --tls-key tls.key`,
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := command.Flags()
-	flags.StringVar(&listen, "listen", "127.0.0.1:9191", "Address of this machine that is listened on. Port 0 takes a free one.")
-	flags.BoolVar(&actions, "actions", false, "Let people reconcile, suspend, resume and approve, as you.")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:9191", "Address that is listened on; without --auth, one of this machine alone. Port 0 takes a free one.")
+	flags.BoolVar(&f.actions, "actions", false, "Let people reconcile, suspend, resume and approve, in their own name.")
+	flags.StringVar(&f.auth, "auth", "", "How others say who they are: 'token' asks for a bearer token, 'header' takes the one in Authorization. Without, the pages are yours alone.")
+	flags.StringSliceVar(&f.hosts, "host", nil, "Name, and port if it is not the scheme's, that browsers reach this by; several by comma. With --auth alone.")
+	flags.StringVar(&f.certificate, "tls-cert", "", "File with the certificate, for --auth. It is read anew when it changes.")
+	flags.StringVar(&f.key, "tls-key", "", "File with the certificate's key.")
+	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "Serve HTTP, as a proxy before this talks TLS to browsers. With --auth alone.")
 	return b.on(command, func(ctx context.Context, _ []string) error {
-		listener, err := listenHere(ctx, listen)
-		if err != nil {
+		if err := f.check(); err != nil {
 			return err
 		}
-		pages, err := ui.New(ui.Options{
-			Reader: &sight{b}, Kinds: uiKinds(), Hosts: hostsOf(listener.Addr()), Actions: actions, User: b.whoAsks(ctx),
-			Logger: slog.New(slog.NewTextHandler(b.ErrOut, nil)), Now: time.Now, Random: rand.Reader,
-		})
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+		if err != nil {
+			return &CommandError{Code: ExitUnanswered, What: "listen on " + f.listen, Why: err.Error(), Help: []string{"take another port with --listen"}}
+		}
+		options := ui.Options{
+			Lister: &sight{b}, Kinds: uiKinds(), Actions: f.actions, Logger: slog.New(slog.NewTextHandler(b.ErrOut, nil)), Now: time.Now, Random: rand.Reader,
+		}
+		if f.auth == "" {
+			options.Hosts, options.Person = hostsOf(listener.Addr()), &ui.Person{Name: b.whoAsks(ctx), Reader: &sight{b}}
+		} else {
+			options.Hosts, options.Login, options.ByHeader, options.Encrypted = lowered(f.hosts), b.login, f.auth == byHeader, !f.behindProxy
+		}
+		pages, err := ui.New(options)
 		if err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("make the pages: %w", err)
 		}
-		fmt.Fprintf(b.Out, "http://%s%s\n", listener.Addr(), pages.Entrance())
-		fmt.Fprintln(b.ErrOut, "Open this in a browser. It is good once. Ctrl-C ends it.")
-		return serve(ctx, listener, pages)
+		if f.auth == "" {
+			fmt.Fprintf(b.Out, "http://%s%s\n", listener.Addr(), pages.Entrance())
+			fmt.Fprintln(b.ErrOut, "Open this in a browser. It is good once. Ctrl-C ends it.")
+		} else {
+			fmt.Fprintf(b.Out, "listening on %s\n", listener.Addr())
+		}
+		return serve(ctx, listener, pages, f)
 	})
 }
 
-// listenHere listens on an address of this machine alone: the pages show what the user may read to whoever has their cookie.
-func listenHere(ctx context.Context, address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
+// check says what does not go together. Without a login, the pages show what the user may read to whoever reaches them.
+func (f *uiFlags) check() error {
+	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return nil, usage("--listen: "+err.Error(), "it is ADDRESS:PORT, such as 127.0.0.1:9191")
+		return usage("--listen: "+err.Error(), "it is ADDRESS:PORT, such as 127.0.0.1:9191")
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, usage("--listen "+address+" is not of this machine alone", "take 127.0.0.1, and reach it from elsewhere by ssh -L")
+	alone := len(f.hosts) == 0 && f.certificate == "" && f.key == "" && !f.behindProxy
+	ip := net.ParseIP(host)
+	switch {
+	case f.auth == "" && (ip == nil || !ip.IsLoopback()):
+		return usage("--listen "+f.listen+" is not of this machine alone", "take 127.0.0.1, and reach it from elsewhere by ssh -L", "or let people log in with --auth")
+	case f.auth == "" && !alone:
+		return usage("--host, --tls-cert, --tls-key and --behind-proxy are for --auth", "without it, the pages are yours alone, on this machine")
+	case f.auth == "":
+		return nil
+	case f.auth != byToken && f.auth != byHeader:
+		return usage("--auth "+f.auth+" is unknown", "it is "+byToken+" or "+byHeader)
+	case len(f.hosts) == 0:
+		return usage("--auth needs --host", "name what browsers reach this by, so that no other name that leads here is taken for it")
+	case f.behindProxy == (f.certificate != "" || f.key != ""), (f.certificate == "") != (f.key == ""):
+		return usage("--auth needs TLS", "give --tls-cert and --tls-key, or --behind-proxy where a proxy talks TLS to browsers")
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, &CommandError{Code: ExitUnanswered, What: "listen on " + address, Why: err.Error(), Help: []string{"take another port with --listen"}}
+	return nil
+}
+
+func lowered(names []string) []string {
+	made := make([]string, len(names))
+	for i, name := range names {
+		made[i] = strings.ToLower(name)
 	}
-	return listener, nil
+	return made
 }
 
 // hostsOf are the names under which a browser reaches the address.
@@ -83,7 +129,7 @@ const (
 )
 
 // serve serves until the context ends.
-func serve(ctx context.Context, listener net.Listener, pages *ui.UI) error {
+func serve(ctx context.Context, listener net.Listener, pages *ui.UI, f uiFlags) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	server := &http.Server{
@@ -91,8 +137,23 @@ func serve(ctx context.Context, listener net.Listener, pages *ui.UI) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	ended := make(chan error, 2)
+	begin := func() { ended <- server.Serve(listener) }
+	if f.certificate != "" {
+		watched, err := certwatcher.New(f.certificate, f.key)
+		if err != nil {
+			_ = listener.Close()
+			return usage("--tls-cert, --tls-key: " + err.Error())
+		}
+		server.TLSConfig = &tls.Config{GetCertificate: watched.GetCertificate, MinVersion: tls.VersionTLS12}
+		go func() {
+			if err := watched.Start(ctx); err != nil {
+				ended <- err
+			}
+		}()
+		begin = func() { ended <- server.ServeTLS(listener, "", "") }
+	}
+	go begin()
 	go pages.Run(ctx)
 	select {
 	case err := <-ended:

@@ -37,9 +37,10 @@ type tab struct {
 const maxWait = time.Minute
 
 // newTab opens an empty one.
-func newTab(t *testing.T) *tab {
+func newTab(t *testing.T, further ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
-	allocated, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath("chromium-headless-shell"), chromedp.NoSandbox, chromedp.Headless, chromedp.WSURLReadTimeout(maxWait))
+	options := append([]chromedp.ExecAllocatorOption{chromedp.ExecPath("chromium-headless-shell"), chromedp.NoSandbox, chromedp.Headless, chromedp.WSURLReadTimeout(maxWait)}, further...)
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(allocated)
 	t.Cleanup(leave)
@@ -152,7 +153,7 @@ func unquoted(t *testing.T, value *accessibility.Value) (text string) {
 func (b *tab) eventually(words string) {
 	b.t.Helper()
 	testenv.Eventually(b.t, "the page says "+words, func(context.Context) (bool, string) {
-		text := get(b, chromedp.Evaluate[string]("document.body.innerText"))
+		text := get(b, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
 		return strings.Contains(text, words), text
 	})
 }
@@ -215,6 +216,51 @@ func TestPagesInABrowser(t *testing.T) {
 	if said := seen.console(); len(said) > 0 {
 		t.Errorf("the console says %q", said)
 	}
+}
+
+// TestLogInInABrowser: people come in, see theirs live, and are told when they are not known any more.
+func TestLogInInABrowser(t *testing.T) {
+	t.Parallel()
+	namespace := three(t)
+	tenant := newTenant(t, namespace)
+	pages := opensShop(t)
+	pages.tokens = append(pages.tokens, tenant.token)
+	seen := newTab(t, chromedp.Flag("host-resolver-rules", "MAP sluice.test:443 "+pages.address), chromedp.Flag("ignore-certificate-errors", true))
+	seen.do(chromedp.EmulateViewport(narrow, high), chromedp.Navigate(pages.origin+"/installations"))
+	if names := seen.names(); !names["textbox Bearer token"] || !names["button Log in"] {
+		t.Errorf("the login has no names: %v", names)
+	}
+	if needs := get(seen, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); needs > narrow {
+		t.Errorf("the login needs %d px", needs)
+	}
+	seen.picture("login")
+	logIn := func() {
+		t.Helper()
+		get(seen, chromedp.Evaluate[bool](fmt.Sprintf(`(() => { document.querySelector('[name=token]').value = %q; document.querySelector('main form').requestSubmit(); return true })()`, tenant.token)))
+		seen.eventually("3 found")
+	}
+	logIn()
+	if at := get(seen, chromedp.Location()); at != pages.origin+"/installations" {
+		t.Errorf("the login leads to %s", at)
+	}
+	if cookies := get(seen, chromedp.Evaluate[string]("document.cookie")); cookies != "" {
+		t.Errorf("scripts read %q", cookies)
+	}
+	seen.eventually("live")
+	get(seen, chromedp.Evaluate[bool](`(() => { document.querySelector('form[action="/logout"]').requestSubmit(); return true })()`))
+	seen.eventually("Bearer token")
+	seen.do(chromedp.Navigate(pages.origin + "/installations"))
+	logIn()
+	seen.eventually("live")
+	for _, said := range seen.console() {
+		if !strings.Contains(said, "401") {
+			t.Errorf("the console says %q", said)
+		}
+	}
+	if err := env.Client.Delete(t.Context(), tenant.account); err != nil {
+		t.Fatal(err)
+	}
+	seen.eventually("not live: load the page anew to log in")
 }
 
 // TestPagesOfOthersDoNothing: a page of another origin neither reads, nor frames, nor acts.

@@ -22,7 +22,7 @@ const maxReason = 512
 // action is the one that the path names, if it may be done to the object.
 func (u *UI) action(w http.ResponseWriter, r *http.Request, obj *Object) (Action, bool) {
 	action := Action(r.PathValue("action"))
-	if !slices.Contains(u.Reader.Can(r.Context(), obj), action) {
+	if !slices.Contains(loginOf(r).Reader.Can(r.Context(), obj), action) {
 		u.fail(w, r, http.StatusForbidden, "You may not "+string(action)+" this, or it is not as it was.")
 		return "", false
 	}
@@ -39,7 +39,7 @@ func (u *UI) confirm(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	patch, err := u.Reader.Patch(obj, action)
+	patch, err := loginOf(r).Reader.Patch(obj, action)
 	if err != nil {
 		u.refuse(w, r, err)
 		return
@@ -69,7 +69,7 @@ func (u *UI) act(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := u.Reader.Act(r.Context(), obj, action, reason); err != nil {
+	if err := loginOf(r).Reader.Act(r.Context(), obj, action, reason); err != nil {
 		u.refuse(w, r, err)
 		return
 	}

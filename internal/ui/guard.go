@@ -29,7 +29,11 @@ func (u *UI) guard(next http.Handler) http.Handler {
 		headers.Set("Cross-Origin-Opener-Policy", "same-origin")
 		headers.Set("Cross-Origin-Resource-Policy", "same-origin")
 		headers.Set("Cache-Control", "no-store")
-		if !slices.Contains(u.Hosts, strings.ToLower(r.Host)) {
+		if u.Encrypted {
+			headers.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		// A node asks for the health by the pod's address.
+		if !slices.Contains(u.Hosts, strings.ToLower(r.Host)) && (u.key != nil || r.URL.Path != "/healthz") {
 			http.Error(w, "This is not served under that name.", http.StatusMisdirectedRequest)
 			return
 		}

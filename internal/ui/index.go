@@ -3,6 +3,8 @@ package ui
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,11 +83,18 @@ type index struct {
 type memory struct {
 	mu      sync.Mutex
 	changes uint64
-	found   map[query]shown
-	summary *summary
+	found   map[looked]shown
+	summary map[string]summary
 }
 
-// maxRemembered is how many tables are remembered.
+// looked is a look at a table, by somebody whose scope has the mark.
+type looked struct {
+	query
+
+	mark string
+}
+
+// maxRemembered is how many tables are remembered, and how many overviews.
 const maxRemembered = 64
 
 // remember calls with what is known of the index as it is now.
@@ -96,8 +105,8 @@ func (x *index) remember(do func(*memory)) {
 	known := &x.remembered
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if known.changes != changes || len(known.found) >= maxRemembered || known.found == nil {
-		known.changes, known.found, known.summary = changes, map[query]shown{}, nil
+	if known.changes != changes || len(known.found) >= maxRemembered || len(known.summary) >= maxRemembered || known.found == nil {
+		known.changes, known.found, known.summary = changes, map[looked]shown{}, map[string]summary{}
 	}
 	do(known)
 }
@@ -117,10 +126,10 @@ func newIndex(kinds []Kind, now func() time.Time) *index {
 }
 
 // run keeps the index until the context ends.
-func (x *index) run(ctx context.Context, reader Reader) {
+func (x *index) run(ctx context.Context, lister Lister) {
 	var all sync.WaitGroup
 	for _, kind := range x.kinds {
-		all.Go(func() { x.follow(ctx, reader, kind) })
+		all.Go(func() { x.follow(ctx, lister, kind) })
 	}
 	all.Wait()
 }
@@ -129,10 +138,10 @@ func (x *index) run(ctx context.Context, reader Reader) {
 const reviewed = 30 * time.Second
 
 // follow keeps the rows of a kind.
-func (x *index) follow(ctx context.Context, reader Reader, kind Kind) {
+func (x *index) follow(ctx context.Context, lister Lister, kind Kind) {
 	for ctx.Err() == nil {
 		again, stop := context.WithTimeout(ctx, x.reviewed)
-		x.review(ctx, again, reader, kind)
+		x.review(ctx, again, lister, kind)
 		<-again.Done()
 		stop()
 	}
@@ -140,8 +149,8 @@ func (x *index) follow(ctx context.Context, reader Reader, kind Kind) {
 
 // review asks which objects may be read, and reads them: for as long as all of them may be, else until it is to be asked again. What may
 // not be read any more is shown no more.
-func (x *index) review(ctx, again context.Context, reader Reader, kind Kind) {
-	objects, lacking := reader.Objects(ctx, kind)
+func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
+	objects, lacking := lister.Objects(ctx, kind)
 	x.change(kind, func(h *heard) {
 		h.lacking = ""
 		if lacking != nil {
@@ -194,8 +203,8 @@ func (x *index) subscribe(kinds map[string]bool) (*subscriber, func()) {
 	}
 }
 
-// all gives the rows of the kinds in no order.
-func (x *index) all(wanted func(Kind) bool) []*Row {
+// all gives the rows of the kinds that are in the scope, in no order.
+func (x *index) all(may *scope, wanted func(Kind) bool) []*Row {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found []*Row
@@ -204,10 +213,36 @@ func (x *index) all(wanted func(Kind) bool) []*Row {
 			continue
 		}
 		for _, row := range x.heard[kind.Resource].rows {
-			found = append(found, row)
+			if may.sees(kind, row.Namespace) {
+				found = append(found, row)
+			}
 		}
 	}
 	return found
+}
+
+// kindsFor are the kinds that are wanted.
+func (x *index) kindsFor(wanted func(Kind) bool) []Kind {
+	var found []Kind
+	for _, kind := range x.kinds {
+		if wanted(kind) {
+			found = append(found, kind)
+		}
+	}
+	return found
+}
+
+// namespaces are those that have objects of the kinds, by name.
+func (x *index) namespaces(kinds []Kind) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	found := map[string]bool{}
+	for _, kind := range kinds {
+		for at := range x.heard[kind.Resource].rows {
+			found[at.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // one is the row of an object; nil for none.
@@ -217,11 +252,11 @@ func (x *index) one(kind Kind, namespace, name string) *Row {
 	return x.heard[kind.Resource].rows[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// troubles are what people have to know of how the objects of the kinds are known.
-func (x *index) troubles(wanted func(Kind) bool) []string {
+// troubles are what people have to know of how the objects of the kinds are known, and of their own scope.
+func (x *index) troubles(may *scope, wanted func(Kind) bool) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var told []string
+	told := slices.Clone(may.lacking)
 	for _, kind := range x.kinds {
 		h := x.heard[kind.Resource]
 		switch {

@@ -18,7 +18,7 @@ import (
 
 // revocable is somebody who may read all objects until that is taken back, at which the watch ends too.
 type revocable struct {
-	Reader
+	Lister
 
 	revoked atomic.Bool
 	watch   *watch.FakeWatcher
@@ -63,7 +63,7 @@ func TestWhatMayNotBeReadAnyMoreIsNotShown(t *testing.T) {
 	go x.run(t.Context(), r)
 	until := func(rows int) {
 		t.Helper()
-		for len(x.all(func(Kind) bool { return true })) != rows {
+		for len(x.all(everything(), func(Kind) bool { return true })) != rows {
 			<-news.news
 		}
 	}
@@ -71,7 +71,7 @@ func TestWhatMayNotBeReadAnyMoreIsNotShown(t *testing.T) {
 	r.revoked.Store(true)
 	r.watch.Stop()
 	until(0)
-	if told := x.troubles(func(Kind) bool { return true }); len(told) != 1 || told[0] != "you may not list sources" {
+	if told := x.troubles(everything(), func(Kind) bool { return true }); len(told) != 1 || told[0] != "you may not list sources" {
 		t.Errorf("troubles: %q", told)
 	}
 }

@@ -16,6 +16,7 @@ const cookieName = "sluice"
 // path that nobody can guess, since cookies are sent to every port of a host.
 type key struct {
 	path, cookie string
+	login        *login
 
 	mu   sync.Mutex
 	once string
@@ -24,16 +25,23 @@ type key struct {
 // randomBytes is how many bytes nobody can guess.
 const randomBytes = 32
 
-func newKey(random io.Reader) (*key, error) {
-	made := &key{}
+func newKey(random io.Reader, whose *login) (*key, error) {
+	made := &key{login: whose}
 	for _, to := range []*string{&made.path, &made.cookie, &made.once} {
-		raw := make([]byte, randomBytes)
-		if _, err := io.ReadFull(random, raw); err != nil {
-			return nil, fmt.Errorf("make a key: %w", err)
+		var err error
+		if *to, err = unguessable(random); err != nil {
+			return nil, err
 		}
-		*to = base64.RawURLEncoding.EncodeToString(raw)
 	}
 	return made, nil
+}
+
+func unguessable(random io.Reader) (string, error) {
+	raw := make([]byte, randomBytes)
+	if _, err := io.ReadFull(random, raw); err != nil {
+		return "", fmt.Errorf("make a key: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
 
 // take is true once for the right key.
@@ -73,6 +81,6 @@ func (u *UI) known(next http.Handler) http.Handler {
 			http.Error(w, "Open the URL that was printed.", http.StatusForbidden)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, u.key.login.with(r))
 	})
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,14 +21,17 @@ const (
 
 // live tells a page what has changed of what it shows, for as long as it is open.
 func (u *UI) live(w http.ResponseWriter, r *http.Request) {
-	select {
-	case u.streams <- struct{}{}:
-		defer func() { <-u.streams }()
-	default:
-		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
-		return
+	who := loginOf(r)
+	for _, room := range []slots{who.streams, u.streams} {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+		default:
+			http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
+			return
+		}
 	}
-	look, err := u.lookOf(r.URL.Query().Get("page"))
+	look, err := u.lookOf(who, r.URL.Query().Get("page"))
 	if err != nil {
 		http.Error(w, "There is no such page.", http.StatusNotFound)
 		return
@@ -35,7 +39,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	news, leave := u.index.subscribe(look.kinds)
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{UI: u, w: w, look: look}
+	s := stream{UI: u, w: w, look: look, ctx: r.Context()}
 	// What the page shows was read before this; whatever has come since then is in the first look.
 	err = s.first(r.URL.Query().Get("seen"))
 	beat := time.NewTicker(heartbeat)
@@ -44,15 +48,21 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-who.ctx.Done():
+			return
 		case <-beat.C:
-			err = s.write(":\n\n")
-			continue
+			// What may be seen can be less than it was, without any news.
+			if err = s.write(":\n\n"); err != nil || who.Rights == nil {
+				continue
+			}
 		case <-news.news:
 		}
 		begun := u.Now()
 		err = s.tell()
 		select {
 		case <-r.Context().Done():
+			return
+		case <-who.ctx.Done():
 			return
 		case <-time.After(max(pace, idle*u.Now().Sub(begun))):
 		}
@@ -63,7 +73,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 type look struct {
 	// kinds are what the page shows objects of; none for all kinds.
 	kinds map[string]bool
-	now   func() seen
+	now   func(context.Context) seen
 	html  func(id string) (string, error)
 }
 
@@ -73,8 +83,8 @@ type seen struct {
 	Parts map[string]string
 }
 
-// lookOf is the look of the page at a path below the base.
-func (u *UI) lookOf(page string) (look, error) {
+// lookOf is the look of the page at a path below the base, for somebody.
+func (u *UI) lookOf(who *login, page string) (look, error) {
 	parsed, err := url.Parse(page)
 	if err != nil {
 		return look{}, fmt.Errorf("read the page's address: %w", err)
@@ -83,18 +93,23 @@ func (u *UI) lookOf(page string) (look, error) {
 	const objectSteps = 5
 	switch {
 	case parsed.Path == "":
-		return look{now: func() seen {
-			return seen{Whole: digestOf(u.index.summarize().marks(), u.index.troubles(func(Kind) bool { return true }))}
+		return look{now: func(ctx context.Context) seen {
+			may := u.mayOf(ctx, who, anyKind, "")
+			return seen{Whole: digestOf(u.index.summarize(may).marks(), u.index.troubles(may, anyKind))}
 		}}, nil
 	case slices.Contains(listPages(), steps[0]) && len(steps) == 1:
-		return u.lookOfList(queryOf(steps[0], parsed.Query())), nil
+		return u.lookOfList(who, queryOf(steps[0], parsed.Query())), nil
 	case steps[0] == "o" && len(steps) >= objectSteps:
 		at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == steps[1] && k.Kind == steps[2] })
 		if at < 0 {
 			break
 		}
 		kind := u.Kinds[at]
-		return look{kinds: map[string]bool{kind.Resource: true}, now: func() seen {
+		return look{kinds: map[string]bool{kind.Resource: true}, now: func(ctx context.Context) seen {
+			// Whoever may read the object, but not list those of its namespace, is not told of its changes.
+			if !u.mayOf(ctx, who, func(k Kind) bool { return k.Resource == kind.Resource }, steps[3]).sees(kind, steps[3]) {
+				return seen{}
+			}
 			row := u.index.one(kind, steps[3], steps[4])
 			if row == nil {
 				return seen{Whole: "gone"}
@@ -106,26 +121,24 @@ func (u *UI) lookOf(page string) (look, error) {
 }
 
 // lookOfList patches rows where the same ones are shown in the same order.
-func (u *UI) lookOfList(q query) look {
+func (u *UI) lookOfList(who *login, q query) look {
 	kinds := map[string]bool{}
-	on := func(k Kind) bool { return k.Page == q.Page && (q.Kind == "" || q.Kind == k.Kind) }
-	for _, k := range u.Kinds {
-		if on(k) {
-			kinds[k.Resource] = true
-		}
+	for _, k := range u.index.kindsFor(q.wants) {
+		kinds[k.Resource] = true
 	}
 	var last table
 	return look{
 		kinds: kinds,
-		now: func() seen {
-			last = u.table(u.index.ask(q))
+		now: func(ctx context.Context) seen {
+			may := u.mayOf(ctx, who, q.wants, q.Namespace)
+			last = u.table(u.index.ask(q, may))
 			made := seen{Parts: map[string]string{}}
 			order := []string{fmt.Sprint(last.Found)}
 			for _, row := range last.Rows {
 				made.Parts["r-"+string(row.UID)] = row.version
 				order = append(order, string(row.UID))
 			}
-			made.Whole = digestOf(order, u.index.troubles(on))
+			made.Whole = digestOf(order, u.index.troubles(may, q.wants))
 			return made
 		},
 		html: func(id string) (string, error) {
@@ -165,6 +178,7 @@ func digestOf(parts ...[]string) string { return strings.Join(slices.Concat(part
 type stream struct {
 	*UI
 
+	ctx  context.Context //nolint:containedctx // It is the request's.
 	w    http.ResponseWriter
 	look look
 	seen seen
@@ -172,7 +186,7 @@ type stream struct {
 
 // first looks once. A page that was opened anew has it read itself anew, as what it shows may be old.
 func (s *stream) first(again string) error {
-	s.seen = s.look.now()
+	s.seen = s.look.now(s.ctx)
 	if again != "" {
 		return s.write("event: reload\ndata:\n\n")
 	}
@@ -182,7 +196,7 @@ func (s *stream) first(again string) error {
 // tell writes what has changed since the last time.
 func (s *stream) tell() error {
 	before := s.seen
-	s.seen = s.look.now()
+	s.seen = s.look.now(s.ctx)
 	if s.seen.Whole != before.Whole {
 		return s.write("event: reload\ndata:\n\n")
 	}
@@ -214,5 +228,7 @@ func (s *stream) write(text string) error {
 	if err := http.NewResponseController(s.w).Flush(); err != nil {
 		return fmt.Errorf("write to a page: %w", err)
 	}
+	// HTTP/2 ends a stream whose time is over, even if nothing is written just then.
+	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Time{})
 	return nil
 }

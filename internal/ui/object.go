@@ -58,8 +58,8 @@ type Event struct {
 	Type, Reason, Message string
 }
 
-// looked is the page of an object.
-type looked struct {
+// objectPage is the page of an object.
+type objectPage struct {
 	*Object
 
 	Actions []Action
@@ -91,7 +91,7 @@ func (u *UI) read(w http.ResponseWriter, r *http.Request) (*Object, bool) {
 		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
 		return nil, false
 	}
-	obj, err := u.Reader.Object(r.Context(), kind, r.PathValue("namespace"), r.PathValue("name"))
+	obj, err := loginOf(r).Reader.Object(r.Context(), kind, r.PathValue("namespace"), r.PathValue("name"))
 	if err != nil {
 		u.refuse(w, r, err)
 		return nil, false
@@ -113,19 +113,32 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// working lets a few requests at once ask the API server, each for a while.
+// working lets a few requests at once ask the API server, each for a while: few of one person, and few of all.
 func (u *UI) working(next http.HandlerFunc) http.HandlerFunc {
+	return u.waiting(next, func(who *login) []slots { return []slots{who.works, u.works} })
+}
+
+// planning lets a few plans at once be made.
+func (u *UI) planning(next http.HandlerFunc) http.HandlerFunc {
+	return u.waiting(next, func(who *login) []slots { return []slots{who.plans, u.plans} })
+}
+
+// waiting lets a request wait for its slots.
+func (u *UI) waiting(next http.HandlerFunc, of func(*login) []slots) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		u.within(w, patience)
 		ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
 		defer stop()
-		select {
-		case u.works <- struct{}{}:
-			defer func() { <-u.works }()
-			next(w, r.WithContext(ctx))
-		case <-ctx.Done():
-			u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
+		for _, room := range of(loginOf(r)) {
+			select {
+			case room <- struct{}{}:
+				defer func() { <-room }()
+			case <-ctx.Done():
+				u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
+				return
+			}
 		}
+		next(w, r.WithContext(ctx))
 	}
 }
 
@@ -134,11 +147,11 @@ func (u *UI) object(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	made := looked{Object: obj, IsInstallation: obj.Kind.Kind == installationKind, Path: u.base + at(obj.Kind.Group, obj.Kind.Kind, obj.Namespace, obj.Name)}
+	made := objectPage{Object: obj, IsInstallation: obj.Kind.Kind == installationKind, Path: u.base + at(obj.Kind.Group, obj.Kind.Kind, obj.Namespace, obj.Name)}
 	if u.Actions {
-		made.Actions = u.Reader.Can(r.Context(), obj)
+		made.Actions = loginOf(r).Reader.Can(r.Context(), obj)
 	}
-	root, err := u.Reader.Tree(r.Context(), obj.Kind, obj.Namespace, obj.Name)
+	root, err := loginOf(r).Reader.Tree(r.Context(), obj.Kind, obj.Namespace, obj.Name)
 	if err != nil {
 		obj.Lacking = append(obj.Lacking, err.Error())
 	}
@@ -167,7 +180,7 @@ func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	root, err := u.Reader.Tree(r.Context(), kind, namespace, name)
+	root, err := loginOf(r).Reader.Tree(r.Context(), kind, namespace, name)
 	if root == nil {
 		u.refuse(w, r, err)
 		return
@@ -197,9 +210,10 @@ func (u *UI) text(what string) http.HandlerFunc {
 			return
 		}
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
-		ask := u.Reader.Why
+		reader := loginOf(r).Reader
+		ask := reader.Why
 		if what == "plan" {
-			ask = u.Reader.Plan
+			ask = reader.Plan
 		}
 		text, err := ask(r.Context(), namespace, name)
 		if text == "" && err != nil {

@@ -28,6 +28,9 @@ type pageOf struct {
 	Content  any
 
 	Base, Live, Theme, User, Script, Style string
+	// Leaves says that there is a way to log out, and Again what helps when the login has ended.
+	Leaves bool
+	Again  string
 }
 
 // maxText is how much of a text is shown.
@@ -58,7 +61,7 @@ func (u *UI) templates() (map[string]*template.Template, error) {
 		},
 	}
 	made := map[string]*template.Template{}
-	for _, name := range []string{"overview", "list", "object", "graph", "text", "confirm", "failed"} {
+	for _, name := range []string{"overview", "list", "object", "graph", "text", "confirm", "failed", "login"} {
 		parsed, err := template.New("page.html").Funcs(functions).ParseFS(templateFiles, "templates/page.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("read the page %s: %w", name, err)
@@ -124,7 +127,14 @@ func (u *UI) isOurs(group, kind string) bool {
 
 // show writes a page. What cannot be written is told as a fault of ours.
 func (u *UI) show(w http.ResponseWriter, r *http.Request, code int, name string, page pageOf) {
-	page.Base, page.User = u.base, u.User
+	page.Base = u.base
+	if known := loginOf(r); known != nil {
+		page.User, page.Leaves = known.Name, u.key == nil && !u.ByHeader
+	}
+	page.Again = "load the page anew to log in"
+	if u.key != nil {
+		page.Again = "open the URL that the command prints"
+	}
 	page.Script, page.Style = u.base+"assets/"+u.assets.names["ui.js"], u.base+"assets/"+u.assets.names["ui.css"]
 	if page.Here != "" {
 		page.Live = u.base + "live?" + url.Values{"page": {strings.TrimPrefix(r.URL.RequestURI(), "/")}}.Encode()
@@ -158,8 +168,8 @@ func themeOf(r *http.Request) string {
 
 // theme keeps whether pages are light or dark.
 func (u *UI) theme(w http.ResponseWriter, r *http.Request) {
-	//nolint:gosec // It is HTTP, of this machine alone.
-	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: r.PostFormValue("theme"), Path: u.base, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(365 * 24 * time.Hour / time.Second)})
+	//nolint:gosec // On this machine alone it is HTTP.
+	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: r.PostFormValue("theme"), Path: u.base, Secure: u.key == nil, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(365 * 24 * time.Hour / time.Second)})
 	http.Redirect(w, r, u.base, http.StatusSeeOther)
 }
 
@@ -191,20 +201,20 @@ const (
 	maxAttention, maxChanged = 25, 10
 )
 
-// summarize sums all rows up.
-func (x *index) summarize() (sum summary) {
+// summarize sums the rows in the scope up.
+func (x *index) summarize(may *scope) (found summary) {
 	x.remember(func(known *memory) {
-		if known.summary == nil {
-			known.summary = new(x.sum())
+		if _, asked := known.summary[may.mark]; !asked {
+			known.summary[may.mark] = x.sum(may)
 		}
-		sum = *known.summary
+		found = known.summary[may.mark]
 	})
-	return sum
+	return found
 }
 
-func (x *index) sum() summary {
+func (x *index) sum(may *scope) summary {
 	made := summary{}
-	rows := x.all(func(Kind) bool { return true })
+	rows := x.all(may, anyKind)
 	counts := map[string]map[view.State]int{}
 	for _, row := range rows {
 		if counts[row.Kind.Resource] == nil {
@@ -241,7 +251,10 @@ func (x *index) sum() summary {
 }
 
 func (u *UI) overview(w http.ResponseWriter, r *http.Request) {
+	may := u.mayOf(r.Context(), loginOf(r), anyKind, "")
 	u.show(w, r, http.StatusOK, "overview", pageOf{
-		Title: "Overview", Here: "overview", Troubles: u.index.troubles(func(Kind) bool { return true }), Content: u.index.summarize(),
+		Title: "Overview", Here: "overview", Troubles: u.index.troubles(may, anyKind), Content: u.index.summarize(may),
 	})
 }
+
+func anyKind(Kind) bool { return true }

@@ -36,6 +36,9 @@ func needsAttention(state view.State) bool {
 	return false
 }
 
+// wants says whether objects of the kind are looked at.
+func (q query) wants(k Kind) bool { return k.Page == q.Page && (q.Kind == "" || q.Kind == k.Kind) }
+
 func queryOf(page string, values url.Values) query {
 	number, err := strconv.Atoi(values.Get("page"))
 	if err != nil || number < 1 {
@@ -71,20 +74,21 @@ type shown struct {
 }
 
 // ask finds the rows of a query.
-func (x *index) ask(q query) (found shown) {
+func (x *index) ask(q query, may *scope) (found shown) {
 	x.remember(func(known *memory) {
-		if _, asked := known.found[q]; !asked {
-			known.found[q] = x.look(q)
+		by := looked{q, may.mark}
+		if _, asked := known.found[by]; !asked {
+			known.found[by] = x.look(q, may)
 		}
-		found = known.found[q]
+		found = known.found[by]
 	})
 	return found
 }
 
 // look looks through all rows.
-func (x *index) look(q query) shown {
+func (x *index) look(q query, may *scope) shown {
 	search := strings.ToLower(q.Search)
-	rows := x.all(func(k Kind) bool { return k.Page == q.Page && (q.Kind == "" || q.Kind == k.Kind) })
+	rows := x.all(may, q.wants)
 	rows = slices.DeleteFunc(rows, func(r *Row) bool {
 		switch {
 		case q.Namespace != "" && r.Namespace != q.Namespace:
@@ -131,9 +135,9 @@ func byName(a, b *Row) int {
 func (u *UI) list(page string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := queryOf(page, r.URL.Query())
-		on := func(k Kind) bool { return k.Page == page }
+		may := u.mayOf(r.Context(), loginOf(r), q.wants, q.Namespace)
 		u.show(w, r, http.StatusOK, "list", pageOf{
-			Title: strings.ToUpper(page[:1]) + page[1:], Here: page, Troubles: u.index.troubles(on), Content: u.table(u.index.ask(q)),
+			Title: strings.ToUpper(page[:1]) + page[1:], Here: page, Troubles: u.index.troubles(may, q.wants), Content: u.table(u.index.ask(q, may)),
 		})
 	}
 }

@@ -62,7 +62,7 @@ func TestQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := x.ask(queryOf("sources", values))
+		got := x.ask(queryOf("sources", values), everything())
 		first := ""
 		if len(got.Rows) > 0 {
 			first = got.Rows[0].Namespace + "/" + got.Rows[0].Name
@@ -92,7 +92,7 @@ func TestQueryIsTheURL(t *testing.T) {
 // TestSummary: what needs attention comes first, the worst of it before all else.
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	got := filled(250).summarize()
+	got := filled(250).summarize(everything())
 	if len(got.Attention) != maxAttention || got.More != 115-maxAttention || got.Attention[0].State != view.Blocked || !slices.Equal(got.Where, []string{"packages", "sources"}) {
 		t.Errorf("attention: %d and %d more, on %v, first %+v", len(got.Attention), got.More, got.Where, got.Attention[0])
 	}

@@ -34,11 +34,15 @@ type Column struct {
 	Value func(*unstructured.Unstructured) string
 }
 
+// Lister lists and watches the objects that tables are made of.
+type Lister interface {
+	// Objects are the kind's, of all namespaces or of those that may be read. Lacking says, for people, which are missing and why;
+	// nil for none.
+	Objects(ctx context.Context, kind Kind) (objects cache.ListerWatcherWithContext, lacking error)
+}
+
 // Reader is how a person reads the cluster. Its errors are fit to be shown.
 type Reader interface {
-	// Objects lists and watches the kind, in all namespaces or in those that the person may read. Lacking says, for people, which
-	// are missing and why; nil for none.
-	Objects(ctx context.Context, kind Kind) (objects cache.ListerWatcherWithContext, lacking error)
 	// Object reads one. The error is of type *NotFoundError where there is none.
 	Object(ctx context.Context, kind Kind, namespace, name string) (*Object, error)
 	// Tree is the object with what it is made from, and what is made of it. Beside the error stands what could be read.
@@ -80,49 +84,63 @@ func (e *ChangedError) Error() string { return e.What }
 
 // Options are what pages are made with.
 type Options struct {
-	Reader Reader
+	Lister Lister
 	Kinds  []Kind
 	// Hosts are the names under which the pages are served, with their ports. Any other is refused.
 	Hosts []string
 	// Actions lets people act.
 	Actions bool
-	// User is whose rights are used, as the API server names it, to be shown.
-	User   string
-	Logger *slog.Logger
-	Now    func() time.Time
+	// Person is whose pages they are: whoever opens Entrance's URL is taken for them. Nil where people log in.
+	Person *Person
+	// Login says whose a bearer token is. The error is fit to be shown.
+	Login func(ctx context.Context, token string) (*Person, error)
+	// ByHeader takes the token that comes with each request, instead of asking people for theirs.
+	ByHeader bool
+	// Encrypted says that browsers are talked to by TLS.
+	Encrypted bool
+	Logger    *slog.Logger
+	Now       func() time.Time
 	// Random are bytes that nobody can guess.
 	Random io.Reader
 }
 
-// UI serves the pages to one person.
+// UI serves the pages.
 type UI struct {
 	Options
 
-	index   *index
-	pages   map[string]*template.Template
-	assets  assets
-	key     *key
-	base    string
-	streams chan struct{}
-	works   chan struct{}
+	index  *index
+	pages  map[string]*template.Template
+	assets assets
+	// key is who is let in by the URL that was printed; nil where people log in.
+	key    *key
+	logins *logins
+	base   string
+	// streams are the pages that are live, works the requests that ask the API server, and plans those that make plans.
+	streams, works, plans slots
 }
 
-// maxStreams is how many pages are live at once, and maxWorks how many requests are made for pages at once.
-const maxStreams, maxWorks = 64, 4
+// slots are taken by what may not be done more often at once.
+type slots chan struct{}
 
-// New makes the pages. They are there for whoever opens Key's URL.
+// How much is done at once, for all.
+const maxStreams, maxWorks, maxPlans = 500, 16, 4
+
+// New makes the pages.
 func New(options Options) (*UI, error) {
 	made, err := newAssets()
 	if err != nil {
 		return nil, err
 	}
-	key, err := newKey(options.Random)
-	if err != nil {
-		return nil, err
-	}
 	u := &UI{
-		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, key: key, base: "/" + key.path + "/",
-		streams: make(chan struct{}, maxStreams), works: make(chan struct{}, maxWorks),
+		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, base: "/",
+		streams: make(slots, maxStreams), works: make(slots, maxWorks), plans: make(slots, maxPlans),
+	}
+	u.logins = newLogins(u)
+	if options.Person != nil {
+		if u.key, err = newKey(options.Random, u.logins.only(options.Person)); err != nil {
+			return nil, err
+		}
+		u.base = "/" + u.key.path + "/"
 	}
 	if u.pages, err = u.templates(); err != nil {
 		return nil, err
@@ -130,8 +148,11 @@ func New(options Options) (*UI, error) {
 	return u, nil
 }
 
-// Run reads the objects until the context ends.
-func (u *UI) Run(ctx context.Context) { u.index.run(ctx, u.Reader) }
+// Run reads the objects, and ends logins, until the context ends.
+func (u *UI) Run(ctx context.Context) {
+	go u.logins.run(ctx)
+	u.index.run(ctx, u.Lister)
+}
 
 // Handler is what is served.
 func (u *UI) Handler() http.Handler {
@@ -143,7 +164,7 @@ func (u *UI) Handler() http.Handler {
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.object))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.working(u.graph))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/why", u.working(u.text("why")))
-	inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/plan", u.working(u.text("plan")))
+	inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/plan", u.planning(u.text("plan")))
 	if u.Actions {
 		inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.working(u.confirm))
 		inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/do/{action}", u.working(u.act))
@@ -154,10 +175,28 @@ func (u *UI) Handler() http.Handler {
 	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		u.fail(w, r, http.StatusNotFound, "There is no such page.")
 	})
+	return u.guard(u.let(inner))
+}
+
+// let lets those in who are known.
+func (u *UI) let(in http.Handler) http.Handler {
 	outer := http.NewServeMux()
-	outer.HandleFunc("GET /{$}", u.enter)
-	outer.Handle(u.base, http.StripPrefix(u.base[:len(u.base)-1], u.known(inner)))
-	return u.guard(outer)
+	switch {
+	case u.key != nil:
+		outer.HandleFunc("GET /{$}", u.enter)
+		outer.Handle(u.base, http.StripPrefix(u.base[:len(u.base)-1], u.known(u.inTurn(in))))
+	case u.ByHeader:
+		outer.HandleFunc("GET /healthz", u.healthy)
+		outer.Handle("/", u.brought(u.inTurn(in)))
+	default:
+		outer.HandleFunc("GET /healthz", u.healthy)
+		// The page that asks for the token looks like the others.
+		outer.HandleFunc("GET /assets/{name}", u.assets.serve)
+		outer.HandleFunc("POST /login", u.logIn)
+		outer.Handle("POST /logout", u.loggedIn(http.HandlerFunc(u.logOut)))
+		outer.Handle("/", u.loggedIn(u.inTurn(in)))
+	}
+	return outer
 }
 
 // listPages are the pages with tables.

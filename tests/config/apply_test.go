@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
 // --dry-run=server does. Only the namespace is really made: the API server wants it to be there for the rest.
 func TestAPIServerAcceptsConfig(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"../../config/default", "../../config/sources", "../../config/samples"} {
+	for _, path := range []string{"../../config/default", "../../config/sources", "../../config/samples", "../../config/ui"} {
 		objects, err := config.Build(path)
 		if err != nil {
 			t.Fatal(err)
@@ -55,40 +56,36 @@ func namespaceFor(t *testing.T, obj *unstructured.Unstructured) string {
 	return "default"
 }
 
-// TestPodSecurityAdmitsTheManager makes a pod from the Deployment's template in a namespace that enforces the
-// restricted profile: the API server's own admission decides.
-func TestPodSecurityAdmitsTheManager(t *testing.T) {
+// TestPodSecurityAdmitsThePods makes a pod from each Deployment's template in a namespace that enforces the restricted profile: the
+// API server's own admission decides.
+func TestPodSecurityAdmitsThePods(t *testing.T) {
 	t.Parallel()
-	objects, err := config.Build("../../config/default")
-	if err != nil {
-		t.Fatal(err)
-	}
 	namespace := testenv.Namespace("pod-security")
 	namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	if err := env.Client.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	checked := 0
-	for _, obj := range objects {
-		if obj.GetKind() != "Deployment" {
-			continue
+	for _, path := range []string{"../../config/default", "../../config/ui"} {
+		objects, err := config.Build(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		template, _, err := unstructured.NestedMap(obj.Object, "spec", "template", "spec")
+		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return obj.GetKind() == "Deployment" })
+		if at < 0 {
+			t.Fatalf("%s has no Deployment", path)
+		}
+		template, _, err := unstructured.NestedMap(objects[at].Object, "spec", "template", "spec")
 		if err != nil {
 			t.Fatal(err)
 		}
 		delete(template, "serviceAccountName")
 		pod := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Pod",
-			"metadata": map[string]any{"name": "manager", "namespace": namespace.Name},
+			"metadata": map[string]any{"name": "pod", "namespace": namespace.Name},
 			"spec":     template,
 		}}
 		if err := env.Client.Create(t.Context(), pod, client.DryRunAll); err != nil {
-			t.Errorf("the manager's pod is refused: %v", err)
+			t.Errorf("the pod of %s is refused: %v", path, err)
 		}
-		checked++
-	}
-	if checked == 0 {
-		t.Error("config/default has no Deployment")
 	}
 }

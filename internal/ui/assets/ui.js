@@ -110,7 +110,7 @@ async function reload() {
 function gone() {
   leave();
   delete document.body.dataset.live;
-  say('not live: open the URL that the command prints');
+  say('not live: ' + document.body.dataset.again);
 }
 
 function show(next) {

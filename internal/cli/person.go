@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"sluice.dev/sluice/internal/ui"
+)
+
+// login is the person whose bearer token it is. All that they see and do is asked for with it, and with nothing of the process's own.
+func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
+	theirs := rest.AnonymousClientConfig(b.rest)
+	theirs.BearerToken = token
+	// Pages bound what is asked for, and the API server is fair to people by itself.
+	theirs.QPS, theirs.WarningHandler = -1, rest.NoWarnings{}
+	session, err := connect(theirs, b.scheme, b.RESTMapper())
+	if err != nil {
+		return nil, err
+	}
+	who, err := session.identity(ctx)
+	if err != nil {
+		told := explain("log in", err, "")
+		if told.general {
+			told.Help = []string{"take a token that the API server takes, such as kubectl create token prints"}
+		}
+		return nil, told
+	}
+	if who.Username == "" || who.Username == anonymous || slices.Contains(who.Groups, unauthenticated) {
+		return nil, &CommandError{Code: ExitUnanswered, What: "log in", Why: "the API server takes the token for nobody's"}
+	}
+	config := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(*rest.Config) *rest.Config { return theirs })
+	person := &sight{&base{IOStreams: b.IOStreams, session: session, scheme: b.scheme, config: config}}
+	return &ui.Person{Name: who.Username, Reader: person, Rights: person}, nil
+}
+
+// Whom the API server takes for nobody.
+const anonymous, unauthenticated = "system:anonymous", "system:unauthenticated"
+
+// selfReviewKind is the kind that an API server answers with who asks.
+const selfReviewKind = "SelfSubjectReview"
+
+// identity is who the API server knows the session's user as.
+func (s *session) identity(ctx context.Context) (authenticationv1.UserInfo, error) {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind))
+	if err := s.Create(ctx, review); err != nil {
+		return authenticationv1.UserInfo{}, err
+	}
+	var read authenticationv1.SelfSubjectReview
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(review.Object, &read)
+	return read.Status.UserInfo, err
+}
+
+// Everywhere implements ui.Rights.
+func (s *sight) Everywhere(ctx context.Context, of ui.Kind) (bool, error) {
+	return s.lists(ctx, of, "")
+}
+
+// In implements ui.Rights. The API server gives all rules of a namespace at once, but for those of authorizers that have no rules.
+func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool, error) {
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	if err := s.Create(ctx, review); err != nil {
+		return nil, unreviewed(err)
+	}
+	may := make([]bool, len(of))
+	for i, k := range of {
+		may[i] = slices.ContainsFunc(review.Status.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return listedBy(rule, k) })
+		if may[i] || !review.Status.Incomplete {
+			continue
+		}
+		var err error
+		if may[i], err = s.lists(ctx, k, namespace); err != nil {
+			return nil, err
+		}
+	}
+	return may, nil
+}
+
+// lists says whether the person may list the kind's objects in a namespace, or in all.
+func (s *sight) lists(ctx context.Context, of ui.Kind, namespace string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Group: of.Group, Resource: of.Resource, Verb: "list", Namespace: namespace,
+	}}}
+	if err := s.Create(ctx, review); err != nil {
+		return false, unreviewed(err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// listedBy says that a rule lets all of the kind's objects be listed, as RBAC has it.
+func listedBy(rule authorizationv1.ResourceRule, of ui.Kind) bool {
+	names := func(all []string, one string) bool { return slices.Contains(all, "*") || slices.Contains(all, one) }
+	return names(rule.Verbs, "list") && names(rule.APIGroups, of.Group) && names(rule.Resources, of.Resource) && len(rule.ResourceNames) == 0
+}
+
+// unreviewed says why there was no answer about rights.
+func unreviewed(err error) error {
+	told := explain("review your rights", err, "system:basic-user")
+	if told.unknown {
+		return &ui.LoginError{What: told.Error()}
+	}
+	return told
+}

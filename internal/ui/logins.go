@@ -1,0 +1,235 @@
+package ui
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Person is who looks at the pages.
+type Person struct {
+	// Name is as the API server has it.
+	Name   string
+	Reader Reader
+	// Rights are what is shown of all objects that were read; nil for all of them.
+	Rights Rights
+}
+
+const (
+	// maxLogins is how many there are at once, and maxLoginsEach how many of one person: the one that was used the longest ago makes room.
+	maxLogins, maxLoginsEach = 1000, 20
+	// idleLogin and longestLogin are when a login ends that nobody uses, and any.
+	idleLogin, longestLogin = 30 * time.Minute, 8 * time.Hour
+	// swept is how often logins are looked through.
+	swept = 15 * time.Second
+	// maxToken is how long a token may be.
+	maxToken = 16 << 10
+)
+
+// What one login may ask for at once, and in a second.
+const (
+	maxStreamsEach, maxWorksEach, maxPlansEach = 4, 4, 1
+	perSecond, burst                           = 20, 60
+	// triesPerSecond and tries bound the tokens that the API server is asked about.
+	triesPerSecond, tries = 10, 50
+)
+
+// login is a person who is known for a while.
+type login struct {
+	*Person
+
+	// ctx ends with it.
+	ctx context.Context //nolint:containedctx // It is the login's own life, which ends streams.
+	end context.CancelFunc
+	// until is its end at the latest; used is guarded by the logins' mutex.
+	until, used           time.Time
+	reviews               reviews
+	rate                  *rate.Limiter
+	streams, works, plans slots
+}
+
+type logins struct {
+	ui   *UI
+	mu   sync.Mutex
+	byID map[[sha256.Size]byte]*login
+	rate *rate.Limiter
+}
+
+func newLogins(u *UI) *logins {
+	return &logins{ui: u, byID: map[[sha256.Size]byte]*login{}, rate: rate.NewLimiter(triesPerSecond, tries)}
+}
+
+func (l *logins) make(person *Person, until time.Time) *login {
+	made := &login{
+		Person: person, until: until, used: l.ui.Now(), reviews: newReviews(person.Rights, l.ui.Now), rate: rate.NewLimiter(perSecond, burst),
+		streams: make(slots, maxStreamsEach), works: make(slots, maxWorksEach), plans: make(slots, maxPlansEach),
+	}
+	made.ctx, made.end = context.WithCancel(context.Background())
+	return made
+}
+
+// only is the login of the one person whose pages they are. It has no end.
+func (l *logins) only(person *Person) *login {
+	made := l.make(person, time.Time{})
+	made.rate.SetLimit(rate.Inf)
+	made.streams = make(slots, maxStreamsHere)
+	return made
+}
+
+// maxStreamsHere is how many pages are live of the one person whose pages they are.
+const maxStreamsHere = 64
+
+// errFull says that there is no room for a login.
+var errFull = errors.New("too many people are logged in; try again later")
+
+// errTries says that too many tokens were tried.
+var errTries = errors.New("too many tokens were tried; try again in a few seconds")
+
+// begin asks whose the token is, and knows them by the id from then on.
+func (l *logins) begin(ctx context.Context, id, token string) (*login, error) {
+	if !l.rate.AllowN(l.ui.Now(), 1) {
+		return nil, errTries
+	}
+	person, err := l.ui.Login(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	now := l.ui.Now()
+	made := l.make(person, now.Add(longestLogin))
+	if end := expiry(token); !end.IsZero() && end.Before(made.until) {
+		made.until = end
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	hash := sha256.Sum256([]byte(id))
+	if other := l.byID[hash]; other != nil {
+		made.end()
+		return other, nil
+	}
+	l.makeRoom(person.Name)
+	if len(l.byID) >= maxLogins {
+		made.end()
+		return nil, errFull
+	}
+	l.byID[hash] = made
+	return made, nil
+}
+
+// makeRoom ends the login of the person that was used the longest ago, if there are too many of theirs.
+func (l *logins) makeRoom(name string) {
+	var oldest [sha256.Size]byte
+	theirs := 0
+	for id, one := range l.byID {
+		if one.Name != name {
+			continue
+		}
+		if theirs++; theirs == 1 || one.used.Before(l.byID[oldest].used) {
+			oldest = id
+		}
+	}
+	if theirs >= maxLoginsEach {
+		l.byID[oldest].end()
+		delete(l.byID, oldest)
+	}
+}
+
+// find is the login of the id, which is used by that; nil for none.
+func (l *logins) find(id string) *login {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hash := sha256.Sum256([]byte(id))
+	found := l.byID[hash]
+	now := l.ui.Now()
+	switch {
+	case found == nil:
+		return nil
+	case found.ended(now):
+		found.end()
+		delete(l.byID, hash)
+		return nil
+	}
+	found.used = now
+	return found
+}
+
+// drop ends the login of an id, if there is one.
+func (l *logins) drop(id string) {
+	if found := l.find(id); found != nil {
+		found.end()
+	}
+}
+
+// ended says that the login is not taken any more. An open stream is no use of it: nobody may be there.
+func (l *login) ended(now time.Time) bool {
+	return l.ctx.Err() != nil || !now.Before(l.until) || now.Sub(l.used) >= idleLogin
+}
+
+// sweep ends what is over. The mutex is held.
+func (l *logins) sweep(now time.Time) {
+	for id, one := range l.byID {
+		if one.ended(now) {
+			one.end()
+			delete(l.byID, id)
+			continue
+		}
+		one.reviews.forget()
+	}
+}
+
+// run ends logins in time, until the context ends.
+func (l *logins) run(ctx context.Context) {
+	each := time.NewTicker(swept)
+	defer each.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-each.C:
+			l.mu.Lock()
+			l.sweep(l.ui.Now())
+			l.mu.Unlock()
+		}
+	}
+}
+
+// expiry is when a JWT says that it ends (RFC 7519, section 4.1.4); zero for one that does not say. It is not proven: it can but
+// shorten a login, and the API server is asked whose the token is.
+func expiry(token string) time.Time {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return time.Time{}
+	}
+	var claims struct {
+		End float64 `json:"exp"`
+	}
+	if json.Unmarshal(raw, &claims) != nil || claims.End <= 0 || claims.End > 1<<40 {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.End), 0)
+}
+
+// loginKey is the login of a request, in its context.
+type loginKey struct{}
+
+func (l *login) with(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), loginKey{}, l))
+}
+
+// loginOf is who makes the request; nil on a page for those who are not known.
+func loginOf(r *http.Request) *login {
+	found, _ := r.Context().Value(loginKey{}).(*login)
+	return found
+}

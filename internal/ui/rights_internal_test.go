@@ -1,0 +1,220 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// clerk answers reviews from two lists, and counts them.
+type clerk struct {
+	mu         sync.Mutex
+	everywhere map[string]bool
+	// in has the namespaces in which all kinds may be listed.
+	in      map[string]bool
+	asked   int
+	failing error
+}
+
+func (c *clerk) Everywhere(_ context.Context, kind Kind) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	return c.everywhere[kind.Resource], c.failing
+}
+
+func (c *clerk) In(_ context.Context, namespace string, kinds []Kind) ([]bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	may := make([]bool, len(kinds))
+	for i := range may {
+		may[i] = c.in[namespace]
+	}
+	return may, c.failing
+}
+
+// asks is how many reviews were asked for since the last time.
+func (c *clerk) asks() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.asked = 0 }()
+	return c.asked
+}
+
+// office is an index with an object of each of two kinds in some namespaces, and somebody who looks at it.
+func office(t *testing.T, namespaces int) (*index, *clerk, *login, *time.Time) {
+	t.Helper()
+	now := time.Unix(1_000_000, 0)
+	clock := func() time.Time { return now }
+	kinds := []Kind{
+		{GroupVersionKind: schema.GroupVersionKind{Kind: "Source"}, Resource: "sources", Page: "sources"},
+		{GroupVersionKind: schema.GroupVersionKind{Kind: "Package"}, Resource: "packages", Page: "packages"},
+	}
+	x := newIndex(kinds, clock)
+	for i := range namespaces {
+		at := types.NamespacedName{Namespace: fmt.Sprintf("n%04d", i), Name: "a"}
+		for _, kind := range kinds {
+			x.heard[kind.Resource].rows[at] = &Row{Kind: kind, Namespace: at.Namespace, Name: at.Name}
+		}
+	}
+	asked := &clerk{everywhere: map[string]bool{}, in: map[string]bool{}}
+	who := newLogins(&UI{Options: Options{Now: clock}}).make(&Person{Name: "ann", Rights: asked}, now.Add(longestLogin))
+	return x, asked, who, &now
+}
+
+// TestWhatMayBeSeenIsAskedAnew: what may be seen is known for seconds, and what may not for minutes.
+func TestWhatMayBeSeenIsAskedAnew(t *testing.T) {
+	t.Parallel()
+	x, asked, who, now := office(t, 10)
+	asked.everywhere["sources"], asked.in["n0001"] = true, true
+	found := func() (int, string) {
+		may := who.scopeOf(t.Context(), x, x.kinds, "")
+		return len(x.all(may, anyKind)), may.mark
+	}
+	all, mark := found()
+	// Two kinds, and ten namespaces as one kind is not seen everywhere.
+	if asks := asked.asks(); all != 11 || asks != 12 {
+		t.Errorf("%d are seen after %d reviews", all, asks)
+	}
+	if again, same := found(); again != all || same != mark || asked.asks() != 0 {
+		t.Error("what was just asked is asked again")
+	}
+	asked.in["n0001"], asked.in["n0002"] = false, true
+	*now = now.Add(fresh)
+	// What was seen is asked anew: a kind, and a namespace; the other namespace is not known yet.
+	less, other := found()
+	if asks := asked.asks(); less != 10 || other == mark || asks != 2 {
+		t.Errorf("%d are seen after %d reviews", less, asks)
+	}
+	*now = now.Add(refusedFor)
+	if more, _ := found(); more != 11 {
+		t.Errorf("what was granted is not seen: %d", more)
+	}
+	if who.ctx.Err() != nil {
+		t.Error("the login has ended")
+	}
+}
+
+// TestWhoIsGoneIsOut: also one who may see nothing, and of whom all is known.
+func TestWhoIsGoneIsOut(t *testing.T) {
+	t.Parallel()
+	x, asked, who, now := office(t, 3)
+	who.scopeOf(t.Context(), x, x.kinds, "")
+	asked.failing = &LoginError{"nobody"}
+	*now = now.Add(fresh)
+	if may := who.scopeOf(t.Context(), x, x.kinds, ""); may.sees(x.kinds[0], "n0001") || len(may.lacking) == 0 || who.ctx.Err() == nil {
+		t.Errorf("one who is gone sees %v", may)
+	}
+}
+
+// TestWithoutAnAnswerNothingIsSeen: and it is said why; what was known before does not count.
+func TestWithoutAnAnswerNothingIsSeen(t *testing.T) {
+	t.Parallel()
+	x, asked, who, now := office(t, 3)
+	asked.everywhere["sources"], asked.everywhere["packages"] = true, true
+	who.scopeOf(t.Context(), x, x.kinds, "")
+	asked.failing = errors.New("no answer")
+	*now = now.Add(fresh)
+	may := who.scopeOf(t.Context(), x, x.kinds, "")
+	if len(x.all(may, anyKind)) != 0 || len(may.lacking) != 1 || who.ctx.Err() != nil {
+		t.Errorf("without an answer: %v", may)
+	}
+	asked.failing = nil
+	if may := who.scopeOf(t.Context(), x, x.kinds, ""); len(x.all(may, anyKind)) != 6 {
+		t.Error("after that, not all is seen")
+	}
+}
+
+// TestManyNamespacesAreBounded: beyond some, only the one that is named is looked at.
+func TestManyNamespacesAreBounded(t *testing.T) {
+	t.Parallel()
+	x, asked, who, _ := office(t, maxReviewed+5)
+	last := fmt.Sprintf("n%04d", maxReviewed+4)
+	asked.in[last] = true
+	may := who.scopeOf(t.Context(), x, x.kinds, "")
+	if asks := asked.asks(); asks != maxReviewed+2 || len(may.lacking) != 2 || may.sees(x.kinds[0], last) {
+		t.Errorf("%d reviews; it is said %q", asks, may.lacking)
+	}
+	if may := who.scopeOf(t.Context(), x, x.kinds, last); !may.sees(x.kinds[0], last) || asked.asks() != 1 {
+		t.Error("the one that is named is not seen")
+	}
+}
+
+// TestLoginsEnd: when nobody uses them, at their time, with their token, and where somebody has too many.
+func TestLoginsEnd(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	u := &UI{Options: Options{Now: func() time.Time { return now }, Login: func(_ context.Context, token string) (*Person, error) {
+		return &Person{Name: token[:3]}, nil
+	}}}
+	logins := newLogins(u)
+	in := func(id, token string) *login {
+		t.Helper()
+		now = now.Add(time.Second)
+		made, err := logins.begin(t.Context(), id, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	idle := in("idle", "ann")
+	now = now.Add(idleLogin)
+	if logins.find("idle") != nil || idle.ctx.Err() == nil {
+		t.Error("a login that nobody uses is still there")
+	}
+	in("long", "ann")
+	for range 16 {
+		now = now.Add(29 * time.Minute)
+		logins.find("long")
+	}
+	if now = now.Add(17 * time.Minute); logins.find("long") != nil {
+		t.Error("a login has no end")
+	}
+	// {"exp":1100000}
+	now = time.Unix(1_099_000, 0)
+	in("token", "ann.eyJleHAiOjExMDAwMDB9.x")
+	if now = time.Unix(1_100_000, 0); logins.find("token") != nil {
+		t.Error("a login outlives its token")
+	}
+	first := in("0", "ann")
+	for i := 1; i <= maxLoginsEach; i++ {
+		in(fmt.Sprint(i), "ann")
+	}
+	if first.ctx.Err() == nil || logins.find("0") != nil || logins.find("1") == nil {
+		t.Error("the login that was used the longest ago does not make room")
+	}
+	for i := range maxLogins - maxLoginsEach {
+		in("b"+fmt.Sprint(i), fmt.Sprintf("%03d", i))
+	}
+	now = now.Add(time.Second)
+	if _, err := logins.begin(t.Context(), "more", "zed"); !errors.Is(err, errFull) {
+		t.Errorf("there is room for more than all: %v", err)
+	}
+	if again := in("b1", "001"); again != logins.find("b1") || again.ctx.Err() != nil {
+		t.Error("a login of the same id takes the place of the other")
+	}
+}
+
+// TestTriesAreBounded: the API server is not asked about any number of tokens.
+func TestTriesAreBounded(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	u := &UI{Options: Options{Now: func() time.Time { return time.Unix(1, 0) }, Login: func(context.Context, string) (*Person, error) {
+		asked++
+		return nil, errors.New("nobody")
+	}}}
+	logins := newLogins(u)
+	for range 2 * tries {
+		_, _ = logins.begin(t.Context(), "a", "b")
+	}
+	if asked != tries {
+		t.Errorf("it is asked about %d tokens", asked)
+	}
+}
