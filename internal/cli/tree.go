@@ -167,7 +167,9 @@ func (s *session) hangTakers(ctx context.Context, node *view.Node) error {
 			taker := nodeOf(k, &found[i])
 			for _, o := range k.origins(&found[i]) {
 				from := ref{o.kind, cmp.Or(o.namespace, found[i].GetNamespace()), o.name}
-				takers[from] = append(takers[from], taker)
+				if all := takers[from]; len(all) == 0 || all[len(all)-1] != taker {
+					takers[from] = append(all, taker)
+				}
 			}
 		}
 	}
@@ -191,16 +193,23 @@ func (s *session) everywhere(ctx context.Context, k kind) ([]unstructured.Unstru
 	return found, told
 }
 
-// hang puts takers under the node, each once on every way down.
-func hang(node *view.Node, takers map[ref][]*view.Node, above map[*view.Node]bool) {
-	above[node] = true
+// hang puts takers under the node, but for those that it hangs on itself. What hangs on one is told once, where it is met first:
+// as many ways as there are lead to what takes from many, and those of rings have no end. On the way down, met is true.
+func hang(node *view.Node, takers map[ref][]*view.Node, met map[*view.Node]bool) {
+	met[node] = true
 	for _, taker := range takers[ref{node.Kind, node.Namespace, node.Name}] {
-		if !above[taker] && !slices.Contains(node.Under, taker) {
+		switch above, known := met[taker]; {
+		case above:
+		case known:
+			again := *taker
+			again.Under = nil
+			node.Under = append(node.Under, &again)
+		default:
 			node.Under = append(node.Under, taker)
-			hang(taker, takers, above)
+			hang(taker, takers, met)
 		}
 	}
-	delete(above, node)
+	met[node] = false
 }
 
 // print draws the tree, with objects that are alike in one line unless all is to be told.

@@ -146,3 +146,37 @@ func TestTreeWithoutTrouble(t *testing.T) {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 }
+
+// TestTreeOfRings: what takes from each other has an end, and what takes from many is not told once for every way to it.
+func TestTreeOfRings(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	taking := func(name string, from ...string) {
+		include := ""
+		for _, one := range from {
+			include += "{repository: {name: " + one + "}, toPath: " + one + "}, "
+		}
+		store(t, namespace, repository(name, ", include: ["+include+"]"))
+	}
+	taking("root")
+	taking("ring-1", "root", "ring-2")
+	taking("ring-2", "root", "ring-1")
+	const layers = 14
+	left, right := "root", "root"
+	for i := range layers {
+		for _, side := range []string{"left", "right"} {
+			taking(fmt.Sprintf("%s-%d", side, i), left, right)
+		}
+		left, right = fmt.Sprintf("left-%d", i), fmt.Sprintf("right-%d", i)
+	}
+	got := run(t, env.Kubeconfig, "tree", "gitrepo/root", "-n", namespace, "-o", "wide")
+	for _, name := range []string{"ring-1", "ring-2", left, right} {
+		if !strings.Contains(got.out, namespace+"/"+name+" ") {
+			t.Errorf("%s is missing: %s", name, got.out)
+		}
+	}
+	// Each is told once for each that it takes from, below the address and the root.
+	if lines := strings.Count(got.out, "\n"); got.code != 0 || lines > 2+2*2+2*2*layers {
+		t.Errorf("ended with %d and %d lines, %s", got.code, lines, got.told)
+	}
+}
