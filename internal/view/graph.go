@@ -33,7 +33,8 @@ type Edge struct{ X1, Y1, X2, Y2 int }
 // NewGraph lays a tree out with at most limit boxes: what is well goes together by kind, and so does what is left when that
 // is not enough, kind by kind and state by state. What is not well is the last to lose its own box.
 func NewGraph(root *Node, limit int) Graph {
-	root = root.within(limit)
+	// What is deeper has no box in any case.
+	root = root.Cut(limit).within(limit)
 	g := Graph{}
 	g.place(root, 0)
 	g.Height = max(g.Height-rowGap+margin, 0)
@@ -65,7 +66,7 @@ func (g *Graph) place(n *Node, depth int) int {
 	return y
 }
 
-// within is the tree with no more than limit nodes, unless the way down to the first fork is longer than that.
+// within is the tree with no more than limit nodes.
 func (n *Node) within(limit int) *Node {
 	folded := n.Folded()
 	for kept := firstKept; folded.nodes() > limit; kept /= 2 {
@@ -149,7 +150,7 @@ func (n *Node) trimmed(limit int) *Node {
 		case need+reserved <= left:
 			told.Under = append(told.Under, u)
 			left -= need
-		case len(n.Under) == 1:
+		case len(n.Under) == 1 && left > 1:
 			told.Under = append(told.Under, u.trimmed(left))
 		default:
 			lost += u.size()

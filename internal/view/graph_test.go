@@ -95,3 +95,18 @@ func TestFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestGraphOfALongWay: boxes are bounded also where each has but one under it.
+func TestGraphOfALongWay(t *testing.T) {
+	t.Parallel()
+	for _, state := range []view.State{view.Ready, view.Failed} {
+		root := &view.Node{Kind: "Repository", Name: "first", State: state}
+		for at, i := root, 0; i < 20000; i++ {
+			at.Under = []*view.Node{{Kind: "Repository", Name: fmt.Sprint(i), State: state}}
+			at = at.Under[0]
+		}
+		if got := view.NewGraph(root, 150); len(got.Boxes) > 150 || got.Boxes[len(got.Boxes)-1].Kind != "More" {
+			t.Errorf("%s: %d boxes, the last of them %+v", state, len(got.Boxes), got.Boxes[len(got.Boxes)-1].Node)
+		}
+	}
+}
