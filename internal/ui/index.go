@@ -168,9 +168,28 @@ func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	go x.attend(ctx, stop, reader, kind)
 	cache.NewReflectorWithOptions(x.attentive(kind, objects, stop), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
 		Name: kind.Resource, TypeDescription: kind.Kind,
 	}).RunWithContext(ctx)
+}
+
+// attend stops what follows objects of which some may not be read any more: the API server goes on with a watch for minutes
+// after its right is gone.
+func (x *index) attend(ctx context.Context, stop func(), reader Reader, kind Kind) {
+	again := time.NewTicker(x.reviewed)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		if _, lacking := reader.Objects(ctx, kind); lacking != nil {
+			stop()
+			return
+		}
+	}
 }
 
 // change changes what is known of a kind, and tells those who look at it.

@@ -51,9 +51,19 @@ func (r *revocable) Objects(context.Context, Kind) (cache.ListerWatcherWithConte
 	}), nil
 }
 
-// TestWhatMayNotBeReadAnyMoreIsNotShown: nor is it asked for over and over.
+// TestWhatMayNotBeReadAnyMoreIsNotShown: nor is it asked for over and over, whether the watch ends or goes on.
 func TestWhatMayNotBeReadAnyMoreIsNotShown(t *testing.T) {
 	t.Parallel()
+	for name, ends := range map[string]bool{"WatchEnds": true, "WatchGoesOn": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			revoking(t, ends)
+		})
+	}
+}
+
+func revoking(t *testing.T, ends bool) {
+	t.Helper()
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Kind: "Source"}, Resource: "sources", Page: "sources"}
 	x := newIndex([]Kind{kind}, time.Now)
 	x.reviewed = time.Millisecond
@@ -69,7 +79,9 @@ func TestWhatMayNotBeReadAnyMoreIsNotShown(t *testing.T) {
 	}
 	until(1)
 	r.revoked.Store(true)
-	r.watch.Stop()
+	if ends {
+		r.watch.Stop()
+	}
 	until(0)
 	if told := x.troubles(everything(), func(Kind) bool { return true }); len(told) != 1 || told[0] != "you may not list sources" {
 		t.Errorf("troubles: %q", told)
