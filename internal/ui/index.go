@@ -168,7 +168,7 @@ func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go x.attend(ctx, stop, reader, kind)
+	go x.attend(ctx, stop, lister, kind)
 	cache.NewReflectorWithOptions(x.attentive(kind, objects, stop), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
 		Name: kind.Resource, TypeDescription: kind.Kind,
 	}).RunWithContext(ctx)
@@ -176,7 +176,7 @@ func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
 
 // attend stops what follows objects of which some may not be read any more: the API server goes on with a watch for minutes
 // after its right is gone.
-func (x *index) attend(ctx context.Context, stop func(), reader Reader, kind Kind) {
+func (x *index) attend(ctx context.Context, stop func(), lister Lister, kind Kind) {
 	again := time.NewTicker(x.reviewed)
 	defer again.Stop()
 	for {
@@ -185,7 +185,7 @@ func (x *index) attend(ctx context.Context, stop func(), reader Reader, kind Kin
 			return
 		case <-again.C:
 		}
-		if _, lacking := reader.Objects(ctx, kind); lacking != nil {
+		if _, lacking := lister.Objects(ctx, kind); lacking != nil {
 			stop()
 			return
 		}
@@ -277,11 +277,14 @@ func (x *index) troubles(may *scope, wanted func(Kind) bool) []string {
 	defer x.mu.RUnlock()
 	told := slices.Clone(may.lacking)
 	for _, kind := range x.kinds {
+		if !wanted(kind) {
+			continue
+		}
 		h := x.heard[kind.Resource]
-		switch {
-		case !wanted(kind):
-		case h.lacking != "":
+		if h.lacking != "" {
 			told = append(told, h.lacking)
+		}
+		switch {
 		case !h.broken.IsZero():
 			told = append(told, fmt.Sprintf("%s: nothing was heard for %s: %s", kind.Resource, x.now().Sub(h.broken).Round(time.Second), h.why))
 		case !h.listed:
@@ -289,6 +292,17 @@ func (x *index) troubles(may *scope, wanted func(Kind) bool) []string {
 		}
 	}
 	return told
+}
+
+// unheard is what people have to know of how an object is known. Of others of its kind that may not be read it is nothing.
+func (x *index) unheard(kind Kind, namespace, name string) []string {
+	told := x.troubles(everything(), kind.is)
+	if x.one(kind, namespace, name) == nil {
+		return told
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.DeleteFunc(told, func(text string) bool { return text == x.heard[kind.Resource].lacking })
 }
 
 // rows takes what a reflector reads of a kind.

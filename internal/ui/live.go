@@ -107,14 +107,14 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 		kind := u.Kinds[at]
 		return look{kinds: map[string]bool{kind.Resource: true}, now: func(ctx context.Context) seen {
 			// Whoever may read the object, but not list those of its namespace, is not told of its changes.
-			if !u.mayOf(ctx, who, func(k Kind) bool { return k.Resource == kind.Resource }, steps[3]).sees(kind, steps[3]) {
+			if !u.mayOf(ctx, who, kind.is, steps[3]).sees(kind, steps[3]) {
 				return seen{}
 			}
-			row := u.index.one(kind, steps[3], steps[4])
-			if row == nil {
-				return seen{Whole: "gone"}
+			version := "gone"
+			if row := u.index.one(kind, steps[3], steps[4]); row != nil {
+				version = row.version
 			}
-			return seen{Whole: row.version}
+			return seen{Whole: digestOf([]string{version}, u.index.unheard(kind, steps[3], steps[4]))}
 		}}, nil
 	}
 	return look{}, &NotFoundError{page}

@@ -158,7 +158,7 @@ func (u *UI) object(w http.ResponseWriter, r *http.Request) {
 	if root != nil {
 		made.Graph = view.NewGraph(root, maxBoxes)
 	}
-	u.show(w, r, http.StatusOK, "object", pageOf{Title: obj.Kind.Kind + " " + obj.Namespace + "/" + obj.Name, Here: obj.Kind.Page, Troubles: obj.Lacking, Content: made})
+	u.show(w, r, http.StatusOK, "object", pageOf{Title: obj.Kind.Kind + " " + obj.Namespace + "/" + obj.Name, Here: obj.Kind.Page, Troubles: append(u.index.unheard(obj.Kind, obj.Namespace, obj.Name), obj.Lacking...), Content: made})
 }
 
 // graphed is the page of a tree: a drawing, or nested lists.
@@ -186,7 +186,7 @@ func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	made := graphed{Path: u.base + at(kind.Group, kind.Kind, namespace, name), Name: kind.Kind + " " + namespace + "/" + name, AsList: r.URL.Query().Get("as") == "list"}
-	var lacking []string
+	lacking := u.index.unheard(kind, namespace, name)
 	if err != nil {
 		lacking = append(lacking, err.Error())
 	}

@@ -28,6 +28,8 @@ type Kind struct {
 	Columns []Column
 }
 
+func (k Kind) is(other Kind) bool { return k.Resource == other.Resource }
+
 // Column is what a table shows of an object beside its name and state.
 type Column struct {
 	Title string

@@ -1,0 +1,95 @@
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/view"
+)
+
+// still is somebody who reads objects that are always the same.
+type still struct{ Reader }
+
+func (still) Objects(context.Context, Kind) (cache.ListerWatcherWithContext, error) {
+	return nil, errors.New("you may not list sources in all namespaces")
+}
+
+func (still) Object(_ context.Context, kind Kind, namespace, name string) (*Object, error) {
+	return &Object{Kind: kind, Namespace: namespace, Name: name, Version: "1"}, nil
+}
+
+func (still) Tree(context.Context, Kind, string, string) (*view.Node, error) {
+	return &view.Node{Kind: "Source", Name: "a", State: view.Ready}, nil
+}
+
+const host = "127.0.0.1:9191"
+
+// pagesOf are the pages of sources.
+func pagesOf(t *testing.T) *UI {
+	t.Helper()
+	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "g", Kind: "Source"}, Resource: "sources", Page: "sources"}
+	u, err := New(Options{Lister: still{}, Person: &Person{Reader: still{}}, Kinds: []Kind{kind}, Hosts: []string{host}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// asked is a request of somebody who has been let in.
+func (u *UI) asked(t *testing.T, method, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	made := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	r.Host = host
+	r.AddCookie(&http.Cookie{Name: cookieName, Value: u.key.cookie})
+	u.Handler().ServeHTTP(made, r)
+	return made
+}
+
+// TestAPageSaysWhenNothingIsHeard: that of an object too, of which nothing would come any more.
+func TestAPageSaysWhenNothingIsHeard(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	kind := u.Kinds[0]
+	u.index.review(t.Context(), t.Context(), u.Lister, kind)
+	const path = "o/g/Source/n/a"
+	pages := []string{"", "sources", path, path + "/graph", path + "/graph?as=list"}
+	look, err := u.lookOf(u.key.login, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := look.now(t.Context())
+	for _, page := range pages {
+		if got := u.asked(t, http.MethodGet, u.base+page).Body.String(); !strings.Contains(got, "you may not list") {
+			t.Errorf("%s does not say that its objects are not followed", page)
+		}
+	}
+	u.index.change(kind, func(h *heard) { h.broken, h.why = u.Now(), "it is down" })
+	for _, page := range pages {
+		if got := u.asked(t, http.MethodGet, u.base+page).Body.String(); !strings.Contains(got, "nothing was heard for") {
+			t.Errorf("%s does not say that nothing is heard", page)
+		}
+	}
+	if look.now(t.Context()).Whole == before.Whole {
+		t.Error("the page of an object is not read anew when nothing is heard any more")
+	}
+	row := &Row{Kind: kind, Namespace: "n", Name: "a"}
+	if err := (&rows{u.index, kind}).Replace(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	u.index.change(kind, func(h *heard) { h.rows[types.NamespacedName{Namespace: "n", Name: "a"}], h.broken = row, time.Time{} })
+	if got := u.asked(t, http.MethodGet, u.base+path).Body.String(); strings.Contains(got, "What is missing here") {
+		t.Error("something is missing of an object that is followed")
+	}
+}
