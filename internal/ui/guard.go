@@ -29,6 +29,8 @@ func (u *UI) guard(next http.Handler) http.Handler {
 		headers.Set("Cross-Origin-Opener-Policy", "same-origin")
 		headers.Set("Cross-Origin-Resource-Policy", "same-origin")
 		headers.Set("Cache-Control", "no-store")
+		// The deadline of the last answer stays with a connection.
+		u.within(w, patience)
 		if u.Encrypted {
 			headers.Set("Strict-Transport-Security", "max-age=31536000")
 		}
@@ -38,7 +40,6 @@ func (u *UI) guard(next http.Handler) http.Handler {
 			return
 		}
 		if r.Method != http.MethodGet {
-			// A connection that knows no deadlines has the server's, here and below.
 			_ = http.NewResponseController(w).SetReadDeadline(u.Now().Add(patience))
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -46,7 +47,7 @@ func (u *UI) guard(next http.Handler) http.Handler {
 	})
 }
 
-// within gives a request its time.
+// within gives an answer its time. A connection that knows no deadlines has the server's.
 func (u *UI) within(w http.ResponseWriter, limit time.Duration) {
 	_ = http.NewResponseController(w).SetWriteDeadline(u.Now().Add(limit))
 }

@@ -126,7 +126,6 @@ func (u *UI) planning(next http.HandlerFunc) http.HandlerFunc {
 // waiting lets a request wait for its slots.
 func (u *UI) waiting(next http.HandlerFunc, of func(*login) []slots) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		u.within(w, patience)
 		ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
 		defer stop()
 		for _, room := range of(loginOf(r)) {

@@ -46,15 +46,41 @@ func pagesOf(t *testing.T) *UI {
 	return u
 }
 
+// connection is one that notes what it is told of its time.
+type connection struct {
+	*httptest.ResponseRecorder
+
+	until time.Time
+}
+
+func (c *connection) SetWriteDeadline(at time.Time) error {
+	c.until = at
+	return nil
+}
+
 // asked is a request of somebody who has been let in.
-func (u *UI) asked(t *testing.T, method, path string) *httptest.ResponseRecorder {
+func (u *UI) asked(t *testing.T, method, path string) *connection {
 	t.Helper()
-	made := httptest.NewRecorder()
+	made := &connection{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	r.Host = host
 	r.AddCookie(&http.Cookie{Name: cookieName, Value: u.key.cookie})
 	u.Handler().ServeHTTP(made, r)
 	return made
+}
+
+// TestEachAnswerHasItsOwnTime: a connection that is used again has the deadline of the last answer, which may be over.
+func TestEachAnswerHasItsOwnTime(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	for path, method := range map[string]string{
+		"/": http.MethodGet, "/else": http.MethodGet, u.base: http.MethodGet, u.base + "theme": http.MethodPost, u.base + "o/g/Source/n/a": http.MethodGet,
+		u.base + "assets/" + u.assets.names["ui.js"]: http.MethodGet, u.base + "live?page=nothing": http.MethodGet, u.base + "nothing": http.MethodGet,
+	} {
+		if got := u.asked(t, method, path); got.until.Before(time.Now()) {
+			t.Errorf("%s, which answers %d, has until %v", path, got.Code, got.until)
+		}
+	}
 }
 
 // TestAPageSaysWhenNothingIsHeard: that of an object too, of which nothing would come any more.
