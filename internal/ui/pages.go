@@ -71,11 +71,29 @@ func (u *UI) templates() (map[string]*template.Template, error) {
 	return made, nil
 }
 
-// lines is text of several lines, in which nothing but the ends of lines has an effect.
+const (
+	// maxLines is how much of a text of several lines is shown, and lastLines how much of that is its end.
+	maxLines, lastLines = 64 * maxText, 4 * maxText
+)
+
+// lines is text of several lines, in which nothing but the ends of lines has an effect. Of one that is too long the lines in the
+// middle are left out: what sums it up stands at its end.
 func lines(text string) string {
-	all := strings.Split(printable.Cut(text, 64*maxText), "\n")
+	all := strings.Split(text, "\n")
+	size := 0
 	for i, line := range all {
 		all[i] = printable.Line(line, maxText)
+		size += len(all[i]) + 1
+	}
+	from, to, kept := 0, len(all), 0
+	for ; size > maxLines && kept+len(all[to-1]) < lastLines; to-- {
+		kept += len(all[to-1]) + 1
+	}
+	for ; size > maxLines && kept+len(all[from]) < maxLines; from++ {
+		kept += len(all[from]) + 1
+	}
+	if size > maxLines {
+		all = slices.Replace(all, from, to, fmt.Sprintf("… %d lines are left out, which the command line shows …", to-from))
 	}
 	return strings.Join(all, "\n")
 }

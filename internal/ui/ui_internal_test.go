@@ -119,3 +119,20 @@ func TestAPageSaysWhenNothingIsHeard(t *testing.T) {
 		t.Error("something is missing of an object that is followed")
 	}
 }
+
+// TestTheEndOfLongTextIsShown: a plan's sum and digest stand there.
+func TestTheEndOfLongTextIsShown(t *testing.T) {
+	t.Parallel()
+	short := strings.Repeat("a line\n", 10) + "the end"
+	if got := lines(short); got != short {
+		t.Errorf("short text is %q", got)
+	}
+	for name, text := range map[string]string{
+		"Lines": strings.Repeat("a line\n", 1<<16), "Long": strings.Repeat(strings.Repeat("x", maxText)+"\n", 1<<7), "Hostile": strings.Repeat("\u202e\n", 1<<17),
+	} {
+		got := lines("the beginning\n" + text + "the end")
+		if len(got) > maxLines+maxText || !strings.HasPrefix(got, "the beginning\n") || !strings.HasSuffix(got, "the end") || !strings.Contains(got, "lines are left out") {
+			t.Errorf("%s: %d bytes, from %.40q to %q", name, len(got), got, got[len(got)-40:])
+		}
+	}
+}
