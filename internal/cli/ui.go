@@ -118,7 +118,12 @@ func hostsOf(address net.Addr) []string {
 	if err != nil {
 		return nil
 	}
-	return []string{address.String(), "localhost:" + port}
+	names := []string{address.String(), "localhost:" + port}
+	if port == "80" {
+		// Browsers leave it out.
+		names = append(names, strings.TrimSuffix(address.String(), ":80"), "localhost")
+	}
+	return names
 }
 
 const (
