@@ -69,6 +69,8 @@ type index struct {
 	kinds []Kind
 	// reviewed is the constant, but for tests.
 	reviewed time.Duration
+	// attends says that it is one person's: what they may not read any more goes at once, whatever is watched.
+	attends bool
 
 	mu          sync.RWMutex
 	heard       map[string]*heard
@@ -168,7 +170,9 @@ func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go x.attend(ctx, stop, lister, kind)
+	if x.attends {
+		go x.attend(ctx, stop, lister, kind)
+	}
 	cache.NewReflectorWithOptions(x.attentive(kind, objects, stop), &unstructured.Unstructured{}, &rows{index: x, kind: kind}, cache.ReflectorOptions{
 		Name: kind.Resource, TypeDescription: kind.Kind,
 	}).RunWithContext(ctx)

@@ -66,7 +66,7 @@ func revoking(t *testing.T, ends bool) {
 	t.Helper()
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Kind: "Source"}, Resource: "sources", Page: "sources"}
 	x := newIndex([]Kind{kind}, time.Now)
-	x.reviewed = time.Millisecond
+	x.reviewed, x.attends = time.Millisecond, true
 	news, leave := x.subscribe(nil)
 	defer leave()
 	r := &revocable{watch: watch.NewFake()}

@@ -157,7 +157,15 @@ func (u *UI) object(w http.ResponseWriter, r *http.Request) {
 	if root != nil {
 		made.Graph = view.NewGraph(root, maxBoxes)
 	}
-	u.show(w, r, http.StatusOK, "object", pageOf{Title: obj.Kind.Kind + " " + obj.Namespace + "/" + obj.Name, Here: obj.Kind.Page, Troubles: append(u.index.unheard(obj.Kind, obj.Namespace, obj.Name), obj.Lacking...), Content: made})
+	u.show(w, r, http.StatusOK, "object", pageOf{
+		Title: obj.Kind.Kind + " " + obj.Namespace + "/" + obj.Name, Here: obj.Kind.Page, Still: !u.sees(r, obj.Kind, obj.Namespace),
+		Troubles: append(u.index.unheard(obj.Kind, obj.Namespace, obj.Name), obj.Lacking...), Content: made,
+	})
+}
+
+// sees says that whoever asks may see the kind's objects of a namespace in tables, and is told of their changes.
+func (u *UI) sees(r *http.Request, kind Kind, namespace string) bool {
+	return u.mayOf(r.Context(), loginOf(r), kind.is, namespace).sees(kind, namespace)
 }
 
 // graphed is the page of a tree: a drawing, or nested lists.
@@ -194,7 +202,7 @@ func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
 	} else {
 		made.Graph = view.NewGraph(root, maxBoxes)
 	}
-	u.show(w, r, http.StatusOK, "graph", pageOf{Title: "Graph of " + made.Name, Here: kind.Page, Troubles: lacking, Content: made})
+	u.show(w, r, http.StatusOK, "graph", pageOf{Title: "Graph of " + made.Name, Here: kind.Page, Still: !u.sees(r, kind, namespace), Troubles: lacking, Content: made})
 }
 
 // told is a page of text.

@@ -23,6 +23,8 @@ type pageOf struct {
 	Title string
 	// Here is the page of the menu that it belongs to.
 	Here string
+	// Still says that changes are not told to whoever looks.
+	Still bool
 	// Troubles are what is missing on the page, and why.
 	Troubles []string
 	Content  any
@@ -154,7 +156,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, code int, name string,
 		page.Again = "open the URL that the command prints"
 	}
 	page.Script, page.Style = u.base+"assets/"+u.assets.names["ui.js"], u.base+"assets/"+u.assets.names["ui.css"]
-	if page.Here != "" {
+	if page.Here != "" && !page.Still {
 		page.Live = u.base + "live?" + url.Values{"page": {strings.TrimPrefix(r.URL.RequestURI(), "/")}}.Encode()
 	}
 	page.Theme = themeOf(r)

@@ -139,6 +139,7 @@ func New(options Options) (*UI, error) {
 	}
 	u.logins = newLogins(u)
 	if options.Person != nil {
+		u.index.attends = true
 		if u.key, err = newKey(options.Random, u.logins.only(options.Person)); err != nil {
 			return nil, err
 		}
