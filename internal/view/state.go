@@ -116,7 +116,7 @@ func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
 	switch reason, message := held(obj, ready); {
 	case reconciling.Status == metav1.ConditionTrue:
 		*f = Fact{State: Progressing, Since: reconciling.LastTransitionTime.Time, Reason: reconciling.Reason, Message: reconciling.Message}
-	case observed(obj, ready) < obj.GetGeneration():
+	case !speaks(obj, ready):
 		*f = Fact{State: Progressing, Message: "The last edit has not been looked at yet"}
 	case reason != "":
 		*f = Fact{State: Held, Reason: reason, Message: message}
@@ -187,16 +187,11 @@ func IsTrue(obj *unstructured.Unstructured, of string) bool {
 	return found.Status == metav1.ConditionTrue && speaks(obj, found)
 }
 
-// speaks says that a condition is about the spec as it is now. One that does not say is as new as the status.
+// speaks says that a condition is about the spec as it is now. Its own word counts, whatever the status says beside it: that may have
+// seen an edit of which the condition says nothing yet. One that does not say is as new as the status.
 func speaks(obj *unstructured.Unstructured, c metav1.Condition) bool {
 	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	return cmp.Or(c.ObservedGeneration, generation, obj.GetGeneration()) >= obj.GetGeneration()
-}
-
-// observed is the generation that the conditions speak about.
-func observed(obj *unstructured.Unstructured, ready metav1.Condition) int64 {
-	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
-	return cmp.Or(max(generation, ready.ObservedGeneration), obj.GetGeneration())
 }
 
 // condition is the one of the type; the zero value where there is none that can be read.

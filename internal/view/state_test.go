@@ -85,7 +85,9 @@ func TestStates(t *testing.T) {
 			view.Fact{State: view.Held, Reason: "AwaitingApproval", Message: "Say yes"},
 		},
 		"Ready":       {"all is well", second + "status: {conditions: [" + ready + "]}", view.Fact{State: view.Ready, Since: at, Reason: "Installed", Message: "It runs"}},
-		"OwnWord":     {"an observedGeneration beside the conditions counts as well", "metadata: {generation: 3}\nstatus: {observedGeneration: 3, conditions: [" + ready + "]}", view.Fact{State: view.Ready, Since: at, Reason: "Installed", Message: "It runs"}},
+		"OwnWord":     {"a condition of before the edit stays one, whatever else has seen it", "metadata: {generation: 3}\nstatus: {observedGeneration: 3, conditions: [" + ready + "]}", view.Fact{State: view.Progressing, Message: "The last edit has not been looked at yet"}},
+		"Wordless":    {"one that does not say is as new as the status", "metadata: {generation: 3}\nstatus: {observedGeneration: 3, conditions: [{type: Ready, status: 'True', reason: Installed}]}", view.Fact{State: view.Ready, Reason: "Installed"}},
+		"Behind":      {"and may be as old", "metadata: {generation: 3}\nstatus: {observedGeneration: 2, conditions: [{type: Ready, status: 'True', reason: Installed}]}", view.Fact{State: view.Progressing, Message: "The last edit has not been looked at yet"}},
 		"NoStatus":    {"what is no status is none", "status: text", view.Fact{State: view.New}},
 		"NoList":      {"what are no conditions are none", "status: {conditions: {type: Ready}}", view.Fact{State: view.New}},
 		"NoCondition": {"what is no condition is none", "status: {conditions: [1, null, {type: Ready, status: 1}]}", view.Fact{State: view.Progressing}},
@@ -96,8 +98,12 @@ func TestStates(t *testing.T) {
 			if !slices.Contains([]string{"Disabled", "Registry", "External", "ExternalNew"}, name) {
 				text += "kind: Any\n"
 			}
-			if diff := cmp.Diff(tc.want, view.Of(read(t, text))); diff != "" {
+			obj := read(t, text)
+			if diff := cmp.Diff(tc.want, view.Of(obj)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+			if (tc.want.State == view.Ready || tc.want.State == view.Held) && name != "Halted" && !view.IsObserved(obj) {
+				t.Errorf("%s: it is %s, and whoever waits for that would wait on", tc.reason, tc.want.State)
 			}
 		})
 	}
