@@ -224,7 +224,7 @@ func plannedOf(obj *modulesv1.ModuleInstallation, made plan.Plan) planned {
 
 // changes says that the plan would change something, or cannot be carried out.
 func (p planned) changes() bool {
-	return len(p.Blockers) > 0 || slices.ContainsFunc(p.Objects, func(o plan.Object) bool { return o.Action != engine.ActionKeep })
+	return len(p.Blockers) > 0 || slices.ContainsFunc(p.Objects, func(o plan.Object) bool { return o.Action != engine.ActionKeep || o.Blocked != "" })
 }
 
 func (p *planner) show(told planned) error {

@@ -64,10 +64,10 @@ func joined(stage failure.Stage, otherwise string, all []memberError) error {
 	if more := len(all) - len(lines); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return failure.At(stage, failure.RetryAfter(reasonOf(all, otherwise), after, &severalError{text: bounded(text), errs: errs, of: all, otherwise: otherwise}))
+	return failure.At(stage, failure.RetryAfter(reasonOf(all, otherwise), after, &severalError{text: text, errs: errs, of: all, otherwise: otherwise}))
 }
 
-// severalError is several errors with one bounded text.
+// severalError is several errors with one text, which is bounded where it is an error's.
 type severalError struct {
 	text string
 	errs []error
@@ -76,7 +76,7 @@ type severalError struct {
 	otherwise string
 }
 
-func (e *severalError) Error() string   { return e.text }
+func (e *severalError) Error() string   { return bounded(e.text) }
 func (e *severalError) Unwrap() []error { return e.errs }
 
 // Failed are the members that the error of a round is about, each with its own reason and text.

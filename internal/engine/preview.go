@@ -54,15 +54,16 @@ type Row struct {
 	After *unstructured.Unstructured
 	// Taken are the fields that others have set, and that would be taken over.
 	Taken []cluster.Field
-	// Reason says in words why it is let go of, kept, replaced or adopted; "" where the action says it all.
+	// Reason says in words why it is let go of, kept, replaced or adopted; "" where the action says it all. It may have any length,
+	// and quote what is secret: whoever shows it masks it, and cuts it then.
 	Reason string
 	// Evidence is by what this is known. EvidenceNone beside a reason, where more was asked for, says why that cannot be had.
 	Evidence Evidence
-	// Blocked is what is in the way, in words.
+	// Blocked is what is in the way, in words, as Reason is.
 	Blocked string
 }
 
-// Blocker is why the engine would not go on: the failure that Reconcile would return.
+// Blocker is why the engine would not go on: the failure that Reconcile would return. Its message is as a Row's Reason is.
 type Blocker struct {
 	Stage           failure.Stage
 	Reason, Message string
@@ -200,6 +201,9 @@ func (l *outlook) block(err error) { l.blockers = append(l.blockers, blockerOf(e
 
 func blockerOf(err error) Blocker {
 	told := Blocker{Reason: failure.Of(err).Reason, Message: err.Error()}
+	if several, ok := errors.AsType[*severalError](err); ok {
+		told.Message = several.text
+	}
 	if staged, ok := errors.AsType[*failure.StageError](err); ok {
 		told.Stage = staged.Stage
 	}
@@ -226,10 +230,10 @@ func (p *prospect) tell() Row {
 	case ActionHandOver, ActionRemove, ActionLetGo, ActionKeep:
 	}
 	if told.Reason == "" && p.lacking != nil {
-		told.Reason = bounded(p.lacking.Error())
+		told.Reason = p.lacking.Error()
 	}
 	if p.err != nil {
-		told.Blocked = bounded(p.err.Error())
+		told.Blocked = p.err.Error()
 	}
 	told.Stage = cluster.Stage(told.Ref.GVK)
 	return told

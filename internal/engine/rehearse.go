@@ -120,15 +120,15 @@ func (l *outlook) isTold(one *prospect, err error) bool {
 	crd, defined := l.aim.render.definition(one.object.GroupVersionKind())
 	switch {
 	case errors.Is(err, cluster.ErrNoKind) && defined, defined && l.changes(crd.key):
-		one.why = "its kind comes with the release: " + bounded(err.Error())
+		one.why = "its kind comes with the release: " + err.Error()
 	case errors.Is(err, cluster.ErrNamespaceMissing) && l.changes(key{kind: "Namespace", name: one.key.namespace}):
 		one.why = "its namespace comes with the release"
 	case errors.Is(err, cluster.ErrNotFound) && l.changes(roleOf(one.object)):
 		one.why = "its role comes with the release"
 	case l.lacksRight(err):
-		one.why = bounded(err.Error())
+		one.why = err.Error()
 	case errors.Is(err, errUntried), errors.Is(err, cluster.ErrUnforeseen), strings.Contains(err.Error(), undryable):
-		one.why = bounded(err.Error())
+		one.why = err.Error()
 	default:
 		return false
 	}
@@ -193,7 +193,7 @@ func (l *outlook) ignoring(ctx context.Context) error {
 			return struct{}{}, l.letIgnored(ctx, client, one.member)
 		})
 		if l.lacksRight(one.err) {
-			one.why, one.err = bounded(one.err.Error()), nil
+			one.why, one.err = one.err.Error(), nil
 			continue
 		}
 		if one.err != nil && noAnswer(ctx, one.err) {
@@ -278,7 +278,7 @@ func (l *outlook) removeGroup(ctx context.Context, removal *removal, group []*pr
 			return failure.At(StagePrune, one.err)
 		}
 		if l.lacksRight(one.err) {
-			p.why = bounded(one.err.Error())
+			p.why = one.err.Error()
 			continue
 		}
 		if one.err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/printable"
 )
 
 // mask replaces what is secret, before anything compares or shows it, by a mark: equal values have equal marks, and nobody can try
@@ -33,6 +34,8 @@ const (
 	lastApplied = corev1.LastAppliedConfigAnnotation
 	// fewest is how long a value has to be to be looked for within others.
 	fewest = 4
+	// maxText is how long a message may be.
+	maxText = 1024
 )
 
 // newMask hides the values of variables that come from Secrets, and those of the Secrets of a release.
@@ -57,16 +60,37 @@ func newMask(secrets []string, rows []engine.Row) mask {
 }
 
 func (m *mask) addAll(secret *unstructured.Unstructured) {
-	for _, field := range []string{"data", "stringData"} {
-		content, _, _ := unstructured.NestedMap(secret.Object, field)
-		for _, value := range content {
-			text, _ := value.(string)
-			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && field == "data" {
-				text = string(decoded)
-			}
-			m.add(text)
-		}
+	for _, field := range secretFields() {
+		m.addIn(secret.Object[field], field == "data")
 	}
+}
+
+// addIn adds what is secret within the value, whatever form that has.
+func (m *mask) addIn(value any, encoded bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, one := range value {
+			m.addIn(one, encoded)
+		}
+	case []any:
+		for _, one := range value {
+			m.addIn(one, encoded)
+		}
+	default:
+		text := textOf(value)
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && encoded {
+			m.add(string(decoded))
+		}
+		m.add(text)
+	}
+}
+
+// textOf is a value as people write it; "" for none.
+func textOf(value any) string {
+	if plain, isText := value.(string); isText || value == nil {
+		return plain
+	}
+	return text(value, true)
 }
 
 func (m *mask) add(value string) {
@@ -82,6 +106,9 @@ func (m *mask) add(value string) {
 	}
 }
 
+// secretFields are those of a Secret that hold its values.
+func secretFields() []string { return []string{"data", "stringData"} }
+
 func isSecret(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()
 }
@@ -89,18 +116,22 @@ func isSecret(obj *unstructured.Unstructured) bool {
 // object is a copy without what is secret.
 func (m *mask) object(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	masked := obj.DeepCopy()
-	for _, field := range []string{"data", "stringData"} {
-		if content, _, _ := unstructured.NestedMap(masked.Object, field); isSecret(obj) && content != nil {
-			for name, value := range content {
-				text, _ := value.(string)
-				content[name] = m.mark(text)
-			}
-			masked.Object[field] = content
+	for _, field := range secretFields() {
+		value, there := masked.Object[field]
+		if !there || !isSecret(obj) {
+			continue
+		}
+		content, isMap := value.(map[string]any)
+		if !isMap {
+			masked.Object[field] = m.mark(textOf(value))
+		}
+		for name, one := range content {
+			content[name] = m.mark(textOf(one))
 		}
 	}
-	if annotations := masked.GetAnnotations(); annotations[lastApplied] != "" {
-		annotations[lastApplied] = m.mark(annotations[lastApplied])
-		masked.SetAnnotations(annotations)
+	annotations, _, _ := unstructured.NestedFieldNoCopy(masked.Object, "metadata", "annotations")
+	if fields, _ := annotations.(map[string]any); fields[lastApplied] != nil {
+		fields[lastApplied] = m.mark(textOf(fields[lastApplied]))
 	}
 	masked.Object, _ = m.value(masked.Object).(map[string]any)
 	return masked
@@ -142,7 +173,7 @@ func (m *mask) mark(text string) string {
 	return markPrefix + hex.EncodeToString(sum.Sum(nil)[:8]) + ")"
 }
 
-// text is a message without what is secret.
+// text is a message without what is secret, and cut after that: of a value in two, one half would stay.
 func (m *mask) text(message string) string {
 	for _, value := range m.values {
 		if len(value) >= fewest {
@@ -152,7 +183,7 @@ func (m *mask) text(message string) string {
 			message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], "(hidden)")
 		}
 	}
-	return message
+	return printable.Cut(message, maxText)
 }
 
 func isMark(value any) bool {

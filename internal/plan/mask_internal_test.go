@@ -108,3 +108,41 @@ func TestCompare(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestMaskOfMalformedSecrets: whatever stands where values are to be is one, in what is there as in what is to be.
+func TestMaskOfMalformedSecrets(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-value"
+	for name, data := range map[string]string{
+		"Text": "data: " + canary, "List": "data: [" + canary + "]", "Nested": "data: {a: {b: [" + canary + "]}}", "NotEncoded": "data: {a: " + canary + "}",
+		"Plain": "stringData: [" + canary + "]", "Applied": "metadata: {annotations: {other: 1, kubectl.kubernetes.io/last-applied-configuration: {a: " + canary + "}}}",
+	} {
+		secret := read(t, "apiVersion: v1\nkind: Secret\n"+data)
+		var none mask
+		if masked := fmt.Sprint(none.object(secret).Object); strings.Contains(masked, canary) || !strings.Contains(masked, markPrefix) {
+			t.Errorf("%s: one that is there is shown as %s", name, masked)
+		}
+		m := newMask(nil, []engine.Row{{Object: secret}})
+		if told := m.text("the value " + canary + " is wrong"); strings.Contains(told, canary) && name != "Applied" {
+			t.Errorf("%s: a message tells %s", name, told)
+		}
+	}
+	number := read(t, "apiVersion: v1\nkind: Secret\nstringData: {pin: 73641985}")
+	m := newMask(nil, []engine.Row{{Object: number}})
+	if told := m.text("73641985 is no text"); strings.Contains(told, "73641985") {
+		t.Errorf("the number is told: %s", told)
+	}
+}
+
+// TestMessagesAreMaskedWhole: no part of a value is left where a message is cut.
+func TestMessagesAreMaskedWhole(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-value-that-is-long"
+	m := newMask([]string{canary}, nil)
+	for before := maxText - len(canary); before <= maxText; before++ {
+		told := m.text(strings.Repeat("x", before) + canary + strings.Repeat("y", maxText))
+		if strings.Contains(told, "x"+canary[:1]) || len(told) > maxText {
+			t.Fatalf("%d bytes end with %s", len(told), told[before-1:])
+		}
+	}
+}
