@@ -78,21 +78,15 @@ func checkCommand(b *base) *cobra.Command {
 	})
 }
 
-// verdict is what the command ends with.
+// verdict is what the command ends with. A fault stays one, whatever else could not be found out.
 func (c checkup) verdict() error {
-	code := 0
-	for _, one := range c.Checks {
-		switch {
-		case one.Good == nil:
-			code = ExitUnanswered
-		case !*one.Good && code == 0:
-			code = ExitNo
-		}
+	switch {
+	case slices.ContainsFunc(c.Checks, func(one finding) bool { return one.Good != nil && !*one.Good }):
+		return &CommandError{Code: ExitNo}
+	case !c.allGood():
+		return &CommandError{Code: ExitUnanswered}
 	}
-	if code == 0 {
-		return nil
-	}
-	return &CommandError{Code: code}
+	return nil
 }
 
 func (c *checker) note(check string, good bool, message, help string) {
