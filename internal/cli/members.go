@@ -22,9 +22,7 @@ import (
 
 // membership lists what installations have applied, and what that owns: one LIST a kind and namespace.
 type membership struct {
-	there *session
-	// checker judges the members.
-	checker *health.Checker
+	there   *session
 	members []*view.Node
 	// makes is where what members make is to be found.
 	makes   []place
@@ -40,40 +38,66 @@ type place struct {
 
 // members lists the members of an installation. Beside the error stands what could be read.
 func (s *session) members(ctx context.Context, installation *modulesv1.ModuleInstallation, checker *health.Checker) ([]*view.Node, error) {
-	m := &membership{there: s, checker: checker}
-	if installation.Status.Inventory == nil {
-		return nil, nil
-	}
-	labelled := client.MatchingLabels{engine.Label: engine.InstallationID(installation.Name, installation.Namespace)}
-	for _, content := range installation.Status.Inventory.Contents {
-		m.kind(ctx, content, labelled)
-	}
+	m := &membership{there: s}
+	m.each(ctx, installation, checker.NeedsObject, func(gvk schema.GroupVersionKind, found []unstructured.Unstructured, missing int, whole bool) {
+		for i := range found {
+			m.members = append(m.members, view.Judged(&found[i], checker))
+			m.owns(&found[i])
+		}
+		message := "not found: deleted, or without the label of the installation"
+		if !whole {
+			message = "not shown: a right is missing"
+		}
+		if missing > 0 {
+			m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: message})
+		}
+	})
 	m.owned(ctx)
 	return m.members, errors.Join(m.lacking...)
 }
 
-// kind lists the members of a kind. Status names the first namespaces alone of those that are in very many.
-func (m *membership) kind(ctx context.Context, content modulesv1.InventoryContent, labelled client.MatchingLabels) {
-	gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
-	found, whole := 0, true
-	for _, namespace := range namespacesOf(content) {
-		objects, err := m.list(ctx, gvk, namespace, m.checker.NeedsObject(gvk), labelled)
-		if err != nil {
-			whole = false
-			m.lacks(gvk, namespace, err)
+// found are the members as a record has them, but for what was rendered: for those who may not read the record.
+func (s *session) found(ctx context.Context, installation *modulesv1.ModuleInstallation) ([]modulesv1.Member, error) {
+	var all []modulesv1.Member
+	m := &membership{there: s}
+	never := func(schema.GroupVersionKind) bool { return false }
+	m.each(ctx, installation, never, func(gvk schema.GroupVersionKind, found []unstructured.Unstructured, _ int, _ bool) {
+		for i := range found {
+			all = append(all, modulesv1.Member{
+				Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: found[i].GetNamespace(), Name: found[i].GetName(),
+				UID: string(found[i].GetUID()), State: modulesv1.MemberApplied, RenderHash: "unknown",
+			})
 		}
-		for i := range objects {
-			m.members = append(m.members, view.Judged(&objects[i], m.checker))
-			m.owns(&objects[i])
-		}
-		found += len(objects)
+	})
+	if len(m.lacking) > 0 {
+		return nil, m.lacking[0]
 	}
-	switch missing := int(content.Count) - found; {
-	case missing <= 0:
-	case whole:
-		m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: "not found: deleted, or without the label of the installation"})
-	default:
-		m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: "not shown: a right is missing"})
+	return all, nil
+}
+
+// each lists the members of an installation, and has those of each kind taken, with how many are missing, and whether all could be
+// looked for. Status names the first namespaces alone of those that are in very many.
+func (m *membership) each(
+	ctx context.Context, installation *modulesv1.ModuleInstallation, needed func(schema.GroupVersionKind) bool,
+	take func(gvk schema.GroupVersionKind, found []unstructured.Unstructured, missing int, whole bool),
+) {
+	if installation.Status.Inventory == nil {
+		return
+	}
+	labelled := client.MatchingLabels{engine.Label: engine.InstallationID(installation.Name, installation.Namespace)}
+	for _, content := range installation.Status.Inventory.Contents {
+		gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
+		var found []unstructured.Unstructured
+		whole := true
+		for _, namespace := range namespacesOf(content) {
+			some, err := m.list(ctx, gvk, namespace, needed(gvk), labelled)
+			if err != nil {
+				whole = false
+				m.lacks(gvk, namespace, err)
+			}
+			found = append(found, some...)
+		}
+		take(gvk, found, int(content.Count)-len(found), whole)
 	}
 }
 
@@ -82,32 +106,6 @@ func namespacesOf(content modulesv1.InventoryContent) []string {
 		return []string{metav1.NamespaceAll}
 	}
 	return content.Namespaces
-}
-
-// found are the members as a record has them, but for what was rendered: for those who may not read the record.
-func (s *session) found(ctx context.Context, installation *modulesv1.ModuleInstallation) ([]modulesv1.Member, error) {
-	if installation.Status.Inventory == nil {
-		return nil, nil
-	}
-	m := &membership{there: s}
-	var all []modulesv1.Member
-	for _, content := range installation.Status.Inventory.Contents {
-		gvk := schema.GroupVersionKind{Group: content.Group, Version: content.Version, Kind: content.Kind}
-		for _, namespace := range namespacesOf(content) {
-			some, err := m.list(ctx, gvk, namespace, false, client.MatchingLabels{engine.Label: engine.InstallationID(installation.Name, installation.Namespace)})
-			if err != nil {
-				m.lacks(gvk, namespace, err)
-				return nil, m.lacking[0]
-			}
-			for i := range some {
-				all = append(all, modulesv1.Member{
-					Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: some[i].GetNamespace(), Name: some[i].GetName(),
-					UID: string(some[i].GetUID()), State: modulesv1.MemberApplied, RenderHash: "unknown",
-				})
-			}
-		}
-	}
-	return all, nil
 }
 
 func (m *membership) lacks(gvk schema.GroupVersionKind, namespace string, err error) {
@@ -125,22 +123,32 @@ func (m *membership) list(ctx context.Context, gvk schema.GroupVersionKind, name
 		return m.there.listAll(ctx, kind{GroupVersionKind: gvk}, options...)
 	}
 	var all []unstructured.Unstructured
-	err := eachChunk(ctx, m.there, func() *metav1.PartialObjectMetadataList {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		return list
-	}, func(list *metav1.PartialObjectMetadataList, first bool) {
+	err := eachChunk(ctx, m.there, func() *metav1.PartialObjectMetadataList { return bareList(gvk) }, func(list *metav1.PartialObjectMetadataList, first bool) {
 		if first {
 			all = nil
 		}
-		for i := range list.Items {
-			list.Items[i].SetGroupVersionKind(gvk)
-			if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i]); err == nil {
-				all = append(all, unstructured.Unstructured{Object: content})
-			}
-		}
+		all = append(all, bared(gvk, list)...)
 	}, options...)
 	return all, err
+}
+
+// bareList is for the metadata of objects of a kind.
+func bareList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return list
+}
+
+// bared are objects of the kind, of which there is no more than the metadata.
+func bared(gvk schema.GroupVersionKind, list *metav1.PartialObjectMetadataList) []unstructured.Unstructured {
+	var all []unstructured.Unstructured
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(gvk)
+		if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i]); err == nil {
+			all = append(all, unstructured.Unstructured{Object: content})
+		}
+	}
+	return all
 }
 
 const replicaSet = "ReplicaSet"
