@@ -37,8 +37,11 @@ type waiting struct {
 	quiet   bool
 }
 
+// timeoutFlag is the name of the flag that says how long a command waits.
+const timeoutFlag = "timeout"
+
 func (w *waiting) bind(command *cobra.Command) {
-	command.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "How long to wait, for all objects together.")
+	command.Flags().DurationVar(&w.timeout, timeoutFlag, 5*time.Minute, "How long to wait, for all objects together.")
 	command.Flags().BoolVarP(&w.quiet, "quiet", "q", false, "Tell nothing of what is waited for.")
 }
 

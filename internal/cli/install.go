@@ -46,6 +46,7 @@ func installCommand(b *base) *cobra.Command {
 	flags.BoolVar(&i.force, "force-conflicts", false, "Take over fields that others have set.")
 	flags.BoolVar(&i.noWait, "no-wait", false, "End once all is applied.")
 	i.waiting.bind(command)
+	command.MarkFlagsMutuallyExclusive("no-wait", timeoutFlag)
 	return b.onUnless(&i.export, command, i.run)
 }
 

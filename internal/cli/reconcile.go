@@ -44,6 +44,7 @@ func reconcileCommand(b *base) *cobra.Command {
 	r.waiting.bind(command)
 	command.Flags().BoolVar(&r.withSource, "with-source", false, "First do the same for what the objects take from.")
 	command.Flags().BoolVar(&r.noWait, "no-wait", false, "Ask, and do not wait for what comes of it.")
+	command.MarkFlagsMutuallyExclusive("no-wait", timeoutFlag)
 	return r.on(command, r.run)
 }
 

@@ -329,6 +329,7 @@ func TestReconcileSaysWhatHelps(t *testing.T) {
 		"Twice":     {[]string{"gitrepo", "app", "--all"}, 3, []string{"objects are named"}},
 		"Selector":  {[]string{"gitrepo", "-l", "!!"}, 3, []string{"--selector"}},
 		"Timeout":   {[]string{"gitrepo/app", "--timeout", "0s"}, 3, []string{"--timeout"}},
+		"NoWait":    {[]string{"gitrepo/app", "--no-wait", "--timeout", "1m"}, 3, []string{"[no-wait timeout]"}},
 		"None":      {[]string{"gitrepo", "--all", "-n", empty}, 0, []string{"There are none in namespace " + empty + ".\n"}},
 		"NoLabels":  {[]string{"gitrepo", "-l", "a=b"}, 0, []string{"There are none in namespace " + namespace + " with these labels.\n"}},
 	} {

@@ -91,6 +91,9 @@ func resumeCommand(b *base) *cobra.Command {
 	waiting.bind(command)
 	command.Flags().BoolVar(&wait, "wait", false, "Wait for what comes of it, as reconcile does.")
 	return b.on(command, func(ctx context.Context, args []string) error {
+		if !wait && command.Flags().Changed(timeoutFlag) {
+			return usage("--timeout is for what is waited for, and nothing is", "add --wait")
+		}
 		targets, err := b.suspendable(ctx, &chosen, args)
 		if err != nil {
 			return err

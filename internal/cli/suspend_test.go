@@ -136,6 +136,7 @@ func TestSuspendSaysWhatHelps(t *testing.T) {
 		"Unnamed": {[]string{"resume", "gitrepo"}, 3, []string{"no object is named"}},
 		"None":    {[]string{"suspend", "--all", "-n", empty}, 0, []string{"There are none in namespace " + empty}},
 		"Timeout": {[]string{"resume", "gitrepo/app", "--wait", "--timeout", "-1s"}, 3, []string{"--timeout"}},
+		"NoWait":  {[]string{"resume", "gitrepo/app", "--timeout", "1m"}, 3, []string{"--timeout is for what is waited for", "add --wait"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
