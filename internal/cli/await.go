@@ -54,6 +54,14 @@ func (w *waiting) within(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, stop, nil
 }
 
+// late is the error of what was done within a time, which that may be the reason of.
+func late(ctx context.Context, what string, err error) error {
+	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), errTimeout) {
+		return err
+	}
+	return &CommandError{Code: ExitTimeout, What: what, Why: errTimeout.Error()}
+}
+
 // on waits for what the judge judges by.
 func (w *waiting) on(b *base, judge func(*target) (verdict, string)) *awaited {
 	return &awaited{base: b, judge: judge, progress: newProgress(b.ErrOut, w.quiet)}

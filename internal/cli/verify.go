@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
@@ -37,6 +39,7 @@ type verifier struct {
 
 	file     string
 	loopback bool
+	timeout  time.Duration
 	told     verification
 }
 
@@ -56,11 +59,17 @@ func verifyCommand(b *base) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&v.file, "artifact", "", "File with what is served. Empty: it is read through the API server.")
 	flags.BoolVar(&v.loopback, "egress-allow-loopback", false, "Let upstream be on this machine.")
+	flags.DurationVar(&v.timeout, timeoutFlag, 5*time.Minute, "How long to read what is served, and from upstream, together.")
 	return b.on(command, func(ctx context.Context, args []string) error {
-		if err := v.run(ctx, args); err != nil {
+		inTime, stop, err := (&waiting{timeout: v.timeout}).within(ctx)
+		if err != nil {
 			return err
 		}
-		err := shown.show(b.Out, "Verification", v.told, func(out io.Writer) error {
+		defer stop()
+		if err := v.run(inTime, args); err != nil {
+			return late(inTime, "verify "+strings.Join(args, " "), err)
+		}
+		err = shown.show(b.Out, "Verification", v.told, func(out io.Writer) error {
 			t := newTable(out, shown.wide())
 			t.line("", v.told.Object.String()+"  "+shorten(v.told.Revision))
 			return v.told.print(t)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,5 +23,26 @@ func TestVerifyOfADigestThatIsNone(t *testing.T) {
 		if got.code != 2 || !strings.Contains(got.told, "the digest in its status, "+digest+", is none") {
 			t.Errorf("%s: %+v", digest, got)
 		}
+	}
+}
+
+// TestVerifyEndsInTime: whoever serves an artifact drop by drop is not waited for without end.
+func TestVerifyEndsInTime(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	played(t, namespace, repository("app", "")).patch("status: {artifact: {url: 'http://dripping." + namespace + "/a.tar.gz'}}")
+	server := before(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/services/dripping") {
+			return false
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write([]byte("drop"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	got := run(t, env.Kubeconfig, "verify", "gitrepository/app", "-n", namespace, "--server", server, "--timeout", "2s")
+	if got.code != 4 || got.out != "" || got.told != "verify gitrepository/app: --timeout has passed\n" {
+		t.Errorf("%+v", got)
 	}
 }
