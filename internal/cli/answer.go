@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,10 @@ func (a answers) show(out io.Writer, kind string, answer any, text func(io.Write
 	if err != nil {
 		return usage(err.Error())
 	}
-	raw, err := json.Marshal(answer)
+	whole := reflect.New(reflect.TypeOf(answer))
+	whole.Elem().Set(reflect.ValueOf(answer))
+	listed(whole)
+	raw, err := json.Marshal(whole.Interface())
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
@@ -51,6 +55,34 @@ func (a answers) show(out io.Writer, kind string, answer any, text func(io.Write
 	obj.SetAPIVersion(answerVersion)
 	obj.SetKind(kind)
 	return unprinted(printer.PrintObj(&obj, out))
+}
+
+// listed makes lists of which nothing was put into empty ones: programs find a list wherever there may be one.
+func listed(value reflect.Value) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			listed(value.Elem())
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if field := value.Field(i); field.CanSet() {
+				listed(field)
+			}
+		}
+	case reflect.Map:
+		if value.IsNil() {
+			value.Set(reflect.MakeMap(value.Type()))
+		}
+	case reflect.Slice:
+		if value.IsNil() {
+			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
+		}
+		for i := range value.Len() {
+			listed(value.Index(i))
+		}
+	default:
+	}
 }
 
 // isText says that no output for programs is asked for.

@@ -26,10 +26,10 @@ type description struct {
 	Since      *metav1.Time      `json:"since,omitempty"`
 	Reason     string            `json:"reason,omitempty"`
 	Message    string            `json:"message,omitempty"`
-	Remedies   []view.Remedy     `json:"remedies,omitempty"`
-	Facts      []titled          `json:"facts,omitempty"`
-	Conditions []conditionRemedy `json:"conditions,omitempty"`
-	Events     []happening       `json:"events,omitempty"`
+	Remedies   []view.Remedy     `json:"remedies"`
+	Facts      []titled          `json:"facts"`
+	Conditions []conditionRemedy `json:"conditions"`
+	Events     []happening       `json:"events"`
 }
 
 // titled is a fact under its title.
@@ -42,7 +42,7 @@ type titled struct {
 type conditionRemedy struct {
 	metav1.Condition `json:",inline"`
 
-	Remedies []view.Remedy `json:"remedies,omitempty"`
+	Remedies []view.Remedy `json:"remedies"`
 }
 
 func describeCommand(b *base) *cobra.Command {

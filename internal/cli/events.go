@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // occurrences are the events of an object and of all on its road, the oldest first.
 type occurrences struct {
 	Object ref         `json:"object"`
-	Events []happening `json:"events,omitempty"`
+	Events []happening `json:"events"`
 }
 
 // chronicler is one call of events.
@@ -87,13 +88,16 @@ func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces 
 	}
 	c.told.Object = tree.object
 	spaces := map[string]bool{}
-	tree.root.Walk(func(n *view.Node) {
+	concerns := func(n *view.Node) {
 		if n.UID != "" {
 			c.road[n.UID] = ref{n.Kind, n.Namespace, n.Name}
-			spaces[n.Namespace] = true
+			spaces[cmp.Or(n.Namespace, metav1.NamespaceDefault)] = true // What has no namespace has its events in the default one.
 		}
-	})
-	delete(spaces, "") // Events of objects without a namespace are in the default one.
+	}
+	tree.root.Walk(concerns)
+	for _, t := range tree.road {
+		concerns(nodeOf(t.kind, t.obj))
+	}
 	namespaces = slices.Sorted(maps.Keys(spaces))
 	for _, namespace := range namespaces {
 		found, err := c.session.told(ctx, namespace, func(event *corev1.Event) (ref, bool) {

@@ -7,11 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/tests/testenv"
 )
 
@@ -82,6 +85,30 @@ func TestEventsGoOn(t *testing.T) {
 	testenv.Eventually(t, "the event of the new Pod is shown", func(context.Context) (bool, string) { return strings.Contains(out(), "foo-1-y"), out() })
 	stop()
 	if got := wait(); got.code != 130 || strings.Contains(got.out, "Strange") || strings.Count(got.out, "Failed") != 1 || strings.TrimSpace(got.told) != "" {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
+
+// TestEventsOfAllOrigins: also of those that an object takes from beside the first, and of members that are in no namespace.
+func TestEventsOfAllOrigins(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	store(t, namespace, repository("other", ""))
+	store(t, namespace, "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: made}\n"+
+		"spec: {sources: [{alias: a, kind: GitRepository, name: app}, {alias: b, kind: GitRepository, name: other}], artifacts: [{name: out, copy: [{from: '@a/**', to: '@artifact/'}]}]}\n")
+	tells(t, repositories, namespace, "other", 1, "NewArtifact")
+	if got := run(t, env.Kubeconfig, "events", "ag/made", "-n", namespace); got.code != 0 || !strings.Contains(got.out, "GitRepository "+namespace+"/other") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+	name := "role-of-" + namespace
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{engine.Label: engine.InstallationID("foo", namespace)}}}
+	if err := env.Client.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), metav1.NamespaceDefault, name, 2, "Aggregated")
+	object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}.patch(
+		"status: {inventory: {contents: [{group: rbac.authorization.k8s.io, version: v1, kind: ClusterRole, count: 1}]}}")
+	if got := run(t, env.Kubeconfig, "events", "foo", "-n", namespace); got.code != 0 || !strings.Contains(got.out, "ClusterRole "+name) {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
 }

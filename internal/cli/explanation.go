@@ -18,10 +18,10 @@ type explanation struct {
 	// Waits is what the controller waits for beside the choice.
 	Waits *reasoned     `json:"waits,omitempty"`
 	Looks looking       `json:"looks"`
-	Rules []ruling      `json:"rules,omitempty"`
+	Rules []ruling      `json:"rules"`
 	About *aboutVersion `json:"about,omitempty"`
 	// Notes say how the answer differs from what status says, and why.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes"`
 }
 
 // chosenRelease is a release, and by what it was selected.
@@ -65,7 +65,7 @@ type ruling struct {
 	Rule    string    `json:"rule"`
 	Left    int       `json:"left"`
 	Note    string    `json:"note,omitempty"`
-	LeftOut []leftOut `json:"leftOut,omitempty"`
+	LeftOut []leftOut `json:"leftOut"`
 }
 
 // leftOut is a release that a rule left out.

@@ -21,7 +21,7 @@ type ownedField struct {
 	// Value is left out of a Secret, and of a field that is not there.
 	Value  *string      `json:"value,omitempty"`
 	Hidden bool         `json:"hidden,omitempty"`
-	Owners []fieldOwner `json:"owners,omitempty"`
+	Owners []fieldOwner `json:"owners"`
 	// SetByRelease says that an installation's manager is one of them.
 	SetByRelease bool `json:"setByRelease"`
 }

@@ -20,6 +20,8 @@ import (
 // follower is told of the objects of a kind.
 type follower struct {
 	kind kind
+	// barely says that their metadata alone is read.
+	barely bool
 	// options choose the objects anew for each look.
 	options func() *client.ListOptions
 	// list takes all of them as they are, and change one that has changed since, or is gone. errEnough ends it well, and any other
@@ -59,7 +61,10 @@ var errUnlisted = errors.New("list")
 
 // look tells of the objects once, and of what changes until the watch ends. Stopped is the follower's own error.
 func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
-	fresh := func() *unstructured.UnstructuredList {
+	fresh := func() client.ObjectList {
+		if f.barely {
+			return bareList(f.kind.GroupVersionKind)
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(f.kind.GroupVersion().WithKind(f.kind.Kind + "List"))
 		return list
@@ -68,7 +73,14 @@ func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
 	if err := s.List(ctx, found, f.options()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnlisted, err)
 	}
-	if stopped = f.list(found.Items); stopped != nil {
+	var items []unstructured.Unstructured
+	switch found := found.(type) {
+	case *unstructured.UnstructuredList:
+		items = found.Items
+	case *metav1.PartialObjectMetadataList:
+		items = bared(f.kind.GroupVersionKind, found)
+	}
+	if stopped = f.list(items); stopped != nil {
 		return stopped, nil
 	}
 	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -80,8 +92,13 @@ func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
 		if event.Type == watch.Error {
 			return false, apierrors.FromObject(event.Object)
 		}
-		if obj, ok := event.Object.(*unstructured.Unstructured); ok {
+		switch obj := event.Object.(type) {
+		case *unstructured.Unstructured:
 			stopped = f.change(obj, event.Type == watch.Deleted)
+		case *metav1.PartialObjectMetadata:
+			for _, one := range bared(f.kind.GroupVersionKind, &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{*obj}}) {
+				stopped = f.change(&one, event.Type == watch.Deleted)
+			}
 		}
 		return stopped != nil, nil
 	})

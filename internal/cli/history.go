@@ -14,7 +14,7 @@ import (
 // history is what became of the attempts at an installation.
 type history struct {
 	Object   ref                      `json:"object"`
-	Attempts []modulesv1.HistoryEntry `json:"attempts,omitempty"`
+	Attempts []modulesv1.HistoryEntry `json:"attempts"`
 }
 
 func historyCommand(b *base) *cobra.Command {

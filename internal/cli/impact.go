@@ -40,7 +40,7 @@ const (
 // impacted is whom an edited catalogue moves.
 type impacted struct {
 	Edits         []catalogueEdit `json:"edits"`
-	Installations []impactedOne   `json:"installations,omitempty"`
+	Installations []impactedOne   `json:"installations"`
 	// Follow is how many installations choose from what is edited, and Others how many do not.
 	Follow int `json:"follow"`
 	Others int `json:"others"`

@@ -38,8 +38,8 @@ type planned struct {
 	// Awaited says that it is the plan that waits for its approval.
 	Awaited  bool           `json:"awaited"`
 	Held     *reasoned      `json:"held,omitempty"`
-	Objects  []plan.Object  `json:"objects,omitempty"`
-	Blockers []plan.Blocker `json:"blockers,omitempty"`
+	Objects  []plan.Object  `json:"objects"`
+	Blockers []plan.Blocker `json:"blockers"`
 	as       string
 	same     int
 }

@@ -31,7 +31,7 @@ type pushed struct {
 	Files       int               `json:"files"`
 	Bytes       int64             `json:"bytes"`
 	Size        int64             `json:"size"`
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]string `json:"annotations"`
 	Dirty       bool              `json:"dirty"`
 	Signed      bool              `json:"signed"`
 	Changed     bool              `json:"changed"`

@@ -27,50 +27,92 @@ type treeAnswer struct {
 	Root *view.Node `json:"root"`
 }
 
+// gardener is one call of tree.
+type gardener struct {
+	*base
+
+	shown           answers
+	problems, watch bool
+	depth           int
+}
+
 func treeCommand(b *base) *cobra.Command {
-	var problems bool
-	var depth int
+	g := &gardener{base: b}
 	command := &cobra.Command{
 		Use:   "tree [KIND] NAME | KIND/NAME",
 		Short: "Show where an object comes from, and all that is made of it, with its health",
 		Example: `  sluice tree redis -n team-a
   sluice tree redis --problems
+  sluice tree redis -w
   sluice tree gitrepository/app`,
 		ValidArgsFunction: b.complete(kindNames()),
 	}
-	shown := bindAnswers(command)
-	command.Flags().BoolVar(&problems, "problems", false, "Show only what is not well, and the way to it.")
-	command.Flags().IntVar(&depth, "depth", -1, "Show so many levels under the object. -1 shows all.")
-	return b.on(command, func(ctx context.Context, args []string) error {
-		k, name, err := one(args)
-		if err != nil {
-			return err
+	g.shown = bindAnswers(command)
+	command.Flags().BoolVar(&g.problems, "problems", false, "Show only what is not well, and the way to it.")
+	command.Flags().IntVar(&g.depth, "depth", -1, "Show so many levels under the object. -1 shows all.")
+	command.Flags().BoolVarP(&g.watch, "watch", "w", false, "Go on with each object whose line changes, until interrupted.")
+	return b.on(command, g.run)
+}
+
+func (g *gardener) run(ctx context.Context, args []string) error {
+	k, name, err := one(args)
+	if err != nil {
+		return err
+	}
+	if g.watch && !isText(g.shown.output) {
+		return usage("--watch shows lines", "leave out -o")
+	}
+	there, seen := g.session, (*mirror)(nil)
+	if g.watch {
+		alive, stop := context.WithCancel(ctx)
+		defer stop()
+		there, seen = g.mirrored(alive)
+	}
+	grow := func() (grown, error) {
+		made, err := there.grow(ctx, k, name)
+		if made.root != nil && g.depth >= 0 {
+			*made.focus = *made.focus.Cut(g.depth)
 		}
-		grown, err := b.grow(ctx, k, name)
-		if grown.root == nil {
-			return err
-		}
-		if depth >= 0 {
-			*grown.focus = *grown.focus.Cut(depth)
-		}
-		told := treeAnswer{grown.object, grown.root}
-		if problems {
-			if told.Root = told.Root.Troubled(); told.Root == nil {
-				well := "All is well."
-				if err != nil {
-					well = "All that could be read is well."
-				}
-				fmt.Fprintln(b.ErrOut, well)
-			}
-		}
-		return errors.Join(shown.show(b.Out, "Tree", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) }), err)
-	})
+		return made, err
+	}
+	made, lacking := grow()
+	if made.root == nil {
+		return lacking
+	}
+	to := newTable(g.Out, g.shown.wide())
+	told := g.told(made, lacking == nil)
+	err = g.shown.show(g.Out, "Tree", told, func(io.Writer) error { return told.print(to) })
+	if g.watch && err == nil {
+		w := &watchedTree{table: to, problems: g.problems}
+		w.last = w.lines(made.root)
+		err = w.goOn(ctx, seen, grow)
+	}
+	return errors.Join(err, lacking)
+}
+
+// told is what of the tree is asked for. Whole says that all could be read.
+func (g *gardener) told(made grown, whole bool) treeAnswer {
+	told := treeAnswer{made.object, made.root}
+	if !g.problems {
+		return told
+	}
+	told.Root = told.Root.Troubled()
+	switch {
+	case told.Root != nil:
+	case whole:
+		fmt.Fprintln(g.ErrOut, "All is well.")
+	default:
+		fmt.Fprintln(g.ErrOut, "All that could be read is well.")
+	}
+	return told
 }
 
 // grown is a tree, and where in it the object is that was asked for.
 type grown struct {
 	object      ref
 	root, focus *view.Node
+	// road are the object and all that it takes from, of which the tree has the first of each as a node.
+	road []*target
 }
 
 // grow makes the tree of an object. Beside the error stands what could be read; nothing where the object itself could not.
@@ -92,7 +134,7 @@ func (s *session) grow(ctx context.Context, k kind, name string) (grown, error) 
 	} else {
 		lacking = append(lacking, s.hangTakers(ctx, focus))
 	}
-	return grown{refOf(t.obj), above(t, focus, map[*target]bool{}), focus}, errors.Join(lacking...)
+	return grown{refOf(t.obj), above(t, focus, map[*target]bool{}), focus, slices.Concat(r.layers...)}, errors.Join(lacking...)
 }
 
 // nodeOf is the node of one of our objects, with what a table shows of it.

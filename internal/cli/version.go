@@ -17,7 +17,7 @@ import (
 type versions struct {
 	Client   build          `json:"client"`
 	Server   *version.Info  `json:"server,omitempty"`
-	Managers []managerImage `json:"managers,omitempty"`
+	Managers []managerImage `json:"managers"`
 }
 
 // build is this program.

@@ -307,7 +307,7 @@ func TestWhySaysWhatTheControllerDecides(t *testing.T) {
 			want.Wants.Version, want.Wants.Template = chosen.Version, chosen.Template
 		}
 		edits := is.About.Edits
-		is.About = want.About
+		is.About, want.Notes = want.About, []string{}
 		if diff := cmp.Diff(want, is); diff != "" {
 			t.Fatalf("seed %d: -want +got:\n%s\n%s", seed, diff, got.out)
 		}

@@ -27,8 +27,8 @@ type aboutVersion struct {
 	Rule string `json:"rule,omitempty"`
 	Why  string `json:"why"`
 	// Near are versions that may have been meant.
-	Near  []string    `json:"near,omitempty"`
-	Edits []offerEdit `json:"edits,omitempty"`
+	Near  []string    `json:"near"`
+	Edits []offerEdit `json:"edits"`
 	// Obstacle is why no edit leads there.
 	Obstacle *reasoned `json:"obstacle,omitempty"`
 }

@@ -71,10 +71,10 @@ type Object struct {
 	Namespace string        `json:"namespace,omitempty"`
 	Name      string        `json:"name"`
 	// Fields are those that would change, of objects that can be compared; Uncompared says why one cannot.
-	Fields     []Field `json:"fields,omitempty"`
+	Fields     []Field `json:"fields"`
 	Uncompared string  `json:"uncompared,omitempty"`
 	// Taken are the fields that others have set, and that would be taken over.
-	Taken    []Taken         `json:"taken,omitempty"`
+	Taken    []Taken         `json:"taken"`
 	Reason   string          `json:"reason,omitempty"`
 	Blocked  string          `json:"blocked,omitempty"`
 	Evidence engine.Evidence `json:"evidence"`

@@ -23,7 +23,7 @@ type Node struct {
 	State   State   `json:"state,omitempty"`
 	Message string  `json:"message,omitempty"`
 	Note    string  `json:"note,omitempty"`
-	Under   []*Node `json:"under,omitempty"`
+	Under   []*Node `json:"under"`
 
 	// UID is that of the one object.
 	UID types.UID `json:"-"`
