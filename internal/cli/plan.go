@@ -86,7 +86,9 @@ func (p *planner) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&p.artifact, "artifact", "", "File with the content of the release. Empty: what the controllers serve, through the API server.")
 	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to, else as read; read, what is there, with which the changes are merged here; none.")
-	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, or none.")
+	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, yaml, or none.")
+	output := flags.Lookup("output")
+	output.Usage = strings.Replace(output.Usage, "(wide", "(wide, "+markdown, 1)
 	flags.BoolVar(&p.asAccount, "as-installation", false, "Ask as the ServiceAccount of the installation, which you may have to be allowed to impersonate.")
 }
 
@@ -101,8 +103,8 @@ func (p *planner) make(ctx context.Context, name string) (planned, error) {
 	if !known {
 		return planned{}, usage("--evidence "+p.evidence+" is none", "it is auto, server, read or none")
 	}
-	if p.detail != "fields" && p.detail != "none" {
-		return planned{}, usage("--detail "+p.detail+" is none", "it is fields or none")
+	if !slices.Contains([]string{"fields", "yaml", "none"}, p.detail) {
+		return planned{}, usage("--detail "+p.detail+" is none", "it is fields, yaml or none")
 	}
 	if err := p.readFiles(); err != nil {
 		return planned{}, err
@@ -228,5 +230,9 @@ func (p planned) changes() bool {
 }
 
 func (p *planner) show(told planned) error {
+	if *p.shown.output.OutputFormat == markdown {
+		_, err := io.WriteString(p.Out, told.markdown(newTable(p.Out, false), p.detail))
+		return unprinted(err)
+	}
 	return p.shown.show(p.Out, "Plan", told, func(out io.Writer) error { return told.print(newTable(out, p.shown.wide()), p.detail) })
 }

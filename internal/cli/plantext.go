@@ -22,41 +22,68 @@ func signs() map[engine.Action]string {
 // print draws the plan.
 func (p planned) print(t table, detail string) error {
 	var lines strings.Builder
-	line := func(indent int, parts ...string) {
-		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-		lines.WriteString(strings.Repeat(" ", indent) + printable.Line(strings.Join(parts, "  "), maxProblem) + "\n")
-	}
+	line := func(indent int, parts ...string) { lines.WriteString(planLine(indent, parts...) + "\n") }
+	line(0, p.head(t)...)
+	p.objects(t, detail, 4, line)
+	p.sums(line)
+	_, err := io.WriteString(t.out, lines.String())
+	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
+}
+
+// planLine is a line of a plan, of those of its parts that there are.
+func planLine(indent int, parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return strings.Repeat(" ", indent) + printable.Line(strings.Join(parts, "  "), maxProblem)
+}
+
+// head says what is planned for.
+func (p planned) head(t table) []string {
 	way := p.To.Version
 	if p.From != nil && p.From.Version != p.To.Version {
-		way = p.From.Version + " -> " + p.To.Version
-		if !t.plain {
-			way = p.From.Version + " → " + p.To.Version
-		}
+		way = p.From.Version + t.arrow() + p.To.Version
 	}
 	as := ""
 	if p.as != "" {
 		as = "as " + p.as
 	}
-	line(0, p.Object.Namespace+"/"+p.Object.Name, way, as)
+	return []string{p.Object.Namespace + "/" + p.Object.Name, way, as}
+}
+
+// arrow stands between what is and what is to be.
+func (t table) arrow() string {
+	if t.plain {
+		return " -> "
+	}
+	return " → "
+}
+
+// objects tells what becomes of each, in as much detail as is asked for. Lines of YAML begin at the column.
+func (p planned) objects(t table, detail string, column int, line func(indent int, parts ...string)) {
 	for _, object := range p.Objects {
 		name := ref{object.Kind, object.Namespace, object.Name}.String()
 		line(0, signs()[object.Action]+" "+name, headlineOf(object))
 		if object.Blocked != "" {
 			line(4, "blocked: "+object.Blocked)
 		}
-		if detail == "none" {
+		switch detail {
+		case "none":
 			continue
-		}
-		for _, field := range object.Fields {
-			line(4, field.Path, changeOf(field, t), takerOf(object, field.Path))
+		case "yaml":
+			for _, one := range yamlChanges(object) {
+				line(column, one)
+			}
+			for _, taken := range object.Taken {
+				line(4, taken.Path, "taken over from "+taken.Manager)
+			}
+		default:
+			for _, field := range object.Fields {
+				line(4, field.Path, changeOf(field, t), takerOf(object, field.Path))
+			}
 		}
 		if object.Uncompared != "" {
 			line(4, "not compared: "+object.Uncompared)
 		}
 	}
-	p.sums(line)
-	_, err := io.WriteString(t.out, lines.String())
-	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
 }
 
 // headlineOf is what is said beside an object's name.
@@ -82,10 +109,6 @@ func takerOf(o plan.Object, path string) string {
 
 // changeOf is a field's values before and after.
 func changeOf(f plan.Field, t table) string {
-	arrow := " → "
-	if t.plain {
-		arrow = " -> "
-	}
 	switch {
 	case f.Hidden:
 		return "changed, value hidden"
@@ -94,7 +117,7 @@ func changeOf(f plan.Field, t table) string {
 	case f.After == "":
 		return "removed, was " + f.Before
 	}
-	return f.Before + arrow + f.After
+	return f.Before + t.arrow() + f.After
 }
 
 // sums counts, and says how sure that is.

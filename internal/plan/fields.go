@@ -74,16 +74,16 @@ type comparison struct {
 	found []Field
 }
 
-// compare tells what is different after a change, but for what the API server notes by itself.
+// compare tells what is different after a change.
 func compare(before, after *unstructured.Unstructured, known lists) []Field {
 	c := &comparison{lists: known}
-	c.maps("", "", without(before.Object), without(after.Object))
+	c.maps("", "", before.Object, after.Object)
 	return c.found
 }
 
-// without is an object without its status, and without what every write changes.
-func without(obj map[string]any) map[string]any {
-	kept := maps.Clone(obj)
+// shown is an object without its status, and without what every write changes.
+func shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := maps.Clone(obj.Object)
 	delete(kept, "status")
 	metadata, _ := kept["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -91,7 +91,7 @@ func without(obj map[string]any) map[string]any {
 		delete(metadata, name)
 	}
 	kept["metadata"] = metadata
-	return kept
+	return &unstructured.Unstructured{Object: kept}
 }
 
 func (c *comparison) maps(path, at string, before, after map[string]any) {

@@ -104,7 +104,7 @@ func TestCompare(t *testing.T) {
 		{Path: "spec.ports[name=b].name", Before: `"b"`},
 		{Path: "spec.ports[name=b].port", Before: "2"},
 	}
-	if diff := cmp.Diff(want, compare(before, after, listsOf(before, after))); diff != "" {
+	if diff := cmp.Diff(want, compare(shown(before), shown(after), listsOf(before, after))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -78,6 +79,10 @@ type Object struct {
 	Reason   string          `json:"reason,omitempty"`
 	Blocked  string          `json:"blocked,omitempty"`
 	Evidence engine.Evidence `json:"evidence"`
+	// Before and After are the object as it is and as it would be, where both are known, without what is secret and what every write
+	// changes. One that is made has no Before.
+	Before *unstructured.Unstructured `json:"-"`
+	After  *unstructured.Unstructured `json:"-"`
 }
 
 // Taken is a field that is taken over, and from whom.
@@ -205,7 +210,10 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 	case engine.ActionKeep:
 		return told, told.Reason != "" || told.Blocked != ""
 	case engine.ActionChange, engine.ActionAdopt, engine.ActionReplace:
-	case engine.ActionCreate, engine.ActionHandOver, engine.ActionRemove, engine.ActionLetGo:
+	case engine.ActionCreate:
+		told.After = shown(hidden.object(cmp.Or(row.After, row.Object)))
+		return told, true
+	case engine.ActionHandOver, engine.ActionRemove, engine.ActionLetGo:
 		return told, true
 	}
 	if row.After == nil {
@@ -218,6 +226,7 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 		told.Uncompared = "it could not be read: " + hidden.text(failure.Of(err).Error())
 		return told, true
 	}
-	told.Fields = compare(hidden.object(before), hidden.object(row.After), listsOf(before, row.After))
+	told.Before, told.After = shown(hidden.object(before)), shown(hidden.object(row.After))
+	told.Fields = compare(told.Before, told.After, listsOf(before, row.After))
 	return told, len(told.Fields) > 0 || row.Action != engine.ActionChange
 }
