@@ -1,0 +1,164 @@
+package cli_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden is a namespace with an installation foo of 1.0.0 from a Git repository, for which 2.0.0 is there and waits to be approved, and a
+// file with the content of that.
+func golden(t *testing.T) (namespace, content string) {
+	t.Helper()
+	namespace = rolling(t)
+	const commit = "2222222222222222222222222222222222222222"
+	packed := packedFiles(t, map[string]string{
+		"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {plain: two, size: large}\n",
+		"e.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: e}\ndata: {made: anew}\n",
+		"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: another-canary}\n",
+	})
+	content = filepath.Join(t.TempDir(), "content.tar.gz")
+	if err := os.WriteFile(content, packed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store(t, namespace, repository("next", ", ref: {commit: '"+commit+"'}"))
+	object{t, repositories, namespace, "next"}.patch(fmt.Sprintf("status: {artifact: {revision: 'main@sha1:%s', digest: 'sha256:%x', size: %d}}", commit, sha256.Sum256(packed), len(packed)))
+	store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-3.0.0}\n"+
+		"spec: {moduleName: foo, version: 3.0.0, channel: slow, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: next}}}\n"+
+		"status: {version: 3.0.0, content: 'sha1:"+commit+"', conditions: [{type: ArtifactVerified, status: 'True', reason: Succeeded, message: '', lastTransitionTime: '2010-01-01T00:00:00Z'}, "+
+		strings.Trim(condition("True", "Succeeded", "It is offered"), "[]")+"]}")
+	foo := object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}
+	foo.patch("spec: {module: {channel: slow}, upgrade: {mode: Manual}}")
+	foo.patch("status: {observedGeneration: " + fmt.Sprint(foo.get().GetGeneration()) + ", resolution: {module: foo, catalog: Local, namespace: " + namespace + ", selectedBy: channel/slow}, " +
+		"current: {module: foo, version: 2.0.0, template: foo-2.0.0, namespace: " + namespace + "}, desired: {module: foo, version: 3.0.0, template: foo-3.0.0, namespace: " + namespace + "}, " +
+		"pending: {version: 3.0.0, reason: AwaitingApproval, message: Approve the plan}, conditions: [" + foo.ready("True", "Installed", "Installed 2.0.0") + "], " +
+		"history: [{version: 2.0.0, template: foo-2.0.0, outcome: Succeeded, at: '2010-01-02T00:00:00Z', digest: '" + digestOf("2.0.0") + "', message: Installed 2.0.0}, " +
+		"{version: 1.0.0, template: foo-1.0.0, outcome: Failed, at: '2010-01-01T00:00:00Z', message: It was too large}]}")
+	var members []string
+	for _, one := range []struct{ group, kind, name string }{{"", "ConfigMap", "a"}, {"", "ConfigMap", "b"}, {"", "ConfigMap", "c"}, {"", "Secret", "s"}, {"apps", "Deployment", "foo"}} {
+		kind := schema.GroupVersionKind{Group: one.group, Version: "v1", Kind: one.kind}
+		members = append(members, fmt.Sprintf("{g: '%s', v: v1, k: %s, ns: %s, nm: %s, u: %s, h: other}", one.group, one.kind, namespace, one.name, object{t, kind, namespace, one.name}.get().GetUID()))
+	}
+	store(t, namespace, fmt.Sprintf("apiVersion: modules.sluice.dev/v1alpha1\nkind: Inventory\nmetadata: {name: foo}\ndata: {installationUID: %s, phase: Installed, salt: salt, members: [%s]}",
+		foo.get().GetUID(), strings.Join(members, ", ")))
+	at := metav1.NewTime(time.Date(2010, 1, 2, 0, 0, 0, 0, time.UTC))
+	if err := env.Client.Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: "foo.1"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: modulesv1.GroupVersion.String(), Kind: modulesv1.ModuleInstallationKind, Namespace: namespace, Name: "foo", UID: foo.get().GetUID()},
+		Type:           "Normal", Reason: "Installed", Message: "Installed 2.0.0", FirstTimestamp: at, LastTimestamp: at, Count: 1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return namespace, content
+}
+
+// packedFiles are files as they are served.
+func packedFiles(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	to := tar.NewWriter(zipped)
+	for name, text := range files {
+		if err := to.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// normal is an answer without what is another one each time: names of namespaces, digests, marks of what is hidden, and times.
+func normal(text, namespace string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, namespace, "name-space"), filepath.Base(os.Args[0]), "cli.test")
+	for pattern, instead := range map[string]string{
+		`sha256:[0-9a-f]{64}`: "sha256:DIGEST", `sha256:[0-9a-f]{12}\b`: "sha256:DIGEST", `\(hidden [0-9a-f]{16}\)`: "(hidden MARK)", `\b\d+y(\d+d)?\b`: "AGO", `, [0-9ms]+ ago`: ", AGO ago",
+		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`,
+	} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, instead)
+	}
+	return text
+}
+
+// TestGoldens: what commands say, to people and to programs, is in testdata. "go test ./internal/cli -run TestGoldens -update" rewrites it.
+func TestGoldens(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
+	namespace, content := golden(t)
+	next := edited(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-3.0.0}\n"+
+		"spec: {moduleName: foo, version: 3.0.0, channel: other, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: next}}}\n")
+	for name, tc := range map[string]struct {
+		line string
+		code int
+	}{
+		"describe": {"describe foo", 0}, "why": {"why foo --version 2.0.0", 0}, "tree": {"tree foo", 0}, "trace": {"trace deploy/foo --field spec.template.spec.containers[name=c].image", 0},
+		"history": {"history foo", 0}, "plan": {"plan foo --artifact " + content, 1}, "impact": {"impact -f " + next, 1},
+	} {
+		for _, output := range []string{"table", "json"} {
+			t.Run(name+"/"+output, func(t *testing.T) { sayGolden(t, name+"."+output, namespace, tc.line, output, tc.code) })
+		}
+	}
+	for _, output := range []string{"yaml", "markdown"} {
+		line := "plan foo --detail yaml --artifact " + content
+		if output == "markdown" {
+			line += " -o markdown"
+		}
+		t.Run("plan/"+output, func(t *testing.T) { sayGolden(t, "plan."+output, namespace, line, "table", 1) })
+	}
+}
+
+// sayGolden holds an answer against its file.
+func sayGolden(t *testing.T, name, namespace, line, output string, code int) {
+	t.Helper()
+	args := append(strings.Fields(line), "-n", namespace, "--system-namespace", namespace)
+	if args[0] != "why" && args[0] != "plan" && args[0] != "impact" {
+		args = args[:len(args)-2]
+	}
+	if output == "json" {
+		args = append(args, "-o", "json")
+	}
+	got := run(t, env.Kubeconfig, args...)
+	if got.code != code || strings.Contains(got.out+got.told, "canary") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+	place, said := filepath.Join("testdata", "golden", name), normal(got.out, namespace)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(place), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(place, []byte(said), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), said); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
