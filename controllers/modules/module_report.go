@@ -75,11 +75,8 @@ func (l *lookup) channelStatus(channel catalog.ChannelStatus) modulesv1.ChannelS
 func (l *lookup) releaseStatus(release catalog.Release, now time.Time) modulesv1.ReleaseStatus {
 	s := modulesv1.ReleaseStatus{
 		ReleaseName: modulesv1.ReleaseName{Version: release.Version, Template: release.Template},
-		State:       release.Support.State,
+		State:       release.State(now),
 		Ready:       release.Readiness != catalog.NotReady && !release.Deleting && !l.contested[release.Template],
-	}
-	if until := release.Support.Until; s.State == modulesv1.SupportSupported && !until.IsZero() && !now.Before(until) {
-		s.State = modulesv1.SupportDeprecated
 	}
 	for _, channel := range l.channels {
 		target := channel.Release

@@ -64,8 +64,8 @@ type Release struct {
 // Claims says whether the template puts the release into a channel.
 func (r Release) Claims() bool { return r.Channel != "" && r.Channel != modulesv1.NoChannel }
 
-// state is how far the release is supported at that time.
-func (r Release) state(now time.Time) modulesv1.SupportState {
+// State is how far the release is supported at that time.
+func (r Release) State(now time.Time) modulesv1.SupportState {
 	if r.Support.State == modulesv1.SupportWithdrawn || r.Support.State == modulesv1.SupportDeprecated {
 		return r.Support.State
 	}

@@ -59,7 +59,7 @@ func (r *resolution) filters() []filter {
 			return "is not ready" + because(c.Message)
 		}},
 		{rule: "notWithdrawn", spares: true, reason: modulesv1.ReleaseWithdrawnReason, keeps: func(c *release) bool {
-			return c.state(r.now) != modulesv1.SupportWithdrawn && !c.Deleting
+			return c.State(r.now) != modulesv1.SupportWithdrawn && !c.Deleting
 		}, why: func(c *release) string {
 			if c.Deleting {
 				return "is being deleted"
@@ -125,7 +125,7 @@ func (r *resolution) funnel() string {
 // state the same one, the installed one comes first, then those that everyone may choose, then the oldest.
 func preferred(releases []*release, now time.Time, current *modulesv1.Release) *release {
 	rank := func(r *release) int {
-		return slices.Index([]modulesv1.SupportState{modulesv1.SupportSupported, modulesv1.SupportDeprecated, modulesv1.SupportWithdrawn}, r.state(now))
+		return slices.Index([]modulesv1.SupportState{modulesv1.SupportSupported, modulesv1.SupportDeprecated, modulesv1.SupportWithdrawn}, r.State(now))
 	}
 	return slices.MinFunc(releases, func(a, b *release) int {
 		order := 0

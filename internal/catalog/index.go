@@ -115,7 +115,7 @@ func (c *Contents) Latest(module string, now time.Time) (latest Release, found b
 		return Release{}, false
 	}
 	offered := keep(entry.offered(), func(r *release) bool {
-		return r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.state(now) == modulesv1.SupportSupported
+		return r.version.Prerelease() == "" && !r.conflict && !r.Deleting && r.isChoosable() && r.State(now) == modulesv1.SupportSupported
 	})
 	if len(offered) == 0 {
 		return Release{}, false

@@ -131,7 +131,7 @@ func (r *resolution) warn(running *release) []Finding {
 	if running.Deleting {
 		warnings = append(warnings, Finding{modulesv1.ReleaseWithdrawnReason, name + " is being deleted"})
 	}
-	switch running.state(r.now) {
+	switch running.State(r.now) {
 	case modulesv1.SupportWithdrawn:
 		warnings = append(warnings, Finding{modulesv1.ReleaseWithdrawnReason, name + " is withdrawn" + running.Support.advice()})
 	case modulesv1.SupportDeprecated:
@@ -160,7 +160,7 @@ func (r *resolution) nextCheck(running *release, d Decision) time.Time {
 	var next time.Time
 	for _, c := range r.entry.releases {
 		until := c.Support.Until
-		if until.After(r.now) && c.state(r.now) == modulesv1.SupportSupported && (next.IsZero() || until.Before(next)) && hasSay(c) {
+		if until.After(r.now) && c.State(r.now) == modulesv1.SupportSupported && (next.IsZero() || until.Before(next)) && hasSay(c) {
 			next = until
 		}
 	}

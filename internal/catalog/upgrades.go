@@ -40,7 +40,7 @@ func (r *resolution) upgrades(d Decision) []modulesv1.AvailableUpgrade {
 
 // lists says whether the release is worth telling of.
 func (r *resolution) lists(c *release) bool {
-	if c.Claims() || c.conflict || c.Deleting || c.state(r.now) == modulesv1.SupportWithdrawn {
+	if c.Claims() || c.conflict || c.Deleting || c.State(r.now) == modulesv1.SupportWithdrawn {
 		return false
 	}
 	return c.version.Prerelease() == "" || r.selection.followsReleases() && r.admitsPrerelease(c)

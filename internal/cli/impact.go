@@ -234,33 +234,46 @@ func (a *assessor) edited() []string {
 
 // installations chooses for each, chunk by chunk, and keeps what comes out otherwise.
 func (a *assessor) installations(ctx context.Context) error {
-	read := func(options ...client.ListOption) error {
-		return eachChunk(ctx, a.session, func() *modulesv1.ModuleInstallationList { return &modulesv1.ModuleInstallationList{} },
-			func(list *modulesv1.ModuleInstallationList, first bool) {
-				if first {
-					a.told.Installations, a.told.Follow, a.told.Others = nil, 0, 0
-				}
-				for i := range list.Items {
-					a.one(ctx, &list.Items[i])
-				}
-			}, options...)
+	lacking, err := a.eachInstallation(ctx, func() { a.told.Installations, a.told.Follow, a.told.Others = nil, 0, 0 },
+		func(obj *modulesv1.ModuleInstallation) { a.one(ctx, obj) })
+	if lacking != nil {
+		a.lacking = append(a.lacking, lacking)
 	}
-	err := read()
 	if err != nil {
-		told := explain("list the installations of all namespaces", err, "sluice-view")
-		if told.general {
-			return told
-		}
-		a.lacking = append(a.lacking, told)
-		if err := read(client.InNamespace(a.namespace)); err != nil {
-			return explain("list the installations of namespace "+a.namespace, err, "sluice-view")
-		}
-		told.Help = append(told.Help, "those of namespace "+a.namespace+" are shown")
+		return err
 	}
 	slices.SortFunc(a.told.Installations, func(x, y impactedOne) int {
 		return cmp.Or(cmp.Compare(x.Object.Namespace, y.Object.Namespace), cmp.Compare(x.Object.Name, y.Object.Name))
 	})
 	return nil
+}
+
+// eachInstallation has the installations of all namespaces taken, chunk by chunk, or those of the session's where more is not allowed: then
+// lacking says so. The first chunk may come anew; begin is called before it.
+func (s *session) eachInstallation(ctx context.Context, begin func(), take func(*modulesv1.ModuleInstallation)) (lacking, err error) {
+	read := func(options ...client.ListOption) error {
+		return eachChunk(ctx, s, func() *modulesv1.ModuleInstallationList { return &modulesv1.ModuleInstallationList{} },
+			func(list *modulesv1.ModuleInstallationList, first bool) {
+				if first {
+					begin()
+				}
+				for i := range list.Items {
+					take(&list.Items[i])
+				}
+			}, options...)
+	}
+	if err := read(); err != nil {
+		told := explain("list the installations of all namespaces", err, "sluice-view")
+		if told.general {
+			return nil, told
+		}
+		if err := read(client.InNamespace(s.namespace)); err != nil {
+			return told, explain("list the installations of namespace "+s.namespace, err, "sluice-view")
+		}
+		told.Help = append(told.Help, "those of namespace "+s.namespace+" are shown")
+		return told, nil
+	}
+	return nil, nil
 }
 
 // one chooses for an installation.

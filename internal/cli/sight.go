@@ -100,7 +100,7 @@ func (s *sight) Object(ctx context.Context, of ui.Kind, namespace, name string) 
 	told := describe(k, obj)
 	made := &ui.Object{
 		Fact: view.Of(obj), Kind: of, Namespace: namespace, Name: name, Version: obj.GetResourceVersion(),
-		Remedies: told.Remedies, Suspended: view.IsSuspended(obj),
+		Remedies: told.Remedies, Suspended: view.IsSuspended(obj), Module: moduleOf(obj),
 	}
 	for _, fact := range told.Facts {
 		made.Facts = append(made.Facts, ui.Fact(fact))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/ui"
 )
 
@@ -178,6 +179,9 @@ func uiKinds() []ui.Kind {
 	var all []ui.Kind
 	for _, k := range kinds() {
 		made := ui.Kind{GroupVersionKind: k.GroupVersionKind, Resource: k.resource, Page: pageOf(k)}
+		if k.Kind == modulesv1.ModuleKind {
+			made.Columns = append(made.Columns, ui.Column{Title: "module", Value: (*unstructured.Unstructured).GetName})
+		}
 		for _, c := range k.columns {
 			if !c.wide {
 				made.Columns = append(made.Columns, ui.Column{Title: strings.ToLower(c.title), Value: func(obj *unstructured.Unstructured) string { return shorten(c.value(obj)) }})

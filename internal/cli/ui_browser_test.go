@@ -177,6 +177,7 @@ func TestPagesInABrowser(t *testing.T) {
 		"installations?namespace=" + namespace: {"searchbox Search", "rowheader " + namespace + "/foo", "columnheader Message", "button Show"},
 		strings.TrimPrefix(of, base):           {"heading Conditions", "group What it comes from, and what is made of it", "link Suspend…", "heading Events"},
 		strings.TrimPrefix(of, base) + "/graph?as=list": {"link As a drawing"},
+		"modules/" + namespace + "/foo":                 {"heading Channels", "heading Releases", "columnheader no channel", "rowheader 2.0.0 foo-2.0.0"},
 		strings.TrimPrefix(of, base) + "/why":           {"link " + namespace + "/foo"},
 		strings.TrimPrefix(of, base) + "/do/suspend":    {"button Suspend", "textbox Why, for those who find it so"},
 	} {

@@ -156,7 +156,7 @@ func TestPagesShowHarmlessText(t *testing.T) {
 	b := opened(t, env.Kubeconfig, "-n", namespace, "--actions")
 	b.eventually("installations?namespace="+namespace, "onerror")
 	of := "o/" + installations + "/" + namespace + "/foo"
-	for _, path := range []string{"", "sources", "installations?q=%22%3E%3Cimg%20src=y%3E", "installations?namespace=" + namespace, of, of + "/graph", of + "/graph?as=list", of + "/why", of + "/do/suspend", "nothing"} {
+	for _, path := range []string{"", "sources", "installations?q=%22%3E%3Cimg%20src=y%3E", "installations?namespace=" + namespace, of, of + "/graph", of + "/graph?as=list", of + "/why", of + "/do/suspend", "modules/" + namespace + "/foo", "nothing"} {
 		code, text, headers := b.ask(http.MethodGet, b.base+path, "")
 		if code != http.StatusOK && path != "nothing" {
 			t.Errorf("%s answers %d: %s", path, code, text)

@@ -64,7 +64,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-who.ctx.Done():
 			return
-		case <-time.After(max(pace, idle*u.Now().Sub(begun))):
+		case <-time.After(max(pace, look.rest, idle*u.Now().Sub(begun))):
 		}
 	}
 }
@@ -75,6 +75,8 @@ type look struct {
 	kinds map[string]bool
 	now   func(context.Context) seen
 	html  func(id string) (string, error)
+	// rest is how long it is not looked again, where the page asks the API server for a lot.
+	rest time.Duration
 }
 
 // seen is what a page shows. Parts are replaced one by one; where Whole differs, all of it is read anew.
@@ -90,7 +92,7 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 		return look{}, fmt.Errorf("read the page's address: %w", err)
 	}
 	steps := strings.Split(strings.Trim(parsed.Path, "/"), "/")
-	const objectSteps = 5
+	const moduleSteps, objectSteps = 3, 5
 	switch {
 	case parsed.Path == "":
 		return look{now: func(ctx context.Context) seen {
@@ -99,6 +101,8 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 		}}, nil
 	case slices.Contains(listPages(), steps[0]) && len(steps) == 1:
 		return u.lookOfList(who, queryOf(steps[0], parsed.Query())), nil
+	case steps[0] == "modules" && len(steps) == moduleSteps:
+		return u.lookOfModule(who, steps[1], steps[2]), nil
 	case steps[0] == "o" && len(steps) >= objectSteps:
 		at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == steps[1] && k.Kind == steps[2] })
 		if at < 0 {

@@ -29,6 +29,8 @@ type Object struct {
 	YAML string
 	// Awaited is the digest of the plan that waits for approval.
 	Awaited string
+	// Module is the one that it is about; nil for none.
+	Module *ModuleName
 	// Suspended says that it is.
 	Suspended bool
 	// Lacking are what could not be read, and why.

@@ -63,7 +63,7 @@ func (u *UI) templates() (map[string]*template.Template, error) {
 		},
 	}
 	made := map[string]*template.Template{}
-	for _, name := range []string{"overview", "list", "object", "graph", "text", "confirm", "failed", "login"} {
+	for _, name := range []string{"overview", "list", "object", "graph", "text", "module", "confirm", "failed", "login"} {
 		parsed, err := template.New("page.html").Funcs(functions).ParseFS(templateFiles, "templates/page.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("read the page %s: %w", name, err)

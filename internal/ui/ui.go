@@ -45,10 +45,10 @@ type Lister interface {
 
 // Reader is how a person reads the cluster. Its errors are fit to be shown.
 type Reader interface {
+	Surveyor
+
 	// Object reads one. The error is of type *NotFoundError where there is none.
 	Object(ctx context.Context, kind Kind, namespace, name string) (*Object, error)
-	// Tree is the object with what it is made from, and what is made of it. Beside the error stands what could be read.
-	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
 	// Why explains the release of an installation in lines of text.
 	Why(ctx context.Context, namespace, name string) (string, error)
 	// Plan shows in lines of text what the next release would change.
@@ -59,6 +59,14 @@ type Reader interface {
 	Patch(obj *Object, action Action) (string, error)
 	// Act does it, if the object is as it was shown; else the error is of type *ChangedError.
 	Act(ctx context.Context, obj *Object, action Action, reason string) error
+}
+
+// Surveyor reads what several objects make up.
+type Surveyor interface {
+	// Tree is the object with what it is made from, and what is made of it. Beside the error stands what could be read.
+	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
+	// Module is a module of the catalogue in the namespace. The error is of type *NotFoundError where there is none.
+	Module(ctx context.Context, namespace, name string) (*Module, error)
 }
 
 // Action is something that is done to an object.
@@ -164,6 +172,7 @@ func (u *UI) Handler() http.Handler {
 	for _, page := range listPages() {
 		inner.HandleFunc("GET /"+page, u.list(page))
 	}
+	inner.HandleFunc("GET /modules/{namespace}/{name}", u.working(u.module))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.object))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.working(u.graph))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/why", u.working(u.text("why")))
