@@ -34,6 +34,7 @@ bench: ## Measure against git, tar, gzip, a plain download and kubectl doing the
 	go run ./tests/bench
 
 demo: ## Show the main job from end to end on a control plane of its own, then remove it
+	tests/needs.sh chromium-headless-shell
 	tests/quietly.sh go run ./tests/demo
 
 up: ## The same, but leave it running and say how to reach it

@@ -1,8 +1,24 @@
 #!/usr/bin/env bash
 # Makes sure that the programs the tests use beside Go, git and make are there: sshd as an upstream, gpg as
-# the judge of signatures, a C compiler for the race detector, Chromium for the pages. Installs Debian's packages when it may, else names what to install and stops.
+# the judge of signatures, a C compiler for the race detector, Chromium for the pages; or that the one package is there that is
+# named. Installs Debian's packages when it may, else names what to install and stops.
 set -euo pipefail
 PATH="$PATH:/usr/sbin:/usr/local/sbin"
+
+install() {
+	if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+		echo "test: install these first (named as Debian names them): $*" >&2
+		exit 1
+	fi
+	echo "test: installing $*" >&2
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -qq >&2
+	apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+if [ $# -gt 0 ]; then
+	command -v "$1" >/dev/null || install "$1"
+	exit 0
+fi
 
 # A compiler without the C library's headers is there on many machines; it is of no use.
 scratch=$(mktemp -d)
@@ -29,14 +45,7 @@ compiles || packages+=(gcc libc6-dev)
 [ -x "$(git --exec-path)/git-http-backend" ] || packages+=(git)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-	echo "test: install these first (named as Debian names them): ${packages[*]}" >&2
-	exit 1
-fi
-echo "test: installing ${packages[*]}" >&2
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq >&2
-apt-get install -y -qq --no-install-recommends "${packages[@]}" >&2
+install "${packages[@]}"
 if ! compiles; then
 	echo "test: $(go env CC) (go env CC) compiles no C program: the race detector needs one that does" >&2
 	exit 1

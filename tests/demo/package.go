@@ -31,7 +31,6 @@ func (d *demo) packageDrafted(ctx context.Context) error {
 		fmt.Fprintf(&variants, variantManifest, name)
 	}
 	for _, apply := range []func() error{
-		func() error { return d.kubectl(ctx, "", "apply", "-f", "config/rbac/people.yaml") },
 		func() error { return d.kubectl(ctx, "", "apply", "-k", "config/approval") },
 		func() error { return d.kubectl(ctx, repositories.String()+packagerManifest, "apply", "-f", "-") },
 	} {
