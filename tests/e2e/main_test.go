@@ -7,14 +7,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"sluice.dev/sluice/tests/testenv"
 )
 
 var (
-	env   *testenv.Env
-	built string
+	env    *testenv.Env
+	built  string
+	depend = sync.OnceValue(testenv.DependOnSources) // Some tests start the program a hundred times.
 )
 
 func TestMain(m *testing.M) {
@@ -53,7 +55,7 @@ func run(m *testing.M) int {
 // program is the path of the built program. A test that runs it depends on what it was built from.
 func program(t *testing.T) string {
 	t.Helper()
-	if err := testenv.DependOnSources(); err != nil {
+	if err := depend(); err != nil {
 		t.Fatal(err)
 	}
 	return built
