@@ -36,7 +36,7 @@ func TestHostileInputsFitIntoASmallContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hostility{scene: newScene(t), rounds: 2, goods: 30, files: 60_000, objects: 100_000}
+	h := &hostility{scene: newScene(t), rounds: 1, goods: 10, files: 40_000, objects: 100_000}
 	if os.Getenv("SLUICE_TORTURE") != "" {
 		h.rounds, h.goods, h.files, h.objects = 7, 100, 99_000, 1_000_000
 	}

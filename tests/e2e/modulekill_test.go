@@ -18,8 +18,9 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
-// mostKills is how often one operation is struck before it may come to its end.
-const mostKills = 9
+// mostKills is how often one operation is struck before it may come to its end: where it is struck at few points, each of the others
+// is struck as well.
+func mostKills() int { return fewestPoints(3, 9) }
 
 // moduleKilling is a scene whose program is killed again and again while it installs, upgrades and removes.
 type moduleKilling struct {
@@ -78,7 +79,7 @@ func TestModuleKilledAtAnyStepItConverges(t *testing.T) {
 			t.Parallel()
 			k := newModuleKilling(t)
 			k.tried = half // The two strike at other moments of the same writes.
-			fewest := fewestPoints(16, 50)
+			fewest := fewestPoints(8, 50)
 			for k.struck < fewest && k.tried < 4*fewest {
 				k.operate("install", func(name string) { k.install(name, byVersion("1.0.0")) }, k.isExact("1.0.0"))
 				k.uids = k.kept(nil)
@@ -105,7 +106,7 @@ func (k *moduleKilling) operate(what string, begin func(name string), done func(
 	for _, name := range k.names {
 		begin(name)
 	}
-	for range mostKills {
+	for range mostKills() {
 		if !k.diesBefore(what, func(ctx context.Context) (bool, string) {
 			for _, name := range k.names {
 				if ok, seen := done(ctx, name); !ok {

@@ -19,14 +19,15 @@ import (
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
-// The tag of each of so many repositories moves so often to something unsigned between verification and pull.
 const (
-	swappers     = 10
-	swapsOfEach  = 20
-	swapLayer    = "application/vnd.example"
-	latestTag    = "latest"
-	fewestStored = swappers * swapsOfEach
+	// swappers is of how many repositories a tag moves to something unsigned between verification and pull.
+	swappers  = 10
+	swapLayer = "application/vnd.example"
+	latestTag = "latest"
 )
+
+// swapsOfEach is how often each of them does.
+func swapsOfEach() int { return fewestPoints(6, 20) }
 
 // swapped is an object that follows a tag.
 type swapped interface {
@@ -52,7 +53,7 @@ type release func(r *registry.Edited, text string) (manifest ocispec.Descriptor,
 func newSwapper(t *testing.T, key *verifytest.Key, tag, name string, push release) *swapper {
 	t.Helper()
 	s := &swapper{signed: newSigned(t), tag: tag, want: map[string]string{}}
-	for i := range swapsOfEach {
+	for i := range swapsOfEach() {
 		manifest, digest, revision := push(s.repository, fmt.Sprintf("%s signed %d", name, i))
 		s.attach(manifest, bundleType, key.Bundle(t, manifest))
 		s.honest, s.stored, s.want[digest] = append(s.honest, manifest), append(s.stored, digest), revision
@@ -104,7 +105,7 @@ func swapTags[O swapped](s *scene, prepare func(name string) (*swapper, O), foll
 		r.swap(0)
 		follow(name, r)
 	}
-	for i := range swapsOfEach {
+	for i := range swapsOfEach() {
 		for name, r := range all {
 			r.swap(i)
 			s.ask(r.obj, fmt.Sprintf("%s-%d", name, i))
@@ -121,8 +122,8 @@ func swapTags[O swapped](s *scene, prepare func(name string) (*swapper, O), foll
 	for _, r := range all {
 		stored += onlyVerified(s, r.swapper, r.seen())
 	}
-	if stored < fewestStored {
-		s.t.Errorf("%d releases were stored, want %d", stored, fewestStored)
+	if fewest := swappers * swapsOfEach(); stored < fewest {
+		s.t.Errorf("%d releases were stored, want %d", stored, fewest)
 	}
 }
 
@@ -152,7 +153,7 @@ func onlyVerified[O swapped](s *scene, r *swapper, versions []O) int {
 			s.t.Errorf("ready without a signature: %s", asJSON(obj))
 		}
 	}
-	if r.Count(registry.Blob) < swapsOfEach {
+	if r.Count(registry.Blob) < swapsOfEach() {
 		s.t.Errorf("only %d blobs were pulled", r.Count(registry.Blob))
 	}
 	return len(stored)

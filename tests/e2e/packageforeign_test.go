@@ -11,12 +11,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/tests/upstream"
 )
 
-// foreignWriters is how many people push at the same time.
+// foreignWriters is how many people push at the same time. Of each four, who write the same kind of thing, the first and the last are
+// in other repositories and at other packages.
 const foreignWriters = 20
 
 // TestForeignWritersAndPackages: while packages follow upstream, people push to the same branches, edit the packages there and
@@ -25,18 +27,21 @@ const foreignWriters = 20
 func TestForeignWritersAndPackages(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]struct {
-		serve func(*packageScene)
-		times int
+		serve         func(*packageScene)
+		times, ofFour int
 	}{
-		"HTTP": {func(s *packageScene) { s.overHTTP() }, fewestPoints(2, 12)},
+		"HTTP": {func(s *packageScene) { s.overHTTP() }, fewestPoints(2, 12), 4},
 		// Each git of theirs logs in anew, and so does the server's side of it.
-		"SSH": {func(s *packageScene) { s.overSSH() }, fewestPoints(1, 6)},
+		"SSH": {func(s *packageScene) {
+			s.overSSH()
+			s.interval = 3 * time.Second
+		}, fewestPoints(1, 6), fewestPoints(2, 4)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newPackageScene(t)
 			over.serve(s)
-			(&foreign{packageScene: s, times: over.times}).play()
+			(&foreign{packageScene: s, times: over.times, ofFour: over.ofFour}).play()
 		})
 	}
 }
@@ -48,7 +53,8 @@ type foreign struct {
 	// variants wait for people with their drafts, and approved ones are published at once.
 	variants, approved []*packagesv1.PackageVariant
 
-	times int // how often each of them writes
+	times  int // how often each of them writes
+	ofFour int // how many write of each four: two, or all
 
 	mu      sync.Mutex
 	made    []foreignEdit
@@ -100,6 +106,9 @@ func (f *foreign) play() {
 
 	var writers sync.WaitGroup
 	for i := range foreignWriters {
+		if last := i % 4; f.ofFour == 2 && (last == 1 || last == 2) {
+			continue
+		}
 		clone := f.person(clusters[i%len(clusters)])
 		writers.Go(func() { f.write(i, clone) })
 	}
@@ -140,8 +149,8 @@ func (f *foreign) published(v *packagesv1.PackageVariant, revision int) {
 func (f *foreign) write(who int, clone *upstream.Clone) {
 	repository := f.variants[who%2].Spec.Downstream.Repo
 	pkg := f.variants[2*(who/2%2)].Spec.Upstream.Package
-	for time := range f.times {
-		edit := foreignEdit{repository: repository, word: fmt.Sprintf("word-%d-%d", who, time)}
+	for turn := range f.times {
+		edit := foreignEdit{repository: repository, word: fmt.Sprintf("word-%d-%d", who, turn)}
 		var err error
 		switch who / 4 {
 		case 0: // What is of no package.

@@ -69,7 +69,7 @@ type strikePoint struct {
 func newPackageKilling(t *testing.T) *packageKilling {
 	t.Helper()
 	api := newAPIProxy(t) // It has to outlive the program.
-	k := &packageKilling{packageLaps: newPackageLaps(t), api: api, most: mostKills}
+	k := &packageKilling{packageLaps: newPackageLaps(t), api: api, most: mostKills()}
 	k.kubeconfig = api.kubeconfig
 	for n := 1; n <= 14; n++ {
 		for _, when := range []moment{beforeForwarding, beforeAnswering, afterAnswering} {
