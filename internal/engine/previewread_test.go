@@ -167,7 +167,7 @@ func TestReadingAgreesWithTheServer(t *testing.T) {
 // that cannot change, of which reads tell nothing.
 func TestReadingAgreesWithTheServerAtRandom(t *testing.T) {
 	t.Parallel()
-	count, first := setting(t, "SLUICE_TORTURE_PREVIEWS", 8), setting(t, "SLUICE_TORTURE_SEED", 1)
+	count, first := setting(t, "SLUICE_TORTURE_PREVIEWS", 4), setting(t, "SLUICE_TORTURE_SEED", 1)
 	for seed := first; seed < first+count; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 // SLUICE_TORTURE_PREVIEWS is how many pairs are installed, SLUICE_TORTURE_SEED the first one's seed: a failure prints its own.
 func TestPreviewsComeTrue(t *testing.T) {
 	t.Parallel()
-	count, first := setting(t, "SLUICE_TORTURE_PREVIEWS", 8), setting(t, "SLUICE_TORTURE_SEED", 1)
+	count, first := setting(t, "SLUICE_TORTURE_PREVIEWS", 4), setting(t, "SLUICE_TORTURE_SEED", 1)
 	for seed := first; seed < first+count; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"sluice.dev/sluice/internal/pkgrepo"
@@ -74,10 +75,15 @@ func (m *model) do(kind pkgrepo.Kind, pkg, text string) error {
 	return nil
 }
 
-// TestRandomChangesDoWhatAModelSays: also between restarts, on servers of both kinds, and while somebody edits the branch.
+// TestRandomChangesDoWhatAModelSays: also between restarts, on servers of both kinds, and while somebody edits the branch. With
+// SLUICE_TORTURE there are 20 sequences of changes.
 func TestRandomChangesDoWhatAModelSays(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	sequences := uint64(2)
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		sequences = 20
+	}
+	for seed := range sequences {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 11))
