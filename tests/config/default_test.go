@@ -3,6 +3,7 @@ package config_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,13 +239,27 @@ func TestNetworkIsClosedButForWhatIsNeeded(t *testing.T) {
 	}
 }
 
+// kustomizations are what was built, or the mistakes, by name: to build one takes seconds, and most tests are about the same.
+var kustomizations sync.Map
+
 func build(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := config.Build("../../config/" + name)
+	once, _ := kustomizations.LoadOrStore(name, sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
+		return config.Build("../../config/" + name)
+	}))
+	built, ok := once.(func() ([]*unstructured.Unstructured, error))
+	if !ok {
+		t.Fatalf("%T", once)
+	}
+	objects, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objects
+	copies := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		copies = append(copies, object.DeepCopy())
+	}
+	return copies
 }
 
 // find reads an object of config/default into its type; a field that the type does not have is an error.
