@@ -4,8 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$(tests/tools.sh)
 
-"$tools/controller-gen" object paths=./api/...
-"$tools/controller-gen" crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+"$tools/controller-gen" object crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 "$tools/controller-gen" rbac:roleName=sluice-source,fileName=role.yaml paths=./controllers/source/... output:rbac:artifacts:config=config/rbac
 "$tools/controller-gen" rbac:roleName=sluice-modules,fileName=modules_role.yaml paths=./controllers/modules/... output:rbac:artifacts:config=config/rbac
 "$tools/controller-gen" rbac:roleName=sluice-packages,fileName=packages_role.yaml paths=./controllers/packages/... output:rbac:artifacts:config=config/rbac
