@@ -3,7 +3,8 @@
 # not count as a test's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- ./...
+# What takes longest comes first, as it would run alone at the end.
+[ $# -gt 0 ] || set -- ./tests/e2e ./...
 
 tests/needs.sh
 tools=$(tests/quietly.sh tests/tools.sh)
@@ -13,4 +14,5 @@ export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
 
 (cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)
 (cd tests/servers && CGO_ENABLED=0 go vet -trimpath ./...)
-"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m "$@"
+# One package more at a time than there are processors: tests wait for other programs and for the disk as well.
+"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m -p "$(($(nproc) + 1))" "$@"
