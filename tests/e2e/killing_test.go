@@ -87,7 +87,7 @@ func (k *killing) diesOrFinishes(token, commit string) bool {
 	k.t.Helper()
 	finished := time.NewTimer(patience)
 	defer finished.Stop()
-	poll := time.NewTicker(50 * time.Millisecond)
+	poll := time.NewTicker(150 * time.Millisecond)
 	defer poll.Stop()
 	seen := false
 	for {
@@ -112,7 +112,7 @@ func (k *killing) diesOrFinishes(token, commit string) bool {
 // diesBefore tells whether the process died before all was done.
 func (s *scene) diesBefore(what string, done func(context.Context) (bool, string)) bool {
 	s.t.Helper()
-	poll := time.NewTicker(100 * time.Millisecond)
+	poll := time.NewTicker(300 * time.Millisecond) // Each look asks for all objects; a death is told at once.
 	defer poll.Stop()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()

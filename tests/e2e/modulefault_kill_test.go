@@ -65,7 +65,7 @@ func TestModuleKilledWhileItGivesUpObjects(t *testing.T) {
 	k.names = []string{"one", "two"}
 	k.release("3.0.0", givenFiles())
 	const shared, extras = "shared", "extra-.*"
-	fewest := fewestPoints(8, 24)
+	fewest := fewestPoints(5, 24)
 	for k.struck < fewest && k.tried < 4*fewest {
 		k.install("one", byVersion("3.0.0"), without())
 		k.install("two", byVersion("3.0.0"), without(shared))

@@ -63,7 +63,7 @@ const patience = 4 * time.Minute
 // soonest and latest bound the pauses between two looks at a condition.
 const (
 	soonest = 10 * time.Millisecond
-	latest  = 200 * time.Millisecond
+	latest  = 500 * time.Millisecond
 )
 
 // Eventually waits until the condition holds, and fails the test with what it last said when it does not. It looks after
