@@ -28,7 +28,7 @@ func TestFilterIsFluxsMatcher(t *testing.T) {
 		}
 		return text.String()
 	}
-	for range 2000 {
+	for range atRandom(2000) {
 		file, spec := some(), some()
 		var paths []string
 		for range 20 {

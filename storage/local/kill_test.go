@@ -37,7 +37,13 @@ func TestMain(m *testing.M) {
 	}
 }
 
-const killRounds = 60
+// killRounds is how often a process is killed: a third of all the times, unless SLUICE_TORTURE asks for all.
+func killRounds() int {
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		return 60
+	}
+	return 20
+}
 
 // TestAKilledWriterLeavesNothingTorn kills a process that stages, publishes, collects and deletes: in half of the rounds
 // by itself right before a change of the disk, in the others from outside at any moment.
@@ -45,7 +51,7 @@ func TestAKilledWriterLeavesNothingTorn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	published := make(map[storage.Object]string) // What the children were told is durable.
-	for round := range killRounds {
+	for round := range killRounds() {
 		random := rand.New(rand.NewPCG(uint64(round), 7))
 		dies := 1 + random.IntN(400)
 		child := startWriter(t, dir, round, dies, round%2 == 0)

@@ -25,10 +25,7 @@ import (
 	"sluice.dev/sluice/tests/upstream/files"
 )
 
-const (
-	childURL, childStore = "SLUICE_HELM_CHILD_URL", "SLUICE_HELM_CHILD_STORE"
-	killPoints           = 50
-)
+const childURL, childStore = "SLUICE_HELM_CHILD_URL", "SLUICE_HELM_CHILD_STORE"
 
 func TestMain(m *testing.M) {
 	if address := os.Getenv(childURL); address != "" {
@@ -62,7 +59,15 @@ func follow(ctx context.Context, address, dir string) error {
 
 var killed = storage.Object{Kind: "helmrepository", Namespace: "n", Name: "a"}
 
-// TestAKilledCopyLeavesNothingTorn kills a process at fifty moments while it copies an index: what is stored is always whole, and
+// killPoints is at how many moments a process is killed: at few, unless SLUICE_TORTURE asks for all.
+func killPoints() int {
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		return 50
+	}
+	return 15
+}
+
+// TestAKilledCopyLeavesNothingTorn kills a process at many moments while it copies an index: what is stored is always whole, and
 // the next process makes what an undisturbed one does.
 func TestAKilledCopyLeavesNothingTorn(t *testing.T) {
 	t.Parallel()
@@ -73,8 +78,8 @@ func TestAKilledCopyLeavesNothingTorn(t *testing.T) {
 		command.Stderr = os.Stderr
 		return command
 	}
-	lasts := time.Duration(0)
-	for point := range killPoints {
+	lasts, points := time.Duration(0), killPoints()
+	for point := range points {
 		server.Put("/index.yaml", []byte(indexOf(2000+point)))
 		began := time.Now()
 		if lasts == 0 { // How long it takes, undisturbed and elsewhere.
@@ -87,7 +92,7 @@ func TestAKilledCopyLeavesNothingTorn(t *testing.T) {
 		if err := victim.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lasts * time.Duration(point) / killPoints)
+		time.Sleep(lasts * time.Duration(point) / time.Duration(points))
 		_ = victim.Process.Signal(syscall.SIGKILL) // It may have ended by itself.
 		_ = victim.Wait()
 		checkWhole(t, dir, point)
@@ -97,7 +102,7 @@ func TestAKilledCopyLeavesNothingTorn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := checkWhole(t, dir, killPoints), checkWhole(t, calm, killPoints); got.Digest != want.Digest || got.Companion != want.Companion {
+	if got, want := checkWhole(t, dir, points), checkWhole(t, calm, points); got.Digest != want.Digest || got.Companion != want.Companion {
 		t.Errorf("killed: %+v, undisturbed: %+v", got, want)
 	}
 }
