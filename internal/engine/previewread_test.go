@@ -85,6 +85,9 @@ func TestReadingAgreesWithTheServer(t *testing.T) {
 	service := func(ports string) string {
 		return "apiVersion: v1\nkind: Service\nmetadata: {name: subject}\nspec: {selector: {a: b}, ports: [" + ports + "]}\n"
 	}
+	text := func(fields string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: subject}\nstringData: " + fields + "\n"
+	}
 	for name, tc := range map[string]struct {
 		reason       string
 		before, then string
@@ -130,6 +133,22 @@ func TestReadingAgreesWithTheServer(t *testing.T) {
 		},
 		"Status": {
 			reason: "a status in a release is not applied", before: deployment("", "a:1", ""), then: deployment("", "a:2", "") + "status: {replicas: 7}\n",
+		},
+		"Untidy": {
+			reason: "what generators write of nothing, and numbers in other words, is no change",
+			before: deployment("", "a:1', resources: {limits: {cpu: '1', memory: 1Gi}, requests: {cpu: 500m}}, workingDir: '/", ""),
+			then: strings.NewReplacer("spec:\n  sel", "spec:\n  strategy: {}\n  sel", "metadata: {labels: {a: b}}", "metadata: {labels: {a: b}, creationTimestamp: null, annotations: {}}").
+				Replace(deployment("", "a:2', resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: 0.25}}, env: [], tty: false, command: null, workingDir: '/",
+					"      hostNetwork: false\n      nodeSelector: {}\n      serviceAccountName: ''\n      tolerations: []\n")),
+		},
+		"Keyless": {
+			reason: "what a Secret's text no longer has stays in its data, and what it has now is beside it", before: text("{a: one, b: two}"), then: text("{b: three, c: four}"),
+		},
+		"Twice": {
+			reason: "a name that stands twice in a list is refused", before: deployment("", "a:1", ""), then: deployment("", "a:2', env: [{name: A, value: a}, {name: A, value: b}], workingDir: '/", ""),
+		},
+		"Either": {
+			reason: "a number or a text", before: deployment("  strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 25%}}\n", "a:1", ""), then: deployment("  strategy: {rollingUpdate: {maxSurge: 50%, maxUnavailable: 2}}\n", "a:2", ""),
 		},
 		"Wrong": {
 			reason: "a field that the kind does not have", before: deployment("", "a:1", ""), then: strings.Replace(deployment("", "a:2", ""), "selector:", "sellector: 1\n  selector:", 1),
@@ -195,6 +214,8 @@ func TestReadingAgreesOnKindsOfReleases(t *testing.T) {
 	m.files["crd.yaml"] = strings.Replace(m.files["crd.yaml"], "{type: object, x-kubernetes-preserve-unknown-fields: true}", `{type: object, properties: {spec: {type: object, properties: {
       size: {type: integer, default: 7},
       any: {type: object, x-kubernetes-preserve-unknown-fields: true},
+      maybe: {type: string, nullable: true},
+      each: {type: object, additionalProperties: {type: string}},
       tags: {type: array, items: {type: string}, x-kubernetes-list-type: set},
       parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {type: object, required: [id], properties: {id: {type: string}, v: {type: integer}}}}}}}}`, 1)
 	thing := "apiVersion: " + m.group + "/v1\nkind: Thing\nmetadata: {name: own}\nspec: "
@@ -202,7 +223,7 @@ func TestReadingAgreesOnKindsOfReleases(t *testing.T) {
 	r.in.Target = r.target("1.0.0", m.files)
 	r.settle("it is installed", settled)
 	r.edit(m.kind, "own", `{"spec":{"size":5,"tags":["x","y","theirs"]}}`)
-	m.files["thing.yaml"] = thing + "{size: 2, any: {a: 2}, tags: [y, z], parts: [{id: two, v: 3}, {id: three}]}\n"
+	m.files["thing.yaml"] = thing + "{size: 2.0, maybe: null, each: {b: c}, any: {a: 2, n: null}, tags: [y, z], parts: [{id: two, v: 3e1}, {id: three, v: 4.0}]}\n"
 	r.in.Target = r.target("2.0.0", m.files)
 	testenv.Eventually(t, "the schema is published", func(context.Context) (bool, string) {
 		row := rowOf(r.read(), "own")

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"reflect"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"sluice.dev/sluice/internal/transport"
 )
@@ -102,7 +104,15 @@ func (c *Client) merged(ref Ref, live, object *unstructured.Unstructured, option
 	if err != nil {
 		return nil, c.answer(ErrUnforeseen, "apply", ref, transport.SafeError(err).Error(), nil)
 	}
-	wanted := object.DeepCopy()
+	// It is read as it would be sent: a number without decimals is a whole one then.
+	wanted := &unstructured.Unstructured{}
+	sent, err := object.MarshalJSON()
+	if err == nil {
+		err = wanted.UnmarshalJSON(sent)
+	}
+	if err != nil {
+		return nil, c.invalid("apply", ref, transport.SafeError(err).Error())
+	}
 	wanted.SetUID("")
 	wanted.SetResourceVersion("")
 	if known.hasStatus(mapping) {
@@ -118,7 +128,44 @@ func (c *Client) merged(ref Ref, live, object *unstructured.Unstructured, option
 		return nil, c.answer(ErrUnforeseen, "apply", ref, transport.Printable(discreet(ref, err.Error())), nil)
 	}
 	encode(made)
+	tidy(made, live)
 	return made, nil
+}
+
+// tidy writes an object of the API server's own kinds as its code writes it: quantities in one form, and nothing for what is
+// null, or empty where that is the same. What is as it was stays so, for other versions may write it in another way. An object
+// with a field that this version does not know stays as it is.
+func tidy(made, live *unstructured.Unstructured) {
+	object, err := scheme.Scheme.New(made.GroupVersionKind())
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(made.Object, object, true) != nil {
+		return
+	}
+	if tidied, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object); err == nil {
+		made.Object, _ = settled(made.Object, tidied, live.Object).(map[string]any)
+	}
+}
+
+// settled is the value in its tidied form, but for what is as it was.
+func settled(value, tidied, was any) any {
+	if reflect.DeepEqual(value, was) {
+		return value
+	}
+	fields, _ := value.(map[string]any)
+	made, isMap := tidied.(map[string]any)
+	if !isMap {
+		return tidied
+	}
+	before, _ := was.(map[string]any)
+	for name, field := range fields {
+		old, had := before[name]
+		switch now, stays := made[name]; {
+		case stays:
+			made[name] = settled(field, now, old)
+		case had && reflect.DeepEqual(field, old):
+			made[name] = field
+		}
+	}
+	return made
 }
 
 // encode puts what a Secret has as text where the API server puts it.
