@@ -236,7 +236,7 @@ func (s *sight) patchOf(obj *ui.Object, action ui.Action, reason, by string) (ma
 
 // Patch implements ui.Reader.
 func (s *sight) Patch(obj *ui.Object, action ui.Action) (string, error) {
-	patch, err := s.patchOf(obj, action, "", "")
+	patch, err := s.patchOf(obj, action, "(what you write below)", "(your name)")
 	if err != nil {
 		return "", err
 	}

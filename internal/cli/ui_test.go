@@ -306,7 +306,7 @@ func TestPagesAct(t *testing.T) {
 	of := b.base + "o/" + installations + "/" + namespace + "/foo"
 	_, text, _ := b.ask(http.MethodGet, of+"/do/suspend", "")
 	version := foo.get().GetResourceVersion()
-	if !strings.Contains(text, "&#34;suspend&#34;: true") || !strings.Contains(text, `value="`+version+`"`) {
+	if !strings.Contains(text, "&#34;suspend&#34;: true") || !strings.Contains(text, "suspended-by&#34;: &#34;(your name)&#34;") || !strings.Contains(text, `value="`+version+`"`) {
 		t.Fatalf("the page that asks: %s", text)
 	}
 	foo.patch("metadata: {annotations: {note: other}}")

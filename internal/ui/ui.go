@@ -55,7 +55,8 @@ type Reader interface {
 	Plan(ctx context.Context, namespace, name string) (string, error)
 	// Can says which of the actions the person may do to the object.
 	Can(ctx context.Context, obj *Object) []Action
-	// Patch is what an action would send, as JSON, but for who suspends and why, which are noted when it is done.
+	// Patch is what an action would send, as JSON, but for the time, and words in brackets for who suspends and why: these are noted
+	// when it is done.
 	Patch(obj *Object, action Action) (string, error)
 	// Act does it, if the object is as it was shown; else the error is of type *ChangedError.
 	Act(ctx context.Context, obj *Object, action Action, reason string) error
