@@ -130,7 +130,7 @@ func (s *session) grow(ctx context.Context, k kind, name string) (grown, error) 
 	focus := nodeOf(k, t.obj)
 	lacking := r.lacking
 	if k.resource == kinds()[0].resource {
-		lacking = append(lacking, s.hangMembers(ctx, focus, t.obj))
+		lacking = append(lacking, s.hangMembers(ctx, focus, t.obj), s.hangDependencies(ctx, focus, t.obj))
 	} else {
 		lacking = append(lacking, s.hangTakers(ctx, focus))
 	}
@@ -195,7 +195,8 @@ func byName(a, b *view.Node) int {
 
 // hangTakers puts our objects that take from the node under it, and those that take from these: one LIST a kind.
 func (s *session) hangTakers(ctx context.Context, node *view.Node) error {
-	takers := map[ref][]*view.Node{}
+	takers, known := map[ref][]*view.Node{}, map[ref]*view.Node{}
+	depending := map[*view.Node][]*view.Node{}
 	var lacking []error
 	for _, k := range kinds() {
 		if k.origins == nil {
@@ -207,12 +208,24 @@ func (s *session) hangTakers(ctx context.Context, node *view.Node) error {
 		}
 		for i := range found {
 			taker := nodeOf(k, &found[i])
+			known[refOf(&found[i])] = taker
+			if first := dependencies(&found[i]); len(first) > 0 {
+				depending[taker] = first
+			}
 			for _, o := range k.origins(&found[i]) {
 				from := ref{o.kind, cmp.Or(o.namespace, found[i].GetNamespace()), o.name}
 				if all := takers[from]; len(all) == 0 || all[len(all)-1] != taker {
 					takers[from] = append(all, taker)
 				}
 			}
+		}
+	}
+	for taker, all := range depending {
+		for _, one := range all {
+			if read := known[ref{one.Kind, one.Namespace, one.Name}]; read != nil {
+				one = read.Alone()
+			}
+			taker.DependsOn = append(taker.DependsOn, one)
 		}
 	}
 	hang(node, takers, map[*view.Node]bool{})
@@ -301,6 +314,13 @@ func (t table) words(n *view.Node) []string {
 		if word != "" {
 			words = append(words, printable.Line(word, maxMessage))
 		}
+	}
+	for _, d := range n.DependsOn {
+		word := "depends on " + ref{d.Kind, d.Namespace, d.Name}.String()
+		if told := cmp.Or(string(d.State), d.Message); told != "" {
+			word += " (" + told + ")"
+		}
+		words = append(words, printable.Line(word, maxMessage))
 	}
 	if n.State != "" {
 		words = slices.Insert(words, 1, t.paint(t.state(n.State)))

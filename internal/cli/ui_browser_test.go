@@ -164,6 +164,7 @@ func TestPagesInABrowser(t *testing.T) {
 	namespace := sneaky(t)
 	foo := object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}
 	foo.patch(fmt.Sprintf("status: {conditions: %s, pending: null}", condition("False", "HealthCheckFailed", `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`)))
+	foo.patch("spec: {dependsOn: [{apiVersion: apps/v1, kind: Deployment, name: front}]}")
 	b := started(t, env.Kubeconfig, "-n", namespace, "--actions")
 	seen := newTab(t)
 	seen.do(chromedp.EmulateViewport(wide, high), chromedp.Navigate(b.origin+b.key))

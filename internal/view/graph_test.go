@@ -3,6 +3,8 @@ package view_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"sluice.dev/sluice/internal/view"
@@ -26,8 +28,22 @@ func TestGraph(t *testing.T) {
 	const limit = 150
 	for seed := range uint64(200) {
 		root := grownFrom(rand.New(rand.NewPCG(seed, 1)), 4, 9)
+		var all []*view.Node
+		root.Walk(func(n *view.Node) { all = append(all, n) })
+		plain := view.NewGraph(root, limit)
+		if len(plain.Edges) != len(plain.Boxes)-1 {
+			t.Fatalf("seed %d: %d boxes, %d edges", seed, len(plain.Boxes), len(plain.Edges))
+		}
+		for _, n := range all {
+			switch d := all[rand.New(rand.NewPCG(seed, 2)).IntN(len(all))]; {
+			case seed%3 == 0 && len(n.Under) == 0:
+				n.DependsOn = append(n.DependsOn, d.Alone())
+			case seed%3 == 1:
+				n.DependsOn = append(n.DependsOn, &view.Node{Kind: "Beside", Name: n.Name})
+			}
+		}
 		graph := view.NewGraph(root, limit)
-		if len(graph.Boxes) > limit || len(graph.Edges) != len(graph.Boxes)-1 {
+		if len(graph.Boxes) > limit {
 			t.Fatalf("seed %d: %d boxes, %d edges", seed, len(graph.Boxes), len(graph.Edges))
 		}
 		taken := map[int][]int{}
@@ -41,6 +57,56 @@ func TestGraph(t *testing.T) {
 				}
 			}
 			taken[box.X] = append(taken[box.X], box.Y)
+		}
+	}
+}
+
+// TestGraphOfWhatDepends: a dashed edge leads to it from what it depends on, which is in the tree, or beside it; what is well does not lose
+// its box by that it depends on something, as long as there is room.
+func TestGraphOfWhatDepends(t *testing.T) {
+	t.Parallel()
+	db, cache := &view.Node{Kind: "ModuleInstallation", Name: "db", State: view.Ready}, &view.Node{Kind: "ModuleInstallation", Name: "cache", State: view.Failed}
+	app := &view.Node{Kind: "ModuleInstallation", Name: "app", State: view.Ready, DependsOn: []*view.Node{db.Alone(), cache}}
+	root := &view.Node{Kind: "ModuleTemplate", Name: "foo", State: view.Ready, Under: []*view.Node{app, db}}
+	for range 20 {
+		root.Under = append(root.Under, &view.Node{Kind: "ModuleInstallation", Name: "other", State: view.Ready})
+	}
+	for _, tc := range []struct {
+		root  *view.Node
+		limit int
+		want  []string
+	}{
+		{root, 150, []string{"db - app, bent", "cache - app"}},
+		{root, 3, nil},
+		{app, 150, []string{"db - app", "cache - app"}},
+		{&view.Node{Kind: "ModuleTemplate", Name: "foo", State: view.Ready, Under: []*view.Node{app}}, 150, []string{"db - app", "cache - app"}},
+	} {
+		graph := view.NewGraph(tc.root, tc.limit)
+		at := map[[2]int]string{}
+		for i, box := range graph.Boxes {
+			for _, other := range graph.Boxes[:i] {
+				if box.X == other.X && max(box.Y-other.Y, other.Y-box.Y) < view.BoxHeight {
+					t.Errorf("%s and %s are on each other", box.Name, other.Name)
+				}
+			}
+			if box.X < 0 || box.X+view.BoxWidth > graph.Width || box.Y+view.BoxHeight > graph.Height {
+				t.Errorf("%s is outside of the drawing", box.Name)
+			}
+			at[[2]int{box.X, box.Y + view.BoxHeight/2}], at[[2]int{box.X + view.BoxWidth, box.Y + view.BoxHeight/2}] = box.Name, box.Name
+		}
+		var got []string
+		for _, edge := range graph.Edges {
+			if !edge.Depends {
+				continue
+			}
+			told := at[[2]int{edge.X1, edge.Y1}] + " - " + at[[2]int{edge.X2, edge.Y2}]
+			if strings.Contains(edge.Path(), "C") {
+				told += ", bent"
+			}
+			got = append(got, told)
+		}
+		if !slices.Equal(got, tc.want) || len(graph.Boxes) > tc.limit {
+			t.Errorf("%s within %d: got %q, want %q; %d boxes", tc.root.Name, tc.limit, got, tc.want, len(graph.Boxes))
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Node struct {
 	Message string  `json:"message,omitempty"`
 	Note    string  `json:"note,omitempty"`
 	Under   []*Node `json:"under"`
+	// DependsOn are what has to be ready first, without what hangs on it. Of what nobody has read, no state is told.
+	DependsOn []*Node `json:"dependsOn,omitempty"`
 
 	// UID is that of the one object.
 	UID types.UID `json:"-"`
@@ -180,20 +182,23 @@ func (n *Node) Cut(depth int) *Node {
 
 // Folded is the node, with those under it that are well and of one kind as one node, which comes before those that are not
 // well.
-func (n *Node) Folded() *Node {
+func (n *Node) Folded() *Node { return n.folded(func(*Node) bool { return false }) }
+
+// folded is Folded, with those as they are that are kept.
+func (n *Node) folded(kept func(*Node) bool) *Node {
 	told := *n
 	told.Under = nil
 	alike := map[string]*Node{}
 	var unwell []*Node
 	for _, u := range n.Under {
-		if !u.IsWell() || u.Kind == "" {
-			unwell = append(unwell, u.Folded())
+		if !u.IsWell() || u.Kind == "" || kept(u) {
+			unwell = append(unwell, u.folded(kept))
 			continue
 		}
 		key := u.Group + "/" + u.Kind
 		first := alike[key]
 		if first == nil {
-			alike[key] = u.Folded()
+			alike[key] = u.folded(kept)
 			told.Under = append(told.Under, alike[key])
 			continue
 		}
@@ -201,6 +206,11 @@ func (n *Node) Folded() *Node {
 	}
 	told.Under = append(told.Under, unwell...)
 	return &told
+}
+
+// Alone is the node with nothing that hangs on it, as one that others depend on.
+func (n *Node) Alone() *Node {
+	return &Node{Group: n.Group, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, State: n.State, Message: n.Message, UID: n.UID}
 }
 
 // size is how many objects the node stands for.
