@@ -36,7 +36,7 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 		return nil, &CommandError{Code: ExitUnanswered, What: "log in", Why: "the API server takes the token for nobody's"}
 	}
 	config := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(*rest.Config) *rest.Config { return theirs })
-	person := &sight{&base{IOStreams: b.IOStreams, session: session, scheme: b.scheme, config: config}}
+	person := &sight{base: &base{IOStreams: b.IOStreams, session: session, scheme: b.scheme, config: config}}
 	return &ui.Person{Name: who.Username, Reader: person, Rights: person}, nil
 }
 

@@ -28,7 +28,11 @@ import (
 )
 
 // sight is what the pages see of the cluster: what the commands tell, to the same person.
-type sight struct{ *base }
+type sight struct {
+	*base
+
+	runs lastRunning
+}
 
 // in is a session in the namespace.
 func (s *sight) in(namespace string) *session {

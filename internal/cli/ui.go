@@ -58,10 +58,10 @@ func uiCommand(b *base) *cobra.Command {
 			return &CommandError{Code: ExitUnanswered, What: "listen on " + f.listen, Why: err.Error(), Help: []string{"take another port with --listen"}}
 		}
 		options := ui.Options{
-			Lister: &sight{b}, Kinds: uiKinds(), Actions: f.actions, Logger: slog.New(slog.NewTextHandler(b.ErrOut, nil)), Now: time.Now, Random: rand.Reader,
+			Lister: &sight{base: b}, Kinds: uiKinds(), Actions: f.actions, Logger: slog.New(slog.NewTextHandler(b.ErrOut, nil)), Now: time.Now, Random: rand.Reader,
 		}
 		if f.auth == "" {
-			options.Hosts, options.Person = hostsOf(listener.Addr()), &ui.Person{Name: b.whoAsks(ctx), Reader: &sight{b}}
+			options.Hosts, options.Person = hostsOf(listener.Addr()), &ui.Person{Name: b.whoAsks(ctx), Reader: &sight{base: b}}
 		} else {
 			options.Hosts, options.Login, options.ByHeader, options.Encrypted = lowered(f.hosts), b.login, f.auth == byHeader, !f.behindProxy
 		}

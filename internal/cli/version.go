@@ -82,6 +82,20 @@ func thisBuild() build {
 	return made
 }
 
+// String is the program for people.
+func (b build) String() string {
+	told := b.Version
+	if b.Commit != "" {
+		told += ", commit " + b.Commit[:min(hashed, len(b.Commit))]
+	}
+	return told + ", " + b.Go + ", " + b.Platform
+}
+
+// String is what runs for people.
+func (m managerImage) String() string {
+	return fmt.Sprintf("%s, Deployment %s/%s, %d ready", m.Image, m.Namespace, m.Name, m.Ready)
+}
+
 // ask adds what the API server says.
 func (v *versions) ask(ctx context.Context, b *base) error {
 	discovery, err := b.config.ToDiscoveryClient()
@@ -91,29 +105,29 @@ func (v *versions) ask(ctx context.Context, b *base) error {
 	if v.Server, err = discovery.ServerVersion(); err != nil {
 		return explain("ask for the API server's version", err, "system:public-info-viewer")
 	}
-	found, err := b.managers(ctx, "")
-	for i := range found {
-		containers := found[i].Spec.Template.Spec.Containers
-		if len(containers) == 0 {
-			continue
-		}
-		v.Managers = append(v.Managers, managerImage{found[i].Namespace, found[i].Name, containers[0].Image, found[i].Status.ReadyReplicas})
-	}
+	v.Managers, err = b.images(ctx)
 	return err
+}
+
+// images are what the controllers run.
+func (s *session) images(ctx context.Context) (all []managerImage, err error) {
+	found, err := s.managers(ctx, "")
+	for i := range found {
+		if containers := found[i].Spec.Template.Spec.Containers; len(containers) > 0 {
+			all = append(all, managerImage{found[i].Namespace, found[i].Name, containers[0].Image, found[i].Status.ReadyReplicas})
+		}
+	}
+	return all, err
 }
 
 func (v *versions) print(t table) error {
 	to := printers.GetNewTabWriter(t.out)
-	client := v.Client.Version
-	if commit := v.Client.Commit; commit != "" {
-		client += ", commit " + commit[:min(hashed, len(commit))]
-	}
-	fmt.Fprintf(to, "client\t%s, %s, %s\n", client, v.Client.Go, v.Client.Platform)
+	fmt.Fprintf(to, "client\t%s\n", v.Client)
 	if v.Server != nil {
 		t.row(to, []string{"server", "Kubernetes " + v.Server.GitVersion})
 	}
 	for _, one := range v.Managers {
-		t.row(to, []string{"manager", fmt.Sprintf("%s, Deployment %s/%s, %d ready", one.Image, one.Namespace, one.Name, one.Ready)})
+		t.row(to, []string{"manager", one.String()})
 	}
 	return to.Flush()
 }

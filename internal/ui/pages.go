@@ -273,7 +273,7 @@ func (x *index) sum(may *scope) summary {
 func (u *UI) overview(w http.ResponseWriter, r *http.Request) {
 	may := u.mayOf(r.Context(), loginOf(r), anyKind, "")
 	u.show(w, r, http.StatusOK, "overview", pageOf{
-		Title: "Overview", Here: "overview", Troubles: u.index.troubles(may, anyKind), Content: u.index.summarize(may),
+		Title: "Overview", Here: "overview", Troubles: u.index.troubles(may, anyKind), Content: overviewed{u.index.summarize(may), loginOf(r).Reader.Running(r.Context())},
 	})
 }
 

@@ -68,6 +68,8 @@ type Surveyor interface {
 	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
 	// Module is a module of the catalogue in the namespace. The error is of type *NotFoundError where there is none.
 	Module(ctx context.Context, namespace, name string) (*Module, error)
+	// Running is what runs. It may be some seconds old.
+	Running(ctx context.Context) *Running
 }
 
 // Action is something that is done to an object.

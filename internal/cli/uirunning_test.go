@@ -1,0 +1,75 @@
+package cli_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// leased is a lease that was renewed at that time.
+func leased(namespace, name, holder string, renewed time.Time) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: new(holder), LeaseDurationSeconds: new(int32(3600)), RenewTime: new(metav1.NewMicroTime(renewed)), AcquireTime: new(metav1.NewMicroTime(renewed)),
+	}}
+}
+
+// TestOverviewShowsWhatRuns: versions and the leader, asked for once in a while; and for whom they may not be read, which right is missing.
+func TestOverviewShowsWhatRuns(t *testing.T) {
+	namespace, other := env.NewNamespace(t), env.NewNamespace(t)
+	labels := map[string]string{"app.kubernetes.io/name": "sluice"}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "controllers", Labels: labels}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "registry.example.com/sluice:9.8.7"}}}},
+	}}
+	for _, obj := range []client.Object{
+		deployment, leased(namespace, "source-controller-leader-election", "sluice-abc_0123", time.Now()),
+		leased(namespace, "source-controller-leader-election-11223344", "sluice-gone_4567", time.Now().Add(-2*time.Hour)), leased(namespace, "something-else", "stranger", time.Now()),
+	} {
+		if err := env.Client.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Other tests that ask for the namespace of the controllers find one of them, or none.
+	t.Cleanup(func() { _ = env.Client.Delete(t.Context(), deployment) })
+	user := "watcher-of-" + namespace
+	kubeconfig, err := env.KubeconfigAs(user, "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := opened(t, kubeconfig, "-n", namespace)
+	page := b.page("")
+	for _, want := range []string{"This program", "registry.example.com/sluice:9.8.7, Deployment " + namespace + "/controllers, 0 ready", "sluice-abc", namespace + "/source-controller-leader-election-11223344", "nobody"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the overview lacks %q: %s", want, page)
+		}
+	}
+	if strings.Contains(page, "stranger") || strings.Contains(page, "sluice-gone") {
+		t.Errorf("the overview names who does not lead: %s", page)
+	}
+	for range 3 {
+		b.page("")
+	}
+	requests, err := env.Requests(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]int{}
+	for _, r := range requests {
+		if r.Verb == "list" && (r.Object.Resource == "deployments" || r.Object.Resource == "leases" && r.Object.Namespace == namespace) {
+			lists[r.Object.Resource]++
+		}
+	}
+	if fmt.Sprint(lists) != "map[deployments:1 leases:1]" {
+		t.Errorf("lists: %v", lists)
+	}
+	if page := opened(t, reader(t, other), "-n", other).page(""); !strings.Contains(page, "look for the Deployment of the controllers: forbidden") || !strings.Contains(page, "ask for the ClusterRole view") || strings.Contains(page, "9.8.7") {
+		t.Errorf("one who may not read it gets %s", page)
+	}
+}
