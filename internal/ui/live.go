@@ -64,10 +64,14 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-who.ctx.Done():
 			return
-		case <-time.After(max(pace, look.rest, idle*u.Now().Sub(begun))):
+		case <-time.After(max(look.rest, restAfter(u.Now().Sub(begun)))):
 		}
 	}
 }
+
+// restAfter is how long a stream rests that has worked so long. It is no longer than that without any news: what somebody may not see any
+// more would be shown for as long, where the API server or they themselves are slow.
+func restAfter(work time.Duration) time.Duration { return min(heartbeat, max(pace, idle*work)) }
 
 // look is how a page looks: the marks of its parts by their ids, and a part as it is to be shown.
 type look struct {

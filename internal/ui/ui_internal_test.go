@@ -136,3 +136,13 @@ func TestTheEndOfLongTextIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestAStreamLooksAgainInTime: however long its last look took.
+func TestAStreamLooksAgainInTime(t *testing.T) {
+	t.Parallel()
+	for _, work := range []time.Duration{0, time.Millisecond, time.Second, reviewTime} {
+		if got := restAfter(work); got < pace || got+fresh > 30*time.Second {
+			t.Errorf("after a look of %s it rests for %s", work, got)
+		}
+	}
+}
