@@ -34,7 +34,7 @@ const (
 	maxToken = 16 << 10
 )
 
-// What one login may ask for at once, and in a second.
+// What one login may ask for at once, and in a second; works and plans are those of one person.
 const (
 	maxStreamsEach, maxWorksEach, maxPlansEach = 4, 4, 1
 	perSecond, burst                           = 20, 60
@@ -50,10 +50,12 @@ type login struct {
 	ctx context.Context //nolint:containedctx // It is the login's own life, which ends streams.
 	end context.CancelFunc
 	// until is its end at the latest; used is guarded by the logins' mutex.
-	until, used           time.Time
-	reviews               reviews
-	rate                  *rate.Limiter
-	streams, works, plans slots
+	until, used time.Time
+	reviews     reviews
+	rate        *rate.Limiter
+	streams     slots
+	// works and plans are those of all logins of the person, who would else have as many as they log in.
+	works, plans slots
 }
 
 type logins struct {
@@ -114,6 +116,11 @@ func (l *logins) begin(ctx context.Context, id, token string) (*login, error) {
 	if other := l.byID[hash]; other != nil {
 		made.end()
 		return other, nil
+	}
+	for _, other := range l.byID {
+		if other.Name == person.Name {
+			made.works, made.plans = other.works, other.plans
+		}
 	}
 	l.makeRoom(person.Name)
 	if len(l.byID) >= maxLogins {

@@ -146,3 +146,29 @@ func TestAStreamLooksAgainInTime(t *testing.T) {
 		}
 	}
 }
+
+// TestManyLoginsAreOnePerson: who holds no more of what all share than with one.
+func TestManyLoginsAreOnePerson(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	u.Login = func(_ context.Context, token string) (*Person, error) { return &Person{Name: token[:1]}, nil }
+	for _, token := range []string{"a1", "a2", "b1", "a3"} {
+		known, err := u.logins.begin(t.Context(), token, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range cap(known.works) {
+			select {
+			case known.works <- struct{}{}:
+			default:
+				if token == "a1" || token == "b1" {
+					t.Errorf("%s may not work", token)
+				}
+				continue
+			}
+			if token == "a2" || token == "a3" {
+				t.Errorf("%s works beside the others of the same person", token)
+			}
+		}
+	}
+}
