@@ -17,6 +17,8 @@ const (
 	pace, heartbeat = 250 * time.Millisecond, 15 * time.Second
 	// idle is how many times as long a stream rests as it has worked, so that many of them leave time for others.
 	idle = 20
+	// objectRest is how long the page of an object rests between two times that it reads anew what it comes from, and what is made of it.
+	objectRest = 5 * time.Second
 )
 
 // live tells a page what has changed of what it shows, for as long as it is open.
@@ -113,7 +115,7 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 			break
 		}
 		kind := u.Kinds[at]
-		return look{kinds: map[string]bool{kind.Resource: true}, now: func(ctx context.Context) seen {
+		return look{kinds: map[string]bool{kind.Resource: true}, rest: objectRest, now: func(ctx context.Context) seen {
 			// Whoever may read the object, but not list those of its namespace, is not told of its changes.
 			if !u.mayOf(ctx, who, kind.is, steps[3]).sees(kind, steps[3]) {
 				return seen{}

@@ -147,6 +147,18 @@ func TestAStreamLooksAgainInTime(t *testing.T) {
 	}
 }
 
+// TestThePageOfAnObjectRests: what takes from it is listed each time, and whoever may change it may do so all the time.
+func TestThePageOfAnObjectRests(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	for _, page := range []string{"o/g/Source/n/a", "o/g/Source/n/a/graph"} {
+		look, err := u.lookOf(u.key.login, page)
+		if err != nil || look.rest < time.Second || look.rest > heartbeat {
+			t.Errorf("%s rests for %s: %v", page, look.rest, err)
+		}
+	}
+}
+
 // TestManyLoginsAreOnePerson: who holds no more of what all share than with one.
 func TestManyLoginsAreOnePerson(t *testing.T) {
 	t.Parallel()
