@@ -33,6 +33,8 @@ func (still) Tree(context.Context, Kind, string, string) (*view.Node, error) {
 	return &view.Node{Kind: "Source", Name: "a", State: view.Ready}, nil
 }
 
+func (still) Running(context.Context) *Running { return &Running{} }
+
 const host = "127.0.0.1:9191"
 
 // pagesOf are the pages of sources.
