@@ -153,7 +153,13 @@ func unquoted(t *testing.T, value *accessibility.Value) (text string) {
 func (b *tab) eventually(words string) {
 	b.t.Helper()
 	testenv.Eventually(b.t, "the page says "+words, func(context.Context) (bool, string) {
-		text := get(b, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
+		ctx, stop := context.WithTimeout(b.ctx, maxWait)
+		defer stop()
+		// While the tab goes from one page to the next, there is an error instead of a text.
+		text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
+		if err != nil {
+			return false, err.Error()
+		}
 		return strings.Contains(text, words), text
 	})
 }

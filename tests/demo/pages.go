@@ -138,11 +138,13 @@ func (d *demo) annReconciles(ctx, tab context.Context, tree string) error {
 // pressed presses what leads to a page, and what is on that.
 func pressed(tab context.Context, selectors ...string) error {
 	for _, selector := range selectors {
-		if _, err := chromedp.Run(tab, chromedp.Poll[bool](fmt.Sprintf(`!!document.querySelector(%q)`, selector))); err != nil {
-			return fmt.Errorf("wait for %s: %w", selector, err)
-		}
-		if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector))); err != nil {
-			return fmt.Errorf("press %s: %w", selector, err)
+		press := fmt.Sprintf(`(() => { const found = document.querySelector(%q); found?.click(); return !!found })()`, selector)
+		if err := eventually(tab, selector+" is there", func(context.Context) (bool, error) {
+			// While the tab goes from one page to the next, there is an error.
+			found, err := chromedp.Run(tab, chromedp.Evaluate[bool](press))
+			return err == nil && found, nil
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
