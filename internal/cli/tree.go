@@ -220,6 +220,13 @@ func (s *session) hangTakers(ctx context.Context, node *view.Node) error {
 			}
 		}
 	}
+	depend(depending, known)
+	hang(node, takers, map[*view.Node]bool{})
+	return errors.Join(lacking...)
+}
+
+// depend notes with each object what it depends on, as it was read if it was.
+func depend(depending map[*view.Node][]*view.Node, known map[ref]*view.Node) {
 	for taker, all := range depending {
 		for _, one := range all {
 			if read := known[ref{one.Kind, one.Namespace, one.Name}]; read != nil {
@@ -228,8 +235,6 @@ func (s *session) hangTakers(ctx context.Context, node *view.Node) error {
 			taker.DependsOn = append(taker.DependsOn, one)
 		}
 	}
-	hang(node, takers, map[*view.Node]bool{})
-	return errors.Join(lacking...)
 }
 
 // everywhere lists a kind's objects in all namespaces, or in the session's where more is not allowed: then the error says so.
