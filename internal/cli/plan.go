@@ -24,6 +24,8 @@ type planner struct {
 
 	to, channel string
 	artifact    string
+	upstream    bool
+	loopback    bool
 	evidence    string
 	detail      string
 	asAccount   bool
@@ -85,6 +87,9 @@ func planCommand(b *base) *cobra.Command {
 func (p *planner) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&p.artifact, "artifact", "", "File with the content of the release. Empty: what the controllers serve, through the API server.")
+	flags.BoolVar(&p.upstream, "from-upstream", false, "Make the content of the release from upstream, with the source's credentials, which you have to be allowed to read; it has to have the digest on record.")
+	flags.BoolVar(&p.loopback, "egress-allow-loopback", false, "Let upstream be on this machine.")
+	command.MarkFlagsMutuallyExclusive("artifact", "from-upstream")
 	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to, else as read; read, what is there, with which the changes are merged here; none.")
 	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, yaml, or none.")
 	output := flags.Lookup("output")
@@ -126,6 +131,13 @@ func (p *planner) make(ctx context.Context, name string) (planned, error) {
 	held, err := p.choose(ctx, obj, &asked)
 	if err != nil {
 		return planned{}, err
+	}
+	if p.upstream {
+		done, err := p.fromUpstream(ctx, &asked)
+		if err != nil {
+			return planned{}, err
+		}
+		defer done()
 	}
 	works := plan.Planner{
 		API: p.WithWatch, Core: p.core, Config: p.rest,
@@ -198,10 +210,10 @@ func (p *planner) unplanned(err error) error {
 	switch reason := failure.Of(err).Reason; {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "services"):
 		told := explain("read the content of the release", err, "sluice-artifacts")
-		told.Help = append(told.Help, "or have it in a file, and name that with --artifact")
+		told.Help = append(told.Help, "or have it in a file, and name that with --artifact", "or make it anew, with --from-upstream")
 		return told
 	case reason == modulesv1.ArtifactUnavailableReason:
-		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"have the content in a file, and name that with --artifact"}}
+		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"have the content in a file, and name that with --artifact", "or make it anew, with --from-upstream"}}
 	case reason == modulesv1.ForbiddenReason:
 		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"the values of substituteFrom have to be read for a plan; ask for the right, or for --as-installation"}}
 	}

@@ -78,6 +78,8 @@ func TestPlanIsTheControllers(t *testing.T) {
 	}
 	s.saying(s.sluice(2, "plan", "app", "--artifact", s.contentOf("foo-1.0.0")), "does not have the announced digest")
 	s.saying(s.sluice(2, "plan", "app"), "names no Service of the cluster")
+	s.saying(s.sluice(1, "plan", "app", "--from-upstream", "--egress-allow-loopback"), `"1.0.0" → "2.0.0"`, "plan "+digest+", the one that waits for approval\n")
+	s.saying(s.sluice(2, "plan", "app", "--from-upstream"), "make the content of the release from upstream: ")
 	s.saying(s.sluice(3, "approve", "app", "--artifact", content), "--digest")
 	s.saying(s.sluice(1, "approve", "app", "--digest", "sha256:0"), "the plan that waits is "+digest)
 	s.saying(s.sluice(0, "approve", "app", "--yes", "--artifact", content), "Approved "+digest)
