@@ -26,14 +26,15 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 	}
 	who, err := session.identity(ctx)
 	if err != nil {
-		told := explain("log in", err, "")
-		if told.general {
+		told := explain("log in", err, "system:basic-user")
+		if told.unknown {
 			told.Help = []string{"take a token that the API server takes, such as kubectl create token prints"}
+			return nil, &ui.LoginError{What: told.Error()}
 		}
 		return nil, told
 	}
 	if who.Username == "" || who.Username == anonymous || slices.Contains(who.Groups, unauthenticated) {
-		return nil, &CommandError{Code: ExitUnanswered, What: "log in", Why: "the API server takes the token for nobody's"}
+		return nil, &ui.LoginError{What: "log in: the API server takes the token for nobody's"}
 	}
 	config := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(*rest.Config) *rest.Config { return theirs })
 	person := &sight{base: &base{IOStreams: b.IOStreams, session: session, scheme: b.scheme, config: config}}
@@ -63,7 +64,8 @@ func (s *sight) Everywhere(ctx context.Context, of ui.Kind) (bool, error) {
 	return s.lists(ctx, of, "")
 }
 
-// In implements ui.Rights. The API server gives all rules of a namespace at once, but for those of authorizers that have no rules.
+// In implements ui.Rights. The API server gives all rules of a namespace at once, but for those of authorizers that have no rules. Such
+// a one may also refuse what the rules of others allow, so that each kind is asked for by itself then.
 func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	if err := s.Create(ctx, review); err != nil {
@@ -71,8 +73,8 @@ func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool,
 	}
 	may := make([]bool, len(of))
 	for i, k := range of {
-		may[i] = slices.ContainsFunc(review.Status.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return listedBy(rule, k) })
-		if may[i] || !review.Status.Incomplete {
+		if !review.Status.Incomplete {
+			may[i] = slices.ContainsFunc(review.Status.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return listedBy(rule, k) })
 			continue
 		}
 		var err error

@@ -83,15 +83,18 @@ func (u *UI) begin(r *http.Request, id, token string) (*login, error) {
 
 var errNoToken = errors.New("there is no token")
 
-// codeOf is the status of a login in vain.
+// codeOf is the status of a login in vain. Where it is not the token's fault, it is not for the person to log in anew.
 func codeOf(err error) int {
+	_, refused := errors.AsType[*LoginError](err)
 	switch {
+	case refused, errors.Is(err, errNoToken):
+		return http.StatusUnauthorized
 	case errors.Is(err, errFull):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, errTries):
 		return http.StatusTooManyRequests
 	}
-	return http.StatusUnauthorized
+	return http.StatusBadGateway
 }
 
 // logOut ends the login, and with it its streams.

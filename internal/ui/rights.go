@@ -24,7 +24,7 @@ type Rights interface {
 	In(ctx context.Context, namespace string, kinds []Kind) ([]bool, error)
 }
 
-// LoginError says that the API server does not know the person any more.
+// LoginError says that the API server does not know the person, or not any more.
 type LoginError struct{ What string }
 
 // Error is for the person.

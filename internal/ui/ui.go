@@ -105,7 +105,7 @@ type Options struct {
 	Actions bool
 	// Person is whose pages they are: whoever opens Entrance's URL is taken for them. Nil where people log in.
 	Person *Person
-	// Login says whose a bearer token is. The error is fit to be shown.
+	// Login says whose a bearer token is. The error is fit to be shown; it is of type *LoginError where it is nobody's.
 	Login func(ctx context.Context, token string) (*Person, error)
 	// ByHeader takes the token that comes with each request, instead of asking people for theirs.
 	ByHeader bool

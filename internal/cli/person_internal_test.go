@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"sluice.dev/sluice/internal/ui"
+)
+
+// answering is a base whose API server gives the same answer to each review of a kind, by its resource. One that has no answer is 500.
+func answering(t *testing.T, answers map[string]any) *base {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer, known := answers[path.Base(r.URL.Path)]
+		if !known {
+			answer = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}
+		}
+		if status, fails := answer.(metav1.Status); fails {
+			w.WriteHeader(int(status.Code))
+		} else {
+			w.WriteHeader(http.StatusCreated)
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(authorizationv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: server.URL}
+	session, err := connect(config, scheme, mapper(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &base{session: session, scheme: scheme}
+}
+
+// TestRulesOfSomeAuthorizersAreNotTheLastWord: where rules are incomplete, an authorizer that is asked before RBAC may refuse what RBAC allows.
+func TestRulesOfSomeAuthorizersAreNotTheLastWord(t *testing.T) {
+	t.Parallel()
+	allows := authorizationv1.ResourceRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}
+	for name, incomplete := range map[string]bool{"Incomplete": true, "Complete": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := answering(t, map[string]any{
+				"selfsubjectrulesreviews": authorizationv1.SelfSubjectRulesReview{Status: authorizationv1.SubjectRulesReviewStatus{
+					Incomplete: incomplete, ResourceRules: []authorizationv1.ResourceRule{allows},
+				}},
+				"selfsubjectaccessreviews": authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Denied: true}},
+			})
+			may, err := (&sight{base: b}).In(t.Context(), "team-a", uiKinds()[:1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if may[0] == incomplete {
+				t.Errorf("it may be seen: %v", may[0])
+			}
+		})
+	}
+}
+
+// TestAFaultIsNoRefusal: whoever is told that the login is wrong gives up, and whoever is told of a fault tries again.
+func TestAFaultIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	failed := func(code int32, reason metav1.StatusReason) map[string]any {
+		return map[string]any{"selfsubjectreviews": metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason}}
+	}
+	for name, c := range map[string]struct {
+		answers map[string]any
+		refused bool
+	}{
+		"Unknown":   {failed(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), true},
+		"Nobody":    {map[string]any{"selfsubjectreviews": authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: selfReviewKind}}}, true},
+		"Broken":    {failed(http.StatusInternalServerError, metav1.StatusReasonInternalError), false},
+		"GoingDown": {failed(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := answering(t, c.answers).login(t.Context(), "a-token")
+			if _, refused := errors.AsType[*ui.LoginError](err); err == nil || refused != c.refused {
+				t.Errorf("it is told %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// doorOf are pages behind a proxy that brings tokens.
+func doorOf(t *testing.T, login func(ctx context.Context, token string) (*Person, error)) *UI {
+	t.Helper()
+	u, err := New(Options{Lister: still{}, Login: login, ByHeader: true, Hosts: []string{host}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// brings answers a request that comes with a token, from an address.
+func (u *UI) brings(t *testing.T, header http.Header, from string) *httptest.ResponseRecorder {
+	t.Helper()
+	made := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Host, r.Header, r.RemoteAddr = host, header, from
+	u.Handler().ServeHTTP(made, r)
+	return made
+}
+
+// TestAFaultDoesNotLogPeopleOut: a proxy, and the page's own script, take 401 for the end of a login.
+func TestAFaultDoesNotLogPeopleOut(t *testing.T) {
+	t.Parallel()
+	var wrong error
+	u := doorOf(t, func(context.Context, string) (*Person, error) { return nil, wrong })
+	for want, err := range map[int]error{http.StatusUnauthorized: &LoginError{"nobody"}, http.StatusBadGateway: errors.New("no answer")} {
+		wrong = err
+		if got := u.brings(t, http.Header{"Authorization": {"Bearer x"}}, "10.0.0.1:1"); got.Code != want {
+			t.Errorf("%v is told as %d", err, got.Code)
+		}
+	}
+}
