@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/archive"
 )
 
 // TestTheUIReadsOurKindsAlone: it has no right to anything else, and none to write or to impersonate.
@@ -24,7 +27,8 @@ func TestTheUIReadsOurKindsAlone(t *testing.T) {
 	}
 }
 
-// TestTheUIIsRestricted: beside what the restricted profile asks for, its root is read-only, and what it mounts is its certificate.
+// TestTheUIIsRestricted: beside what the restricted profile asks for, its root is read-only, and what it mounts is its certificate, and
+// room for the content of releases, without which there are no plans.
 func TestTheUIIsRestricted(t *testing.T) {
 	t.Parallel()
 	deployment := ofUI[appsv1.Deployment](t, "Deployment")
@@ -35,8 +39,20 @@ func TestTheUIIsRestricted(t *testing.T) {
 	if root := pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
 		t.Error("the root is not read-only")
 	}
-	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "sluice-ui-tls" {
+	const writable = "/tmp" // The image sets no other folder for temporary files.
+	mounts := map[string]corev1.Volume{}
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		if at < 0 || mount.ReadOnly == (mount.MountPath == writable) {
+			t.Fatalf("mount %v", mount)
+		}
+		mounts[mount.MountPath] = pod.Volumes[at]
+	}
+	if secret := mounts["/tls"].Secret; len(mounts) != 2 || len(pod.Volumes) != 2 || secret == nil || secret.SecretName != "sluice-ui-tls" {
 		t.Errorf("volumes: %v", pod.Volumes)
+	}
+	if room := mounts[writable].EmptyDir; room == nil || room.SizeLimit == nil || room.SizeLimit.Value() < 4*archive.DefaultMaxBytes {
+		t.Errorf("there is no room for four plans' content: %v", room)
 	}
 }
 
