@@ -24,10 +24,10 @@ const (
 // live tells a page what has changed of what it shows, for as long as it is open.
 func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	who := loginOf(r)
-	for _, room := range []slots{who.streams, u.streams} {
+	for _, room := range u.roomsFor(who) {
 		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
+		case room.streams <- struct{}{}:
+			defer func() { <-room.streams }()
 		default:
 			http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
 			return

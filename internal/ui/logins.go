@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ type Person struct {
 }
 
 const (
-	// maxLogins is how many there are at once, and maxLoginsEach how many of one person: the one that was used the longest ago makes room.
+	// maxLogins is how many there are at once, and maxLoginsEach how many of one person.
 	maxLogins, maxLoginsEach = 1000, 20
 	// idleLogin and longestLogin are when a login ends that nobody uses, and any.
 	idleLogin, longestLogin = 30 * time.Minute, 8 * time.Hour
@@ -34,10 +35,9 @@ const (
 	maxToken = 16 << 10
 )
 
-// What one login may ask for at once, and in a second; works and plans are those of one person.
+// What one login may ask for in a second.
 const (
-	maxStreamsEach, maxWorksEach, maxPlansEach = 4, 4, 1
-	perSecond, burst                           = 20, 60
+	perSecond, burst = 20, 60
 	// triesPerSecond and tries bound the tokens that the API server is asked about.
 	triesPerSecond, tries = 10, 50
 )
@@ -53,26 +53,27 @@ type login struct {
 	until, used time.Time
 	reviews     reviews
 	rate        *rate.Limiter
-	streams     slots
-	// works and plans are those of all logins of the person, who would else have as many as they log in.
-	works, plans slots
+	// room is its own, but for what it has together with other logins of the person, and shared what others of its tenant have too.
+	room, shared rooms
 }
 
 type logins struct {
 	ui   *UI
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*login
-	rate *rate.Limiter
+	// tenants have what is shared by those who are logged in.
+	tenants map[string]rooms
+	rate    *rate.Limiter
 }
 
 func newLogins(u *UI) *logins {
-	return &logins{ui: u, byID: map[[sha256.Size]byte]*login{}, rate: rate.NewLimiter(triesPerSecond, tries)}
+	return &logins{ui: u, byID: map[[sha256.Size]byte]*login{}, tenants: map[string]rooms{}, rate: rate.NewLimiter(triesPerSecond, tries)}
 }
 
 func (l *logins) make(person *Person, until time.Time) *login {
 	made := &login{
 		Person: person, until: until, used: l.ui.Now(), reviews: newReviews(person.Rights, l.ui.Now), rate: rate.NewLimiter(perSecond, burst),
-		streams: make(slots, maxStreamsEach), works: make(slots, maxWorksEach), plans: make(slots, maxPlansEach),
+		room: roomsOfOne(), shared: roomsOfTenant(),
 	}
 	made.ctx, made.end = context.WithCancel(context.Background())
 	return made
@@ -82,12 +83,9 @@ func (l *logins) make(person *Person, until time.Time) *login {
 func (l *logins) only(person *Person) *login {
 	made := l.make(person, time.Time{})
 	made.rate.SetLimit(rate.Inf)
-	made.streams = make(slots, maxStreamsHere)
+	made.room.streams = make(slots, maxStreamsHere)
 	return made
 }
-
-// maxStreamsHere is how many pages are live of the one person whose pages they are.
-const maxStreamsHere = 64
 
 // errFull says that there is no room for a login.
 var errFull = errors.New("too many people are logged in; try again later")
@@ -119,34 +117,71 @@ func (l *logins) begin(ctx context.Context, id, token string) (*login, error) {
 	}
 	for _, other := range l.byID {
 		if other.Name == person.Name {
-			made.works, made.plans = other.works, other.plans
+			streams := made.room.streams
+			made.room = other.room
+			made.room.streams = streams
 		}
 	}
-	l.makeRoom(person.Name)
-	if len(l.byID) >= maxLogins {
+	if !l.makeRoom(made) {
 		made.end()
 		return nil, errFull
 	}
+	if _, known := l.tenants[made.tenant()]; !known {
+		l.tenants[made.tenant()] = made.shared
+	}
+	made.shared = l.tenants[made.tenant()]
 	l.byID[hash] = made
 	return made, nil
 }
 
-// makeRoom ends the login of the person that was used the longest ago, if there are too many of theirs.
-func (l *logins) makeRoom(name string) {
-	var oldest [sha256.Size]byte
-	theirs := 0
-	for id, one := range l.byID {
-		if one.Name != name {
-			continue
+// tenant is whom the person is counted for: themselves, or the namespace of a ServiceAccount, as whoever makes one there can make any number.
+func (p *Person) tenant() string {
+	const accounts = "system:serviceaccount:"
+	if account, is := strings.CutPrefix(p.Name, accounts); is {
+		namespace, _, _ := strings.Cut(account, ":")
+		return accounts + namespace
+	}
+	return p.Name
+}
+
+// makeRoom ends a login of the person if there are too many of theirs, and if there are too many of all, one of the tenant that has the
+// most: the one that was used the longest ago. It is false if there is no room, as no tenant has several.
+func (l *logins) makeRoom(next *login) bool {
+	counts, theirs := map[string]int{}, 0
+	for _, one := range l.byID {
+		counts[one.tenant()]++
+		if one.Name == next.Name {
+			theirs++
 		}
-		if theirs++; theirs == 1 || one.used.Before(l.byID[oldest].used) {
+	}
+	most := next.tenant()
+	for tenant, n := range counts {
+		if n > counts[most] {
+			most = tenant
+		}
+	}
+	switch {
+	case theirs >= maxLoginsEach:
+		l.endOldest(func(one *login) bool { return one.Name == next.Name })
+	case len(l.byID) < maxLogins:
+	case counts[most] > 1:
+		l.endOldest(func(one *login) bool { return one.tenant() == most })
+	default:
+		return false
+	}
+	return true
+}
+
+// endOldest ends the one of the logins that was used the longest ago.
+func (l *logins) endOldest(of func(*login) bool) {
+	var oldest [sha256.Size]byte
+	for id, one := range l.byID {
+		if of(one) && (l.byID[oldest] == nil || one.used.Before(l.byID[oldest].used)) {
 			oldest = id
 		}
 	}
-	if theirs >= maxLoginsEach {
-		l.byID[oldest].end()
-		delete(l.byID, oldest)
-	}
+	l.byID[oldest].end()
+	delete(l.byID, oldest)
 }
 
 // find is the login of the id, which is used by that; nil for none.
@@ -182,6 +217,7 @@ func (l *login) ended(now time.Time) bool {
 
 // sweep ends what is over. The mutex is held.
 func (l *logins) sweep(now time.Time) {
+	here := map[string]bool{}
 	for id, one := range l.byID {
 		if one.ended(now) {
 			one.end()
@@ -189,7 +225,9 @@ func (l *logins) sweep(now time.Time) {
 			continue
 		}
 		one.reviews.forget()
+		here[one.tenant()] = true
 	}
+	maps.DeleteFunc(l.tenants, func(tenant string, _ rooms) bool { return !here[tenant] })
 }
 
 // run ends logins in time, until the context ends.

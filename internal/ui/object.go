@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -112,34 +111,6 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		u.fail(w, r, http.StatusConflict, err.Error())
 	default:
 		u.fail(w, r, http.StatusBadGateway, err.Error())
-	}
-}
-
-// working lets a few requests at once ask the API server, each for a while: few of one person, and few of all.
-func (u *UI) working(next http.HandlerFunc) http.HandlerFunc {
-	return u.waiting(next, func(who *login) []slots { return []slots{who.works, u.works} })
-}
-
-// planning lets a few plans at once be made.
-func (u *UI) planning(next http.HandlerFunc) http.HandlerFunc {
-	return u.waiting(next, func(who *login) []slots { return []slots{who.plans, u.plans} })
-}
-
-// waiting lets a request wait for its slots.
-func (u *UI) waiting(next http.HandlerFunc, of func(*login) []slots) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, stop := context.WithTimeout(r.Context(), patience-time.Second)
-		defer stop()
-		for _, room := range of(loginOf(r)) {
-			select {
-			case room <- struct{}{}:
-				defer func() { <-room }()
-			case <-ctx.Done():
-				u.fail(w, r, http.StatusServiceUnavailable, "Too much is asked for at once. Try again.")
-				return
-			}
-		}
-		next(w, r.WithContext(ctx))
 	}
 }
 

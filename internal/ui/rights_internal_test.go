@@ -2,10 +2,14 @@ package ui
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -193,6 +197,10 @@ func TestLoginsEnd(t *testing.T) {
 	for i := range maxLogins - maxLoginsEach {
 		in("b"+fmt.Sprint(i), fmt.Sprintf("%03d", i))
 	}
+	for range maxLoginsEach - 1 {
+		now = now.Add(time.Second)
+		in("more"+rand.Text(), rand.Text())
+	}
 	now = now.Add(time.Second)
 	if _, err := logins.begin(t.Context(), "more", "zed"); !errors.Is(err, errFull) {
 		t.Errorf("there is room for more than all: %v", err)
@@ -200,6 +208,49 @@ func TestLoginsEnd(t *testing.T) {
 	if again := in("b1", "001"); again != logins.find("b1") || again.ctx.Err() != nil {
 		t.Error("a login of the same id takes the place of the other")
 	}
+}
+
+// TestOneTenantDoesNotTakeAll: whoever makes any number of ServiceAccounts leaves room for others.
+func TestOneTenantDoesNotTakeAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := &UI{rooms: roomsOfAll(), Options: Options{Now: time.Now, Login: func(_ context.Context, token string) (*Person, error) {
+			return &Person{Name: token}, nil
+		}}}
+		logins := newLogins(u)
+		var all []*login
+		for i := range maxLogins {
+			time.Sleep(time.Second)
+			made, err := logins.begin(t.Context(), fmt.Sprint(i), fmt.Sprint("system:serviceaccount:evil:a", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, made)
+		}
+		ann, err := logins.begin(t.Context(), "ann", "ann")
+		if err != nil || all[0].ctx.Err() == nil || all[1].ctx.Err() != nil {
+			t.Fatalf("with %d logins of one namespace, another person is told %v", len(logins.byID), err)
+		}
+		released, asked := make(chan struct{}), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		for name, limit := range map[string]func(http.HandlerFunc) http.HandlerFunc{"Tables": u.listing, "Requests": u.working, "Plans": u.planning} {
+			for _, one := range all[1:] {
+				go limit(func(http.ResponseWriter, *http.Request) { <-released })(httptest.NewRecorder(), one.with(asked))
+			}
+			synctest.Wait()
+			comes, ctx := false, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			go limit(func(http.ResponseWriter, *http.Request) { comes = true })(httptest.NewRecorder(), ann.with(ctx))
+			synctest.Wait()
+			if !comes {
+				t.Errorf("%s: another person has to wait", name)
+			}
+		}
+		close(released)
+		synctest.Wait()
+		logins.sweep(time.Now().Add(idleLogin))
+		if len(logins.tenants) != 0 {
+			t.Errorf("%d tenants are left where nobody is logged in", len(logins.tenants))
+		}
+	})
 }
 
 // TestTriesAreBounded: the API server is not asked about any number of tokens.

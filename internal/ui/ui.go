@@ -128,15 +128,8 @@ type UI struct {
 	key    *key
 	logins *logins
 	base   string
-	// streams are the pages that are live, works the requests that ask the API server, and plans those that make plans.
-	streams, works, plans slots
+	rooms  rooms
 }
-
-// slots are taken by what may not be done more often at once.
-type slots chan struct{}
-
-// How much is done at once, for all.
-const maxStreams, maxWorks, maxPlans = 500, 16, 4
 
 // New makes the pages.
 func New(options Options) (*UI, error) {
@@ -145,8 +138,7 @@ func New(options Options) (*UI, error) {
 		return nil, err
 	}
 	u := &UI{
-		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, base: "/",
-		streams: make(slots, maxStreams), works: make(slots, maxWorks), plans: make(slots, maxPlans),
+		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, base: "/", rooms: roomsOfAll(),
 	}
 	u.logins = newLogins(u)
 	if options.Person != nil {
@@ -171,9 +163,9 @@ func (u *UI) Run(ctx context.Context) {
 // Handler is what is served.
 func (u *UI) Handler() http.Handler {
 	inner := http.NewServeMux()
-	inner.HandleFunc("GET /{$}", u.overview)
+	inner.HandleFunc("GET /{$}", u.listing(u.overview))
 	for _, page := range listPages() {
-		inner.HandleFunc("GET /"+page, u.list(page))
+		inner.HandleFunc("GET /"+page, u.listing(u.list(page)))
 	}
 	inner.HandleFunc("GET /modules/{namespace}/{name}", u.working(u.module))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.object))

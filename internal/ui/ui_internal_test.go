@@ -171,9 +171,9 @@ func TestManyLoginsAreOnePerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range cap(known.works) {
+		for range cap(known.room.works) {
 			select {
-			case known.works <- struct{}{}:
+			case known.room.works <- struct{}{}:
 			default:
 				if token == "a1" || token == "b1" {
 					t.Errorf("%s may not work", token)
