@@ -22,13 +22,19 @@ type asked struct {
 func (u *UI) loggedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if given, err := r.Cookie(loginCookie); err == nil {
-			if known := u.logins.find(given.Value); known != nil {
+			if known := u.logins.find(given.Value, byPerson(r)); known != nil {
 				next.ServeHTTP(w, known.with(r))
 				return
 			}
 		}
 		u.askToken(w, r, http.StatusUnauthorized, asked{To: here(r.URL.RequestURI())})
 	})
+}
+
+// byPerson says that somebody has asked for the page, and not the script of one that is open. Whoever does not say is somebody.
+func byPerson(r *http.Request) bool {
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	return mode == "" || mode == "navigate"
 }
 
 func (u *UI) askToken(w http.ResponseWriter, r *http.Request, code int, page asked) {
@@ -112,7 +118,7 @@ func (u *UI) brought(next http.Handler) http.Handler {
 			http.Error(w, "The request has no bearer token: the proxy before this has to send one in the header Authorization.", http.StatusUnauthorized)
 			return
 		}
-		known := u.logins.find(token)
+		known := u.logins.find(token, byPerson(r))
 		if known == nil {
 			var err error
 			if known, err = u.begin(r, token, token); err != nil {

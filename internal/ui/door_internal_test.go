@@ -43,3 +43,30 @@ func TestAFaultDoesNotLogPeopleOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOpenPageAloneIsNoUse: whatever its script reads, as rows change or the network comes back.
+func TestAnOpenPageAloneIsNoUse(t *testing.T) {
+	t.Parallel()
+	u := doorOf(t, func(context.Context, string) (*Person, error) { return &Person{Name: "ann", Reader: still{}}, nil })
+	u.ByHeader = false
+	now := time.Unix(1_000_000, 0)
+	u.Now = func() time.Time { return now }
+	if _, err := u.logins.begin(t.Context(), "id", "token"); err != nil {
+		t.Fatal(err)
+	}
+	reads := func(mode string) int {
+		now = now.Add(idleLogin / 2)
+		return u.brings(t, http.Header{"Cookie": {loginCookie + "=id"}, "Sec-Fetch-Mode": {mode}}, "10.0.0.1:1").Code
+	}
+	for range 3 {
+		if code := reads("navigate"); code != http.StatusOK {
+			t.Fatalf("somebody who looks around gets %d", code)
+		}
+	}
+	if code := reads("cors"); code != http.StatusOK {
+		t.Fatalf("the script gets %d", code)
+	}
+	if code := reads("cors"); code != http.StatusUnauthorized {
+		t.Errorf("after half an hour in which nobody did anything, the script gets %d", code)
+	}
+}

@@ -184,8 +184,8 @@ func (l *logins) endOldest(of func(*login) bool) {
 	delete(l.byID, oldest)
 }
 
-// find is the login of the id, which is used by that; nil for none.
-func (l *logins) find(id string) *login {
+// find is the login of the id, which somebody uses or not; nil for none.
+func (l *logins) find(id string, uses bool) *login {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hash := sha256.Sum256([]byte(id))
@@ -199,18 +199,21 @@ func (l *logins) find(id string) *login {
 		delete(l.byID, hash)
 		return nil
 	}
-	found.used = now
+	if uses {
+		found.used = now
+	}
 	return found
 }
 
 // drop ends the login of an id, if there is one.
 func (l *logins) drop(id string) {
-	if found := l.find(id); found != nil {
+	if found := l.find(id, false); found != nil {
 		found.end()
 	}
 }
 
-// ended says that the login is not taken any more. An open stream is no use of it: nobody may be there.
+// ended says that the login is not taken any more. An open page is no use of it, with what its script reads: nobody may
+// be there.
 func (l *login) ended(now time.Time) bool {
 	return l.ctx.Err() != nil || !now.Before(l.until) || now.Sub(l.used) >= idleLogin
 }

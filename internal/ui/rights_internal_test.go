@@ -170,28 +170,28 @@ func TestLoginsEnd(t *testing.T) {
 	}
 	idle := in("idle", "ann")
 	now = now.Add(idleLogin)
-	if logins.find("idle") != nil || idle.ctx.Err() == nil {
+	if logins.find("idle", true) != nil || idle.ctx.Err() == nil {
 		t.Error("a login that nobody uses is still there")
 	}
 	in("long", "ann")
 	for range 16 {
 		now = now.Add(29 * time.Minute)
-		logins.find("long")
+		logins.find("long", true)
 	}
-	if now = now.Add(17 * time.Minute); logins.find("long") != nil {
+	if now = now.Add(17 * time.Minute); logins.find("long", true) != nil {
 		t.Error("a login has no end")
 	}
 	// {"exp":1100000}
 	now = time.Unix(1_099_000, 0)
 	in("token", "ann.eyJleHAiOjExMDAwMDB9.x")
-	if now = time.Unix(1_100_000, 0); logins.find("token") != nil {
+	if now = time.Unix(1_100_000, 0); logins.find("token", true) != nil {
 		t.Error("a login outlives its token")
 	}
 	first := in("0", "ann")
 	for i := 1; i <= maxLoginsEach; i++ {
 		in(fmt.Sprint(i), "ann")
 	}
-	if first.ctx.Err() == nil || logins.find("0") != nil || logins.find("1") == nil {
+	if first.ctx.Err() == nil || logins.find("0", true) != nil || logins.find("1", true) == nil {
 		t.Error("the login that was used the longest ago does not make room")
 	}
 	for i := range maxLogins - maxLoginsEach {
@@ -205,7 +205,7 @@ func TestLoginsEnd(t *testing.T) {
 	if _, err := logins.begin(t.Context(), "more", "zed"); !errors.Is(err, errFull) {
 		t.Errorf("there is room for more than all: %v", err)
 	}
-	if again := in("b1", "001"); again != logins.find("b1") || again.ctx.Err() != nil {
+	if again := in("b1", "001"); again != logins.find("b1", true) || again.ctx.Err() != nil {
 		t.Error("a login of the same id takes the place of the other")
 	}
 }
