@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/validation"
 
 	"sluice.dev/sluice/internal/printable"
 )
@@ -130,9 +131,13 @@ func (r *reviews) scope(ctx context.Context, x *index, kinds []Kind, namespace s
 		made.mark = made.marked()
 		return made, err
 	}
-	namespaces := x.namespaces(partly)
-	if namespace != "" {
-		namespaces = slices.DeleteFunc(namespaces, func(n string) bool { return n != namespace })
+	var namespaces []string
+	switch {
+	case namespace == "":
+		namespaces = x.namespaces(partly)
+	case len(validation.ValidateNamespaceName(namespace, false)) == 0:
+		// It is asked about whether it has objects or not, which is not for everyone to know.
+		namespaces = []string{namespace}
 	}
 	if len(namespaces) > maxReviewed {
 		made.lacking = append(made.lacking, fmt.Sprintf("Only %d namespaces were looked at: name one to see what it has.", maxReviewed))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -148,6 +149,24 @@ func TestManyNamespacesAreBounded(t *testing.T) {
 	}
 	if may := who.scopeOf(t.Context(), x, x.kinds, last); !may.sees(x.kinds[0], last) || asked.asks() != 1 {
 		t.Error("the one that is named is not seen")
+	}
+}
+
+// TestWhatOthersHaveDoesNotShowInReviews: else the time of an answer would tell which namespaces have objects.
+func TestWhatOthersHaveDoesNotShowInReviews(t *testing.T) {
+	t.Parallel()
+	x, asked, who, _ := office(t, 3)
+	who.scopeOf(t.Context(), x, x.kinds[:1], "none")
+	asked.asks()
+	for _, namespace := range []string{"n0001", "nobodys"} {
+		if may := who.scopeOf(t.Context(), x, x.kinds[:1], namespace); may.sees(x.kinds[0], namespace) || asked.asks() != 1 {
+			t.Errorf("%s is reviewed in another way", namespace)
+		}
+	}
+	for _, never := range []string{"a/b", strings.Repeat("a", 64), "A"} {
+		if who.scopeOf(t.Context(), x, x.kinds[:1], never); asked.asks() != 0 {
+			t.Errorf("%.10s, which cannot be, is asked about", never)
+		}
 	}
 }
 
