@@ -78,6 +78,9 @@ func (u *UI) begin(r *http.Request, id, token string) (*login, error) {
 	if token == "" || len(token) > maxToken {
 		return nil, errNoToken
 	}
+	if !u.logins.mayTry(r.RemoteAddr) {
+		return nil, errTries
+	}
 	ctx, stop := context.WithTimeout(r.Context(), reviewTime)
 	defer stop()
 	known, err := u.logins.begin(ctx, id, token)

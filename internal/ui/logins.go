@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -38,8 +39,9 @@ const (
 // What one login may ask for in a second.
 const (
 	perSecond, burst = 20, 60
-	// triesPerSecond and tries bound the tokens that the API server is asked about.
-	triesPerSecond, tries = 10, 50
+	// triesPerSecond and tries bound the tokens that the API server is asked about for one address, the others those for all.
+	triesPerSecond, tries           = 10, 50
+	triesPerSecondOfAll, triesOfAll = 100, 500
 )
 
 // login is a person who is known for a while.
@@ -63,11 +65,16 @@ type logins struct {
 	byID map[[sha256.Size]byte]*login
 	// tenants have what is shared by those who are logged in.
 	tenants map[string]rooms
-	rate    *rate.Limiter
+	// rate bounds the tries of all, and tried those of each address that has tried just now.
+	rate  *rate.Limiter
+	tried map[string]*rate.Limiter
 }
 
 func newLogins(u *UI) *logins {
-	return &logins{ui: u, byID: map[[sha256.Size]byte]*login{}, tenants: map[string]rooms{}, rate: rate.NewLimiter(triesPerSecond, tries)}
+	return &logins{
+		ui: u, byID: map[[sha256.Size]byte]*login{}, tenants: map[string]rooms{},
+		rate: rate.NewLimiter(triesPerSecondOfAll, triesOfAll), tried: map[string]*rate.Limiter{},
+	}
 }
 
 func (l *logins) make(person *Person, until time.Time) *login {
@@ -93,11 +100,22 @@ var errFull = errors.New("too many people are logged in; try again later")
 // errTries says that too many tokens were tried.
 var errTries = errors.New("too many tokens were tried; try again in a few seconds")
 
+// mayTry says that the API server may be asked about a token for the address, as whoever tries many tokens is to keep nobody else out.
+func (l *logins) mayTry(address string) bool {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tried[address] == nil {
+		l.tried[address] = rate.NewLimiter(triesPerSecond, tries)
+	}
+	now := l.ui.Now()
+	return l.tried[address].AllowN(now, 1) && l.rate.AllowN(now, 1)
+}
+
 // begin asks whose the token is, and knows them by the id from then on.
 func (l *logins) begin(ctx context.Context, id, token string) (*login, error) {
-	if !l.rate.AllowN(l.ui.Now(), 1) {
-		return nil, errTries
-	}
 	person, err := l.ui.Login(ctx, token)
 	if err != nil {
 		return nil, err
@@ -230,6 +248,7 @@ func (l *logins) sweep(now time.Time) {
 		one.reviews.forget()
 		here[one.tenant()] = true
 	}
+	maps.DeleteFunc(l.tried, func(_ string, one *rate.Limiter) bool { return one.TokensAt(now) >= tries })
 	maps.DeleteFunc(l.tenants, func(tenant string, _ rooms) bool { return !here[tenant] })
 }
 

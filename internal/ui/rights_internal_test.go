@@ -272,19 +272,35 @@ func TestOneTenantDoesNotTakeAll(t *testing.T) {
 	})
 }
 
-// TestTriesAreBounded: the API server is not asked about any number of tokens.
+// TestTriesAreBounded: the API server is not asked about any number of tokens, and whoever tries many keeps nobody else out.
 func TestTriesAreBounded(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	u := &UI{Options: Options{Now: func() time.Time { return time.Unix(1, 0) }, Login: func(context.Context, string) (*Person, error) {
+	u := doorOf(t, func(context.Context, string) (*Person, error) {
 		asked++
-		return nil, errors.New("nobody")
-	}}}
-	logins := newLogins(u)
-	for range 2 * tries {
-		_, _ = logins.begin(t.Context(), "a", "b")
+		return nil, &LoginError{"nobody"}
+	})
+	u.Now = func() time.Time { return time.Unix(1, 0) }
+	from := func(address string) int {
+		return u.brings(t, http.Header{"Authorization": {"Bearer x"}}, address).Code
 	}
-	if asked != tries {
-		t.Errorf("it is asked about %d tokens", asked)
+	for i := range 2 * tries {
+		from(fmt.Sprint("10.0.0.1:", i))
+	}
+	if asked != tries || from("10.0.0.1:1") != http.StatusTooManyRequests {
+		t.Errorf("one address has it asked about %d tokens", asked)
+	}
+	if code := from("10.0.0.2:1"); code != http.StatusUnauthorized {
+		t.Errorf("another address is told %d", code)
+	}
+	for i := range 2 * triesOfAll {
+		from(fmt.Sprintf("[fd00::%x]:1", i))
+	}
+	if asked != triesOfAll {
+		t.Errorf("many addresses have it asked about %d tokens", asked)
+	}
+	u.logins.sweep(time.Unix(60, 0))
+	if len(u.logins.tried) != 0 {
+		t.Errorf("%d addresses are remembered", len(u.logins.tried))
 	}
 }
