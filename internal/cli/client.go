@@ -14,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"sluice.dev/sluice/internal/printable"
 )
@@ -73,6 +74,25 @@ func connect(config *rest.Config, scheme *runtime.Scheme, known meta.RESTMapper)
 		return nil, explain("reach the API server", err, "")
 	}
 	return &session{WithWatch: made, core: core, rest: config}, nil
+}
+
+// lasting is the same session for a command that goes on for long: kinds that come meanwhile are asked for anew when they are missed,
+// where the one of kubectl's flags remembers what there was.
+func (s *session) lasting(scheme *runtime.Scheme) (*session, error) {
+	wire, err := rest.HTTPClientFor(s.rest)
+	if err != nil {
+		return nil, explain("reach the API server", err, "")
+	}
+	discovered, err := apiutil.NewDynamicRESTMapper(s.rest, wire)
+	if err != nil {
+		return nil, explain("reach the API server", err, "")
+	}
+	made, err := connect(s.rest, scheme, mapper(discovered))
+	if err != nil {
+		return nil, err
+	}
+	made.namespace = s.namespace
+	return made, nil
 }
 
 // warnings tells each warning of the API server once.

@@ -53,6 +53,10 @@ func uiCommand(b *base) *cobra.Command {
 		if err := f.check(); err != nil {
 			return err
 		}
+		var err error
+		if b.session, err = b.lasting(b.scheme); err != nil {
+			return err
+		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 		if err != nil {
 			return &CommandError{Code: ExitUnanswered, What: "listen on " + f.listen, Why: err.Error(), Help: []string{"take another port with --listen"}}
