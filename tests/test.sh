@@ -14,5 +14,4 @@ export KUBEBUILDER_ASSETS PATH="$PATH:/usr/sbin"
 
 (cd tests/controlplane && CGO_ENABLED=0 go vet -trimpath ./...)
 (cd tests/servers && CGO_ENABLED=0 go vet -trimpath ./...)
-# One package more at a time than there are processors: tests wait for other programs and for the disk as well.
-"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m -p "$(($(nproc) + 1))" "$@"
+"$tools/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 90m "$@"
