@@ -116,9 +116,11 @@ func (u *UI) logOut(w http.ResponseWriter, r *http.Request) {
 // brought lets those in whose token comes with the request, from a proxy that has made sure of it.
 func (u *UI) brought(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !found {
-			http.Error(w, "The request has no bearer token: the proxy before this has to send one in the header Authorization.", http.StatusUnauthorized)
+		// Of two headers, one would be the proxy's, and nobody knows which.
+		given := r.Header.Values("Authorization")
+		scheme, token, found := strings.Cut(strings.Join(given, ""), " ")
+		if !found || len(given) != 1 || !strings.EqualFold(scheme, "Bearer") {
+			http.Error(w, "The request has no bearer token, or several: the proxy before this has to send one in the header Authorization.", http.StatusUnauthorized)
 			return
 		}
 		known := u.logins.find(token, byPerson(r))

@@ -70,3 +70,21 @@ func TestAnOpenPageAloneIsNoUse(t *testing.T) {
 		t.Errorf("after half an hour in which nobody did anything, the script gets %d", code)
 	}
 }
+
+// TestOneTokenIsBrought: a proxy that adds its header to the browser's has not made sure of it, and schemes have no case (RFC 9110, section 11.1).
+func TestOneTokenIsBrought(t *testing.T) {
+	t.Parallel()
+	u := doorOf(t, func(_ context.Context, token string) (*Person, error) {
+		return &Person{Name: token, Reader: still{}}, nil
+	})
+	for want, given := range map[int][][]string{
+		http.StatusOK:           {{"Bearer a"}, {"bearer a"}},
+		http.StatusUnauthorized: {nil, {"Bearer a", "Bearer b"}, {"Bearer a", ""}, {"Bearer"}, {"Basic a"}},
+	} {
+		for _, headers := range given {
+			if got := u.brings(t, http.Header{"Authorization": headers}, "10.0.0.1:1"); got.Code != want {
+				t.Errorf("%q answers %d", headers, got.Code)
+			}
+		}
+	}
+}
