@@ -1,7 +1,10 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/archive"
+	"sluice.dev/sluice/tests/config"
 )
 
 // TestTheUIReadsOurKindsAlone: it has no right to anything else, and none to write or to impersonate.
@@ -53,6 +57,46 @@ func TestTheUIIsRestricted(t *testing.T) {
 	}
 	if room := mounts[writable].EmptyDir; room == nil || room.SizeLimit == nil || room.SizeLimit.Value() < 4*archive.DefaultMaxBytes {
 		t.Errorf("there is no room for four plans' content: %v", room)
+	}
+}
+
+// TestBehindAProxyThereIsNoCertificate: by the patch in the docs the pod needs none, and is asked for its health as it is served.
+func TestBehindAProxyThereIsNoCertificate(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/ui.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```yaml\n")
+	example, _, ends := strings.Cut(after, "```")
+	if !found || !ends {
+		t.Fatal("docs/ui.md has no kustomization")
+	}
+	ui, err := filepath.Abs("../../config/ui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if ui, err = filepath.Rel(dir, ui); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(strings.Replace(example, "config/ui", ui, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := config.Build(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Deployment" })
+	pod := as[appsv1.Deployment](t, objects[at]).Spec.Template.Spec
+	one := pod.Containers[0]
+	for _, probe := range []*corev1.Probe{one.LivenessProbe, one.ReadinessProbe} {
+		if probe.HTTPGet.Scheme != corev1.URISchemeHTTP {
+			t.Errorf("it is asked for its health by %s", probe.HTTPGet.Scheme)
+		}
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret != nil || len(one.VolumeMounts) != 1 || one.VolumeMounts[0].Name != pod.Volumes[0].Name || !slices.Contains(one.Args, "--behind-proxy") {
+		t.Errorf("it has %v, %v, %v", pod.Volumes, one.VolumeMounts, one.Args)
 	}
 }
 
