@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -216,9 +215,8 @@ func TestLoginsEnd(t *testing.T) {
 	for i := range maxLogins - maxLoginsEach {
 		in("b"+fmt.Sprint(i), fmt.Sprintf("%03d", i))
 	}
-	for range maxLoginsEach - 1 {
-		now = now.Add(time.Second)
-		in("more"+rand.Text(), rand.Text())
+	for i := range maxLoginsEach - 1 {
+		in(fmt.Sprint("more", i), fmt.Sprintf("x%02d", i))
 	}
 	now = now.Add(time.Second)
 	if _, err := logins.begin(t.Context(), "more", "zed"); !errors.Is(err, errFull) {
