@@ -67,7 +67,7 @@ func TestBehindAProxyThereIsNoCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "```yaml\n")
+	_, after, found := strings.Cut(string(text), "```yaml behind-proxy\n")
 	example, _, ends := strings.Cut(after, "```")
 	if !found || !ends {
 		t.Fatal("docs/ui.md has no kustomization")
