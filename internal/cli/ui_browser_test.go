@@ -213,6 +213,13 @@ func TestPagesInABrowser(t *testing.T) {
 	foo.patch("status: {conditions: " + condition("False", "HealthCheckFailed", "and on") + "}")
 	seen.eventually("and on")
 
+	// A page that cannot be read anew is not live, and is read when it can be.
+	get(seen, chromedp.Evaluate[bool](`(window.real = window.fetch, window.fetch = async () => new Response('', { status: 503 }), true)`))
+	played(t, namespace, installation("second", "", "{}"))
+	seen.eventually("not live")
+	get(seen, chromedp.Evaluate[bool](`(window.fetch = window.real, true)`))
+	seen.eventually("second")
+
 	seen.do(chromedp.KeyEvent("j"))
 	if focused := get(seen, chromedp.Evaluate[string]("document.activeElement.textContent")); focused != namespace+"/foo" {
 		t.Errorf("j goes to %q", focused)

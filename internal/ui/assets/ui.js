@@ -96,10 +96,14 @@ async function reload() {
       const answer = await fetch(location.href, { credentials: 'same-origin', redirect: 'error' });
       if (answer.ok || answer.status === 404) show(parse(await answer.text()));
       else if (answer.status === 401 || answer.status === 403) return gone();
+      else throw new Error(answer.statusText);
     } catch {
+      // What is shown may be old: it is followed anew, which has it read again.
       leave();
+      again = true;
       tellAge();
-      timer = setTimeout(follow, pause);
+      timer = setTimeout(follow, pause * (0.5 + Math.random() / 2));
+      pause = Math.min(2 * pause, longestPause);
     }
     if (stale) await new Promise((done) => setTimeout(done, 1000));
   } while (stale);
