@@ -108,7 +108,7 @@ func TestForksAreNotFree(t *testing.T) {
 	t.Parallel()
 	w := &packWriter{t: t}
 	w.blob(strings.Repeat("\x00", uncached))
-	const levels = 10
+	const levels = 20
 	last := 0
 	for i := range levels {
 		w.offsetDelta(last, word(uncached, "fork"))
@@ -167,7 +167,7 @@ func noiseOf(size int) string {
 // TestMemoryIsDrawnBeforeItIsTaken: packs whose objects, deltas or trees need more than there is are given up.
 func TestMemoryIsDrawnBeforeItIsTaken(t *testing.T) {
 	t.Parallel()
-	const objects = 30_000
+	const objects = 100_000
 	many := &packWriter{t: t}
 	for i := range objects {
 		many.blob(strconv.Itoa(i))
@@ -225,7 +225,7 @@ func TestWhatIsClosedTakesNoMemory(t *testing.T) {
 	broken.refDelta(plumbing.ZeroHash, word(1<<20, "x"))
 	limits := packLimits{objects: 10, object: 1 << 20, delta: 1 << 20, unpacked: 1 << 30}
 	err := memory.New(16<<20, "").Do(t.Context(), fair.Wish{}, nil, func(ctx context.Context) error {
-		for range 18 { // What one of them kept would be too much by then.
+		for range 30 {
 			for _, content := range [][]byte{good.bytes(), broken.bytes()} {
 				large := newPack(ctx, &spool{}, nil, limits, t.TempDir())
 				if err := large.spool.fill(ctx, bytes.NewReader(content), t.TempDir(), 1<<20); !errors.Is(err, ErrLimit) {
