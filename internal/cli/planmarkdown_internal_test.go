@@ -77,7 +77,7 @@ func TestChangedLines(t *testing.T) {
 		"Moved":   {"a\nb\nc\n", "b\nc\na\n", "@@ -1 +1 @@|-a| b| c|+a"},
 		"Two":     {"x\n1\n2\n3\n4\n5\n6\n7\ny\n", "1\n2\n3\n4\n5\n6\n7\nz\n", "@@ -1 +1 @@|-x| 1| 2| 3|@@ -6 +5 @@| 5| 6| 7|-y|+z"},
 	} {
-		if got := strings.Join(unified(linesIn(tc.before), linesIn(tc.after)), "|"); got != tc.want {
+		if got := strings.Join(unified(tc.before, tc.after), "|"); got != tc.want {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
@@ -87,7 +87,7 @@ func TestChangedLines(t *testing.T) {
 		}
 		return lines
 	}
-	if got := unified(many("a"), many("b")); len(got) != 6001 {
+	if got := unified(strings.Join(many("a"), ""), strings.Join(many("b"), "")); len(got) != 6001 {
 		t.Errorf("%d lines are shown", len(got))
 	}
 }
