@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -68,10 +69,11 @@ func (p *plane) delete(obj client.Object) {
 
 func (p *plane) gone(obj client.Object) {
 	p.Helper()
+	uid := obj.GetUID() // Its name may be another's right after.
 	testenv.Eventually(p.T, obj.GetName()+" is gone", func(ctx context.Context) (bool, string) {
 		err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		getter, _ := obj.(conditions.Getter)
-		return err != nil && client.IgnoreNotFound(err) == nil, "it is there: " + said(getter)
+		return apierrors.IsNotFound(err) || err == nil && uid != "" && obj.GetUID() != uid, "it is there: " + said(getter)
 	})
 }
 

@@ -22,7 +22,8 @@ func TestALargePackageGoesAllTheWay(t *testing.T) {
 		count, work = 20, 518<<20
 	}
 	p := newPlane(t, func(p *plane) { p.memory, p.files = memory.New(work, "--memory"), memory.NewFiles(4<<30, "--files") })
-	blueprints, cluster := p.stocked(readme)
+	blueprints, cluster := p.repository("blueprints"), p.repository("cluster")
+	cluster.Commit("main", "begin", upstream.Text(readme))
 	files := map[string]string{"app/Kptfile": kptfile, "app/deployment.yaml": deployment}
 	noise := rand.NewChaCha8([32]byte{1})
 	for i := range count {
@@ -30,7 +31,7 @@ func TestALargePackageGoesAllTheWay(t *testing.T) {
 		_, _ = noise.Read(text)     // It never fails.
 		files[fmt.Sprintf("app/assets/%d.txt", i)] = base64.StdEncoding.EncodeToString(text)
 	}
-	blueprints.Tag("app/v2", blueprints.Commit("main", "large", upstream.Text(files)), false)
+	blueprints.Tag("app/v1", blueprints.Commit("main", "large", upstream.Text(files)), false)
 	v := p.variant(always)
 	p.published(v, "v1")
 	got := cluster.Tree("main")
@@ -39,7 +40,7 @@ func TestALargePackageGoesAllTheWay(t *testing.T) {
 			t.Errorf("%s is not what it should be", name)
 		}
 	}
-	blueprints.Tag("app/v3", blueprints.Commit("main", "one more line", upstream.Text(map[string]string{"app/notes.txt": "words\n"})), false)
+	blueprints.Tag("app/v2", blueprints.Commit("main", "one more line", upstream.Text(map[string]string{"app/notes.txt": "words\n"})), false)
 	p.published(v, "v2")
 	if got := cluster.Tree("main")["app/notes.txt"].Content; got != "words\n" {
 		t.Errorf("the update has %q", got)
