@@ -22,6 +22,8 @@ type follower struct {
 	kind kind
 	// barely says that their metadata alone is read.
 	barely bool
+	// patient says that what cannot be had at first is asked for again.
+	patient bool
 	// options choose the objects anew for each look.
 	options func() *client.ListOptions
 	// list takes all of them as they are, and change one that has changed since, or is gone. errEnough ends it well, and any other
@@ -46,7 +48,7 @@ func (s *session) follow(ctx context.Context, f follower) error {
 			return stopped
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case first && err != nil && errors.Is(err, errUnlisted), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
+		case first && !f.patient && errors.Is(err, errUnlisted), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
 			return err
 		}
 		select {

@@ -3,7 +3,9 @@ package cli_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -11,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/tests/testenv"
@@ -243,6 +247,61 @@ func TestPagesAreLive(t *testing.T) {
 	of("reload")
 }
 
+// TestPagesOfMembersAreLive: what is made of an installation, and by whom it was changed, is read anew when it changes. The page is
+// told by its mark whether it was read before it was followed.
+func TestPagesOfMembersAreLive(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	b := opened(t, env.Kubeconfig, "-n", namespace)
+	b.eventually("installations?namespace="+namespace, "1 found")
+	page := b.base + "o/" + installations + "/" + namespace + "/foo"
+	of := b.stream(b.live(page))
+	of("reload") // It is watched from now on.
+	touched := func(kind, name string) {
+		object{t, corev1.SchemeGroupVersion.WithKind(kind), namespace, name}.patch("metadata: {annotations: {touched: '" + rand.Text() + "'}}")
+		of("reload")
+	}
+	touched("ConfigMap", "a")
+	touched("Pod", "foo-1-x")
+	member(t, namespace, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}")
+	foo := object{t, modulesv1.GroupVersion.WithKind("ModuleInstallation"), namespace, "foo"}
+	foo.patch(fmt.Sprintf("status: {inventory: {contents: [{version: v1, kind: ServiceAccount, namespaces: [%s], count: 1}]}}", namespace))
+	of("reload")
+	// The first time it may be told that it is watched.
+	touched("ServiceAccount", "other")
+	touched("ServiceAccount", "other")
+}
+
+// live is the stream that a page asks for.
+func (b *browser) live(path string) string {
+	b.t.Helper()
+	_, text, _ := b.ask(http.MethodGet, path, "")
+	found := regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(text)
+	if found == nil {
+		b.t.Fatalf("%s is not live: %s", path, text)
+	}
+	return html.UnescapeString(found[1])
+}
+
+// TestAPageThatWasReadBeforeIsReadAnew: a tab that was opened behind others is followed when it is looked at.
+func TestAPageThatWasReadBeforeIsReadAnew(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	foo := played(t, namespace, installation("foo", "", "{}"))
+	b := opened(t, env.Kubeconfig, "-n", namespace)
+	b.eventually("installations?namespace="+namespace, "1 found")
+	pages := []string{b.base, b.base + "installations?namespace=" + namespace, b.base + "o/" + installations + "/" + namespace + "/foo"}
+	var streams []string
+	for _, page := range pages {
+		streams = append(streams, b.live(page))
+	}
+	foo.patch("status: {conditions: " + condition("False", "Failed", "it does not") + "}")
+	b.eventually("installations?namespace="+namespace, "it does not")
+	for _, stream := range streams {
+		b.stream(stream)("reload")
+	}
+}
+
 // stream opens a stream, and gives what waits for an event of a name, with its data.
 func (b *browser) stream(path string) func(name string) string {
 	b.t.Helper()
@@ -263,9 +322,11 @@ func (b *browser) stream(path string) func(name string) string {
 	if !lines.Scan() {
 		b.t.Fatal("the stream does not begin")
 	}
+	begun := true // There is a line already.
 	return func(name string) string {
 		b.t.Helper()
-		for lines.Scan() {
+		for begun || lines.Scan() {
+			begun = false
 			if lines.Text() == "event: "+name && lines.Scan() {
 				return lines.Text()
 			}

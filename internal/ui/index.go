@@ -206,10 +206,15 @@ func (x *index) change(kind Kind, do func(*heard)) {
 		if len(s.kinds) > 0 && !s.kinds[kind.Resource] {
 			continue
 		}
-		select {
-		case s.news <- struct{}{}:
-		default: // There are news already.
-		}
+		offer(s.news)
+	}
+}
+
+// offer says that there are news, if nobody has said so already.
+func offer(news chan<- struct{}) {
+	select {
+	case news <- struct{}{}:
+	default:
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 )
 
 const (
@@ -41,8 +44,13 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	news, leave := u.index.subscribe(look.kinds)
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{UI: u, w: w, look: look, ctx: r.Context()}
-	// What the page shows was read before this; whatever has come since then is in the first look.
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	s := stream{UI: u, w: w, look: look, ctx: ctx}
+	stirs := make(chan struct{}, 1)
+	if look.watch != nil {
+		go look.watch(ctx, func() { offer(stirs) })
+	}
 	err = s.first(r.URL.Query().Get("seen"))
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -58,6 +66,8 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 				continue
 			}
 		case <-news.news:
+		case <-stirs:
+			s.stirred = true
 		}
 		begun := u.Now()
 		err = s.tell()
@@ -81,6 +91,8 @@ type look struct {
 	kinds map[string]bool
 	now   func(context.Context) seen
 	html  func(id string) (string, error)
+	// watch has the page read anew whenever it says so; nil where objects of our kinds are all that it shows.
+	watch func(ctx context.Context, stir func())
 	// rest is how long it is not looked again, where the page asks the API server for a lot.
 	rest time.Duration
 }
@@ -89,6 +101,37 @@ type look struct {
 type seen struct {
 	Whole string
 	Parts map[string]string
+}
+
+// mark is the look in short.
+func (s seen) mark() string {
+	parts := []string{s.Whole}
+	for _, id := range slices.Sorted(maps.Keys(s.Parts)) {
+		parts = append(parts, id, s.Parts[id])
+	}
+	return digest.FromString(digestOf(parts)).Encoded()
+}
+
+// markKey is where a request has the mark of its page.
+type markKey struct{}
+
+// noted notes how a page looks before it is read, so that its stream knows what has changed since.
+func (u *UI) noted(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if look, err := u.lookOf(loginOf(r), pathOf(r)); err == nil {
+			r = r.WithContext(context.WithValue(r.Context(), markKey{}, look.now(r.Context()).mark()))
+		}
+		page(w, r)
+	}
+}
+
+// pathOf is the page's path below the base, with its query.
+func pathOf(r *http.Request) string { return strings.TrimPrefix(r.URL.RequestURI(), "/") }
+
+// liveOf is where the page's stream is.
+func (u *UI) liveOf(r *http.Request) string {
+	mark, _ := r.Context().Value(markKey{}).(string)
+	return u.base + "live?" + url.Values{"page": {pathOf(r)}, "seen": {mark}}.Encode()
 }
 
 // lookOf is the look of the page at a path below the base, for somebody.
@@ -115,7 +158,11 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 			break
 		}
 		kind := u.Kinds[at]
-		return look{kinds: map[string]bool{kind.Resource: true}, rest: objectRest, now: func(ctx context.Context) seen {
+		var watch func(context.Context, func())
+		if kind.Kind == installationKind {
+			watch = func(ctx context.Context, stir func()) { who.Reader.Members(ctx, kind, steps[3], steps[4], stir) }
+		}
+		return look{kinds: map[string]bool{kind.Resource: true}, rest: objectRest, watch: watch, now: func(ctx context.Context) seen {
 			// Whoever may read the object, but not list those of its namespace, is not told of its changes.
 			if !u.mayOf(ctx, who, kind.is, steps[3]).sees(kind, steps[3]) {
 				return seen{}
@@ -192,12 +239,14 @@ type stream struct {
 	w    http.ResponseWriter
 	look look
 	seen seen
+	// stirred says that there may be something new which the look does not show.
+	stirred bool
 }
 
-// first looks once. A page that was opened anew has it read itself anew, as what it shows may be old.
-func (s *stream) first(again string) error {
+// first looks once. A page that was seen to look otherwise is read anew.
+func (s *stream) first(mark string) error {
 	s.seen = s.look.now(s.ctx)
-	if again != "" {
+	if mark != "" && mark != s.seen.mark() {
 		return s.write("event: reload\ndata:\n\n")
 	}
 	return s.write(":\n\n")
@@ -205,9 +254,9 @@ func (s *stream) first(again string) error {
 
 // tell writes what has changed since the last time.
 func (s *stream) tell() error {
-	before := s.seen
-	s.seen = s.look.now(s.ctx)
-	if s.seen.Whole != before.Whole {
+	before, stirred := s.seen, s.stirred
+	s.seen, s.stirred = s.look.now(s.ctx), false
+	if s.seen.Whole != before.Whole || stirred && s.seen.Whole != "" {
 		return s.write("event: reload\ndata:\n\n")
 	}
 	for id, version := range s.seen.Parts {

@@ -157,7 +157,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, code int, name string,
 	}
 	page.Script, page.Style = u.base+"assets/"+u.assets.names["ui.js"], u.base+"assets/"+u.assets.names["ui.css"]
 	if page.Here != "" && !page.Still {
-		page.Live = u.base + "live?" + url.Values{"page": {strings.TrimPrefix(r.URL.RequestURI(), "/")}}.Encode()
+		page.Live = u.liveOf(r)
 	}
 	page.Theme = themeOf(r)
 	var body bytes.Buffer

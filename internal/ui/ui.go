@@ -68,6 +68,9 @@ type Surveyor interface {
 	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
 	// Module is a module of the catalogue in the namespace. The error is of type *NotFoundError where there is none.
 	Module(ctx context.Context, namespace, name string) (*Module, error)
+	// Members says that something of what an installation has may have changed since it was asked, or since it said so last, until
+	// the context ends. What it watches for that has a limit.
+	Members(ctx context.Context, kind Kind, namespace, name string, stir func())
 	// Running is what runs. It may be some seconds old.
 	Running(ctx context.Context) *Running
 }
@@ -163,13 +166,13 @@ func (u *UI) Run(ctx context.Context) {
 // Handler is what is served.
 func (u *UI) Handler() http.Handler {
 	inner := http.NewServeMux()
-	inner.HandleFunc("GET /{$}", u.listing(u.overview))
+	inner.HandleFunc("GET /{$}", u.listing(u.noted(u.overview)))
 	for _, page := range listPages() {
-		inner.HandleFunc("GET /"+page, u.listing(u.list(page)))
+		inner.HandleFunc("GET /"+page, u.listing(u.noted(u.list(page))))
 	}
-	inner.HandleFunc("GET /modules/{namespace}/{name}", u.working(u.module))
-	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.object))
-	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.working(u.graph))
+	inner.HandleFunc("GET /modules/{namespace}/{name}", u.working(u.noted(u.module)))
+	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}", u.working(u.noted(u.object)))
+	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/graph", u.working(u.noted(u.graph)))
 	inner.HandleFunc("GET /o/{group}/{kind}/{namespace}/{name}/why", u.working(u.text("why")))
 	inner.HandleFunc("POST /o/{group}/{kind}/{namespace}/{name}/plan", u.planning(u.text("plan")))
 	if u.Actions {

@@ -19,7 +19,6 @@ let lastHeard = null;
 let stream = null;
 let pause = 1000;
 let timer = 0;
-let again = false;
 
 const longestPause = 30000;
 
@@ -27,10 +26,9 @@ const longestPause = 30000;
 function follow() {
   const from = document.body.dataset.live;
   if (!from || stream || document.hidden) return;
-  stream = new EventSource(from + (again ? '&seen=1' : ''));
+  stream = new EventSource(from);
   stream.onopen = () => {
     pause = 1000;
-    again = true;
     lastHeard = Date.now();
     say('live');
   };
@@ -45,7 +43,6 @@ function follow() {
   stream.onerror = () => {
     const refused = stream.readyState === EventSource.CLOSED;
     leave();
-    again = true;
     tellAge();
     // Whether it was for the login, the page says.
     if (refused) reload();
@@ -100,7 +97,6 @@ async function reload() {
     } catch {
       // What is shown may be old: it is followed anew, which has it read again.
       leave();
-      again = true;
       tellAge();
       timer = setTimeout(follow, pause * (0.5 + Math.random() / 2));
       pause = Math.min(2 * pause, longestPause);
@@ -131,6 +127,8 @@ function show(next) {
   if (typed) form.querySelector('input')?.focus();
   else if (focused && focused !== 'main') document.getElementById(focused)?.querySelector('a')?.focus();
   document.title = next.title;
+  // Its stream says what has changed since.
+  if (document.body.dataset.live && next.body.dataset.live) document.body.dataset.live = next.body.dataset.live;
 }
 
 document.addEventListener('visibilitychange', () => {
