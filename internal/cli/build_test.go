@@ -1,10 +1,14 @@
 package cli_test
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/tests/upstream/registry"
 )
 
 // folder is one with these files.
@@ -61,5 +65,76 @@ func TestBuild(t *testing.T) {
 				t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 			}
 		})
+	}
+}
+
+// TestBuildOfAnArtifact: what was pushed, by its tag and by its digest, becomes what the folder does.
+func TestBuildOfAnArtifact(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	site := registry.ForTest(t, registry.Options{})
+	files := map[string]string{
+		"app/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {size: '${size}'}\n",
+		"key.yaml":    "apiVersion: v1\nkind: Secret\nmetadata: {name: k}\nstringData: {password: canary-value}\n",
+	}
+	at := pushedTo(t, site, "1.0.0", files)
+	_, digest, _ := strings.Cut(at, "@")
+	file := filepath.Join(folder(t, map[string]string{"i.yaml": installation("foo", ", config: {substitute: {size: one}}", "{}")}), "i.yaml")
+	flags := []string{"--show-secrets", "-f", file}
+	want := typed(t, append([]string{"build", folder(t, files)}, flags...)...)
+	if want.code != 0 || !strings.Contains(want.out, "size: one") {
+		t.Fatal(want)
+	}
+	for _, of := range []string{site.URL("modules/foo") + ":1.0.0", site.URL("modules/foo") + "@" + digest} {
+		if got := typed(t, append([]string{"build", of, "--insecure-registry"}, flags...)...); got.code != 0 || got.out != want.out {
+			t.Errorf("%s: ended with %d, %s: %s", of, got.code, got.told, got.out)
+		}
+	}
+	for line, tc := range map[string]struct {
+		code int
+		want string
+	}{
+		site.URL("modules/foo") + ":1.0.0 --set size=two --path app": {0, "size: two"},
+		site.URL("modules/foo") + ":1.0.0 --set size=two":            {0, "password: (hidden "},
+		site.URL("modules/foo") + ":9.9.9":                           {2, "not found"},
+		site.URL("modules/foo"):                                      {3, "a tag or a digest has to be named"},
+		"oci://UPPER:1":                                              {3, "it is written as oci://REPOSITORY:TAG"},
+		site.URL("modules/foo") + ":1.0.0 --version 1.0.0":           {3, "version"},
+	} {
+		if got := typed(t, append([]string{"build", "--insecure-registry"}, strings.Fields(line)...)...); got.code != tc.code || !strings.Contains(got.out+got.told, tc.want) || strings.Contains(got.out+got.told, "canary") {
+			t.Errorf("%s: ended with %d, %s: %s", line, got.code, got.told, got.out)
+		}
+	}
+}
+
+// TestBuildOfAnInstallation: the release that it is to have, with its own config, its labels and its namespace, and no value of a Secret.
+func TestBuildOfAnInstallation(t *testing.T) {
+	t.Parallel()
+	namespace, content := golden(t)
+	foo := object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}
+	foo.patch("spec: {config: {substitute: {a: b}, commonMetadata: {annotations: {of: it}}}}")
+	build := func(more ...string) answer {
+		return run(t, env.Kubeconfig, append([]string{"build", "mi/foo", "-n", namespace, "--system-namespace", namespace}, more...)...)
+	}
+	got := build("--artifact", content)
+	for _, want := range []string{"of: it", "namespace: " + namespace, "sluice.dev/", "made: anew", "key: (hidden "} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is not told: %s", want, got.out)
+		}
+	}
+	if want := "Of release 3.0.0 (template foo-3.0.0), which is held: AwaitingApproval"; got.code != 0 || !strings.Contains(got.told, want) || strings.Contains(got.out+got.told, "canary") {
+		t.Errorf("ended with %d: %s%s", got.code, got.told, got.out)
+	}
+	if shown := build("--artifact", content, "--show-secrets"); !strings.Contains(shown.out, base64.StdEncoding.EncodeToString([]byte("another-canary"))) {
+		t.Errorf("ended with %d: %s%s", shown.code, shown.told, shown.out)
+	}
+	file := filepath.Join(folder(t, map[string]string{"short": "other"}), "short")
+	if other := build("--artifact", file); other.code != 2 || !strings.Contains(other.told, "does not have the announced digest") {
+		t.Errorf("ended with %d: %s%s", other.code, other.told, other.out)
+	}
+	if absent := run(t, env.Kubeconfig, "build", "mi/none", "-n", namespace); absent.code != 2 || !strings.Contains(absent.told, "not found") {
+		t.Errorf("ended with %d: %s", absent.code, absent.told)
+	}
+	if both := build("--path", "app", "--artifact", content); both.code != 3 {
+		t.Errorf("ended with %d: %s", both.code, both.told)
 	}
 }

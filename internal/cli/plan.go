@@ -59,11 +59,8 @@ func planCommand(b *base) *cobra.Command {
 	}
 	p.shown = bindAnswers(command)
 	p.bind(command)
-	flags := command.Flags()
-	flags.StringVar(&p.to, "version", "", "Plan for this version.")
-	flags.StringVar(&p.channel, "channel", "", "Plan for the release of this channel.")
-	bindCatalogue(flags, &p.paths, &p.given)
-	command.MarkFlagsMutuallyExclusive("version", "channel")
+	p.bindRelease(command)
+	bindCatalogue(command.Flags(), &p.paths, &p.given)
 	return b.on(command, func(ctx context.Context, args []string) error {
 		_, name, err := one(args, kinds()[0].resource)
 		if err != nil {
@@ -85,15 +82,28 @@ func planCommand(b *base) *cobra.Command {
 
 // bind adds the flags that say how a plan is made and shown.
 func (p *planner) bind(command *cobra.Command) {
+	p.bindContent(command)
+	flags := command.Flags()
+	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to, else as read; read, what is there, with which the changes are merged here; none.")
+	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, yaml, or none.")
+	output := flags.Lookup("output")
+	output.Usage = strings.Replace(output.Usage, "(wide", "(wide, "+markdown, 1)
+}
+
+// bindRelease adds the flags that say which release is meant.
+func (p *planner) bindRelease(command *cobra.Command) {
+	command.Flags().StringVar(&p.to, "version", "", "Take this version.")
+	command.Flags().StringVar(&p.channel, "channel", "", "Take the release of this channel.")
+	command.MarkFlagsMutuallyExclusive("version", "channel")
+}
+
+// bindContent adds the flags that say where the content of a release is, and as whom the cluster is asked.
+func (p *planner) bindContent(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&p.artifact, "artifact", "", "File with the content of the release. Empty: what the controllers serve, through the API server.")
 	flags.BoolVar(&p.upstream, "from-upstream", false, "Make the content of the release from upstream, with the source's credentials, which you have to be allowed to read; it has to have the digest on record.")
 	flags.BoolVar(&p.loopback, "egress-allow-loopback", false, "Let upstream be on this machine.")
 	command.MarkFlagsMutuallyExclusive("artifact", "from-upstream")
-	flags.StringVar(&p.evidence, "evidence", "auto", "What is asked of the API server: server, dry runs of all that would be written; auto, those that you have the right to, else as read; read, what is there, with which the changes are merged here; none.")
-	flags.StringVar(&p.detail, "detail", "fields", "What is shown of an object: fields, yaml, or none.")
-	output := flags.Lookup("output")
-	output.Usage = strings.Replace(output.Usage, "(wide", "(wide, "+markdown, 1)
 	flags.BoolVar(&p.asAccount, "as-installation", false, "Ask as the ServiceAccount of the installation, which you may have to be allowed to impersonate.")
 }
 
@@ -111,48 +121,59 @@ func (p *planner) make(ctx context.Context, name string) (planned, error) {
 	if !slices.Contains([]string{"fields", "yaml", "none"}, p.detail) {
 		return planned{}, usage("--detail "+p.detail+" is none", "it is fields, yaml or none")
 	}
-	if err := p.readFiles(); err != nil {
-		return planned{}, err
-	}
-	obj, err := p.installation(ctx, name)
+	asked, held, done, err := p.ask(ctx, name)
 	if err != nil {
 		return planned{}, err
 	}
-	if err := p.edit(obj); err != nil {
-		return planned{}, err
-	}
-	asked := plan.Request{Installation: obj, Artifact: p.artifact, Evidence: evidence}
-	if p.asAccount {
-		if obj.Spec.ServiceAccountName == "" {
-			return planned{}, usage("--as-installation: the installation names no ServiceAccount in spec.serviceAccountName")
-		}
-		asked.As = cluster.Identity{Namespace: obj.Namespace, ServiceAccount: obj.Spec.ServiceAccountName}
-	}
-	held, err := p.choose(ctx, obj, &asked)
+	defer done()
+	asked.Evidence = evidence
+	made, err := p.works(asked.Installation).Make(ctx, asked)
 	if err != nil {
-		return planned{}, err
+		return planned{}, p.unplanned("make the plan", err)
 	}
-	if p.upstream {
-		done, err := p.fromUpstream(ctx, &asked)
-		if err != nil {
-			return planned{}, err
-		}
-		defer done()
-	}
-	works := plan.Planner{
-		API: p.WithWatch, Core: p.core, Config: p.rest,
-		Members: func(ctx context.Context) ([]modulesv1.Member, error) { return p.found(ctx, obj) },
-	}
-	made, err := works.Make(ctx, asked)
-	if err != nil {
-		return planned{}, p.unplanned(err)
-	}
-	told := plannedOf(obj, made)
+	told := plannedOf(asked.Installation, made)
 	told.Held = held
 	if p.asAccount {
 		told.as = "ServiceAccount " + asked.As.Namespace + "/" + asked.As.ServiceAccount
 	}
 	return told, nil
+}
+
+// works makes plans for an installation.
+func (p *planner) works(obj *modulesv1.ModuleInstallation) *plan.Planner {
+	return &plan.Planner{
+		API: p.WithWatch, Core: p.core, Config: p.rest,
+		Members: func(ctx context.Context) ([]modulesv1.Member, error) { return p.found(ctx, obj) },
+	}
+}
+
+// ask finds the installation as it is, or is to be, with its release. What the request takes is there until done is called.
+func (p *planner) ask(ctx context.Context, name string) (asked plan.Request, held *reasoned, done func(), err error) {
+	if err := p.readFiles(); err != nil {
+		return asked, nil, nil, err
+	}
+	obj, err := p.installation(ctx, name)
+	if err != nil {
+		return asked, nil, nil, err
+	}
+	if err := p.edit(obj); err != nil {
+		return asked, nil, nil, err
+	}
+	asked = plan.Request{Installation: obj, Artifact: p.artifact}
+	if p.asAccount {
+		if obj.Spec.ServiceAccountName == "" {
+			return asked, nil, nil, usage("--as-installation: the installation names no ServiceAccount in spec.serviceAccountName")
+		}
+		asked.As = cluster.Identity{Namespace: obj.Namespace, ServiceAccount: obj.Spec.ServiceAccountName}
+	}
+	if held, err = p.choose(ctx, obj, &asked); err != nil {
+		return asked, nil, nil, err
+	}
+	done = func() {}
+	if p.upstream {
+		done, err = p.fromUpstream(ctx, &asked)
+	}
+	return asked, held, done, err
 }
 
 // edit has the spec ask for what the flags do.
@@ -202,11 +223,10 @@ func (p *planner) choose(ctx context.Context, obj *modulesv1.ModuleInstallation,
 }
 
 // unplanned says why there is no plan.
-func (p *planner) unplanned(err error) error {
+func (p *planner) unplanned(what string, err error) error {
 	if problem, ok := errors.AsType[*CommandError](err); ok {
 		return problem
 	}
-	const what = "make the plan"
 	switch reason := failure.Of(err).Reason; {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "services"):
 		told := explain("read the content of the release", err, "sluice-artifacts")
@@ -215,7 +235,7 @@ func (p *planner) unplanned(err error) error {
 	case reason == modulesv1.ArtifactUnavailableReason:
 		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"have the content in a file, and name that with --artifact", "or make it anew, with --from-upstream"}}
 	case reason == modulesv1.ForbiddenReason:
-		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"the values of substituteFrom have to be read for a plan; ask for the right, or for --as-installation"}}
+		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"the values of substituteFrom have to be read for that; ask for the right, or for --as-installation"}}
 	}
 	return explain(what, err, "sluice-view")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	builder "sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/publish"
 	"sluice.dev/sluice/internal/registry"
 )
@@ -90,12 +91,12 @@ func (r *releaser) build(ctx context.Context) error {
 		return err
 	}
 	what := "build " + r.repository.Host + "/" + r.repository.Name + "@" + r.digest
-	objects, err := publish.Render(ctx, client, r.repository, r.digest)
+	built, err := publish.Render(ctx, client, r.repository, r.digest, builder.Request{})
 	if err != nil {
 		return unpushed(what, err)
 	}
-	fmt.Fprintf(r.ErrOut, "Objects in it: %d\n", len(objects))
-	r.managed = managedBy(objects)
+	fmt.Fprintf(r.ErrOut, "Objects in it: %d\n", len(built.Objects))
+	r.managed = managedBy(built.Objects)
 	return nil
 }
 

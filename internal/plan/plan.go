@@ -100,44 +100,22 @@ type Blocker struct {
 
 // Make plans. An error says that there is no answer; it may hold a failure of the engine.
 func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
-	connector, err := cluster.NewConnector(p.Config, cluster.Options{})
-	if err != nil {
-		return Plan{}, fmt.Errorf("connect to the API server: %w", err)
-	}
-	person, err := connector.As(asked.As)
-	if err != nil {
-		return Plan{}, fmt.Errorf("work as the ServiceAccount: %w", err)
-	}
-	in, secrets, err := p.installation(ctx, asked, person)
+	d, err := p.desk(ctx, asked)
 	if err != nil {
 		return Plan{}, err
 	}
-	bytes := &Content{Core: p.Core, File: asked.Artifact}
-	connections := transport.New(transport.Options{})
-	defer connections.Close()
-	cache := fetch.New(connections, fetch.Options{Get: bytes.Get})
-	defer cache.Close()
-	record := &records{reader: p.API, members: p.Members, installation: asked.Installation}
-	works, err := engine.NewForPreviews(engine.Parts{
-		Connector: connector, Cache: cache, Builder: build.New(build.Options{}), Records: record,
-	}, engine.Options{})
+	defer d.close()
+	preview, err := d.engine.Preview(ctx, d.in, asked.Evidence)
 	if err != nil {
-		return Plan{}, fmt.Errorf("make the engine: %w", err)
+		return Plan{}, d.failed(err)
 	}
-	preview, err := works.Preview(ctx, in, asked.Evidence)
-	if refused := bytes.Refused(); refused != nil {
-		return Plan{}, refused
-	}
-	if err != nil {
-		return Plan{}, err //nolint:wrapcheck // It is the engine's own account.
-	}
-	told := Plan{Release: in.Target.Release}
-	if !record.unread {
+	told := Plan{Release: d.in.Target.Release}
+	if !d.records.unread {
 		told.Digest = preview.Plan.Digest
 	}
-	hidden := newMask(secrets, preview.Rows)
+	hidden := newMask(d.secrets, preview.Rows)
 	for _, row := range preview.Rows {
-		if one, changes := object(ctx, person, row, hidden); changes {
+		if one, changes := object(ctx, d.person, row, hidden); changes {
 			told.Objects = append(told.Objects, one)
 		} else {
 			told.Unchanged++
@@ -148,6 +126,48 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 	}
 	return told, nil
 }
+
+// desk is what one request is worked on with.
+type desk struct {
+	engine  *engine.Engine
+	in      engine.Installation
+	person  *cluster.Client
+	records *records
+	content *Content
+	// secrets are the values of variables that come from Secrets.
+	secrets []string
+	close   func()
+}
+
+func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
+	connector, err := cluster.NewConnector(p.Config, cluster.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	d := &desk{content: &Content{Core: p.Core, File: asked.Artifact}, records: &records{reader: p.API, members: p.Members, installation: asked.Installation}}
+	if d.person, err = connector.As(asked.As); err != nil {
+		return nil, fmt.Errorf("work as the ServiceAccount: %w", err)
+	}
+	if d.in, d.secrets, err = p.installation(ctx, asked, d.person); err != nil {
+		return nil, err
+	}
+	connections := transport.New(transport.Options{})
+	cache := fetch.New(connections, fetch.Options{Get: d.content.Get})
+	d.close = func() {
+		cache.Close()
+		connections.Close()
+	}
+	if d.engine, err = engine.NewForPreviews(engine.Parts{
+		Connector: connector, Cache: cache, Builder: build.New(build.Options{}), Records: d.records,
+	}, engine.Options{}); err != nil {
+		d.close()
+		return nil, fmt.Errorf("make the engine: %w", err)
+	}
+	return d, nil
+}
+
+// failed is why there is no answer: what the API server said of the content, or else the engine's own account.
+func (d *desk) failed(err error) error { return cmp.Or(d.content.Refused(), err) }
 
 // installation is what the engine has to know, and the values that come from Secrets.
 func (p *Planner) installation(ctx context.Context, asked Request, person *cluster.Client) (in engine.Installation, secrets []string, err error) {

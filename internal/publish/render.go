@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/opencontainers/go-digest"
 
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
@@ -18,27 +18,31 @@ import (
 	"sluice.dev/sluice/internal/source/oci"
 )
 
-// Render pulls what is in a repository under a digest, as the controller of OCIRepositories does, and builds the objects in it,
-// as the engine does. None are an error.
-func Render(ctx context.Context, client *registry.Client, from registry.Repository, digest string) (_ []*unstructured.Unstructured, err error) {
-	dir, err := os.MkdirTemp("", "sluice-release-")
+// Render pulls what is in a repository under a tag or a digest, as the controller of OCIRepositories does, and builds what is asked
+// for in it, as the engine does. No objects are an error.
+func Render(ctx context.Context, client *registry.Client, from registry.Repository, reference string, asked build.Request) (_ build.Built, err error) {
+	dir, err := os.MkdirTemp("", "sluice-render-")
 	if err != nil {
-		return nil, err
+		return build.Built{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	tree, err := pull(ctx, oci.Options{Client: client, Credentials: single{from.Credential}, TempDir: dir}, from, digest)
+	tree, err := pull(ctx, oci.Options{Client: client, Credentials: single{from.Credential}, TempDir: dir}, from, reference)
 	if err != nil {
-		return nil, err
+		return build.Built{}, err
 	}
 	defer func() { _ = tree.Close() }() // It was only read.
-	built, err := build.New(build.Options{}).Build(ctx, build.Request{Tree: tree})
-	return built.Objects, err
+	asked.Tree = tree
+	return build.New(build.Options{}).Build(ctx, asked)
 }
 
 // pull gives the tree of the artifact that a source would make.
-func pull(ctx context.Context, options oci.Options, from registry.Repository, digest string) (*archive.Tree, error) {
+func pull(ctx context.Context, options oci.Options, from registry.Repository, reference string) (*archive.Tree, error) {
+	at := &sourcev1.OCIRepositoryRef{Tag: reference}
+	if digest.Digest(reference).Validate() == nil {
+		at = &sourcev1.OCIRepositoryRef{Digest: reference}
+	}
 	session, err := oci.NewOpener(options).Open(ctx, &sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{
-		URL: "oci://" + from.Host + "/" + from.Name, Insecure: from.Insecure, Reference: &sourcev1.OCIRepositoryRef{Digest: digest},
+		URL: "oci://" + from.Host + "/" + from.Name, Insecure: from.Insecure, Reference: at,
 	}})
 	if err != nil {
 		return nil, err

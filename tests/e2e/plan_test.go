@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,10 +10,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/engine/build"
 )
 
 // contentOf is a file with the content of a release, as the program serves it.
@@ -30,6 +35,30 @@ func (s moduleScene) contentOf(template string) string {
 		s.t.Fatal(err)
 	}
 	return place
+}
+
+// rendered says that the objects of a text are those that an installation has applied, to the byte.
+func (s moduleScene) rendered(name, text string) {
+	s.t.Helper()
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq(strings.TrimPrefix(text[strings.Index(text, "---\n"):], "---\n"), "---\n") {
+		raw, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON(raw); err != nil {
+			s.t.Fatal(err)
+		}
+		objects = append(objects, obj)
+	}
+	var record modulesv1.Inventory
+	if err := env.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &record); err != nil {
+		s.t.Fatal(err)
+	}
+	if got := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(record.Data.Salt+build.RenderDigest(objects)))); got != record.Data.RenderDigest {
+		s.t.Errorf("%d objects of digest %s were built, and %s was applied: %s", len(objects), got, record.Data.RenderDigest, text)
+	}
 }
 
 // secretOf is a manifest of a Secret.
@@ -84,6 +113,10 @@ func TestPlanIsTheControllers(t *testing.T) {
 	s.saying(s.sluice(1, "approve", "app", "--digest", "sha256:0"), "the plan that waits is "+digest)
 	s.saying(s.sluice(0, "approve", "app", "--yes", "--artifact", content), "Approved "+digest)
 	s.ready("app", "2.0.0")
+	if made := s.sluice(0, "build", "mi/app", "--artifact", content); strings.Contains(made, newer) || strings.Contains(made, substituted) {
+		t.Errorf("a Secret is shown: %s", made)
+	}
+	s.rendered("app", s.sluice(0, "build", "mi/app", "--artifact", content, "--show-secrets"))
 	planner := "planner-in-" + s.namespace
 	s.saying(s.sluice(0, "plan", "app", "--artifact", content, "--as", planner, "--as-group", "system:masters"), "5 unchanged")
 	requests, err := env.Requests("admin")
