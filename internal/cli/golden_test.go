@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/tests/upstream/registry"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -98,52 +99,142 @@ func normal(text, namespace string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, namespace, "name-space"), filepath.Base(os.Args[0]), "cli.test")
 	for pattern, instead := range map[string]string{
 		`sha256:[0-9a-f]{64}`: "sha256:DIGEST", `sha256:[0-9a-f]{12}\b`: "sha256:DIGEST", `\(hidden [0-9a-f]{16}\)`: "(hidden MARK)", `\b\d+y(\d+d)?\b`: "AGO", `, [0-9ms]+ ago`: ", AGO ago",
-		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`,
+		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `(New +)\d+s\n`: "${1}AGO\n", `("?uid"?): "?[0-9a-f-]{36}"?`: "$1: UID", `("?resourceVersion"?): "?\d+"?`: "$1: 1", `("?(?:creationTimestamp|requestedAt)"?): "?2\d{3}-[^"\n]*"?`: "$1: NOW", `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`,
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, instead)
 	}
 	return text
 }
 
+// oneOfEach is a namespace with an object of each kind that the goldens of a namespace with an installation lack.
+const oneOfEach = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: image}
+spec: {url: 'oci://registry.example.com/foo', interval: 1m, ref: {tag: 1.0.0}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: bucket}
+spec: {bucketName: files, endpoint: s3.example.com, interval: 1m, suspend: true}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts}
+spec: {url: 'https://charts.example.com', interval: 1m}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: chart}
+spec: {chart: a, interval: 1m, sourceRef: {kind: HelmRepository, name: charts}}
+---
+apiVersion: modules.sluice.dev/v1alpha1
+kind: Module
+metadata: {name: bar}
+spec: {channels: [{name: slow, version: 3.0.0}]}
+---
+apiVersion: packages.sluice.dev/v1alpha1
+kind: Repository
+metadata: {name: packages}
+spec: {gitRepositoryRef: {name: app}}
+---
+apiVersion: packages.sluice.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: variant}
+spec: {upstream: {repo: packages, package: app, revision: 1}, downstream: {repo: packages, package: shop}}
+---
+apiVersion: packages.sluice.dev/v1alpha1
+kind: PackageVariantSet
+metadata: {name: set}
+spec: {upstream: {repo: packages, package: app, revision: 1}, targets: [{repositories: [{name: packages, packageNames: [shop]}]}]}
+---
+apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {name: generator}
+spec: {sources: [{alias: repo, kind: GitRepository, name: app}], artifacts: [{name: made, copy: [{from: '@repo/deploy/**', to: '@artifact/'}]}]}
+`
+
 // TestGoldens: what commands say, to people and to programs, is in testdata. "go test ./internal/cli -run TestGoldens -update" rewrites it.
 func TestGoldens(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	namespace, content := golden(t)
+	for text := range strings.SplitSeq(oneOfEach, "---\n") {
+		store(t, namespace, text)
+	}
+	logged(t, namespace, `{"level":"info","ts":"2010-01-01T00:00:00Z","msg":"Installed","controllerKind":"ModuleInstallation","namespace":"`+namespace+`","name":"foo","version":"2.0.0"}`+"\n")
 	next := edited(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-3.0.0}\n"+
 		"spec: {moduleName: foo, version: 3.0.0, channel: other, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: next}}}\n")
 	for name, tc := range map[string]struct {
-		line string
-		code int
+		line    string
+		code    int
+		outputs string
 	}{
-		"describe": {"describe foo", 0}, "why": {"why foo --version 2.0.0", 0}, "tree": {"tree foo", 0}, "trace": {"trace deploy/foo --field spec.template.spec.containers[name=c].image", 0},
-		"history": {"history foo", 0}, "plan": {"plan foo --artifact " + content, 1}, "impact": {"impact -f " + next, 1},
+		"describe": {"describe foo", 0, "table json"}, "history": {"history foo", 0, "table wide json"}, "events": {"events foo", 0, "table wide json"},
+		"get": {"get", 0, "table wide json"}, "get-all": {"get all", 0, "table wide name"}, "export": {"export mi/foo", 0, "table"},
+		"why": {"why foo --version 2.0.0 --system-namespace NS", 0, "table wide json"}, "tree": {"tree foo", 0, "table wide json"},
+		"trace": {"trace deploy/foo --field spec.template.spec.containers[name=c].image", 0, "table wide json"},
+		"plan":  {"plan foo --system-namespace NS --artifact " + content, 1, "table wide json"}, "impact": {"impact --system-namespace NS -f " + next, 1, "table wide json"},
+		"plan-detail": {"plan foo --detail yaml --system-namespace NS --artifact " + content, 1, "table markdown"},
+		"build":       {"build mi/foo --system-namespace NS --artifact " + content, 0, "table"},
+		"logs":        {"logs foo --system-namespace NS", 0, "table"}, "logs-json": {"logs foo --json --system-namespace NS", 0, "table"},
+		"wait": {"wait foo --for version=2.0.0", 0, "table"},
 	} {
-		for _, output := range []string{"table", "json"} {
+		for output := range strings.FieldsSeq(tc.outputs) {
 			t.Run(name+"/"+output, func(t *testing.T) { sayGolden(t, name+"."+output, namespace, tc.line, output, tc.code) })
 		}
 	}
-	for _, output := range []string{"yaml", "markdown"} {
-		line := "plan foo --detail yaml --artifact " + content
-		if output == "markdown" {
-			line += " -o markdown"
-		}
-		t.Run("plan/"+output, func(t *testing.T) { sayGolden(t, "plan."+output, namespace, line, "table", 1) })
+}
+
+// TestGoldensOfActs: what commands say that change something, one after the other.
+func TestGoldensOfActs(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	namespace, content := golden(t)
+	site := registry.ForTest(t, registry.Options{})
+	pushed := pushedTo(t, site, "0.0.1", map[string]string{"app.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: foo}}\n"})
+	source := folder(t, map[string]string{"app.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: foo}}\n"})
+	planned := run(t, env.Kubeconfig, "plan", "foo", "-n", namespace, "--system-namespace", namespace, "--artifact", content, "-o", "jsonpath={.digest}")
+	object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}.patch("status: {pending: {plan: {digest: '" + planned.out + "', create: 1, update: 2, delete: 2}}}")
+	for _, tc := range []struct{ name, line, output string }{
+		{"suspend", "suspend gitrepository/app --reason moved", "table"},
+		{"suspend", "suspend gitrepository/app", "again"},
+		{"resume", "resume gitrepository/app", "table"},
+		{"resume", "resume gitrepository/app", "again"},
+		{"reconcile", "reconcile foo --with-source --no-wait", "table"},
+		{"approve", "approve foo --yes --system-namespace NS --artifact " + content, "table"},
+		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty --dry-run", "table"},
+		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty", "json"},
+		{"release", "release foo 2.0.0 " + pushed + " --insecure-registry --channel fast", "table"},
+		{"release", "release foo 4.0.0 " + pushed + " --insecure-registry --apply", "apply"},
+	} {
+		t.Run(tc.name+"/"+tc.output, func(t *testing.T) {
+			sayGolden(t, tc.name+"."+tc.output, namespace, strings.ReplaceAll(tc.line, site.Host(), "HOST"), tc.output, 0, "HOST", site.Host())
+		})
 	}
 }
 
-// sayGolden holds an answer against its file.
-func sayGolden(t *testing.T, name, namespace, line, output string, code int) {
+// sayGolden holds an answer against its file: what goes to stdout, and behind it what goes to stderr. What changes stands in the line as
+// it does in the file.
+func sayGolden(t *testing.T, name, namespace, line, output string, code int, changing ...string) {
 	t.Helper()
-	args := append(strings.Fields(line), "-n", namespace, "--system-namespace", namespace)
-	if args[0] != "why" && args[0] != "plan" && args[0] != "impact" {
-		args = args[:len(args)-2]
+	args := strings.Fields(strings.NewReplacer(append([]string{"NS", namespace}, changing...)...).Replace(line))
+	if args[0] != "push" {
+		args = append(args, "-n", namespace)
 	}
-	if output == "json" {
-		args = append(args, "-o", "json")
+	if output != "table" && output != "again" && output != "apply" {
+		args = append(args, "-o", output)
 	}
 	got := run(t, env.Kubeconfig, args...)
+	if args[0] == "push" {
+		got = typed(t, args...)
+	}
 	if got.code != code || strings.Contains(got.out+got.told, "canary") {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+	if strings.TrimSpace(got.told) != "" {
+		got.out += "--- stderr\n" + got.told
+	}
+	for i := 0; i < len(changing); i += 2 {
+		got.out = strings.ReplaceAll(got.out, changing[i+1], changing[i])
 	}
 	place, said := filepath.Join("testdata", "golden", name), normal(got.out, namespace)
 	if *update {
