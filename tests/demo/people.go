@@ -92,6 +92,9 @@ func (d *demo) folderPublished(ctx context.Context) error {
 	if err := d.kubectl(ctx, webManifest, "apply", "-f", "-"); err != nil {
 		return err
 	}
+	if err := errors.Join(d.playDeployment(ctx, "web-live"), d.playDeployment(ctx, "web-pinned")); err != nil {
+		return err
+	}
 	return d.sluices(ctx,
 		typed{0, "", []string{"wait", "web", "web-pinned", "--for", "version=1.0.0", "--timeout", "1m"}},
 		typed{0, "web-settings-live", []string{"tree", "web"}},
@@ -122,34 +125,15 @@ func (d *demo) upgradePlanned(ctx context.Context) error {
 	)
 }
 
-// handsFound shows who changed a field by hand, and that an artifact is what upstream has.
-func (d *demo) handsFound(ctx context.Context) error {
-	if err := d.kubectl(ctx, "", "patch", "configmap", "web-settings-live", "--type=merge", "--field-manager=somebody", "-p", `{"data":{"night":"yes"}}`); err != nil {
-		return err
-	}
-	served := filepath.Join(d.dir, "app.tar.gz")
-	obj, err := d.app(ctx)
-	if err != nil {
-		return err
-	}
-	body, err := d.body(ctx, obj.Status.Artifact)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(served, body, 0o600); err != nil {
-		return fmt.Errorf("keep the artifact: %w", err)
-	}
-	return d.sluices(ctx,
-		typed{0, "somebody", []string{"trace", "configmap/web-settings-live", "--field", "data.night"}},
-		typed{0, "rebuilt, and the same", []string{"verify", "gitrepository/app", "--egress-allow-loopback", "--artifact", served}},
-	)
-}
-
 // publishFolder pushes a folder, says whom a release of it would move, and makes it.
 func (d *demo) publishFolder(ctx context.Context, version, color string) error {
 	folder := filepath.Join(d.dir, "web-"+version)
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'web-settings${suffix}'}\ndata: {color: " + color + "}\n"
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "settings.yaml"), []byte(text), 0o600)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(folder, 0o700),
+		os.WriteFile(filepath.Join(folder, "settings.yaml"), []byte(text), 0o600),
+		os.WriteFile(filepath.Join(folder, "server.yaml"), []byte(serverFile), 0o600),
+	); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
 	told, err := d.sluice(ctx, 0, "push", folder, d.registry.URL("modules/web")+":"+version, "--insecure-registry", "--sign-key", d.keyFile())

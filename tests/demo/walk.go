@@ -35,7 +35,7 @@ func (d *demo) walk(ctx context.Context) error {
 		{"A user's volume in the module's Namespace survives the uninstall", d.userDataSurvives},
 		{"A person pushes and signs a folder, releases and installs it, by commands", d.folderPublished},
 		{"The next release: whom it moves, what it changes, who stays and why", d.upgradePlanned},
-		{"Who changed a field by hand, and whether an artifact is what upstream has", d.handsFound},
+		{"Who scaled a Deployment by hand and what of an edit is mended, and whether an artifact is what upstream has", d.handsFound},
 		{"The web UI shows the same; who may reconcile does, and who may not is told so", d.pagesOpened},
 		{"A package is made into variants for three clusters", d.packageDrafted},
 		{"The drafts are proposed, approved and published", d.packageApproved},
