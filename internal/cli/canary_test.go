@@ -20,6 +20,7 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/cli"
+	"sluice.dev/sluice/internal/verify/verifytest"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
@@ -56,6 +57,11 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	logged(t, namespace, `{"level":"info","msg":"`+"bidi\u202e c1\u009b"+`","controllerKind":"ModuleInstallation","namespace":"`+namespace+`","name":"foo"}`+"\n")
+	root := filepath.Join(t.TempDir(), "trusted_root.json")
+	if err := os.WriteFile(root, verifytest.NewSigstore(t).TrustedRoot(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SIGSTORE_ID_TOKEN", "a."+base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"jane"}`))+"."+canary)
 	typed := map[string][]string{
 		"get":      {"all", "mi/foo", "mi/foo -o json", "all -o json", "all -o yaml", "mi/foo -o yaml", "all -o wide", "all -o name"},
 		"describe": {"foo", "foo -o json", "foo -o yaml", "gitrepository/app"},
@@ -80,8 +86,11 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 		"resume":    {"gitrepository/app"},
 		"wait":      {"foo --for version=2.0.0", "foo --for version=9.0.0 --timeout 50ms"},
 		"ui":        {"--listen 0.0.0.0:0"}, // Its pages have a test of their own.
-		"push":      {folder + " " + site.URL("modules/foo") + ":3.0.0 --insecure-registry --move-tag -o json --source https://u:" + canary + "@example.com"},
-		"release":   {"foo 3.0.0 " + artifact + " --insecure-registry --deprecate 2.0.0", "foo 3.0.0 " + artifact + " --insecure-registry --apply"},
+		"push": {
+			folder + " " + site.URL("modules/foo") + ":3.0.0 --insecure-registry --move-tag -o json --source https://u:" + canary + "@example.com",
+			folder + " " + site.URL("modules/foo") + ":4.0.0 --insecure-registry --sign-keyless --fulcio-url http://127.0.0.1:1 --trusted-root " + root,
+		},
+		"release": {"foo 3.0.0 " + artifact + " --insecure-registry --deprecate 2.0.0", "foo 3.0.0 " + artifact + " --insecure-registry --apply"},
 	}
 	asBearer := kubeconfigWithToken(t)
 	for _, command := range cli.Commands(genericiooptions.NewTestIOStreamsDiscard(), runtime.NewScheme()) {
@@ -96,7 +105,7 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 			}
 			got := execute(t.Context(), args)
 			checkHarmless(t, name+" "+line, got)
-			if got.out == "" && !strings.Contains(line, broken) && name+line != "buildmi/foo" && !slices.Contains([]string{"wait", "reconcile", "plan", "approve", "ui"}, name) {
+			if got.out == "" && !strings.Contains(line, broken) && name+line != "buildmi/foo" && !strings.Contains(line, "--sign-keyless") && !slices.Contains([]string{"wait", "reconcile", "plan", "approve", "ui"}, name) {
 				t.Errorf("%s %s says nothing: %s", name, line, got.told)
 			}
 			if name != "push" {

@@ -46,6 +46,7 @@ type pusher struct {
 
 	key         string
 	annotations []string
+	keyless     keyless
 }
 
 func pushCommand(b *base) *cobra.Command {
@@ -54,10 +55,12 @@ func pushCommand(b *base) *cobra.Command {
 		Use:   "push PATH oci://REPOSITORY:TAG",
 		Short: "Push a folder to a registry as an artifact in Flux's format",
 		Example: `  sluice push deploy oci://registry.example.com/modules/foo:2.0.0
-  sluice push deploy oci://registry.example.com/modules/foo:2.0.0 --sign-key cosign.key`,
+  sluice push deploy oci://registry.example.com/modules/foo:2.0.0 --sign-key cosign.key
+  sluice push deploy oci://registry.example.com/modules/foo:2.0.0 --sign-keyless`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&p.key, "sign-key", "", "File with a private key of cosign's to sign with. COSIGN_PASSWORD is its password.")
+	p.keyless.bind(command)
 	flags.StringVar(&p.Source, "source", "", "Where the folder comes from. Empty: the URL of Git's remote origin.")
 	flags.StringVar(&p.Revision, "revision", "", "Revision of the folder. Empty: that of the commit, as in main@sha1:….")
 	flags.StringArrayVar(&p.annotations, "annotation", nil, "Annotation of the artifact, as name=value. May be given several times.")
@@ -110,6 +113,10 @@ func (p *pusher) read(args []string) (err error) {
 		}
 		p.Created = time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 	}
+	if p.keyless.signs {
+		p.Signer, err = p.keyless.signer()
+		return err
+	}
 	return p.readKey()
 }
 
@@ -126,7 +133,7 @@ func (p *pusher) readKey() error {
 	if err != nil {
 		return &CommandError{Code: ExitUnanswered, What: "read the key", Why: err.Error()}
 	}
-	if p.Key, err = publish.ReadKey(content, []byte(password)); err != nil {
+	if p.Signer, err = publish.ReadKey(content, []byte(password)); err != nil {
 		return &CommandError{
 			Code: ExitUnanswered, What: "read the key " + p.key, Why: err.Error(), Help: []string{"make one with cosign generate-key-pair, and set COSIGN_PASSWORD"},
 		}

@@ -44,8 +44,8 @@ type Order struct {
 	AllowDirty, MoveTag bool
 	// DryRun pushes nothing.
 	DryRun bool
-	// Key signs; nil does not.
-	Key *Key
+	// Signer signs; nil does not.
+	Signer Signer
 }
 
 // Outcome is what was pushed.
@@ -59,7 +59,7 @@ type Outcome struct {
 	Dirty bool
 	// Was is what the tag stood for; empty for nothing.
 	Was digest.Digest
-	// Signed says that there is a signature by the key, Changed that something was pushed.
+	// Signed says that there is a signature by the signer, Changed that something was pushed.
 	Signed, Changed bool
 }
 
@@ -103,7 +103,7 @@ func Push(ctx context.Context, client *registry.Client, order Order) (Outcome, e
 		return done, nil
 	}
 	done.Changed, err = p.push(ctx, done.Was == done.Digest)
-	done.Signed = order.Key != nil && err == nil
+	done.Signed = order.Signer != nil && err == nil
 	return done, err
 }
 
@@ -163,7 +163,7 @@ func (p *pusher) push(ctx context.Context, isTagged bool) (changed bool, err err
 			return false, err
 		}
 	}
-	if p.order.Key != nil {
+	if p.order.Signer != nil {
 		if changed, err = p.sign(ctx); err != nil {
 			return changed, err
 		}

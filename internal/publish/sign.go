@@ -28,12 +28,24 @@ const (
 	maxSignatures = 50
 )
 
-// sign attaches a signature to the manifest, unless there is one by the key.
+// Signer signs digests: a Key, or Keyless.
+type Signer interface {
+	// identify gives the verifier of what the same signer has signed.
+	identify(ctx context.Context) (verify.Verifier, error)
+	// bundle says that the digest is signed, in a sigstore bundle. It is asked for after identify.
+	bundle(ctx context.Context, of digest.Digest) ([]byte, error)
+}
+
+// sign attaches a signature to the manifest, unless there is one by the signer. One that no source could be told to trust is none.
 func (p *pusher) sign(ctx context.Context) (bool, error) {
-	key, subject := p.order.Key, p.artifact.described
+	subject := p.artifact.described
 	subject.Annotations = nil
+	verifier, err := p.order.Signer.identify(ctx)
+	if err != nil {
+		return false, fmt.Errorf("sign %s: %w", subject.Digest, err)
+	}
 	search := &signatures.Search{
-		Client: p.client, Remote: p.order.Repository, Verifier: key.verifier, Most: maxSignatures,
+		Client: p.client, Remote: p.order.Repository, Verifier: verifier, Most: maxSignatures,
 		Artifact: verify.Artifact{Repository: p.order.Repository.Host + "/" + p.order.Repository.Name, Descriptor: subject},
 	}
 	if signer, err := search.Run(ctx); err == nil && signer != "" {
@@ -41,7 +53,10 @@ func (p *pusher) sign(ctx context.Context) (bool, error) {
 	} else if err != nil && !errors.Is(err, signatures.ErrNone) {
 		return false, err
 	}
-	bundle, err := key.bundle(subject.Digest)
+	bundle, err := p.order.Signer.bundle(ctx, subject.Digest)
+	if err == nil {
+		_, err = verifier.Verify(ctx, search.Artifact, verify.Signature{MediaType: verify.MediaTypeBundle, Content: bundle})
+	}
 	if err != nil {
 		return false, fmt.Errorf("sign %s: %w", subject.Digest, err)
 	}
@@ -74,14 +89,32 @@ func (p *pusher) attach(ctx context.Context, subject ocispec.Descriptor, bundle 
 	return nil
 }
 
-// bundle says that the digest is signed, in a sigstore bundle.
-func (k *Key) bundle(of digest.Digest) ([]byte, error) {
-	statement, err := json.Marshal(map[string]any{
+// statementOf is what is signed of a digest.
+func statementOf(of digest.Digest) ([]byte, error) {
+	return json.Marshal(map[string]any{
 		"_type":         "https://in-toto.io/Statement/v1",
 		"subject":       []any{map[string]any{"digest": map[string]string{of.Algorithm().String(): of.Encoded()}}},
 		"predicateType": predicateType,
 		"predicate":     map[string]any{},
 	})
+}
+
+// bundled is a signed statement, with what proves the signature.
+func bundled(statement, signature []byte, material *protobundle.VerificationMaterial) ([]byte, error) {
+	return protojson.Marshal(&protobundle.Bundle{
+		MediaType: verify.MediaTypeBundle, VerificationMaterial: material,
+		Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{
+			Payload: statement, PayloadType: statementType, Signatures: []*protodsse.Signature{{Sig: signature}},
+		}},
+	})
+}
+
+// identify implements Signer.
+func (k *Key) identify(context.Context) (verify.Verifier, error) { return k.verifier, nil } //nolint:unparam // It implements Signer.
+
+// bundle implements Signer.
+func (k *Key) bundle(_ context.Context, of digest.Digest) ([]byte, error) {
+	statement, err := statementOf(of)
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +122,7 @@ func (k *Key) bundle(of digest.Digest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protojson.Marshal(&protobundle.Bundle{
-		MediaType: verify.MediaTypeBundle,
-		VerificationMaterial: &protobundle.VerificationMaterial{Content: &protobundle.VerificationMaterial_PublicKey{
-			PublicKey: &protocommon.PublicKeyIdentifier{Hint: k.hint},
-		}},
-		Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{
-			Payload: statement, PayloadType: statementType, Signatures: []*protodsse.Signature{{Sig: signature}},
-		}},
+	return bundled(statement, signature, &protobundle.VerificationMaterial{
+		Content: &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{Hint: k.hint}},
 	})
 }

@@ -127,7 +127,7 @@ func TestASourceVerifiesTheSignature(t *testing.T) {
 				if _, err := proved(t, site, public); err == nil {
 					t.Error("what is not signed is proved")
 				}
-				if o.Key, err = publish.ReadKey(content, []byte(password)); err != nil {
+				if o.Signer, err = publish.ReadKey(content, []byte(password)); err != nil {
 					t.Fatal(err)
 				}
 				signed := mustPush(t, client, o)
