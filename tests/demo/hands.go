@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -86,6 +87,9 @@ func (d *demo) playDeployment(ctx context.Context, name string) error {
 		all := *obj.Spec.Replicas
 		obj.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: obj.Generation, Replicas: all, UpdatedReplicas: all, ReadyReplicas: all, AvailableReplicas: all,
+			Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}, {Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+			},
 		}
 		err := d.env.Client.Status().Update(ctx, obj)
 		if apierrors.IsConflict(err) {
