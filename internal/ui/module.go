@@ -154,8 +154,12 @@ func (u *UI) module(w http.ResponseWriter, r *http.Request) {
 	}
 	made := moduled{Module: found, Path: u.base + ModuleName{found.Namespace, found.Name}.Path()}
 	made.sum(u.Now(), r.URL.Query())
-	u.show(w, r, http.StatusOK, "module", pageOf{Title: "Module " + found.Namespace + "/" + found.Name, Here: "modules", Troubles: found.Lacking, Content: &made})
+	troubles := append(u.index.troubles(u.mayOf(r.Context(), loginOf(r), countsForModules, ""), countsForModules), found.Lacking...)
+	u.show(w, r, http.StatusOK, "module", pageOf{Title: "Module " + found.Namespace + "/" + found.Name, Here: "modules", Troubles: troubles, Content: &made})
 }
+
+// countsForModules says that objects of the kind have a say in how modules' pages look.
+func countsForModules(k Kind) bool { return k.Page == "modules" || k.Kind == installationKind }
 
 // sum makes the tables. What is asked for narrows the one of installations.
 func (m *moduled) sum(now time.Time, asked url.Values) {
@@ -296,14 +300,14 @@ func (r *Row) moduleOf() string {
 
 // lookOfModule is how a module's page looks: as what is counted on it. How the objects are otherwise has no say.
 func (u *UI) lookOfModule(who *login, namespace, name string) look {
-	wanted := func(k Kind) bool { return k.Page == "modules" || k.Kind == installationKind }
 	kinds := map[string]bool{}
-	for _, k := range u.index.kindsFor(wanted) {
+	for _, k := range u.index.kindsFor(countsForModules) {
 		kinds[k.Resource] = true
 	}
 	return look{kinds: kinds, rest: moduleRest, now: func(ctx context.Context) seen {
 		var marks []string
-		for _, row := range u.index.all(u.mayOf(ctx, who, wanted, ""), wanted) {
+		may := u.mayOf(ctx, who, countsForModules, "")
+		for _, row := range u.index.all(may, countsForModules) {
 			switch {
 			case row.moduleOf() != name:
 			case row.Kind.Kind == installationKind:
@@ -313,7 +317,7 @@ func (u *UI) lookOfModule(who *login, namespace, name string) look {
 			}
 		}
 		slices.Sort(marks)
-		return seen{Whole: digestOf(marks)}
+		return seen{Whole: digestOf(marks, u.index.troubles(may, countsForModules))}
 	}}
 }
 

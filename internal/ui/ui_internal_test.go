@@ -33,6 +33,10 @@ func (still) Tree(context.Context, Kind, string, string) (*view.Node, error) {
 	return &view.Node{Kind: "Source", Name: "a", State: view.Ready}, nil
 }
 
+func (still) Module(_ context.Context, namespace, name string) (*Module, error) {
+	return &Module{Namespace: namespace, Name: name, Read: true}, nil
+}
+
 func (still) Running(context.Context) *Running { return &Running{} }
 
 const host = "127.0.0.1:9191"
@@ -40,7 +44,12 @@ const host = "127.0.0.1:9191"
 // pagesOf are the pages of sources.
 func pagesOf(t *testing.T) *UI {
 	t.Helper()
-	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "g", Kind: "Source"}, Resource: "sources", Page: "sources"}
+	return pagesOfKind(t, "Source", "sources")
+}
+
+func pagesOfKind(t *testing.T, name, page string) *UI {
+	t.Helper()
+	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "g", Kind: name}, Resource: page, Page: page}
 	u, err := New(Options{Lister: still{}, Person: &Person{Reader: still{}}, Kinds: []Kind{kind}, Hosts: []string{host}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
@@ -88,12 +97,24 @@ func TestEachAnswerHasItsOwnTime(t *testing.T) {
 // TestAPageSaysWhenNothingIsHeard: that of an object too, of which nothing would come any more.
 func TestAPageSaysWhenNothingIsHeard(t *testing.T) {
 	t.Parallel()
-	u := pagesOf(t)
+	for name, page := range map[string]string{"Source": "sources", "Module": "modules"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			saysWhenNothingIsHeard(t, pagesOfKind(t, name, page))
+		})
+	}
+}
+
+func saysWhenNothingIsHeard(t *testing.T, u *UI) {
+	t.Helper()
 	kind := u.Kinds[0]
 	u.index.review(t.Context(), t.Context(), u.Lister, kind)
-	const path = "o/g/Source/n/a"
-	pages := []string{"", "sources", path, path + "/graph", path + "/graph?as=list"}
-	look, err := u.lookOf(u.key.login, path)
+	path := "o/g/" + kind.Kind + "/n/a"
+	pages := []string{"", kind.Page, path, path + "/graph", path + "/graph?as=list"}
+	if kind.Page == "modules" {
+		pages = append(pages, "modules/n/a")
+	}
+	look, err := u.lookOf(u.key.login, pages[len(pages)-1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +131,7 @@ func TestAPageSaysWhenNothingIsHeard(t *testing.T) {
 		}
 	}
 	if look.now(t.Context()).Whole == before.Whole {
-		t.Error("the page of an object is not read anew when nothing is heard any more")
+		t.Error("the page is not read anew when nothing is heard any more")
 	}
 	row := &Row{Kind: kind, Namespace: "n", Name: "a"}
 	if err := (&rows{u.index, kind}).Replace(nil, ""); err != nil {
