@@ -31,7 +31,7 @@ func TestWhatIsDrawnBehindTheEndIsNotLost(t *testing.T) {
 			if err := c.draw(left, total/2); err == nil {
 				t.Error("it got what nobody gives back")
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := c.budget.Do(ctx, fair.Wish{}, nil, func(ctx context.Context) error { return c.draw(ctx, total) }); err != nil {
 				t.Error(err)

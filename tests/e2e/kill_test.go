@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -153,6 +155,6 @@ func (s *scene) gone(name string) {
 				return false, file
 			}
 		}
-		return err != nil, fmt.Sprint(err)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/opencontainers/go-digest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -176,7 +177,7 @@ func (s ociScene) gone(name string) {
 				return false, file
 			}
 		}
-		return err != nil, fmt.Sprint(err)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 }
 
