@@ -29,13 +29,13 @@ spec:
 // upstream has.
 func (d *demo) handsFound(ctx context.Context) error {
 	if err := errors.Join(
-		d.kubectl(ctx, "", "scale", "deployment", "web-live", "--replicas=3"), d.playDeployment(ctx, "web-live"),
+		d.kubectl(ctx, "", "patch", "deployment", "web-live", "--type=merge", "-p", `{"spec":{"replicas":3}}`), d.playDeployment(ctx, "web-live"),
 		d.kubectl(ctx, "", "patch", "configmap", "web-settings-live", "--type=merge", "--field-manager=somebody", "-p", `{"data":{"night":"yes"}}`),
 	); err != nil {
 		return err
 	}
 	if err := d.sluices(ctx,
-		typed{0, "spec.replicas = 3  by kubectl (Update of scale", []string{"trace", "deployment/web-live", "--field", "spec.replicas"}},
+		typed{0, "spec.replicas = 3  by kubectl-patch (Update", []string{"trace", "deployment/web-live", "--field", "spec.replicas"}},
 		typed{0, "somebody", []string{"trace", "configmap/web-settings-live", "--field", "data.night"}},
 	); err != nil {
 		return err
