@@ -127,7 +127,7 @@ func bones(t *testing.T, page string) (elements, followed []string) {
 func FuzzPages(f *testing.F) {
 	for _, text := range []string{
 		"a", `"><img src=x onerror=alert(1)>`, "</pre></title></svg><script>alert(1)</script>", "javascript:alert(1)", "https://example.com/'onclick=alert(1)//",
-		"\u202egnp.exe\x1b[2J\x00\r\n", "{{.Title}}", "' autofocus onfocus='alert(1)", "\xff\xfe", strings.Repeat("<b>", 3000), "data:text/html,x", "//evil.example/", "../../..",
+		"\u202egnp.exe\x1b[2J\x00\r\n", "{{.Title}}", "' autofocus onfocus='alert(1)", "\xff\xfe", strings.Repeat("<b>", 3000), "data:text/html,x", "//evil.example/", "../../..", `https://"0`,
 	} {
 		f.Add(text)
 	}

@@ -114,7 +114,7 @@ func shorten(s string) string {
 // link is the address if it is one that may be followed: another site that is asked for nothing but a page.
 func link(address string) string {
 	parsed, err := url.Parse(address)
-	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
+	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(parsed.Host, "!\"$&'()*+,;<=>") {
 		return ""
 	}
 	return parsed.String()
