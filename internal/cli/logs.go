@@ -88,8 +88,8 @@ func (l *logger) run(ctx context.Context, args []string) error {
 // pods shows the lines of all pods' logs: one after the other, or all together where they go on without end.
 func (l *logger) pods(ctx context.Context, pods []corev1.Pod, of ref) (shown int, err error) {
 	var group errgroup.Group
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if !l.follow {
 		group.SetLimit(1)
 	}
@@ -102,11 +102,15 @@ func (l *logger) pods(ctx context.Context, pods []corev1.Pod, of ref) (shown int
 		})
 	}
 	err = group.Wait() //nolint:wrapcheck // It is a CommandError.
+	// The others end for that, and one of them may have been first.
+	if unwritten, ok := errors.AsType[*CommandError](context.Cause(ctx)); ok {
+		err = unwritten
+	}
 	return int(all.Load()), err
 }
 
 // pod shows the lines of one pod's log, and says how many there were. It stops all where nobody takes them any more.
-func (l *logger) pod(ctx context.Context, stop func(), pod *corev1.Pod, of ref) (shown int, err error) {
+func (l *logger) pod(ctx context.Context, stop func(error), pod *corev1.Pod, of ref) (shown int, err error) {
 	options := &corev1.PodLogOptions{Follow: l.follow}
 	if l.since > 0 {
 		seconds := int64(math.Ceil(l.since.Seconds()))
@@ -126,8 +130,9 @@ func (l *logger) pod(ctx context.Context, stop func(), pod *corev1.Pod, of ref) 
 			continue
 		}
 		if _, err := io.WriteString(l.Out, text+"\n"); err != nil {
-			stop()
-			return shown, unprinted(err)
+			err = unprinted(err)
+			stop(err)
+			return shown, err
 		}
 		shown++
 	}
