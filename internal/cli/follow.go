@@ -36,11 +36,16 @@ type follower struct {
 var errEnough = errors.New("enough was seen")
 
 // follow tells until the follower has enough, the context ends, or a right is missing. A watch that ends is begun anew, with growing
-// pauses where nothing is heard between.
+// pauses until one holds for a minute.
 func (s *session) follow(ctx context.Context, f follower) error {
-	pauses := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5}
+	fresh := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5}
+	pauses := fresh
 	for first := true; ; first = false {
+		begun := time.Now()
 		stopped, err := s.look(ctx, f)
+		if time.Since(begun) > time.Minute {
+			pauses = fresh
+		}
 		switch {
 		case errors.Is(stopped, errEnough):
 			return nil

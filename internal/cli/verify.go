@@ -153,6 +153,8 @@ func (v *verifier) compare(ctx context.Context, source client.Object, artifact f
 	}
 	where, err := v.difference(ctx, served, made)
 	switch {
+	case ctx.Err() != nil:
+		return explain("compare the files", ctx.Err(), "")
 	case err != nil:
 		v.told.Checks = append(v.told.Checks, finding{Check: "Files", Message: "they cannot be compared: " + err.Error()})
 	case where != "":
