@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ type uiFlags struct {
 
 // How people say who they are.
 const byToken, byHeader = "token", "header"
+
+// garbage is how much memory waits to be used again, in percent of what is used: pages leave much of it behind, and much time.
+const garbage = 50
 
 // uiCommand serves the web pages: on this machine to whoever has started it, or to everyone who logs in.
 func uiCommand(b *base) *cobra.Command {
@@ -140,6 +144,7 @@ const (
 
 // serve serves until the context ends.
 func serve(ctx context.Context, listener net.Listener, pages *ui.UI, f uiFlags) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	server := &http.Server{

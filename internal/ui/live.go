@@ -49,7 +49,14 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	s := stream{UI: u, w: w, look: look, ctx: ctx}
 	stirs := make(chan struct{}, 1)
 	if look.watch != nil {
-		go look.watch(ctx, func() { offer(stirs) })
+		go func() {
+			// A page that was read just now rests like one that was read anew.
+			select {
+			case <-ctx.Done():
+			case <-time.After(look.rest):
+				look.watch(ctx, func() { offer(stirs) })
+			}
+		}()
 	}
 	err = s.first(r.URL.Query().Get("seen"))
 	beat := time.NewTicker(heartbeat)

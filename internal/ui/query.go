@@ -106,7 +106,7 @@ func (x *index) look(q query, may *scope) shown {
 	found := shown{query: q, Found: len(rows), Last: max(1, (len(rows)+pageSize-1)/pageSize)}
 	found.Number = min(found.Number, found.Last)
 	first := (found.Number - 1) * pageSize
-	found.Rows = rows[first:min(first+pageSize, len(rows))]
+	found.Rows = slices.Clone(rows[first:min(first+pageSize, len(rows))]) // The others are not kept for them.
 	return found
 }
 
