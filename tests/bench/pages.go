@@ -277,6 +277,10 @@ func (s *commandsSite) drawing(ctx context.Context, of extent, p *opened) ([]tar
 func (s *commandsSite) streams(ctx context.Context, of extent, p *opened) ([]target, error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
+	// The drawing that was looked at last has watches of its own, which begin a while after it.
+	if err := chromedp.Do(p.tab, chromedp.Navigate("about:blank")); err != nil {
+		return nil, fmt.Errorf("leave the page: %w", err)
+	}
 	told := make(chan time.Time, of.streams)
 	for range of.streams {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"live?page="+url.QueryEscape("installations?q=few-2"), nil)
