@@ -225,7 +225,8 @@ func (m *moduled) releases(now time.Time) []moduleRow {
 		if one.Channel == "" {
 			column = len(m.Columns)
 		}
-		for _, release := range []ModuleRelease{one.Has, one.Gets} {
+		for i, release := range []ModuleRelease{one.Has, one.Gets} {
+			has := i == 0 // One whose content has changed is had and got.
 			if release.Template == "" {
 				continue
 			}
@@ -234,9 +235,9 @@ func (m *moduled) releases(now time.Time) []moduleRow {
 				rows = append(rows, m.row(moduleRow{Release: catalog.Release{Template: release.Template, Version: release.Version}, Gone: m.Read}))
 			}
 			cells := rows[at[release]].Cells
-			cells[len(cells)-1].add(release == one.Has, one.Waits)
+			cells[len(cells)-1].add(has, one.Waits)
 			if column >= 0 {
-				cells[column].add(release == one.Has, one.Waits)
+				cells[column].add(has, one.Waits)
 			}
 		}
 	}

@@ -99,3 +99,14 @@ func TestModuleIsBounded(t *testing.T) {
 			len(made.Columns), made.MoreColumns, len(made.Channels), made.MoreChannels, len(made.Users), made.MoreUsers)
 	}
 }
+
+// TestAReleaseWhoseContentChangesIsOnTheWay: who has it, and gets it anew, does not have two of them.
+func TestAReleaseWhoseContentChangesIsOnTheWay(t *testing.T) {
+	t.Parallel()
+	one := ModuleRelease{"foo-1", "1.0.0"}
+	made := moduled{Module: &Module{Read: true, Releases: []catalog.Release{{Template: "foo-1", Version: "1.0.0"}}, Users: []ModuleUser{{Name: "a", Has: one, Gets: one}}}}
+	made.sum(time.Time{}, url.Values{})
+	if diff := cmp.Diff([]string{"false 1 1 0", "false 1 1 0"}, counted(made.Rows[0])); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
