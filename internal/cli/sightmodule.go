@@ -81,6 +81,7 @@ func userOf(obj *modulesv1.ModuleInstallation, namespace, name string) (user ui.
 		user.Has = ui.ModuleRelease{Template: current.Template, Version: current.Version}
 	}
 	if found.Namespace != namespace || found.Module != name {
+		user.Left = true
 		return user, user.Has.Template != ""
 	}
 	user.SelectedBy, user.Channel = found.SelectedBy, objects.ChannelOf(obj)

@@ -21,7 +21,7 @@ func rowOf(t *testing.T, page, head string) string {
 func TestModulePage(t *testing.T) {
 	t.Parallel()
 	system, team := shelf(t)
-	other, unseen := env.NewNamespace(t), env.NewNamespace(t)
+	other, unseen, left := env.NewNamespace(t), env.NewNamespace(t), env.NewNamespace(t)
 	store(t, system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {description: A store, channels: [{name: regular, version: 2.0.0, message: for all}, {name: old, version: 9.9.9}]}\n")
 	object{t, played(t, system, template("foo-1.1.0", "1.1.0", "")).kind, system, "foo-1.1.0"}.patch("spec: {support: {state: Deprecated, message: it leaks, replacedBy: 2.0.0}}")
 	waits := strings.ReplaceAll(asking("name: foo, channel: regular", "", system, ", pending: {version: 2.0.0, reason: AwaitingApproval}"), "selectedBy: 'range/>=1.0.0 <2.0.0'", "selectedBy: channel/regular")
@@ -29,6 +29,7 @@ func TestModulePage(t *testing.T) {
 	store(t, team, waits)
 	store(t, other, strings.Replace(waits, ", pending: {version: 2.0.0, reason: AwaitingApproval}", "", 1))
 	store(t, unseen, installation("foo", "", "{}"))
+	store(t, left, strings.Replace(asking(ranged, "", system, ""), "resolution: {module: foo", "resolution: {module: bar", 1))
 	kubeconfig, err := env.KubeconfigAs("librarian-of-"+system, "system:masters")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestModulePage(t *testing.T) {
 		"channel=regular#users":              "regular 2.0.0 foo-2.0.0 1 on the way 1 waiting for all",
 		"channel=old#users":                  "old nowhere: 9.9.9 ChannelTargetMissing: Channel old of module foo points to",
 		templates + "foo-2.0.0":              "2.0.0 foo-2.0.0 Supported leads here 1 on the way 1 waiting 1 on the way 1 waiting",
-		templates + "foo-1.0.0":              "1.0.0 foo-1.0.0 Supported 2 installed 2 installed",
+		templates + "foo-1.0.0":              "1.0.0 foo-1.0.0 Supported 2 installed 1 installed 3 installed",
 		templates + "foo-1.1.0":              "1.1.0 foo-1.1.0 Deprecated; replaced by 2.0.0: it leaks",
 		installations + "/" + team + "/foo":  team + "/foo channel/regular 1.0.0 foo-1.0.0 2.0.0 foo-2.0.0 AwaitingApproval",
 		installations + "/" + other + "/foo": other + "/foo channel/regular 1.0.0 foo-1.0.0 2.0.0 foo-2.0.0",
@@ -73,7 +74,7 @@ func TestModulePage(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", head, got, want)
 		}
 	}
-	for _, want := range []string{"Installations that choose from it: 2, of which 0 have what was chosen, 1 are on the way, 1 wait.", "not looked at by a controller yet", "A store"} {
+	for _, want := range []string{"Installations that choose from it: 2, of which 0 have what was chosen, 1 are on the way, 1 wait.", "still with a release of this one: 1.", "not looked at by a controller yet", "A store"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -30,6 +30,9 @@ type Row struct {
 	Cells           []string
 	// version tells whether the object is the one that was shown.
 	version string
+	// has is the module that an installation has a release of, and counted what modules' pages count of it, in short.
+	has     string
+	counted uint64
 	// text is all that is searched, in small letters.
 	text string
 }
@@ -48,6 +51,9 @@ func newRow(kind Kind, obj *unstructured.Unstructured) *Row {
 		row.Cells = append(row.Cells, printable.Line(c.Value(obj), maxCell))
 	}
 	row.text = row.searched()
+	if kind.Kind == installationKind {
+		row.has, row.counted = countedOf(obj)
+	}
 	return row
 }
 

@@ -3,12 +3,16 @@ package ui
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -35,6 +39,8 @@ type Module struct {
 // ModuleUser is an installation that chooses from the module's releases, or has one of them.
 type ModuleUser struct {
 	Namespace, Name string
+	// Left says that it chooses from another module, and still has a release of this one.
+	Left bool
 	// SelectedBy is how its release is selected, and Channel the channel if that is how.
 	SelectedBy, Channel string
 	// Has is the release of the module that is installed, and Gets the one that was chosen, if that is another one.
@@ -79,7 +85,7 @@ func (t *tally) add(has bool, waits string) {
 func (t tally) Any() bool { return t != tally{} }
 
 // isSettled says that the installation has what was chosen for it.
-func (o ModuleUser) isSettled() bool { return o.Gets == ModuleRelease{} && o.Waits == "" }
+func (o ModuleUser) isSettled() bool { return o.Gets == ModuleRelease{} && o.Waits == "" && !o.Left }
 
 // moduleCell is a release by a channel. To are the installations that are counted.
 type moduleCell struct {
@@ -133,12 +139,14 @@ type moduleChannel struct {
 type moduled struct {
 	*Module
 
-	Path     string
-	All      tally
-	Channels []moduleChannel
-	Columns  []string
-	Rows     []moduleRow
-	Users    []ModuleUser
+	Path string
+	All  tally
+	// Choose is how many installations choose from the module, and Left how many have a release of it alone.
+	Choose, Left int
+	Channels     []moduleChannel
+	Columns      []string
+	Rows         []moduleRow
+	Users        []ModuleUser
 	// Shown says which of the installations are asked for; empty for all.
 	Shown string
 	// MoreChannels and so on are how many there are beside those.
@@ -193,6 +201,11 @@ func (m *moduled) follow() {
 		m.Channels = append(m.Channels, moduleChannel{ChannelStatus: channel})
 	}
 	for _, one := range m.Module.Users {
+		if one.Left {
+			m.Left++
+			continue
+		}
+		m.Choose++
 		m.All.add(one.isSettled(), one.Waits)
 		if one.Channel == "" {
 			continue
@@ -299,6 +312,20 @@ func (r *Row) moduleOf() string {
 	return r.Cells[at]
 }
 
+// countedOf is what modules' pages count of an installation, in short: what it asks for, has and gets, and whether it waits.
+func countedOf(obj *unstructured.Unstructured) (has string, sum uint64) {
+	of := fnv.New64a()
+	for _, path := range [][]string{
+		{"spec", "module"}, {"spec", "suspend"}, {"spec", "management"}, {"status", "resolution", "namespace"}, {"status", "resolution", "module"},
+		{"status", "resolution", "selectedBy"}, {"status", "current"}, {"status", "desired"}, {"status", "pending", "reason"},
+	} {
+		found, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
+		fmt.Fprintln(of, found)
+	}
+	has, _, _ = unstructured.NestedString(obj.Object, "status", "current", "module")
+	return has, of.Sum64()
+}
+
 // lookOfModule is how a module's page looks: as what is counted on it. How the objects are otherwise has no say.
 func (u *UI) lookOfModule(who *login, namespace, name string) look {
 	kinds := map[string]bool{}
@@ -310,10 +337,9 @@ func (u *UI) lookOfModule(who *login, namespace, name string) look {
 		may := u.mayOf(ctx, who, countsForModules, "")
 		for _, row := range u.index.all(may, countsForModules) {
 			switch {
-			case row.moduleOf() != name:
-			case row.Kind.Kind == installationKind:
-				marks = append(marks, string(row.UID)+strings.Join(row.Cells, "\x01"))
-			case row.Namespace == namespace:
+			case row.Kind.Kind == installationKind && (row.moduleOf() == name || row.has == name):
+				marks = append(marks, fmt.Sprint(row.UID, row.counted))
+			case row.Kind.Kind != installationKind && row.moduleOf() == name && row.Namespace == namespace:
 				marks = append(marks, string(row.UID)+row.version)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -36,6 +37,7 @@ func TestModule(t *testing.T) {
 			{Name: "c", Channel: "fast", Has: one, Gets: two, Waits: "AwaitingApproval"},
 			{Name: "d", Has: lost},
 			{Name: "e", Channel: "gone", Has: one, Waits: "ChannelNotFound"},
+			{Name: "f", Has: lost, Left: true},
 		},
 	}
 	made := moduled{Module: module, Path: "/x"}
@@ -43,7 +45,7 @@ func TestModule(t *testing.T) {
 	want := map[string][]string{
 		"foo-2": {"true 1 1 1", "false 0 0 0", "false 0 0 0", "false 1 1 1"},
 		"foo-1": {"false 2 0 0", "false 1 0 0", "false 0 0 0", "false 3 0 0"},
-		"foo-0": {"false 0 0 0", "false 0 0 0", "false 1 0 0", "false 1 0 0"},
+		"foo-0": {"false 0 0 0", "false 0 0 0", "false 2 0 0", "false 2 0 0"},
 	}
 	got := map[string][]string{}
 	for _, row := range made.Rows {
@@ -55,14 +57,14 @@ func TestModule(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if made.All != (tally{2, 1, 2}) || made.Channels[0].tally != (tally{1, 1, 1}) || made.Channels[1].tally != (tally{0, 0, 1}) || made.Channels[1].Reason != modulesv1.ChannelNotFoundReason {
+	if made.All != (tally{2, 1, 2}) || made.Choose != 5 || made.Left != 1 || made.Channels[0].tally != (tally{1, 1, 1}) || made.Channels[1].tally != (tally{0, 0, 1}) || made.Channels[1].Reason != modulesv1.ChannelNotFoundReason {
 		t.Errorf("all %v, channels %+v", made.All, made.Channels)
 	}
 	if row := made.Rows[1]; row.State != modulesv1.SupportDeprecated || row.LastDay() != "2030-05-31" {
 		t.Errorf("on the day after its last one, %s is %s, until %s", row.Template, row.State, row.LastDay())
 	}
 	for asked, want := range map[string]string{
-		"": "bcead", "channel=fast": "bca", "channel=none": "d", "template=foo-2&version=2.0.0": "bca", "template=foo-1&version=1.0.0&channel=gone": "e", "template=foo-2&version=9.9.9": "",
+		"": "bcefad", "channel=fast": "bca", "channel=none": "fd", "template=foo-2&version=2.0.0": "bca", "template=foo-1&version=1.0.0&channel=gone": "e", "template=foo-2&version=9.9.9": "",
 	} {
 		values, err := url.ParseQuery(asked)
 		if err != nil {
@@ -108,5 +110,47 @@ func TestAReleaseWhoseContentChangesIsOnTheWay(t *testing.T) {
 	made.sum(time.Time{}, url.Values{})
 	if diff := cmp.Diff([]string{"false 1 1 0", "false 1 1 0"}, counted(made.Rows[0])); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAModulesPageFollowsWhatItCounts: an installation that goes its way, waits or is suspended changes the page, as does one that still
+// has a release of it; what else is reported of them does not.
+func TestAModulesPageFollowsWhatItCounts(t *testing.T) {
+	t.Parallel()
+	u := pagesOfKind(t, installationKind, "installations")
+	kind := &u.index.kinds[0]
+	kind.Columns = []Column{{Title: moduleTitle, Value: func(obj *unstructured.Unstructured) string {
+		name, _, _ := unstructured.NestedString(obj.Object, "status", "resolution", "module")
+		return name
+	}}}
+	now := u.lookOfModule(&login{Person: &Person{Reader: still{}}}, "system", "foo").now
+	store, last := &rows{index: u.index, kind: *kind}, ""
+	for i, step := range []struct {
+		spec, status string
+		changes      bool
+	}{
+		{`{}`, `{"resolution": {"module": "foo"}}`, true},
+		{`{}`, `{"resolution": {"module": "foo"}, "desired": {"template": "foo-1"}}`, true},
+		{`{}`, `{"resolution": {"module": "foo"}, "desired": {"template": "foo-1"}, "conditions": [{"type": "Ready"}]}`, false},
+		{`{"suspend": true}`, `{"resolution": {"module": "foo"}, "desired": {"template": "foo-1"}}`, true},
+		{`{}`, `{"resolution": {"module": "foo"}, "desired": {"template": "foo-1"}, "pending": {"reason": "AwaitingApproval"}}`, true},
+		{`{}`, `{"resolution": {"module": "foo"}, "desired": {"template": "foo-1"}, "pending": {"reason": "UpgradesNever"}}`, true},
+		{`{}`, `{"resolution": {"module": "bar"}, "current": {"module": "foo", "template": "foo-1"}}`, true},
+		{`{}`, `{"resolution": {"module": "bar"}, "current": {"module": "foo", "template": "foo-2"}}`, true},
+		{`{}`, `{"resolution": {"module": "bar"}, "current": {"module": "bar", "template": "bar-1"}}`, true},
+		{`{}`, `{"resolution": {"module": "bar"}, "current": {"module": "bar", "template": "bar-2"}}`, false},
+	} {
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion": "g/v1", "kind": %q, "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "%d"}, "spec": %s, "status": %s}`, installationKind, i, step.spec, step.status)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Add(obj); err != nil {
+			t.Fatal(err)
+		}
+		if is := now(t.Context()).Whole; (is != last) != step.changes {
+			t.Errorf("step %d: the page changes: %t", i, is != last)
+		} else {
+			last = is
+		}
 	}
 }
