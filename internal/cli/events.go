@@ -182,10 +182,12 @@ func (c *chronicler) concerned(ctx context.Context, about *corev1.ObjectReferenc
 		return of, false
 	}
 	above := &corev1.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: about.Namespace, Name: owner.Name, UID: owner.UID}
+	// Objects may own each other.
+	c.foreign[about.UID] = true
 	if _, known := c.concerned(ctx, above); !known {
-		c.foreign[about.UID] = true
 		return of, false
 	}
+	delete(c.foreign, about.UID)
 	c.road[about.UID] = of
 	return of, true
 }

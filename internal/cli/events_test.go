@@ -112,3 +112,29 @@ func TestEventsOfAllOrigins(t *testing.T) {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
 }
+
+// TestEventsOfACircle: objects that own each other are of interest to nobody, and do not keep the command from going on.
+func TestEventsOfACircle(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	tells(t, pods, namespace, "foo-1-x", 1, "Failed")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, wait := beginShown(ctx, env.Kubeconfig, "events", "foo", "-n", namespace, "-w")
+	testenv.Eventually(t, "the events of before are shown", func(context.Context) (bool, string) { return strings.Contains(out(), "Failed"), out() })
+	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for _, name := range []string{"one", "other"} {
+		store(t, namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+"}")
+	}
+	for name, owner := range map[string]string{"one": "other", "other": "one"} {
+		uid := object{t, maps, namespace, owner}.get().GetUID()
+		object{t, maps, namespace, name}.patch("metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: " + owner + ", uid: " + string(uid) + ", controller: true}]}")
+	}
+	tells(t, maps, namespace, "one", 2, "Strange")
+	tells(t, pods, namespace, "foo-1-x", 3, "Scheduled")
+	testenv.Eventually(t, "what comes after is shown", func(context.Context) (bool, string) { return strings.Contains(out(), "Scheduled"), out() })
+	stop()
+	if got := wait(); got.code != 130 || strings.Contains(got.out, "Strange") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
