@@ -41,6 +41,9 @@ func (p *planner) fromUpstream(ctx context.Context, asked *plan.Request) (done f
 	asked.Artifact = filepath.Join(dir, "content.tar.gz")
 	if err := rebuildInto(ctx, asked.Artifact, source, rebuild.Rebuilder{Reader: p.WithWatch, Dir: dir, AllowLoopback: p.loopback}); err != nil {
 		done()
+		if ctx.Err() != nil {
+			return nil, explain(what, ctx.Err(), "")
+		}
 		return nil, &CommandError{Code: ExitUnanswered, What: what, Why: err.Error(), Help: []string{"have the content in a file, and name that with --artifact"}}
 	}
 	return done, nil
