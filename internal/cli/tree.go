@@ -287,12 +287,19 @@ func (a treeAnswer) print(t table) error {
 	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
 }
 
+// maxIndent is by how many levels a line is indented. Of what is deeper the last ones are shown.
+const maxIndent = 40
+
 // draw writes a node's line after its lead, and those of what is under it after theirs.
 func (t table) draw(lines *strings.Builder, n *view.Node, lead, below string) {
 	lines.WriteString(lead + strings.Join(t.words(n), "  ") + "\n")
-	branch, trunk, last, none := "├─ ", "│  ", "└─ ", "   "
+	branch, trunk, last, none, deeper := "├─ ", "│  ", "└─ ", "   ", "…"
 	if t.plain {
-		branch, trunk, last = "|- ", "|  ", "`- "
+		branch, trunk, last, deeper = "|- ", "|  ", "`- ", "~"
+	}
+	width := maxIndent * len(none)
+	if columns := []rune(below); len(columns) > width {
+		below = deeper + string(columns[len(columns)-width:])
 	}
 	for i, u := range n.Under {
 		if i == len(n.Under)-1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -178,5 +179,28 @@ func TestTreeOfRings(t *testing.T) {
 	// Each is told once for each that it takes from, below the address and the root.
 	if lines := strings.Count(got.out, "\n"); got.code != 0 || lines > 2+2*2+2*2*layers {
 		t.Errorf("ended with %d and %d lines, %s", got.code, lines, got.told)
+	}
+}
+
+// TestTreeOfALongWay: lines are not longer the deeper they are.
+func TestTreeOfALongWay(t *testing.T) {
+	t.Parallel()
+	namespace, last := env.NewNamespace(t), ""
+	const many = 100
+	for i := range many {
+		spec := ""
+		if last != "" {
+			spec = ", include: [{repository: {name: " + last + "}}]"
+		}
+		last = fmt.Sprint("at-", i)
+		store(t, namespace, repository(last, spec))
+	}
+	got := run(t, env.Kubeconfig, "tree", "gitrepository/at-0", "-n", namespace)
+	longest := 0
+	for line := range strings.Lines(got.out) {
+		longest = max(longest, utf8.RuneCountInString(line))
+	}
+	if got.code != 0 || strings.Count(got.out, "\n") < many || longest > 250 {
+		t.Errorf("ended with %d, %s: the longest line has %d characters: %s", got.code, got.told, longest, got.out)
 	}
 }

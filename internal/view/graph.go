@@ -159,7 +159,7 @@ func (g *Graph) place(n *Node, depth int) int {
 
 // within is the tree with no more than limit nodes.
 func (n *Node) within(limit int) *Node {
-	if folded := n.folded(n.dependents()); folded.nodes() <= limit {
+	if folded, _ := n.folded(n.dependents()); folded.nodes() <= limit {
 		return folded
 	}
 	folded := n.Folded()

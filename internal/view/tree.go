@@ -145,25 +145,25 @@ func ownerIn(obj *unstructured.Unstructured, above map[types.UID]*unstructured.U
 	return nil
 }
 
+// isReady says that the node itself is as it is to be. An address is no object, and always so.
+func (n *Node) isReady() bool { return n.Kind == "" || n.State == Ready }
+
 // IsWell says that the node and all under it are as they are to be.
 func (n *Node) IsWell() bool {
-	if n.Kind != "" && n.State != Ready {
-		return false
-	}
-	return !slices.ContainsFunc(n.Under, func(u *Node) bool { return !u.IsWell() })
+	return n.isReady() && !slices.ContainsFunc(n.Under, func(u *Node) bool { return !u.IsWell() })
 }
 
 // Troubled is the node with what is not well under it alone; nil if it is well.
 func (n *Node) Troubled() *Node {
-	if n.IsWell() {
-		return nil
-	}
 	told := *n
 	told.Under = nil
 	for _, u := range n.Under {
 		if kept := u.Troubled(); kept != nil {
 			told.Under = append(told.Under, kept)
 		}
+	}
+	if len(told.Under) == 0 && n.isReady() {
+		return nil
 	}
 	return &told
 }
@@ -182,30 +182,36 @@ func (n *Node) Cut(depth int) *Node {
 
 // Folded is the node, with those under it that are well and of one kind as one node, which comes before those that are not
 // well.
-func (n *Node) Folded() *Node { return n.folded(func(*Node) bool { return false }) }
+func (n *Node) Folded() *Node {
+	told, _ := n.folded(func(*Node) bool { return false })
+	return told
+}
 
-// folded is Folded, with those as they are that are kept.
-func (n *Node) folded(kept func(*Node) bool) *Node {
+// folded is Folded, with those as they are that are kept, and whether all is well.
+func (n *Node) folded(kept func(*Node) bool) (folded *Node, well bool) {
 	told := *n
 	told.Under = nil
+	well = n.isReady()
 	alike := map[string]*Node{}
 	var unwell []*Node
 	for _, u := range n.Under {
-		if !u.IsWell() || u.Kind == "" || kept(u) {
-			unwell = append(unwell, u.folded(kept))
+		made, isWell := u.folded(kept)
+		well = well && isWell
+		if !isWell || u.Kind == "" || kept(u) {
+			unwell = append(unwell, made)
 			continue
 		}
 		key := u.Group + "/" + u.Kind
 		first := alike[key]
 		if first == nil {
-			alike[key] = u.folded(kept)
-			told.Under = append(told.Under, alike[key])
+			alike[key] = made
+			told.Under = append(told.Under, made)
 			continue
 		}
 		*first = Node{Group: u.Group, Kind: u.Kind, Count: first.size() + u.size(), State: Ready}
 	}
 	told.Under = append(told.Under, unwell...)
-	return &told
+	return &told, well
 }
 
 // Alone is the node with nothing that hangs on it, as one that others depend on.
