@@ -316,8 +316,15 @@ func (r *Row) moduleOf() string {
 func countedOf(obj *unstructured.Unstructured) (has string, sum uint64) {
 	of := fnv.New64a()
 	for _, path := range [][]string{
-		{"spec", "module"}, {"spec", "suspend"}, {"spec", "management"}, {"status", "resolution", "namespace"}, {"status", "resolution", "module"},
-		{"status", "resolution", "selectedBy"}, {"status", "current"}, {"status", "desired"}, {"status", "pending", "reason"},
+		{"spec", "module"},
+		{"spec", "suspend"},
+		{"spec", "management"},
+		{"status", "resolution", "namespace"},
+		{"status", "resolution", "module"},
+		{"status", "resolution", "selectedBy"},
+		{"status", "current"},
+		{"status", "desired"},
+		{"status", "pending", "reason"},
 	} {
 		found, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
 		fmt.Fprintln(of, found)
