@@ -251,29 +251,31 @@ func (a *assessor) installations(ctx context.Context) error {
 // eachInstallation has the installations of all namespaces taken, chunk by chunk, or those of the session's where more is not allowed: then
 // lacking says so. The first chunk may come anew; begin is called before it.
 func (s *session) eachInstallation(ctx context.Context, begin func(), take func(*modulesv1.ModuleInstallation)) (lacking, err error) {
-	read := func(options ...client.ListOption) error {
-		return eachChunk(ctx, s, func() *modulesv1.ModuleInstallationList { return &modulesv1.ModuleInstallationList{} },
-			func(list *modulesv1.ModuleInstallationList, first bool) {
-				if first {
-					begin()
-				}
-				for i := range list.Items {
-					take(&list.Items[i])
-				}
-			}, options...)
-	}
-	if err := read(); err != nil {
+	if err := s.installationsIn(ctx, begin, take); err != nil {
 		told := explain("list the installations of all namespaces", err, "sluice-view")
 		if told.general {
 			return nil, told
 		}
-		if err := read(client.InNamespace(s.namespace)); err != nil {
+		if err := s.installationsIn(ctx, begin, take, client.InNamespace(s.namespace)); err != nil {
 			return told, explain("list the installations of namespace "+s.namespace, err, "sluice-view")
 		}
 		told.Help = append(told.Help, "those of namespace "+s.namespace+" are shown")
 		return told, nil
 	}
 	return nil, nil
+}
+
+// installationsIn has those taken that the options choose, chunk by chunk.
+func (s *session) installationsIn(ctx context.Context, begin func(), take func(*modulesv1.ModuleInstallation), options ...client.ListOption) error {
+	return eachChunk(ctx, s, func() *modulesv1.ModuleInstallationList { return &modulesv1.ModuleInstallationList{} },
+		func(list *modulesv1.ModuleInstallationList, first bool) {
+			if first {
+				begin()
+			}
+			for i := range list.Items {
+				take(&list.Items[i])
+			}
+		}, options...)
 }
 
 // one chooses for an installation.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/catalog"
@@ -16,22 +17,32 @@ import (
 	"sluice.dev/sluice/internal/view"
 )
 
-// Module implements ui.Reader: what the catalogue has in two requests, and who has it as the installations' status says, in one.
-func (s *sight) Module(ctx context.Context, namespace, name string) (*ui.Module, error) {
+// Module implements ui.Reader: what the catalogue has in two requests, and who has it as the installations' status says, in one, or one for each
+// namespace that is named.
+func (s *sight) Module(ctx context.Context, namespace, name string, in []string) (*ui.Module, error) {
 	made := &ui.Module{Namespace: namespace, Name: name, Findings: map[string][]catalog.Finding{}}
 	similar, err := s.offered(ctx, made)
 	made.Read = err == nil
-	unseen := 0
-	lacking, failed := s.eachInstallation(ctx, func() { made.Users, unseen = nil, 0 }, func(obj *modulesv1.ModuleInstallation) {
+	take := func(obj *modulesv1.ModuleInstallation) {
 		switch user, uses := userOf(obj, namespace, name); {
 		case uses:
 			made.Users = append(made.Users, user)
 		case obj.Status.Resolution == nil && obj.Spec.Module.Name == name && (obj.Namespace == namespace || obj.Spec.Module.GetCatalog() != modulesv1.CatalogLocal):
-			unseen++
+			made.Unseen++
 		}
-	})
-	made.Unseen = unseen
-	for _, err := range []error{err, lacking, failed} {
+	}
+	problems := []error{err}
+	if in == nil {
+		lacking, failed := s.eachInstallation(ctx, func() { made.Users, made.Unseen = nil, 0 }, take)
+		problems = append(problems, lacking, failed)
+	}
+	for _, one := range in {
+		users, unseen := made.Users, made.Unseen
+		if err := s.installationsIn(ctx, func() { made.Users, made.Unseen = users, unseen }, take, client.InNamespace(one)); err != nil {
+			problems = append(problems, explain("list the installations of namespace "+one, err, "sluice-view"))
+		}
+	}
+	for _, err := range problems {
 		if isGeneral(err) {
 			return nil, err
 		}

@@ -111,3 +111,23 @@ func TestModulePageShowsWhatMayBeRead(t *testing.T) {
 		t.Errorf("a release that is known by who has it: %q", got)
 	}
 }
+
+// TestModulePageOfATenant: whoever logs in and may list the installations of a namespace alone has those counted.
+func TestModulePageOfATenant(t *testing.T) {
+	t.Parallel()
+	system, mine := shelf(t)
+	theirs := env.NewNamespace(t)
+	store(t, mine, asking(ranged, "", system, ""))
+	store(t, theirs, asking(ranged, "", system, ""))
+	b := opensShop(t).logIn(newTenant(t, mine).token)
+	b.eventually("installations", "1 found")
+	page := b.page("modules/" + system + "/foo")
+	if !strings.Contains(page, "Installations that choose from it: 1, of which 1 have") || strings.Contains(page, theirs) {
+		t.Errorf("the page of a tenant: %s", page)
+	}
+	for _, want := range []string{"ask for the ClusterRole sluice-catalogue, bound in namespace " + system, "All of them are seen with the ClusterRole sluice-view"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q: %s", want, page)
+		}
+	}
+}

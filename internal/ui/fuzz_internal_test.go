@@ -50,7 +50,7 @@ func (s sayer) Tree(context.Context, Kind, string, string) (*view.Node, error) {
 	return &view.Node{Kind: "Source", Group: "g", Name: t, State: view.Ready, Message: t, Note: t, Under: []*view.Node{under}, DependsOn: []*view.Node{under.Alone()}}, nil
 }
 
-func (s sayer) Module(_ context.Context, namespace, name string) (*Module, error) {
+func (s sayer) Module(_ context.Context, namespace, name string, _ []string) (*Module, error) {
 	t := s.text
 	return &Module{
 		Namespace: namespace, Name: name, HasObject: true, Description: t, Read: true, Lacking: []string{t},

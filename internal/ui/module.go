@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -155,15 +156,31 @@ type moduled struct {
 
 // module shows a module of a catalogue.
 func (u *UI) module(w http.ResponseWriter, r *http.Request) {
-	found, err := loginOf(r).Reader.Module(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
+	may := u.mayOf(r.Context(), loginOf(r), countsForModules, "")
+	found, err := loginOf(r).Reader.Module(r.Context(), r.PathValue("namespace"), r.PathValue("name"), u.index.usersOf(may, r.PathValue("name")))
 	if err != nil {
 		u.refuse(w, r, err)
 		return
 	}
 	made := moduled{Module: found, Path: u.base + ModuleName{found.Namespace, found.Name}.Path()}
 	made.sum(u.Now(), r.URL.Query())
-	troubles := append(u.index.troubles(u.mayOf(r.Context(), loginOf(r), countsForModules, ""), countsForModules), found.Lacking...)
+	troubles := append(u.index.troubles(may, countsForModules), found.Lacking...)
 	u.show(w, r, http.StatusOK, "module", pageOf{Title: "Module " + found.Namespace + "/" + found.Name, Here: "modules", Troubles: troubles, Content: &made})
+}
+
+// usersOf are the namespaces with installations of a module that somebody may see who may not see those of all; nil for who may.
+func (x *index) usersOf(may *scope, module string) []string {
+	installations := func(k Kind) bool { return k.Kind == installationKind }
+	if may.all || !slices.ContainsFunc(x.kindsFor(installations), func(k Kind) bool { return !may.everywhere[k.Resource] }) {
+		return nil
+	}
+	in := map[string]bool{}
+	for _, row := range x.all(may, installations) {
+		if row.isOf(module) {
+			in[row.Namespace] = true
+		}
+	}
+	return append([]string{}, slices.Sorted(maps.Keys(in))...)
 }
 
 // countsForModules says that objects of the kind have a say in how modules' pages look.
@@ -312,6 +329,9 @@ func (r *Row) moduleOf() string {
 	return r.Cells[at]
 }
 
+// isOf says that the row's object is of the module, or has a release of it.
+func (r *Row) isOf(module string) bool { return r.moduleOf() == module || r.has == module }
+
 // countedOf is what modules' pages count of an installation, in short: what it asks for, has and gets, and whether it waits.
 func countedOf(obj *unstructured.Unstructured) (has string, sum uint64) {
 	of := fnv.New64a()
@@ -344,9 +364,10 @@ func (u *UI) lookOfModule(who *login, namespace, name string) look {
 		may := u.mayOf(ctx, who, countsForModules, "")
 		for _, row := range u.index.all(may, countsForModules) {
 			switch {
-			case row.Kind.Kind == installationKind && (row.moduleOf() == name || row.has == name):
+			case !row.isOf(name):
+			case row.Kind.Kind == installationKind:
 				marks = append(marks, fmt.Sprint(row.UID, row.counted))
-			case row.Kind.Kind != installationKind && row.moduleOf() == name && row.Namespace == namespace:
+			case row.Namespace == namespace:
 				marks = append(marks, string(row.UID)+row.version)
 			}
 		}

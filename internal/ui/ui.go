@@ -66,8 +66,9 @@ type Reader interface {
 type Surveyor interface {
 	// Tree is the object with what it is made from, and what is made of it. Beside the error stands what could be read.
 	Tree(ctx context.Context, kind Kind, namespace, name string) (*view.Node, error)
-	// Module is a module of the catalogue in the namespace. The error is of type *NotFoundError where there is none.
-	Module(ctx context.Context, namespace, name string) (*Module, error)
+	// Module is a module of the catalogue in the namespace, with the installations of the namespaces that are named; nil for those of all.
+	// The error is of type *NotFoundError where there is none.
+	Module(ctx context.Context, namespace, name string, in []string) (*Module, error)
 	// Members says that something of what an installation has may have changed since it was asked, or since it said so last, until
 	// the context ends. What it watches for that has a limit.
 	Members(ctx context.Context, kind Kind, namespace, name string, stir func())

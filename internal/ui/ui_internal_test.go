@@ -33,7 +33,7 @@ func (still) Tree(context.Context, Kind, string, string) (*view.Node, error) {
 	return &view.Node{Kind: "Source", Name: "a", State: view.Ready}, nil
 }
 
-func (still) Module(_ context.Context, namespace, name string) (*Module, error) {
+func (still) Module(_ context.Context, namespace, name string, _ []string) (*Module, error) {
 	return &Module{Namespace: namespace, Name: name, Read: true}, nil
 }
 
