@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
+	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // fails does one round that must fail, at the stage and with the reason.
@@ -210,9 +213,10 @@ func TestFight(t *testing.T) {
 	r.settle("it is installed", settled)
 	r.synced()
 	contested := false
+	object := r.get(configMaps, "a")
 	for i := 0; i < 20 && !contested; i++ {
 		patch := []byte(`{"data":{"key":"` + strings.Repeat("x", i+1) + `"}}`)
-		check(t, env.Client.Patch(t.Context(), r.get(configMaps, "a"), client.RawPatch(types.MergePatchType, patch), client.FieldOwner("rival")))
+		check(t, env.Client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("rival")))
 		out := r.settle("it is healed or left", func(out engine.Outcome) bool { return healed(out) == 1 || len(out.Contested) > 0 })
 		contested = len(out.Contested) > 0 && healed(out) == 0
 		if contested && out.Again == 0 {
@@ -222,6 +226,13 @@ func TestFight(t *testing.T) {
 	if !contested {
 		t.Fatal("nobody noticed the fight")
 	}
+	// The pause is told whether or not the watch knows the last change by then, which has to be seen before its end.
+	ref := cluster.Ref{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	testenv.Eventually(t, "the last change is seen", func(context.Context) (bool, string) {
+		meta, known := r.watcher.State(r.in.Key(), ref)
+		return known && meta != nil && meta.ResourceVersion == object.GetResourceVersion(), ""
+	})
+	r.round()
 	r.clock.SetTime(r.clock.Now().Add(11 * time.Minute))
 	r.settle("it is healed when its time has come", func(out engine.Outcome) bool { return healed(out) == 1 })
 	if out := r.round(); len(out.Contested) != 1 || out.Again == 0 || !strings.Contains(out.Contested[0].Message, `"rival"`) {
