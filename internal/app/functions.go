@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -85,12 +85,12 @@ type policyWatch struct {
 
 // Start implements manager.Runnable.
 func (w *policyWatch) Start(ctx context.Context) error {
-	clients, err := kubernetes.NewForConfig(w.mgr.GetConfig())
+	client, err := typedcorev1.NewForConfig(w.mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.options.FunctionsConfigMap, err)
 	}
 	only := fields.OneTermEqualSelector("metadata.name", w.options.FunctionsConfigMap)
-	list := cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "configmaps", w.options.RuntimeNamespace, only)
+	list := cache.NewListWatchFromClient(client.RESTClient(), "configmaps", w.options.RuntimeNamespace, only)
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: list, ObjectType: &corev1.ConfigMap{},
 		Handler: cache.ResourceEventHandlerFuncs{

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -34,12 +33,12 @@ type recorder struct {
 }
 
 func newRecorder(mgr ctrl.Manager, host string) (*recorder, error) {
-	clients, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	client, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
 	return &recorder{
-		events:     clients.CoreV1(),
+		events:     client,
 		correlator: record.NewEventCorrelator(clock.RealClock{}),
 		clock:      clock.RealClock{},
 		host:       host,
