@@ -51,7 +51,7 @@ type Limits struct {
 	MaxDepth int
 	// MaxMatch bounds the work of matching names with a .helmignore, in bytes compared at worst. Default 4,000,000,000.
 	MaxMatch int64
-	// TempDir holds packages while they are written; empty means the system's.
+	// TempDir holds what is downloaded until it is read; empty means the system's.
 	TempDir string
 }
 
@@ -228,7 +228,7 @@ func (b *builder) finish(
 		return err
 	}
 	built.Identity = Identity{loaded.Name(), loaded.Metadata.Version}
-	built.write = func(ctx context.Context, to io.Writer) error { return b.save(ctx, loaded, to) }
+	built.write = func(_ context.Context, to io.Writer) error { return save(loaded, to) }
 	return nil
 }
 

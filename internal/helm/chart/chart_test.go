@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/chart/v2/util"
 
 	"sluice.dev/sluice/internal/helm/chart"
 )
@@ -157,6 +159,49 @@ func TestAFolderIsPackaged(t *testing.T) {
 	}
 	if identity, err := chart.Inspect(t.Context(), bytes.NewReader(packed), chart.Limits{}); err != nil || identity != built.Identity {
 		t.Errorf("it is inspected as %v: %v", identity, err)
+	}
+}
+
+// TestAPackageIsHelms: the bytes are those that Helm writes for the same chart.
+func TestAPackageIsHelms(t *testing.T) {
+	t.Parallel()
+	sub := map[string]string{
+		"charts/app/charts/sub/Chart.yaml":        "apiVersion: v1\nname: sub\nversion: 1.0.0\n",
+		"charts/app/charts/sub/values.yaml":       "a: 1\n",
+		"charts/app/charts/sub/requirements.yaml": "dependencies: []\n",
+	}
+	for name, texts := range map[string]map[string]string{
+		"Plain":    app(),
+		"SubChart": with(app(), sub),
+		"Locked": with(app(), with(sub, map[string]string{
+			"charts/app/Chart.yaml": chartYAML + "dependencies:\n- {name: sub, version: 1.0.0}\n",
+			"charts/app/Chart.lock": "dependencies:\n- {name: sub, version: 1.0.0, repository: ''}\ndigest: sha256:0\ngenerated: '2026-01-02T03:04:05.5Z'\n",
+		})),
+		"V1": with(app(), map[string]string{"charts/app/Chart.yaml": "apiVersion: v1\nname: app\nversion: 1.2.3\nkeywords: [one, '2']\nannotations: {a: \"b: c\"}\n"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built, err := chart.Build(t.Context(), chart.Folder{Files: files(texts), Path: "charts/app"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			packed := write(t, built)
+			loaded, err := loader.LoadArchive(bytes.NewReader(packed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, err := util.Save(loaded, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, packed) {
+				t.Errorf("Helm writes %d bytes, we %d, and not the same", len(want), len(packed))
+			}
+		})
 	}
 }
 

@@ -92,7 +92,7 @@ func Places(ctx context.Context, files fs.FS, at string, limits Limits) ([]strin
 }
 
 // descriptions are the files of a chart that may name its dependencies.
-var descriptions = []string{chartName, "Chart.lock", "requirements.yaml", "requirements.lock"} //nolint:gochecknoglobals // A constant list.
+var descriptions = []string{chartName, lockName, "requirements.yaml", "requirements.lock"} //nolint:gochecknoglobals // A constant list.
 
 // IsDescription tells whether a file of a chart may name its dependencies.
 func IsDescription(file string) bool { return slices.Contains(descriptions, path.Base(file)) }

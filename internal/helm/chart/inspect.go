@@ -21,8 +21,12 @@ import (
 	"sluice.dev/sluice/internal/yamlweight"
 )
 
-// chartName is the file that says what a chart is.
-const chartName = "Chart.yaml"
+// These files of a chart have a meaning.
+const (
+	chartName  = "Chart.yaml"
+	lockName   = "Chart.lock"
+	schemaName = "values.schema.json"
+)
 
 // drive is how paths of some system begin that are absolute there.
 var drive = regexp.MustCompile(`^[a-zA-Z]:/`)

@@ -1,19 +1,20 @@
 package chart
 
 import (
+	"archive/tar"
 	"cmp"
-	"context"
+	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"path"
 	"slices"
 	"time"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
-	"helm.sh/helm/v4/pkg/chart/v2/util"
-
-	"sluice.dev/sluice/internal/memory"
+	"sigs.k8s.io/yaml"
 )
 
 // fixedTime is that of all entries of a package: equal charts are to have equal packages, whenever they are made.
@@ -38,26 +39,73 @@ func settle(loaded *chart.Chart) {
 	}
 }
 
-// save writes the package of a chart.
-func (b *builder) save(ctx context.Context, loaded *chart.Chart, to io.Writer) (err error) {
+// save writes the package of a chart, as Helm's own "package" does. Helm's function for it is not called, since it knows files alone,
+// and brings a compiler of JSON schemas into every start of the program.
+func save(loaded *chart.Chart, to io.Writer) error {
 	settle(loaded)
-	dir, err := os.MkdirTemp(b.limits.TempDir, "chart-*")
-	if err != nil {
-		return fmt.Errorf("make a temporary folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A package is no larger than its files, but for what compression adds to what cannot be compressed.
-	if err := memory.DrawFile(ctx, b.limits.MaxUnpacked-b.left.MaxUnpacked); err != nil {
-		return err
-	}
-	name, err := util.Save(loaded, dir)
-	if err != nil {
+	if err := loaded.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrPackage, err)
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("open the package: %w", err)
+	zipped := gzip.NewWriter(to)
+	zipped.Comment, zipped.Extra = "Helm", []byte(helmExtra)
+	packed := tar.NewWriter(zipped)
+	return errors.Join(pack(packed, loaded, ""), packed.Close(), zipped.Close())
+}
+
+// helmExtra is in the gzip header of all packages that Helm has made, "extra" of RFC 1952.
+const helmExtra = "+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo="
+
+// pack writes the files of a chart, and those of its sub-charts below it, in Helm's order.
+func pack(to *tar.Writer, loaded *chart.Chart, above string) error {
+	if name := loaded.Name(); path.Base(name) != name {
+		return fmt.Errorf("%w: %q is no name of a chart", ErrPackage, name)
 	}
-	_, err = io.Copy(to, file)
-	return errors.Join(err, file.Close())
+	if loaded.Schema != nil && !json.Valid(loaded.Schema) {
+		return fmt.Errorf("%w: %s is no JSON", ErrPackage, schemaName)
+	}
+	files, err := described(loaded)
+	if err != nil {
+		return err
+	}
+	values := slices.DeleteFunc(slices.Clone(loaded.Raw), func(f *common.File) bool { return f.Name != valuesName })
+	files = append(files, values...)
+	if loaded.Schema != nil {
+		files = append(files, &common.File{Name: schemaName, ModTime: loaded.SchemaModTime, Data: loaded.Schema})
+	}
+	base := path.Join(above, loaded.Name())
+	for _, f := range slices.Concat(files, loaded.Templates, loaded.Files) {
+		header := tar.Header{Name: path.Join(base, f.Name), Mode: 0o644, Size: int64(len(f.Data)), ModTime: f.ModTime}
+		if err := to.WriteHeader(&header); err != nil {
+			return fmt.Errorf("%s: %w", header.Name, err)
+		}
+		if _, err := to.Write(f.Data); err != nil {
+			return fmt.Errorf("%s: %w", header.Name, err)
+		}
+	}
+	for _, sub := range loaded.Dependencies() {
+		if err := pack(to, sub, path.Join(base, "charts")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// described are the files that say what a chart is. Charts of v1 had their dependencies in a file of its own, which is among the others.
+func described(loaded *chart.Chart) ([]*common.File, error) {
+	metadata := *loaded.Metadata
+	if metadata.APIVersion == chart.APIVersionV1 {
+		metadata.Dependencies = nil
+	}
+	written, err := yaml.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPackage, chartName, err)
+	}
+	files := []*common.File{{Name: chartName, ModTime: loaded.ModTime, Data: written}}
+	if loaded.Lock == nil || metadata.APIVersion != chart.APIVersionV2 {
+		return files, nil
+	}
+	if written, err = yaml.Marshal(loaded.Lock); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPackage, lockName, err)
+	}
+	return append(files, &common.File{Name: lockName, ModTime: loaded.Lock.Generated, Data: written}), nil
 }
