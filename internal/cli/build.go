@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,13 +77,7 @@ func (r *renderer) run(ctx context.Context, args []string) error {
 	if strings.HasPrefix(args[0], "oci://") {
 		return r.ofArtifact(ctx, args[0], request)
 	}
-	root, err := os.OpenRoot(args[0])
-	if err != nil {
-		return unreadable(args[0], err)
-	}
-	defer func() { _ = root.Close() }()
-	request.Tree = root.FS()
-	made, err := builder.New(builder.Options{}).Build(ctx, request)
+	made, err := publish.RenderFolder(ctx, args[0], request)
 	if err != nil {
 		return unpushed("build "+args[0], err)
 	}

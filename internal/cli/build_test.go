@@ -35,7 +35,11 @@ func TestBuild(t *testing.T) {
 		"app/key.yaml":                  "apiVersion: v1\nkind: Secret\nmetadata: {name: k}\nstringData: {password: canary-value}\n",
 		"kustomized/kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: pre-\n", "kustomized/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
 		"remote/kustomization.yaml": "resources: ['https://example.com/base']\n", "empty/readme.md": "nothing",
+		"left/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "left/.sourceignore": "/tests\n", "left/tests/broken.yaml": "on: push\n",
 	})
+	if err := os.Symlink("cm.yaml", filepath.Join(top, "left", "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(folder(t, map[string]string{"i.yaml": installation("foo", ", config: {substitute: {size: one}, commonMetadata: {labels: {of: it}}}", "{}")}), "i.yaml")
 	for name, tc := range map[string]struct {
 		args  []string
@@ -47,6 +51,7 @@ func TestBuild(t *testing.T) {
 		"Shown":      {[]string{top, "--path", "app", "--set", "size=two", "--show-secrets"}, 0, []string{"password: Y2FuYXJ5LXZhbHVl\n"}},
 		"Kustomized": {[]string{filepath.Join(top, "kustomized")}, 0, []string{"name: pre-b\n"}},
 		"Remote":     {[]string{filepath.Join(top, "remote")}, 2, []string{"kustomization asks for what is not allowed"}},
+		"Left":       {[]string{filepath.Join(top, "left")}, 0, []string{"name: c\n"}},
 		"Empty":      {[]string{filepath.Join(top, "empty")}, 2, []string{"nothing to apply"}},
 		"Outside":    {[]string{top, "--path", "../elsewhere"}, 2, []string{"path is not a folder of the artifact"}},
 		"Missing":    {[]string{filepath.Join(top, "none")}, 2, []string{"no such file"}},

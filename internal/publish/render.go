@@ -35,6 +35,17 @@ func Render(ctx context.Context, client *registry.Client, from registry.Reposito
 	return build.New(build.Options{}).Build(ctx, asked)
 }
 
+// RenderFolder builds what is asked for in the artifact that a folder is pushed as. No objects are an error.
+func RenderFolder(ctx context.Context, folder string, asked build.Request) (build.Built, error) {
+	packed, err := pack(ctx, folder)
+	if err != nil {
+		return build.Built{}, err
+	}
+	defer packed.close()
+	asked.Tree = packed.tree
+	return build.New(build.Options{}).Build(ctx, asked)
+}
+
 // pull gives the tree of the artifact that a source would make.
 func pull(ctx context.Context, options oci.Options, from registry.Repository, reference string) (*archive.Tree, error) {
 	at := &sourcev1.OCIRepositoryRef{Tag: reference}
