@@ -67,20 +67,25 @@ func eventsCommand(b *base) *cobra.Command {
 		if namespaces == nil {
 			return lacking
 		}
-		if len(c.told.Events) == 0 && !c.watch {
+		switch {
+		case c.watch && lacking != nil:
+			// Whoever looks on is not told at the end alone.
+			fmt.Fprintln(c.ErrOut, lacking)
+		case len(c.told.Events) == 0 && lacking == nil && !c.watch:
 			fmt.Fprintln(c.ErrOut, "No event is kept of it.")
 		}
 		made := newTable(c.Out, shown.wide())
 		to := &columns{out: c.Out}
 		err = shown.show(c.Out, "Events", c.told, func(io.Writer) error { return printHappened(made, to, c.told.Events, true) })
-		if err == nil && c.watch {
-			err = c.goOn(ctx, made, to, namespaces)
+		if err == nil && c.watch && len(namespaces) > 0 {
+			return c.goOn(ctx, made, to, namespaces)
 		}
 		return errors.Join(err, lacking)
 	})
 }
 
-// read reads the tree of the object, and the events of its namespaces; none where the object could not be read.
+// read reads the tree of the object, and the events of its namespaces. It gives those of which they could be read; nil where the object
+// could not be.
 func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces []string, lacking error) {
 	tree, lacking := c.grow(ctx, k, name)
 	if tree.root == nil {
@@ -98,14 +103,17 @@ func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces 
 	for _, t := range tree.road {
 		concerns(nodeOf(t.kind, t.obj))
 	}
-	namespaces = slices.Sorted(maps.Keys(spaces))
-	for _, namespace := range namespaces {
+	namespaces = []string{}
+	for _, namespace := range slices.Sorted(maps.Keys(spaces)) {
 		found, err := c.session.told(ctx, namespace, func(event *corev1.Event) (ref, bool) {
 			c.seen[event.UID] = event.ResourceVersion
 			of, known := c.road[event.InvolvedObject.UID]
 			return of, known
 		})
 		c.told.Events, lacking = append(c.told.Events, found...), errors.Join(lacking, err)
+		if err == nil {
+			namespaces = append(namespaces, namespace)
+		}
 	}
 	earliest := time.Now().Add(-c.since)
 	c.told.Events = slices.DeleteFunc(c.told.Events, func(h happening) bool { return c.since > 0 && h.Last.Before(earliest) })

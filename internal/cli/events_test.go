@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,38 @@ func TestEventsGoOn(t *testing.T) {
 	stop()
 	if got := wait(); got.code != 130 || strings.Contains(got.out, "Strange") || strings.Count(got.out, "Failed") != 1 || strings.TrimSpace(got.told) != "" {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
+
+// TestWatchesGoOnWithWhatMayBeRead: a tenant who may not read all where the release is from is told so at once, and of the rest.
+func TestWatchesGoOnWithWhatMayBeRead(t *testing.T) {
+	t.Parallel()
+	namespace, system := rolling(t), env.NewNamespace(t)
+	store(t, system, repository("app", ""))
+	store(t, system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-2.0.0}\n"+
+		"spec: {moduleName: foo, version: 2.0.0, channel: fast, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: app}}}\n")
+	object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}.patch("status: {current: {namespace: " + system + "}}")
+	reads := func(group, resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}
+	}
+	kubeconfig := grant(t, namespace, reads("*", "*"))
+	bind(t, namespace, system, reads("modules.sluice.dev", "moduletemplates"))
+	tells(t, pods, namespace, "foo-1-x", 1, "Failed")
+	for command, want := range map[string]string{"events": "list the events of namespace " + system, "tree": `get GitRepository "app" in namespace "` + system + `"`} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		out, wait := beginShown(ctx, kubeconfig, command, "foo", "-n", namespace, "-w")
+		testenv.Eventually(t, "what was before is shown", func(context.Context) (bool, string) { return strings.Contains(out(), "foo-1-x"), out() })
+		tells(t, pods, namespace, "foo-1-x", 2, "Scheduled")
+		object{t, pods, namespace, "foo-1-x"}.patch("status: {containerStatuses: [{name: c, image: i, imageID: '', ready: false, restartCount: 0, state: {waiting: {reason: Scheduled, message: '" + command + "'}}}]}")
+		testenv.Eventually(t, "what comes after is shown", func(context.Context) (bool, string) { return strings.Contains(out(), "Scheduled"), out() })
+		stop()
+		if got := wait(); got.code != 130 || !strings.Contains(got.told, want) {
+			t.Errorf("%s ended with %d: %s", command, got.code, got.told)
+		}
+	}
+	if got := run(t, kubeconfig, "events", "foo", "-n", namespace, "--since", "1s"); got.code != 2 || strings.Contains(got.told, "No event is kept") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 }
 

@@ -83,9 +83,13 @@ func (g *gardener) run(ctx context.Context, args []string) error {
 	told := g.told(made, lacking == nil)
 	err = g.shown.show(g.Out, "Tree", told, func(io.Writer) error { return told.print(to) })
 	if g.watch && err == nil {
+		if lacking != nil {
+			// Whoever looks on is not told at the end alone.
+			fmt.Fprintln(g.ErrOut, lacking)
+		}
 		w := &watchedTree{table: to, problems: g.problems}
 		w.last = w.lines(made.root)
-		err = w.goOn(ctx, seen, grow)
+		return w.goOn(ctx, seen, grow)
 	}
 	return errors.Join(err, lacking)
 }

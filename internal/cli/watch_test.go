@@ -90,21 +90,26 @@ func TestWatchIsBegunAnew(t *testing.T) {
 // grant gives a user the rights in the namespace, and a kubeconfig.
 func grant(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) (kubeconfig string) {
 	t.Helper()
-	user := "user-of-" + namespace
-	kubeconfig, err := env.KubeconfigAs(user)
+	kubeconfig, err := env.KubeconfigAs("user-of-" + namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
+	bind(t, namespace, namespace, rules...)
+	return kubeconfig
+}
+
+// bind gives the user of a namespace the rights in one.
+func bind(t *testing.T, of, namespace string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "granted"}
 	for _, obj := range []client.Object{
 		&rbacv1.Role{ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "granted"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}}},
+		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "granted"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "user-of-" + of}}},
 	} {
 		if err := env.Client.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return kubeconfig
 }
 
 // TestLackingRights: the ClusterRole is named that grants what is lacking, and rights for one object are enough for it.
