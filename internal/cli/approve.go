@@ -64,8 +64,10 @@ func (a *approver) run(ctx context.Context, args []string) error {
 	if err := a.tell(ctx, name, obj.Status.Pending); err != nil {
 		return err
 	}
-	if a.digest == "" && !a.yes && !a.agreed(ctx, digest) {
-		return &CommandError{Code: ExitNo, What: a.what(name), Why: "not approved"}
+	if a.digest == "" && !a.yes {
+		if err := a.agreed(ctx, name, digest); err != nil {
+			return err
+		}
 	}
 	return a.approve(ctx, obj, digest)
 }
@@ -115,8 +117,8 @@ func (p planned) isOf(pending *modulesv1.Pending) bool {
 	return p.To.Version == pending.Version && p.To.Template == pending.Template
 }
 
-// agreed asks.
-func (a *approver) agreed(ctx context.Context, digest string) bool {
+// agreed asks. The error says that nobody has said yes.
+func (a *approver) agreed(ctx context.Context, name, digest string) error {
 	fmt.Fprintf(a.ErrOut, "Approve %s? [y/N] ", printable.Line(digest, maxProblem))
 	answer := make(chan string, 1)
 	go func() {
@@ -125,10 +127,13 @@ func (a *approver) agreed(ctx context.Context, digest string) bool {
 	}()
 	select {
 	case line := <-answer:
-		word := strings.ToLower(strings.TrimSpace(line))
-		return word == "y" || word == "yes"
+		if word := strings.ToLower(strings.TrimSpace(line)); word == "y" || word == "yes" {
+			return nil
+		}
+		return &CommandError{Code: ExitNo, What: a.what(name), Why: "not approved"}
 	case <-ctx.Done():
-		return false
+		fmt.Fprintln(a.ErrOut) // What follows is no answer.
+		return explain(a.what(name), ctx.Err(), "")
 	}
 }
 
