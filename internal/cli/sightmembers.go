@@ -116,24 +116,27 @@ func (v *vigil) watch(ctx context.Context, obj *unstructured.Unstructured) {
 	}
 }
 
-// follow says that something may have changed at the place. Where a watch begins is known from a list of one.
+// follow says that something may have changed at the place. Where a watch begins is known from a list of one. A place that cannot be had
+// at first keeps nobody waiting, and says so once it can.
 func (v *vigil) follow(ctx context.Context, at guarded, isOn func()) {
+	asked := 0
 	options := func() *client.ListOptions {
+		if asked++; asked > 1 {
+			isOn()
+		}
 		chosen := (&client.ListOptions{}).ApplyOptions([]client.ListOption{client.InNamespace(at.namespace), client.Limit(1)})
 		if at.members {
 			v.label.ApplyToList(chosen)
 		}
 		return chosen
 	}
-	first := true
 	_ = v.there.follow(ctx, follower{
 		kind: kind{GroupVersionKind: at.GroupVersionKind}, barely: true, patient: true, options: options,
 		list: func([]unstructured.Unstructured) error {
 			isOn()
-			if !first {
+			if asked > 1 {
 				v.stir()
 			}
-			first = false
 			return nil
 		},
 		change: func(*unstructured.Unstructured, bool) error {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -270,6 +271,29 @@ func TestPagesOfMembersAreLive(t *testing.T) {
 	// The first time it may be told that it is watched.
 	touched("ServiceAccount", "other")
 	touched("ServiceAccount", "other")
+}
+
+// TestMembersOfWhichSomeCannotBeHad: a kind that is not listed, as one whose webhook is down, does not keep the others from being watched,
+// and is watched once it is.
+func TestMembersOfWhichSomeCannotBeHad(t *testing.T) {
+	t.Parallel()
+	namespace := rolling(t)
+	var isUp atomic.Bool
+	server := before(t, func(w http.ResponseWriter, r *http.Request) bool {
+		isDown := strings.HasSuffix(r.URL.Path, "/secrets") && !isUp.Load()
+		if isDown {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return isDown
+	})
+	b := opened(t, env.Kubeconfig, "-n", namespace, "--server", server)
+	b.eventually("installations?namespace="+namespace, "1 found")
+	of := b.stream(b.live(b.base + "o/" + installations + "/" + namespace + "/foo"))
+	of("reload") // What can be is watched from now on.
+	isUp.Store(true)
+	of("reload") // And so is the other kind.
+	object{t, corev1.SchemeGroupVersion.WithKind("Secret"), namespace, "s"}.patch("metadata: {annotations: {touched: now}}")
+	of("reload")
 }
 
 // live is the stream that a page asks for.
