@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -55,13 +56,19 @@ func TestPushSignsKeyless(t *testing.T) {
 			t.Errorf("%s answers with nonsense, and it ended with %d: %s", name, got.code, got.told)
 		}
 	}
-	if untrusted := push(foreign, "1.0.0"); untrusted.code != 2 {
-		t.Errorf("ended with %d: %s", untrusted.code, untrusted.told)
+	var recorded atomic.Int64
+	public := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { recorded.Add(1) }))
+	t.Cleanup(public.Close)
+	if untrusted := push(foreign, "1.0.0", "--rekor-url", public.URL); untrusted.code != 2 || recorded.Load() != 0 {
+		t.Errorf("%d times recorded for good, ended with %d: %s", recorded.Load(), untrusted.code, untrusted.told)
 	}
 	for _, changed := range []string{"true", "false"} {
 		if got := push(trusted, "2.0.0", "-o", "jsonpath={.signed} {.changed}"); got.code != 0 || got.out != "true "+changed {
 			t.Errorf("ended with %d: %s%s", got.code, got.out, got.told)
 		}
+	}
+	if forged := push(trusted, "2.0.0", "--fulcio-url", verifytest.NewSigstore(t).Serve(t).URL); forged.code != 2 {
+		t.Errorf("a certificate of anybody's says that it is signed, and it ended with %d: %s", forged.code, forged.told)
 	}
 	store(t, namespace, "apiVersion: v1\nkind: Secret\nmetadata: {name: root}\nstringData:\n  trusted_root.json: '"+string(sigstore.TrustedRoot(t))+"'\n")
 	for subject, want := range map[string]string{"^jane@example.com$": "", "^bob@example.com$": "none of"} {

@@ -25,6 +25,8 @@ import (
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
 
+	"sluice.dev/sluice/internal/credential"
+	"sluice.dev/sluice/internal/transport"
 	"sluice.dev/sluice/internal/verify"
 )
 
@@ -47,6 +49,7 @@ type KeylessOptions struct {
 // Keyless signs once: with a key that nobody keeps, for which the authority has issued a certificate to whom the token names.
 type Keyless struct {
 	options     KeylessOptions
+	token       credential.Secret
 	subject     string
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
@@ -67,7 +70,7 @@ func NewKeyless(options KeylessOptions) (*Keyless, error) {
 	if err != nil || json.Unmarshal(raw, &claims) != nil {
 		return nil, fmt.Errorf("%w: its claims cannot be read", ErrToken)
 	}
-	made := &Keyless{options: options, subject: claims.Subject}
+	made := &Keyless{options: options, token: credential.NewSecret(options.Token), subject: claims.Subject}
 	if claims.Email != "" {
 		if claims.Verified != true && claims.Verified != "true" {
 			return nil, fmt.Errorf("%w: nobody has verified its address of mail", ErrToken)
@@ -83,8 +86,12 @@ func NewKeyless(options KeylessOptions) (*Keyless, error) {
 	return made, nil
 }
 
-// identify has a certificate issued, which says who signs, and gives the verifier of what just that identity has signed.
-func (k *Keyless) identify(ctx context.Context) (verify.Verifier, error) {
+// identify has a certificate issued, which says who signs, and gives the verifier of what just that identity has signed. The error
+// holds nothing of the token, whatever the authority says.
+func (k *Keyless) identify(ctx context.Context) (_ verify.Verifier, err error) {
+	defer func() { err = transport.SafeError(err, k.token) }()
+	ctx, stop := context.WithTimeout(ctx, maxWait)
+	defer stop()
 	public, err := x509.MarshalPKIXPublicKey(k.key.Public())
 	if err != nil {
 		return nil, err
@@ -126,10 +133,15 @@ func (k *Keyless) identify(ctx context.Context) (verify.Verifier, error) {
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}
 	exactly := func(text string) string { return "^" + regexp.QuoteMeta(text) + "$" }
-	return verify.NewCosignKeyless(verify.KeylessOptions{
+	verifier, err := verify.NewCosignKeyless(verify.KeylessOptions{
 		TrustedRoot: k.options.TrustedRoot, Roots: k.options.Roots,
 		Identities: []verify.Identity{{Issuer: exactly(who.Issuer), Subject: exactly(who.SubjectAlternativeName)}},
 	})
+	if err != nil {
+		return nil, err
+	}
+	// What nobody could trust is neither looked for, nor written to the log for good.
+	return verifier, verifier.Issued(ctx, k.certificate)
 }
 
 // bundle says that the digest is signed, and that the log knows of it, in a sigstore bundle.
@@ -142,6 +154,8 @@ func (k *Keyless) bundle(ctx context.Context, of digest.Digest) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithTimeout(ctx, maxWait)
+	defer stop()
 	entry, err := k.record(ctx, statement, signature)
 	if err != nil {
 		return nil, fmt.Errorf("record the signature: %w", err)

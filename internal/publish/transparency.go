@@ -11,16 +11,18 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 )
 
-// What the log records, and how much of an answer is read.
+// What the log records, how much of an answer is read, and how long it may take to its end.
 const (
 	entryKind, entryVersion = "dsse", "0.0.1"
 	maxAnswer               = 1 << 20
+	maxWait                 = 2 * time.Minute
 )
 
 // recorded is an entry of the log as it answers with it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/x509"
 	"regexp"
 
 	"github.com/sigstore/sigstore-go/pkg/bundle"
@@ -175,6 +176,18 @@ func (v *CosignKeyless) prove(ctx context.Context, entity verify.SignedEntity, p
 		Name:     printableLine("identity " + certificate.SubjectAlternativeName + " issued by " + certificate.Issuer),
 		Enforced: true,
 	}, nil
+}
+
+// Issued refuses a certificate that no authority has issued which was trusted then.
+func (v *CosignKeyless) Issued(ctx context.Context, certificate *x509.Certificate) error {
+	trusted, err := v.trusted(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := verify.VerifyLeafCertificate(certificate.NotBefore, certificate, trusted); err != nil {
+		return refuse("its certificate is by no trusted authority: %v", err)
+	}
+	return nil
 }
 
 func (v *CosignKeyless) trusted(ctx context.Context) (root.TrustedMaterial, error) {
