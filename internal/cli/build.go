@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	builder "sluice.dev/sluice/internal/engine/build"
@@ -201,12 +200,10 @@ func (r *renderer) print(made builder.Built) error {
 	if len(made.Unused) > 0 {
 		fmt.Fprintln(r.ErrOut, printable.Line("Variables that no object asks for: "+list(made.Unused), maxProblem))
 	}
+	printer := manifestPrinter()
+	printer.printed = true // Each document has its own line of dashes.
 	for _, obj := range made.Objects {
-		text, err := yaml.Marshal(obj.Object)
-		if err != nil {
-			return fmt.Errorf("write the objects: %w", err)
-		}
-		if _, err := fmt.Fprintf(r.Out, "---\n%s", text); err != nil {
+		if err := printer.PrintObj(obj, r.Out); err != nil {
 			return unprinted(err)
 		}
 	}

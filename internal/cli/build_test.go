@@ -34,6 +34,7 @@ func TestBuild(t *testing.T) {
 		"app/config.yaml":               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {size: '${size}', key: canary-value}\n",
 		"app/key.yaml":                  "apiVersion: v1\nkind: Secret\nmetadata: {name: k}\nstringData: {password: canary-value}\n",
 		"kustomized/kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: pre-\n", "kustomized/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
+		"harmful/cm.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: h}\ndata: {a: \"x\\u202ey\\u009b2Jz\\e[2J\"}\n",
 		"remote/kustomization.yaml": "resources: ['https://example.com/base']\n", "empty/readme.md": "nothing",
 		"left/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "left/.sourceignore": "/tests\n", "left/tests/broken.yaml": "on: push\n",
 	})
@@ -50,6 +51,7 @@ func TestBuild(t *testing.T) {
 		"Set":        {[]string{top, "--path", "app", "-f", file, "--set", "size=two"}, 0, []string{"size: two\n"}},
 		"Shown":      {[]string{top, "--path", "app", "--set", "size=two", "--show-secrets"}, 0, []string{"password: Y2FuYXJ5LXZhbHVl\n"}},
 		"Kustomized": {[]string{filepath.Join(top, "kustomized")}, 0, []string{"name: pre-b\n"}},
+		"Harmful":    {[]string{top, "--path", "harmful"}, 0, []string{`a: "x\u202ey`}},
 		"Remote":     {[]string{filepath.Join(top, "remote")}, 2, []string{"kustomization asks for what is not allowed"}},
 		"Left":       {[]string{filepath.Join(top, "left")}, 0, []string{"name: c\n"}},
 		"Empty":      {[]string{filepath.Join(top, "empty")}, 2, []string{"nothing to apply"}},
