@@ -49,14 +49,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 	s := stream{UI: u, w: w, look: look, ctx: ctx}
 	stirs := make(chan struct{}, 1)
 	if look.watch != nil {
-		go func() {
-			// A page that was read just now rests like one that was read anew.
-			select {
-			case <-ctx.Done():
-			case <-time.After(look.rest):
-				look.watch(ctx, func() { offer(stirs) })
-			}
-		}()
+		go u.watch(ctx, who, look, func() { offer(stirs) })
 	}
 	err = s.first(r.URL.Query().Get("seen"))
 	beat := time.NewTicker(heartbeat)
@@ -85,6 +78,20 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-time.After(max(look.rest, restAfter(u.Now().Sub(begun)))):
 		}
+	}
+}
+
+// watch watches for a page, until the context ends. A page that was read just now rests like one that was read anew, and waits while many
+// others have something watched.
+func (u *UI) watch(ctx context.Context, who *login, look look, stir func()) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(look.rest):
+	}
+	if leave, ok := u.take(ctx, who, func(r rooms) slots { return r.vigils }); ok {
+		defer leave()
+		look.watch(ctx, stir)
 	}
 }
 

@@ -90,7 +90,7 @@ func (l *logins) make(person *Person, until time.Time) *login {
 func (l *logins) only(person *Person) *login {
 	made := l.make(person, time.Time{})
 	made.rate.SetLimit(rate.Inf)
-	made.room.streams = make(slots, maxStreamsHere)
+	made.room.streams, made.room.vigils = make(slots, maxStreamsHere), make(slots, maxStreamsHere)
 	return made
 }
 

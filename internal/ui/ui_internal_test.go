@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -206,4 +209,86 @@ func TestManyLoginsAreOnePerson(t *testing.T) {
 			}
 		}
 	}
+}
+
+// watcher is one of those who have members watched, which are counted.
+type watcher struct {
+	still
+
+	watched *atomic.Int64
+}
+
+func (w watcher) Members(ctx context.Context, _ Kind, _, _ string, _ func()) {
+	w.watched.Add(1)
+	defer w.watched.Add(-1)
+	<-ctx.Done()
+}
+
+// TestWatchesOfAllPagesAreBounded: of one person, of one tenant and of all together; whoever waits is next.
+func TestWatchesOfAllPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := pagesOfKind(t, installationKind, "installations")
+		counts := map[string]*atomic.Int64{}
+		u.Login = func(_ context.Context, token string) (*Person, error) {
+			name, _, _ := strings.Cut(token, "#")
+			if counts[name] == nil {
+				counts[name] = &atomic.Int64{}
+			}
+			return &Person{Name: name, Reader: watcher{watched: counts[name]}}, nil
+		}
+		var leaves []context.CancelFunc
+		opens := func(name string, logins int) {
+			for i := range logins {
+				known, err := u.logins.begin(t.Context(), fmt.Sprint(name, i), fmt.Sprint(name, "#", i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range maxStreamsEach {
+					ctx, leave := context.WithCancel(t.Context())
+					leaves = append(leaves, leave)
+					go u.live(&connection{ResponseRecorder: httptest.NewRecorder()}, known.with(httptest.NewRequestWithContext(ctx, http.MethodGet, "/live?page=o/g/"+installationKind+"/n/a", nil)))
+				}
+			}
+			time.Sleep(2 * objectRest)
+			synctest.Wait()
+		}
+		opens("eve", 20)
+		if got := counts["eve"].Load(); got != maxVigilsEach {
+			t.Errorf("one person has %d pages watch", got)
+		}
+		for i := range 20 {
+			opens(fmt.Sprint("system:serviceaccount:evil:a", i), 2)
+		}
+		of := func(prefix string) (sum int64) {
+			for name, count := range counts {
+				if strings.HasPrefix(name, prefix) {
+					sum += count.Load()
+				}
+			}
+			return sum
+		}
+		if got := of("system:"); got != maxVigils/2 {
+			t.Errorf("one tenant has %d pages watch", got)
+		}
+		opens("ann", 1)
+		if got := counts["ann"].Load(); got != maxStreamsEach {
+			t.Errorf("beside them, another person has %d pages watch", got)
+		}
+		for _, leave := range leaves[:maxStreamsEach*20] {
+			leave()
+		}
+		synctest.Wait()
+		opens("eve", 1)
+		if got := counts["eve"].Load(); got != maxStreamsEach {
+			t.Errorf("after pages were left, %d of the same person watch", got)
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+		synctest.Wait()
+		if got := of(""); got != 0 || len(u.rooms.vigils) != 0 {
+			t.Errorf("%d pages watch that are left", got)
+		}
+	})
 }
