@@ -33,9 +33,9 @@ func bindAnswers(command *cobra.Command) answers {
 func (a answers) wide() bool { return *a.output.OutputFormat == "wide" }
 
 // show writes the answer, which becomes an object of the kind unless text is asked for.
-func (a answers) show(out io.Writer, kind string, answer any, text func(io.Writer) error) error {
+func (a answers) show(out io.Writer, kind string, answer any, text func(table) error) error {
 	if isText(a.output) {
-		return unprinted(text(out))
+		return unprinted(text(newTable(out, a.wide())))
 	}
 	printer, err := printerOf(a.output)
 	if err != nil {

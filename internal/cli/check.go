@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 
@@ -73,7 +72,7 @@ func checkCommand(b *base) *cobra.Command {
 			c.installed(ctx, objects)
 		}
 		c.beside(ctx)
-		err = shown.show(b.Out, "Check", c.told, func(out io.Writer) error { return c.told.print(newTable(out, shown.wide())) })
+		err = shown.show(b.Out, "Check", c.told, c.told.print)
 		return errors.Join(err, c.told.verdict())
 	})
 }

@@ -67,7 +67,7 @@ func describeCommand(b *base) *cobra.Command {
 		var lacking error
 		told.Events, lacking = b.happened(ctx, told.Object, obj.GetUID())
 		told.Events = told.Events[max(0, len(told.Events)-maxHappened):]
-		err = shown.show(b.Out, "Description", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) })
+		err = shown.show(b.Out, "Description", told, told.print)
 		return errors.Join(err, lacking)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -76,7 +75,7 @@ func eventsCommand(b *base) *cobra.Command {
 		}
 		made := newTable(c.Out, shown.wide())
 		to := &columns{out: c.Out}
-		err = shown.show(c.Out, "Events", c.told, func(io.Writer) error { return printHappened(made, to, c.told.Events, true) })
+		err = shown.show(c.Out, "Events", c.told, func(table) error { return printHappened(made, to, c.told.Events, true) })
 		if err == nil && c.watch && len(namespaces) > 0 {
 			return c.goOn(ctx, made, to, namespaces)
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +41,7 @@ func historyCommand(b *base) *cobra.Command {
 		if len(told.Attempts) == 0 {
 			fmt.Fprintln(b.ErrOut, "Nothing has been installed yet.")
 		}
-		return shown.show(b.Out, "History", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) })
+		return shown.show(b.Out, "History", told, told.print)
 	})
 }
 

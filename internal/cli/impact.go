@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +92,7 @@ func impactCommand(b *base) *cobra.Command {
 		if err := a.assess(ctx); err != nil {
 			return err
 		}
-		err := a.shown.show(a.Out, "Impact", a.told, func(out io.Writer) error { return a.told.print(newTable(out, a.shown.wide())) })
+		err := a.shown.show(a.Out, "Impact", a.told, a.told.print)
 		if err == nil && len(a.told.Installations) > 0 && len(a.lacking) == 0 {
 			return &CommandError{Code: ExitNo}
 		}

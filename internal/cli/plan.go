@@ -266,5 +266,5 @@ func (p *planner) show(told planned) error {
 		_, err := io.WriteString(p.Out, told.markdown(newTable(p.Out, false), p.detail))
 		return unprinted(err)
 	}
-	return p.shown.show(p.Out, "Plan", told, func(out io.Writer) error { return told.print(newTable(out, p.shown.wide()), p.detail) })
+	return p.shown.show(p.Out, "Plan", told, func(t table) error { return told.print(t, p.detail) })
 }

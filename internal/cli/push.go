@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -78,8 +77,8 @@ func pushCommand(b *base) *cobra.Command {
 			return err
 		}
 		fmt.Fprintln(b.ErrOut, done.progress(isPlain(environment)))
-		return shown.show(b.Out, "Push", done, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s@%s\n", done.Repository, done.Digest)
+		return shown.show(b.Out, "Push", done, func(t table) error {
+			_, err := fmt.Fprintf(t.out, "%s@%s\n", done.Repository, done.Digest)
 			return err
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -80,7 +79,7 @@ func traceCommand(b *base) *cobra.Command {
 		if field != "" {
 			t.told.Field = ownersOf(obj, field, path)
 		}
-		err = shown.show(b.Out, "Trace", t.told, func(out io.Writer) error { return t.told.print(newTable(out, shown.wide())) })
+		err = shown.show(b.Out, "Trace", t.told, t.told.print)
 		return errors.Join(append([]error{err}, t.lacking...)...)
 	})
 }

@@ -79,15 +79,14 @@ func (g *gardener) run(ctx context.Context, args []string) error {
 	if made.root == nil {
 		return lacking
 	}
-	to := newTable(g.Out, g.shown.wide())
 	told := g.told(made, lacking == nil)
-	err = g.shown.show(g.Out, "Tree", told, func(io.Writer) error { return told.print(to) })
+	err = g.shown.show(g.Out, "Tree", told, told.print)
 	if g.watch && err == nil {
 		if lacking != nil {
 			// Whoever looks on is not told at the end alone.
 			fmt.Fprintln(g.ErrOut, lacking)
 		}
-		w := &watchedTree{table: to, problems: g.problems}
+		w := &watchedTree{table: newTable(g.Out, g.shown.wide()), problems: g.problems}
 		w.last = w.lines(made.root)
 		return w.goOn(ctx, seen, grow)
 	}

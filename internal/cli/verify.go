@@ -69,8 +69,7 @@ func verifyCommand(b *base) *cobra.Command {
 		if err := v.run(inTime, args); err != nil {
 			return late(inTime, "verify "+strings.Join(args, " "), err)
 		}
-		err = shown.show(b.Out, "Verification", v.told, func(out io.Writer) error {
-			t := newTable(out, shown.wide())
+		err = shown.show(b.Out, "Verification", v.told, func(t table) error {
 			t.line("", v.told.Object.String()+"  "+shorten(v.told.Revision))
 			return v.told.print(t)
 		})

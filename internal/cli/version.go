@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -50,7 +49,7 @@ func versionCommand(b *base) *cobra.Command {
 	asking := b.on(command, func(ctx context.Context, _ []string) error {
 		told := versions{Client: thisBuild()}
 		asked := told.ask(ctx, b)
-		if err := shown.show(b.Out, "Versions", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) }); err != nil {
+		if err := shown.show(b.Out, "Versions", told, told.print); err != nil {
 			return err
 		}
 		return asked
@@ -61,7 +60,7 @@ func versionCommand(b *base) *cobra.Command {
 			return ask(cmd, args)
 		}
 		told := versions{Client: thisBuild()}
-		return shown.show(b.Out, "Versions", told, func(out io.Writer) error { return told.print(newTable(out, shown.wide())) })
+		return shown.show(b.Out, "Versions", told, told.print)
 	}
 	return asking
 }

@@ -83,7 +83,7 @@ func (w *why) run(ctx context.Context, args []string) error {
 	if problem, ok := errors.AsType[*CommandError](unread); ok && problem.general {
 		return unread
 	}
-	err = w.shown.show(w.Out, "Explanation", told, func(out io.Writer) error { return told.print(newTable(out, w.shown.wide())) })
+	err = w.shown.show(w.Out, "Explanation", told, told.print)
 	return errors.Join(err, unread)
 }
 
