@@ -57,6 +57,9 @@ func newRow(kind Kind, obj *unstructured.Unstructured) *Row {
 	return row
 }
 
+// anchor is the id of the row on a page.
+func (r *Row) anchor() string { return "r-" + string(r.UID) }
+
 // heard is how the objects of a kind are known.
 type heard struct {
 	rows map[types.NamespacedName]*Row
@@ -119,10 +122,10 @@ func (x *index) remember(do func(*memory)) {
 	do(known)
 }
 
-// subscriber is somebody who looks at some kinds; all without any. News is full when there are any.
+// subscriber is somebody who looks at some kinds. News is full when there are any.
 type subscriber struct {
-	kinds map[string]bool
-	news  chan struct{}
+	wanted func(Kind) bool
+	news   chan struct{}
 }
 
 func newIndex(kinds []Kind, now func() time.Time) *index {
@@ -209,10 +212,9 @@ func (x *index) change(kind Kind, do func(*heard)) {
 	do(x.heard[kind.Resource])
 	x.changes++
 	for s := range x.subscribers {
-		if len(s.kinds) > 0 && !s.kinds[kind.Resource] {
-			continue
+		if s.wanted(kind) {
+			offer(s.news)
 		}
-		offer(s.news)
 	}
 }
 
@@ -225,8 +227,8 @@ func offer(news chan<- struct{}) {
 }
 
 // subscribe tells of changes of the kinds until the function is called.
-func (x *index) subscribe(kinds map[string]bool) (*subscriber, func()) {
-	made := &subscriber{kinds: kinds, news: make(chan struct{}, 1)}
+func (x *index) subscribe(wanted func(Kind) bool) (*subscriber, func()) {
+	made := &subscriber{wanted: wanted, news: make(chan struct{}, 1)}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.subscribers[made] = true
@@ -242,10 +244,7 @@ func (x *index) all(may *scope, wanted func(Kind) bool) []*Row {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found []*Row
-	for _, kind := range x.kinds {
-		if !wanted(kind) {
-			continue
-		}
+	for _, kind := range x.kindsFor(wanted) {
 		for _, row := range x.heard[kind.Resource].rows {
 			if may.sees(kind, row.Namespace) {
 				found = append(found, row)
@@ -291,10 +290,7 @@ func (x *index) troubles(may *scope, wanted func(Kind) bool) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	told := slices.Clone(may.lacking)
-	for _, kind := range x.kinds {
-		if !wanted(kind) {
-			continue
-		}
+	for _, kind := range x.kindsFor(wanted) {
 		h := x.heard[kind.Resource]
 		if h.lacking != "" {
 			told = append(told, h.lacking)

@@ -67,7 +67,7 @@ func revoking(t *testing.T, ends bool) {
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Kind: "Source"}, Resource: "sources", Page: "sources"}
 	x := newIndex([]Kind{kind}, time.Now)
 	x.reviewed, x.attends = time.Millisecond, true
-	news, leave := x.subscribe(nil)
+	news, leave := x.subscribe(anyKind)
 	defer leave()
 	r := &revocable{watch: watch.NewFake()}
 	go x.run(t.Context(), r)

@@ -41,7 +41,7 @@ func (u *UI) live(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "There is no such page.", http.StatusNotFound)
 		return
 	}
-	news, leave := u.index.subscribe(look.kinds)
+	news, leave := u.index.subscribe(look.wanted)
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	ctx, stop := context.WithCancel(r.Context())
@@ -101,10 +101,10 @@ func restAfter(work time.Duration) time.Duration { return min(heartbeat, max(pac
 
 // look is how a page looks: the marks of its parts by their ids, and a part as it is to be shown.
 type look struct {
-	// kinds are what the page shows objects of; none for all kinds.
-	kinds map[string]bool
-	now   func(context.Context) seen
-	html  func(id string) (string, error)
+	// wanted says what kinds the page shows objects of.
+	wanted func(Kind) bool
+	now    func(context.Context) seen
+	html   func(id string) (string, error)
 	// watch has the page read anew whenever it says so; nil where objects of our kinds are all that it shows.
 	watch func(ctx context.Context, stir func())
 	// rest is how long it is not looked again, where the page asks the API server for a lot.
@@ -158,7 +158,7 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 	const moduleSteps, objectSteps = 3, 5
 	switch {
 	case parsed.Path == "":
-		return look{now: func(ctx context.Context) seen {
+		return look{wanted: anyKind, now: func(ctx context.Context) seen {
 			may := u.mayOf(ctx, who, anyKind, "")
 			return seen{Whole: digestOf(u.index.summarize(may).marks(), u.index.troubles(may, anyKind))}
 		}}, nil
@@ -167,16 +167,15 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 	case steps[0] == "modules" && len(steps) == moduleSteps:
 		return u.lookOfModule(who, steps[1], steps[2]), nil
 	case steps[0] == "o" && len(steps) >= objectSteps:
-		at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == steps[1] && k.Kind == steps[2] })
-		if at < 0 {
+		kind, known := u.kindOf(steps[1], steps[2])
+		if !known {
 			break
 		}
-		kind := u.Kinds[at]
 		var watch func(context.Context, func())
 		if kind.Kind == installationKind {
 			watch = func(ctx context.Context, stir func()) { who.Reader.Members(ctx, kind, steps[3], steps[4], stir) }
 		}
-		return look{kinds: map[string]bool{kind.Resource: true}, rest: objectRest, watch: watch, now: func(ctx context.Context) seen {
+		return look{wanted: kind.is, rest: objectRest, watch: watch, now: func(ctx context.Context) seen {
 			// Whoever may read the object, but not list those of its namespace, is not told of its changes.
 			if !u.mayOf(ctx, who, kind.is, steps[3]).sees(kind, steps[3]) {
 				return seen{}
@@ -193,27 +192,23 @@ func (u *UI) lookOf(who *login, page string) (look, error) {
 
 // lookOfList patches rows where the same ones are shown in the same order.
 func (u *UI) lookOfList(who *login, q query) look {
-	kinds := map[string]bool{}
-	for _, k := range u.index.kindsFor(q.wants) {
-		kinds[k.Resource] = true
-	}
 	var last table
 	return look{
-		kinds: kinds,
+		wanted: q.wants,
 		now: func(ctx context.Context) seen {
 			may := u.mayOf(ctx, who, q.wants, q.Namespace)
 			last = u.table(u.index.ask(q, may))
 			made := seen{Parts: map[string]string{}}
 			order := []string{fmt.Sprint(last.Found)}
 			for _, row := range last.Rows {
-				made.Parts["r-"+string(row.UID)] = row.version
+				made.Parts[row.anchor()] = row.version
 				order = append(order, string(row.UID))
 			}
 			made.Whole = digestOf(order, u.index.troubles(may, q.wants))
 			return made
 		},
 		html: func(id string) (string, error) {
-			at := slices.IndexFunc(last.Rows, func(r *Row) bool { return "r-"+string(r.UID) == id })
+			at := slices.IndexFunc(last.Rows, func(r *Row) bool { return r.anchor() == id })
 			var body bytes.Buffer
 			err := u.pages["list"].ExecuteTemplate(&body, "row", rowOf{last.Rows[at], last.Several})
 			return body.String(), err

@@ -355,11 +355,7 @@ func countedOf(obj *unstructured.Unstructured) (has string, sum uint64) {
 
 // lookOfModule is how a module's page looks: as what is counted on it. How the objects are otherwise has no say.
 func (u *UI) lookOfModule(who *login, namespace, name string) look {
-	kinds := map[string]bool{}
-	for _, k := range u.index.kindsFor(countsForModules) {
-		kinds[k.Resource] = true
-	}
-	return look{kinds: kinds, rest: moduleRest, now: func(ctx context.Context) seen {
+	return look{wanted: countsForModules, rest: moduleRest, now: func(ctx context.Context) seen {
 		var marks []string
 		may := u.mayOf(ctx, who, countsForModules, "")
 		for _, row := range u.index.all(may, countsForModules) {

@@ -76,9 +76,9 @@ const maxBoxes = 150
 // installationKind is the kind that has releases.
 const installationKind = "ModuleInstallation"
 
-// kindOf is the kind that the path names.
-func (u *UI) kindOf(r *http.Request) (Kind, bool) {
-	at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == r.PathValue("group") && k.Kind == r.PathValue("kind") })
+// kindOf is the kind of the name, if it is one of ours.
+func (u *UI) kindOf(group, kind string) (Kind, bool) {
+	at := slices.IndexFunc(u.Kinds, func(k Kind) bool { return k.Group == group && k.Kind == kind })
 	if at < 0 {
 		return Kind{}, false
 	}
@@ -87,7 +87,7 @@ func (u *UI) kindOf(r *http.Request) (Kind, bool) {
 
 // read reads the object that the path names, or says why not.
 func (u *UI) read(w http.ResponseWriter, r *http.Request) (*Object, bool) {
-	kind, known := u.kindOf(r)
+	kind, known := u.kindOf(r.PathValue("group"), r.PathValue("kind"))
 	if !known {
 		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
 		return nil, false
@@ -154,7 +154,7 @@ type graphed struct {
 const maxListed = 1000
 
 func (u *UI) graph(w http.ResponseWriter, r *http.Request) {
-	kind, known := u.kindOf(r)
+	kind, known := u.kindOf(r.PathValue("group"), r.PathValue("kind"))
 	if !known {
 		u.fail(w, r, http.StatusNotFound, "There is no such kind.")
 		return
@@ -184,7 +184,7 @@ type told struct{ Path, Name, What, Text string }
 // text shows what a command tells of an installation.
 func (u *UI) text(what string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		kind, known := u.kindOf(r)
+		kind, known := u.kindOf(r.PathValue("group"), r.PathValue("kind"))
 		if !known || kind.Kind != installationKind {
 			u.fail(w, r, http.StatusNotFound, "This is for installations.")
 			return

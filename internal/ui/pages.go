@@ -47,20 +47,18 @@ func (u *UI) templates() (map[string]*template.Template, error) {
 		"line":      func(s any) string { return printable.Line(fmt.Sprint(s), maxText) },
 		"lines":     lines,
 		"brief":     func(s any) string { return printable.Line(fmt.Sprint(s), maxCell) },
-		"short":     func(s string) string { return shorten(s) },
+		"short":     shorten,
 		"link":      link,
 		"since":     u.since,
 		"mark":      mark,
 		"lower":     func(s any) string { return strings.ToLower(fmt.Sprint(s)) },
 		"to":        func(group, kind, namespace, name string) string { return u.base + at(group, kind, namespace, name) },
-		"ours":      u.isOurs,
+		"ours":      func(group, kind string) bool { _, ours := u.kindOf(group, kind); return ours },
 		"sorts":     func() []string { return []string{"state", "since", "kind"} },
 		"add":       func(a, b int) int { return a + b },
 		"boxwidth":  func() int { return view.BoxWidth },
 		"boxheight": func() int { return view.BoxHeight },
-		"anchor": func(r *Row) string {
-			return "r-" + string(r.UID)
-		},
+		"anchor":    (*Row).anchor,
 	}
 	made := map[string]*template.Template{}
 	for _, name := range []string{"overview", "list", "object", "graph", "text", "module", "confirm", "failed", "login"} {
@@ -138,11 +136,6 @@ func mark(state view.State) string {
 // at is the path of an object's page, below the base.
 func at(group, kind, namespace, name string) string {
 	return path.Join("o", url.PathEscape(group), url.PathEscape(kind), url.PathEscape(namespace), url.PathEscape(name))
-}
-
-// isOurs says that there is a page for the object.
-func (u *UI) isOurs(group, kind string) bool {
-	return slices.ContainsFunc(u.Kinds, func(k Kind) bool { return k.Group == group && k.Kind == kind })
 }
 
 // show writes a page. What cannot be written is told as a fault of ours.

@@ -106,7 +106,7 @@ func TestSummary(t *testing.T) {
 func TestSlowReadersMakeNobodyWait(t *testing.T) {
 	t.Parallel()
 	x := filled(1)
-	slow, leave := x.subscribe(map[string]bool{"sources": true})
+	slow, leave := x.subscribe(x.kinds[0].is)
 	defer leave()
 	for range 100 {
 		x.change(x.kinds[0], func(*heard) {})

@@ -79,7 +79,7 @@ func newReviews(rights Rights, now func() time.Time) reviews {
 type scope struct {
 	all        bool
 	everywhere map[string]bool
-	// in are the resources that may be seen in a namespace, separated by spaces.
+	// in are the resources that may be seen in a namespace.
 	in map[string]map[string]bool
 	// mark is the same for those who may see the same.
 	mark string
