@@ -71,7 +71,7 @@ func uiCommand(b *base) *cobra.Command {
 		if f.auth == "" {
 			options.Hosts, options.Person = hostsOf(listener.Addr()), &ui.Person{Name: b.whoAsks(ctx), Reader: &sight{base: b}}
 		} else {
-			options.Hosts, options.Login, options.ByHeader, options.Encrypted = lowered(f.hosts), b.login, f.auth == byHeader, !f.behindProxy
+			options.Hosts, options.Login, options.ByHeader, options.Encrypted = f.hosts, b.login, f.auth == byHeader, !f.behindProxy
 		}
 		pages, err := ui.New(options)
 		if err != nil {
@@ -111,14 +111,6 @@ func (f *uiFlags) check() error {
 		return usage("--auth needs TLS", "give --tls-cert and --tls-key, or --behind-proxy where a proxy talks TLS to browsers")
 	}
 	return nil
-}
-
-func lowered(names []string) []string {
-	made := make([]string, len(names))
-	for i, name := range names {
-		made[i] = strings.ToLower(name)
-	}
-	return made
 }
 
 // hostsOf are the names under which a browser reaches the address.

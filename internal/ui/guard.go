@@ -35,7 +35,7 @@ func (u *UI) guard(next http.Handler) http.Handler {
 			headers.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		// A node asks for the health by the pod's address.
-		if !slices.Contains(u.Hosts, strings.ToLower(r.Host)) && (u.key != nil || r.URL.Path != "/healthz") {
+		if !slices.ContainsFunc(u.Hosts, func(host string) bool { return strings.EqualFold(host, r.Host) }) && (u.key != nil || r.URL.Path != "/healthz") {
 			http.Error(w, "This is not served under that name.", http.StatusMisdirectedRequest)
 			return
 		}
