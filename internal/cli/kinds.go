@@ -76,41 +76,33 @@ func wide(c column) column { c.wide = true; return c }
 
 // kinds are the kinds in the order in which they are listed together.
 func kinds() []kind {
-	source := func(name, resource, alias string, columns ...column) kind {
+	of := func(group schema.GroupVersion, name, resource, alias, product string, columns ...column) kind {
 		return kind{
-			GroupVersionKind: sourcev1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, isSource: true,
-			columns: append(columns, field("REVISION", revisionField)), product: revisionField, answers: true, suspends: bySpec(),
-		}
-	}
-	module := func(name, resource, alias, product string, columns ...column) kind {
-		return kind{
-			GroupVersionKind: modulesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
-			product: product, answers: true,
-		}
-	}
-	packaged := func(name, resource, alias, product string, columns ...column) kind {
-		return kind{
-			GroupVersionKind: packagesv1.GroupVersion.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
+			GroupVersionKind: group.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
 			product: product, answers: true, suspends: bySpec(),
 		}
 	}
-	generator := kind{
-		GroupVersionKind: extensionsv1.GroupVersion.WithKind(extensionsv1.ArtifactGeneratorKind), resource: "artifactgenerators",
-		aliases: []string{"ag"}, isSource: true, product: "status.observedSourcesDigest",
-		answers: true, suspends: byAnnotation(extensionsv1.ReconcileAnnotation, extensionsv1.ReconcileDisabled),
+	source := func(name, resource, alias string, columns ...column) kind {
+		made := of(sourcev1.GroupVersion, name, resource, alias, revisionField, append(columns, field("REVISION", revisionField))...)
+		made.isSource = true
+		return made
 	}
+	generator := of(extensionsv1.GroupVersion, extensionsv1.ArtifactGeneratorKind, "artifactgenerators", "ag", "status.observedSourcesDigest").
+		suspended(byAnnotation(extensionsv1.ReconcileAnnotation, extensionsv1.ReconcileDisabled))
+	generator.isSource = true
 	return []kind{
-		module(modulesv1.ModuleInstallationKind, "moduleinstallations", "mi", "status.current.version",
+		of(modulesv1.GroupVersion, modulesv1.ModuleInstallationKind, "moduleinstallations", "mi", "status.current.version",
 			field("MODULE", "status.resolution.module", "spec.module.name", "spec.module.templateRef.name"),
 			column{title: "FOLLOWS", value: follows}, field("VERSION", "status.current.version"), field("PENDING", "status.pending.version"),
 			wide(field("TEMPLATE", "status.current.template")), wide(field("OBJECTS", "status.inventory.members"))).
-			suspended(bySpec()).from(release),
-		module(modulesv1.ModuleTemplateKind, "moduletemplates", "mt", "status.digest",
+			from(release),
+		of(modulesv1.GroupVersion, modulesv1.ModuleTemplateKind, "moduletemplates", "mt", "status.digest",
 			field("MODULE", "status.moduleName", "spec.moduleName"), field("VERSION", "status.version", "spec.version"), field("CHANNEL", "spec.channel"),
 			field("SUPPORT", "spec.support.state"), field("USED", "status.usedBy"), wide(field("DIGEST", "status.digest"))).
-			from(refs("", "status.sourceRef", "spec.artifact.sourceRef")),
-		module(modulesv1.ModuleKind, "modules", "mod", "status.latest.version",
-			field("DEFAULT", "spec.defaultChannel"), field("LATEST", "status.latest.version"), field("INSTALLATIONS", "status.installations")),
+			suspended(nil).from(refs("", "status.sourceRef", "spec.artifact.sourceRef")),
+		of(modulesv1.GroupVersion, modulesv1.ModuleKind, "modules", "mod", "status.latest.version",
+			field("DEFAULT", "spec.defaultChannel"), field("LATEST", "status.latest.version"), field("INSTALLATIONS", "status.installations")).
+			suspended(nil),
 		source(sourcev1.GitRepositoryKind, "gitrepositories", "gitrepo", wide(address("URL", "spec.url"))).
 			from(refs(sourcev1.GitRepositoryKind, "spec.include.repository")),
 		source(sourcev1.OCIRepositoryKind, "ocirepositories", "ocirepo", wide(address("URL", "spec.url"))),
@@ -121,15 +113,15 @@ func kinds() []kind {
 		source(sourcev1.ExternalArtifactKind, "externalartifacts", "ea", wide(field("SOURCE", "spec.sourceRef.name"))).
 			suspended(nil).unanswered().from(refs("", "spec.sourceRef")),
 		generator.from(refs("", "spec.sources")),
-		packaged(packagesv1.RepositoryKind, "repositories", "pkgrepo", "status.head", wide(address("URL", "status.url"))),
-		packaged(packagesv1.PackageVariantKind, "packagevariants", "pkgvar", "status.upstream.revision",
+		of(packagesv1.GroupVersion, packagesv1.RepositoryKind, "repositories", "pkgrepo", "status.head", wide(address("URL", "status.url"))),
+		of(packagesv1.GroupVersion, packagesv1.PackageVariantKind, "packagevariants", "pkgvar", "status.upstream.revision",
 			field("UPSTREAM", "spec.upstream.package"), field("REVISION", "status.upstream.revision"), field("PACKAGE", "status.downstream.package"),
 			field("CHANGE", "status.change.lifecycle"), field("PUBLISHED", "status.published.revision")).
 			from(refs(packagesv1.RepositoryKind, "spec.upstream.repo")),
-		packaged(packagesv1.PackageVariantSetKind, "packagevariantsets", "pkgvarset", "status.variants",
+		of(packagesv1.GroupVersion, packagesv1.PackageVariantSetKind, "packagevariantsets", "pkgvarset", "status.variants",
 			field("UPSTREAM", "spec.upstream.package"), field("TARGETS", "status.targets"), field("VARIANTS", "status.variants"), field("READY", "status.readyVariants")).
 			from(refs(packagesv1.RepositoryKind, "spec.upstream.repo")),
-		packaged(packagesv1.PackageRevisionKind, "packagerevisions", "pkgrev", "status.revision",
+		of(packagesv1.GroupVersion, packagesv1.PackageRevisionKind, "packagerevisions", "pkgrev", "status.revision",
 			field("REPOSITORY", "spec.repository"), field("PACKAGE", "spec.package"), field("WORKSPACE", "spec.workspace"),
 			field("REVISION", "status.revision"), field("LIFECYCLE", "status.lifecycle")).
 			suspended(nil).from(refs(packagesv1.RepositoryKind, "spec.repository")),
