@@ -116,11 +116,7 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 // listAll lists the kind's objects.
 func (s *session) listAll(ctx context.Context, k kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	err := eachChunk(ctx, s, func() *unstructured.UnstructuredList {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		return list
-	}, func(list *unstructured.UnstructuredList, first bool) {
+	err := eachChunk(ctx, s, k.list, func(list *unstructured.UnstructuredList, first bool) {
 		if first {
 			all = nil
 		}

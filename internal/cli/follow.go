@@ -72,9 +72,7 @@ func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
 		if f.barely {
 			return bareList(f.kind.GroupVersionKind)
 		}
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(f.kind.GroupVersion().WithKind(f.kind.Kind + "List"))
-		return list
+		return f.kind.list()
 	}
 	found := fresh()
 	if err := s.List(ctx, found, f.options()); err != nil {

@@ -169,11 +169,10 @@ func (a *assessor) everything(ctx context.Context) (map[string]*offered, error) 
 // each is asked for.
 func (a *assessor) namespaceLabels(ctx context.Context) map[string]labels.Set {
 	known := map[string]labels.Set{}
-	_ = eachChunk(ctx, a.session, func() *metav1.PartialObjectMetadataList {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-		return list
-	}, func(list *metav1.PartialObjectMetadataList, _ bool) {
+	fresh := func() *metav1.PartialObjectMetadataList {
+		return bareList(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	}
+	_ = eachChunk(ctx, a.session, fresh, func(list *metav1.PartialObjectMetadataList, _ bool) {
 		for i := range list.Items {
 			known[list.Items[i].Name] = labels.Merge(list.Items[i].Labels, nil)
 		}

@@ -154,6 +154,13 @@ func kindOf(name string) (kind, bool) {
 	return all[at], true
 }
 
+// list is for objects of the kind.
+func (k kind) list() *unstructured.UnstructuredList {
+	made := &unstructured.UnstructuredList{}
+	made.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+	return made
+}
+
 // names are all that the kind goes by.
 func (k kind) names() []string {
 	return append([]string{k.resource, strings.ToLower(k.Kind), k.resource + "." + k.Group}, k.aliases...)

@@ -74,19 +74,14 @@ func isUnserved(err error) bool {
 }
 
 func (s *sight) watcher(k kind, namespace string) *cache.ListWatch {
-	fresh := func() *unstructured.UnstructuredList {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		return list
-	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := fresh()
+			list := k.list()
 			err := s.List(ctx, list, &client.ListOptions{Namespace: namespace, Raw: &options, Limit: options.Limit, Continue: options.Continue})
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return s.Watch(ctx, fresh(), &client.ListOptions{Namespace: namespace, Raw: &options})
+			return s.Watch(ctx, k.list(), &client.ListOptions{Namespace: namespace, Raw: &options})
 		},
 	}
 }
