@@ -12,9 +12,6 @@ import (
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
 
-// fieldManager is whom the fields belong to that people apply by commands.
-const fieldManager = "sluice-cli"
-
 // known are the templates of the module that are in the namespace.
 func (r *releaser) known(ctx context.Context) ([]modulesv1.ModuleTemplate, error) {
 	var all modulesv1.ModuleTemplateList
@@ -61,9 +58,8 @@ func contentOf(spec modulesv1.ModuleTemplateSpec) string {
 // applied applies the objects, the release before the channel that points at it, and then says of others that they are deprecated.
 func (r *releaser) applied(ctx context.Context, objects, deprecated []*unstructured.Unstructured) error {
 	for _, obj := range objects {
-		if err := r.change(obj, "applied", func(owner client.FieldOwner) error {
-			return r.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), owner, client.ForceOwnership)
-		}); err != nil {
+		err := r.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), manager, client.ForceOwnership)
+		if err := r.changed(obj, "applied", err); err != nil {
 			return err
 		}
 	}
@@ -74,19 +70,18 @@ func (r *releaser) applied(ctx context.Context, objects, deprecated []*unstructu
 		if err != nil {
 			return fmt.Errorf("encode a patch: %w", err)
 		}
-		if err := r.change(obj, "deprecated", func(owner client.FieldOwner) error {
-			return r.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), owner)
-		}); err != nil {
+		err = r.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), manager)
+		if err := r.changed(obj, "deprecated", err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// change makes one change of a template, and tells of it.
-func (r *releaser) change(obj *unstructured.Unstructured, done string, do func(client.FieldOwner) error) error {
+// changed tells of the change of a template, or why there is none.
+func (r *releaser) changed(obj *unstructured.Unstructured, done string, err error) error {
 	namespace, name := obj.GetNamespace(), obj.GetName()
-	if err := do(fieldManager); err != nil {
+	if err != nil {
 		return explain(fmt.Sprintf("apply ModuleTemplate %s/%s", namespace, name), err, "sluice-edit in namespace "+namespace)
 	}
 	fmt.Fprintf(r.Out, "moduletemplate.modules.sluice.dev/%s %s\n", name, done)
