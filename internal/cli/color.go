@@ -2,11 +2,9 @@ package cli
 
 import (
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"sluice.dev/sluice/internal/view"
 )
@@ -40,7 +38,7 @@ func inColor(command *cobra.Command, out io.Writer, lookup func(string) (string,
 	}
 	forbidden, _ := lookup("NO_COLOR") // By no-color.org, whatever it says.
 	kind, _ := lookup("TERM")
-	if file, isFile := out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) && forbidden == "" && kind != "dumb" {
+	if isTerminal(out) && forbidden == "" && kind != "dumb" {
 		return colored{out}, nil
 	}
 	return out, nil

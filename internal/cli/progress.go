@@ -24,8 +24,7 @@ type progress struct {
 }
 
 func newProgress(to io.Writer, quiet bool) progress {
-	file, isFile := to.(*os.File)
-	return progress{to: to, quiet: quiet, terminal: isFile && term.IsTerminal(int(file.Fd()))}
+	return progress{to: to, quiet: quiet, terminal: isTerminal(to)}
 }
 
 // follow has somebody remind people at each pulse, until what it returns is called.
