@@ -73,13 +73,10 @@ func (s *session) told(
 // happeningOf reads an event of either of the two ways in which they are written.
 func happeningOf(of ref, event *corev1.Event) happening {
 	told := happening{About: of, Type: event.Type, Reason: event.Reason, Message: event.Message, Count: max(1, event.Count)}
-	told.First = firstTime(event.FirstTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)
-	told.Last = firstTime(event.LastTimestamp.Time, event.EventTime.Time, told.First)
+	told.First = cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)
+	told.Last = cmp.Or(event.LastTimestamp.Time, event.EventTime.Time, told.First)
 	if event.Series != nil {
 		told.Count, told.Last = max(told.Count, event.Series.Count), event.Series.LastObservedTime.Time
 	}
 	return told
 }
-
-// firstTime is the first that is known.
-func firstTime(times ...time.Time) time.Time { return cmp.Or(times...) }
