@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // versions are what runs here and there.
@@ -120,13 +119,12 @@ func (s *session) images(ctx context.Context) (all []managerImage, err error) {
 }
 
 func (v *versions) print(t table) error {
-	to := printers.GetNewTabWriter(t.out)
-	fmt.Fprintf(to, "client\t%s\n", v.Client)
+	rows := [][]string{{"client", v.Client.String()}}
 	if v.Server != nil {
-		t.row(to, []string{"server", "Kubernetes " + v.Server.GitVersion})
+		rows = append(rows, []string{"server", "Kubernetes " + v.Server.GitVersion})
 	}
 	for _, one := range v.Managers {
-		t.row(to, []string{"manager", one.String()})
+		rows = append(rows, []string{"manager", one.String()})
 	}
-	return to.Flush()
+	return t.rows(rows)
 }
