@@ -87,7 +87,8 @@ func TestTreeWatchesTrouble(t *testing.T) {
 	ill, well := "ModuleInstallation NS/foo Failed module foo, version 2.0.0 HealthCheckFailed: it is ill", "ModuleInstallation NS/foo Ready module foo, version 2.0.0"
 	lines := func(out string) []string { return squeezed(strings.ReplaceAll(out, namespace, "NS")) }
 	testenv.Eventually(t, "it is shown to be well", func(context.Context) (bool, string) {
-		return lines(out())[len(lines(out()))-1] == well, out()
+		all := lines(out())
+		return all[len(all)-1] == well, out()
 	})
 	stop()
 	got := wait()
