@@ -33,6 +33,14 @@ type Decision struct {
 // MaxUpgrades is how many available upgrades a decision lists.
 const MaxUpgrades = 20
 
+// Chosen is the release that was selected, be it held; nil for none.
+func (d Decision) Chosen() *Release {
+	if d.Hold != nil {
+		return d.Hold.Candidate
+	}
+	return d.Target
+}
+
 // Channel is the channel that the release was selected by; empty when it was selected otherwise.
 func (d Decision) Channel() string {
 	if d.SelectedBy.By == ByChannel {

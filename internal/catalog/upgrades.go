@@ -8,10 +8,7 @@ func (r *resolution) upgrades(d Decision) []modulesv1.AvailableUpgrade {
 	if r.current == nil || r.entry == nil || d.Hold != nil && d.Hold.IsMalformed() {
 		return nil
 	}
-	chosen := d.Target
-	if d.Hold != nil {
-		chosen = d.Hold.Candidate
-	}
+	chosen := d.Chosen()
 	isChosen := func(c *release) bool { return chosen != nil && c.Template == chosen.Template }
 	offers := keep(r.entry.releases, func(c *release) bool {
 		return c.known && r.current.compare(c) == newer && (isChosen(c) || r.lists(c))

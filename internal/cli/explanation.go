@@ -116,11 +116,10 @@ func explained(obj *modulesv1.ModuleInstallation, d catalog.Decision, why string
 	told := explanation{Object: ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}, Runs: running(&obj.Status)}
 	told.Looks = looking{Module: d.Module, Catalog: d.Catalog, Namespace: d.Namespace, Why: why}
 	told.Wants.Changed = d.Changed
-	chosen := d.Target
 	if d.Hold != nil {
-		chosen, told.Wants.Hold = d.Hold.Candidate, &reasoned{d.Hold.Reason, d.Hold.Message}
+		told.Wants.Hold = &reasoned{d.Hold.Reason, d.Hold.Message}
 	}
-	if chosen != nil {
+	if chosen := d.Chosen(); chosen != nil {
 		told.Wants.Version, told.Wants.Template = chosen.Version, chosen.Template
 	}
 	told.Wants.SelectedBy = d.SelectedBy.String()
@@ -182,13 +181,9 @@ func notes(obj *modulesv1.ModuleInstallation, d catalog.Decision, files bool) []
 
 // difference is what status says of the choice, if that is another one.
 func difference(status *modulesv1.ModuleInstallationStatus, d catalog.Decision) string {
-	chosen, reason := d.Target, ""
+	is, reason := cmp.Or(d.Chosen(), &catalog.Release{}), ""
 	if d.Hold != nil {
-		chosen, reason = d.Hold.Candidate, d.Hold.Reason
-	}
-	var is catalog.Release
-	if chosen != nil {
-		is = *chosen
+		reason = d.Hold.Reason
 	}
 	desired := cmp.Or(status.Desired, &modulesv1.Release{})
 	waits := ""

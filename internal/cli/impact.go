@@ -350,16 +350,11 @@ func (a *assessor) choose(ctx context.Context, from *catalogues, obj *modulesv1.
 
 // consequenceOf compares two choices.
 func consequenceOf(was, is catalog.Decision) (told impactedOne, moves bool) {
-	target := func(d catalog.Decision) (chosen catalog.Release, hold string) {
-		switch {
-		case d.Hold != nil && d.Hold.Candidate != nil:
-			return *d.Hold.Candidate, d.Hold.Reason
-		case d.Hold != nil:
-			return catalog.Release{}, d.Hold.Reason
-		case d.Target != nil:
-			return *d.Target, ""
+	target := func(d catalog.Decision) (chosen *catalog.Release, hold string) {
+		if d.Hold != nil {
+			hold = d.Hold.Reason
 		}
-		return catalog.Release{}, ""
+		return cmp.Or(d.Chosen(), &catalog.Release{}), hold
 	}
 	before, heldBefore := target(was)
 	after, heldAfter := target(is)

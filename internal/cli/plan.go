@@ -205,11 +205,10 @@ func (p *planner) choose(ctx context.Context, obj *modulesv1.ModuleInstallation,
 	}
 	asked.Namespace, asked.Channel = d.Namespace, d.Channel()
 	var held *reasoned
-	chosen := d.Target
 	if d.Hold != nil {
 		held = &reasoned{d.Hold.Reason, d.Hold.Message}
-		chosen = d.Hold.Candidate
 	}
+	chosen := d.Chosen()
 	if chosen == nil {
 		told := &CommandError{Code: ExitUnanswered, What: "choose a release for " + ref{modulesv1.ModuleInstallationKind, obj.Namespace, obj.Name}.String(), Why: "none is found"}
 		if held != nil {

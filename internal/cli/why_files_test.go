@@ -230,11 +230,10 @@ func (w *world) report(d catalog.Decision) {
 			status.Attempted = &attempt.Release
 		}
 	}
-	chosen := d.Target
 	if d.Hold != nil {
-		status.Pending, chosen = &modulesv1.Pending{Reason: d.Hold.Reason}, d.Hold.Candidate
+		status.Pending = &modulesv1.Pending{Reason: d.Hold.Reason}
 	}
-	if chosen != nil {
+	if chosen := d.Chosen(); chosen != nil {
 		status.Desired = &modulesv1.Release{Version: chosen.Version, Template: chosen.Template, Content: chosen.Digest, Namespace: d.Namespace}
 	}
 }

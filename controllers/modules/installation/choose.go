@@ -35,10 +35,7 @@ func (k *installations) choose(ctx context.Context, obj *modulesv1.ModuleInstall
 		return catalog.Resolve(request, installed, index, now)
 	}
 	r.decision, r.chosen = r.resolve(), true
-	chosen := r.decision.Target
-	if hold := r.decision.Hold; hold != nil {
-		chosen = hold.Candidate
-	}
+	chosen := r.decision.Chosen()
 	if chosen == nil {
 		k.explainHold(r)
 		return nil, nil
