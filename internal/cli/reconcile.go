@@ -31,7 +31,9 @@ type reconciler struct {
 }
 
 func reconcileCommand(b *base) *cobra.Command {
-	r := &reconciler{base: b}
+	r := &reconciler{base: b, selection: selection{
+		can: func(k kind) bool { return k.answers }, cannot: "have no controller that could be asked: others make them",
+	}}
 	command := &cobra.Command{
 		Use:   "reconcile [KIND] NAME... | KIND/NAME...",
 		Short: "Have objects looked at now, and wait for what comes of it",
@@ -93,20 +95,9 @@ func (r *reconciler) round(ctx, inTime context.Context, layer []*target) error {
 
 // find finds what is to be reconciled, and refuses what cannot be.
 func (r *reconciler) find(ctx context.Context, args []string) ([]*target, error) {
-	asked, err := parse(args)
+	targets, err := r.selection.find(ctx, r.base, args)
 	if err != nil {
 		return nil, err
-	}
-	asked, err = capable(asked, func(k kind) bool { return k.answers }, "have no controller that could be asked: others make them")
-	if err != nil {
-		return nil, err
-	}
-	targets, err := r.selection.find(ctx, r.session, asked, false)
-	if err != nil {
-		return nil, err
-	}
-	if len(targets) == 0 {
-		r.selection.none(r.base)
 	}
 	var problems []error
 	targets = slices.DeleteFunc(targets, func(t *target) bool {

@@ -48,7 +48,7 @@ func or(is bool, value any) any {
 }
 
 func suspendCommand(b *base) *cobra.Command {
-	var chosen selection
+	chosen := suspendable()
 	var reason string
 	command := &cobra.Command{
 		Use:   "suspend [KIND] NAME... | KIND/NAME...",
@@ -60,7 +60,7 @@ func suspendCommand(b *base) *cobra.Command {
 	chosen.bind(command)
 	command.Flags().StringVar(&reason, "reason", "", "Why, for those who find the objects suspended.")
 	return b.on(command, func(ctx context.Context, args []string) error {
-		targets, err := b.suspendable(ctx, &chosen, args)
+		targets, err := chosen.find(ctx, b, args)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func suspendCommand(b *base) *cobra.Command {
 }
 
 func resumeCommand(b *base) *cobra.Command {
-	var chosen selection
+	chosen := suspendable()
 	var waiting waiting
 	var wait bool
 	command := &cobra.Command{
@@ -94,7 +94,7 @@ func resumeCommand(b *base) *cobra.Command {
 		if !wait && command.Flags().Changed(timeoutFlag) {
 			return usage("--timeout is for what is waited for, and nothing is", "add --wait")
 		}
-		targets, err := b.suspendable(ctx, &chosen, args)
+		targets, err := chosen.find(ctx, b, args)
 		if err != nil {
 			return err
 		}
@@ -130,20 +130,9 @@ func resumeCommand(b *base) *cobra.Command {
 	})
 }
 
-// suspendable finds what is meant, of kinds that are suspended.
-func (b *base) suspendable(ctx context.Context, chosen *selection, args []string) ([]*target, error) {
-	asked, err := parse(args)
-	if err != nil {
-		return nil, err
-	}
-	if asked, err = capable(asked, func(k kind) bool { return k.suspends != nil }, "cannot be suspended"); err != nil {
-		return nil, err
-	}
-	targets, err := chosen.find(ctx, b.session, asked, false)
-	if err == nil && len(targets) == 0 {
-		chosen.none(b)
-	}
-	return targets, err
+// suspendable are objects of kinds that are suspended.
+func suspendable() selection {
+	return selection{can: func(k kind) bool { return k.suspends != nil }, cannot: "cannot be suspended"}
 }
 
 // each does something for all targets, and tells of those for which it was done.

@@ -22,7 +22,7 @@ type target struct {
 	kind
 
 	namespace, name string
-	// obj is the object as it was seen last; nil if it is not there.
+	// obj is the object as it was seen last; nil if it is not b.
 	obj *unstructured.Unstructured
 	// first is the object as it was found, before anything was done.
 	first *unstructured.Unstructured
@@ -49,6 +49,12 @@ func (t *target) typed() string { return strings.ToLower(t.Kind) + "/" + t.name 
 
 // selection says which objects are meant: those that are named, or those of the kind in the namespace.
 type selection struct {
+	// can says which kinds may be meant, and cannot what is said of the others.
+	can    func(kind) bool
+	cannot string
+	// absenceWillDo says that what is not there is found too, without its object.
+	absenceWillDo bool
+
 	all      bool
 	labelled string
 }
@@ -61,9 +67,15 @@ func (s *selection) bind(command *cobra.Command) {
 // named says that the objects are named one by one.
 func (s *selection) named() bool { return !s.all && s.labelled == "" }
 
-// find finds all that is meant, or says why not: nothing is done for one object while another one is not there. Where
-// absence will do, what is not there has no object.
-func (s *selection) find(ctx context.Context, there *session, asked []wanted, absenceWillDo bool) ([]*target, error) {
+// find finds all that is meant, or says why not: nothing is done for one object while another one is not there.
+func (s *selection) find(ctx context.Context, b *base, args []string) ([]*target, error) {
+	asked, err := parse(args)
+	if err == nil {
+		asked, err = s.capable(asked)
+	}
+	if err != nil {
+		return nil, err
+	}
 	selector, err := s.check(asked)
 	if err != nil {
 		return nil, err
@@ -72,9 +84,9 @@ func (s *selection) find(ctx context.Context, there *session, asked []wanted, ab
 	var problems []error
 	for _, one := range asked {
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(one.names))) {
-			t := newTarget(one.kind, there.namespace, name)
-			t.obj, err = there.named(ctx, one.kind, name)
-			if absent, ok := errors.AsType[*CommandError](err); err != nil && (!ok || !absent.missing || !absenceWillDo) {
+			t := newTarget(one.kind, b.namespace, name)
+			t.obj, err = b.named(ctx, one.kind, name)
+			if absent, ok := errors.AsType[*CommandError](err); err != nil && (!ok || !absent.missing || !s.absenceWillDo) {
 				problems = append(problems, err)
 			}
 			found = append(found, t)
@@ -82,18 +94,24 @@ func (s *selection) find(ctx context.Context, there *session, asked []wanted, ab
 		if len(one.names) > 0 {
 			continue
 		}
-		list, err := there.listAll(ctx, one.kind, client.InNamespace(there.namespace), client.MatchingLabelsSelector{Selector: selector})
+		list, err := b.listAll(ctx, one.kind, client.InNamespace(b.namespace), client.MatchingLabelsSelector{Selector: selector})
 		if err != nil {
-			problems = append(problems, explain(fmt.Sprintf("list %s in namespace %s", one.kind.resource, there.namespace), err, "sluice-view"))
+			problems = append(problems, explain(fmt.Sprintf("list %s in namespace %s", one.kind.resource, b.namespace), err, "sluice-view"))
 		}
 		for i := range list {
-			t := newTarget(one.kind, there.namespace, list[i].GetName())
+			t := newTarget(one.kind, b.namespace, list[i].GetName())
 			t.obj = &list[i]
 			found = append(found, t)
 		}
 	}
-	if len(found) == 0 && len(problems) == 0 && len(asked) > 0 {
-		return nil, there.unfounded(ctx)
+	if len(found) == 0 && len(problems) == 0 {
+		if len(asked) > 0 {
+			err = b.unfounded(ctx)
+		}
+		if err == nil {
+			s.none(b)
+		}
+		return nil, err
 	}
 	for _, t := range found {
 		t.first = t.obj
@@ -119,20 +137,20 @@ func (s *selection) check(asked []wanted) (labels.Selector, error) {
 }
 
 // capable keeps the kinds that can, of several that were asked for as one. Who asks for others is told which can.
-func capable(asked []wanted, can func(kind) bool, cannot string) ([]wanted, error) {
+func (s *selection) capable(asked []wanted) ([]wanted, error) {
 	var able []wanted
 	for _, one := range asked {
 		switch {
-		case can(one.kind):
+		case s.can(one.kind):
 			able = append(able, one)
 		case len(one.names) > 0 || len(asked) == 1:
 			var names []string
 			for _, k := range kinds() {
-				if can(k) {
+				if s.can(k) {
 					names = append(names, k.resource)
 				}
 			}
-			return nil, usage(one.kind.resource+" "+cannot, "this is for "+list(names))
+			return nil, usage(one.kind.resource+" "+s.cannot, "this is for "+list(names))
 		}
 	}
 	return able, nil

@@ -57,24 +57,15 @@ func waitCommand(b *base) *cobra.Command {
 	cobra.CheckErr(command.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(
 		[]string{"ready", "healthy", "uptodate", "version=", "gone"}, cobra.ShellCompDirectiveNoFileComp)))
 	return b.on(command, func(ctx context.Context, args []string) error {
-		asked, err := parse(args)
-		if err != nil {
-			return err
-		}
 		aim, err := aimOf(aimed)
 		if err != nil {
 			return err
 		}
-		can := func(k kind) bool { return !aim.installations || k.Kind == modulesv1.ModuleInstallationKind }
-		if asked, err = capable(asked, can, "cannot be waited for to be "+aimed); err != nil {
-			return err
-		}
-		targets, err := chosen.find(ctx, b.session, asked, aim.absence)
+		chosen.can = func(k kind) bool { return !aim.installations || k.Kind == modulesv1.ModuleInstallationKind }
+		chosen.cannot, chosen.absenceWillDo = "cannot be waited for to be "+aimed, aim.absence
+		targets, err := chosen.find(ctx, b, args)
 		if err != nil {
 			return err
-		}
-		if len(targets) == 0 {
-			chosen.none(b)
 		}
 		inTime, stop, err := waiting.within(ctx)
 		if err != nil {
