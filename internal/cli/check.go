@@ -88,16 +88,12 @@ func (c checkup) verdict() error {
 	return nil
 }
 
-func (c *checker) note(check string, good bool, message, help string) {
-	c.told.Checks = append(c.told.Checks, newFinding(check, good, message, help))
-}
-
-// newFinding is one with help where it is needed.
-func newFinding(check string, good bool, message, help string) finding {
+// note notes what a check found, with help where it is needed.
+func (c *checkup) note(check string, good bool, message, help string) {
 	if good {
 		help = ""
 	}
-	return finding{Check: check, Good: &good, Message: message, Help: help}
+	c.Checks = append(c.Checks, finding{Check: check, Good: &good, Message: message, Help: help})
 }
 
 // allGood says that nothing is at fault, or unknown.
@@ -127,7 +123,7 @@ func (c *checker) server() error {
 	}
 	parsed, err := version.ParseGeneric(found.GitVersion)
 	good := err == nil && parsed.AtLeast(version.MustParseGeneric(oldest))
-	c.note("Kubernetes", good, found.GitVersion, "Sluice needs "+oldest+" or newer")
+	c.told.note("Kubernetes", good, found.GitVersion, "Sluice needs "+oldest+" or newer")
 	return nil
 }
 
@@ -164,7 +160,7 @@ func (c *checker) rights(ctx context.Context, objects []*unstructured.Unstructur
 	if len(lacking) > 0 {
 		message = "you may not " + list(lacking)
 	}
-	c.note("Rights", len(lacking) == 0, message, "ask for the ClusterRole cluster-admin")
+	c.told.note("Rights", len(lacking) == 0, message, "ask for the ClusterRole cluster-admin")
 }
 
 // installed checks the kinds and the roles, and what runs.
@@ -193,11 +189,11 @@ func (c *checker) installed(ctx context.Context, objects []*unstructured.Unstruc
 		case lacking != nil:
 			c.unknown(kind+"s", lacking, "cluster-admin")
 		case len(missing) > 0:
-			c.note(kind+"s", false, "missing: "+list(missing), again)
+			c.told.note(kind+"s", false, "missing: "+list(missing), again)
 		case len(other) > 0:
-			c.note(kind+"s", false, "of another version than this program: "+list(other), again+", or use the program of the controllers' version")
+			c.told.note(kind+"s", false, "of another version than this program: "+list(other), again+", or use the program of the controllers' version")
 		default:
-			c.note(kind+"s", true, fmt.Sprintf("%d, as this version has them", count), "")
+			c.told.note(kind+"s", true, fmt.Sprintf("%d, as this version has them", count), "")
 		}
 	}
 	c.running(ctx)
@@ -214,20 +210,20 @@ func (c *checker) running(ctx context.Context) {
 		return
 	}
 	if len(found) == 0 {
-		c.note("Controllers", false, "no Deployment has the label "+managerLabel+"="+programName, again)
+		c.told.note("Controllers", false, "no Deployment has the label "+managerLabel+"="+programName, again)
 	}
 	for i := range found {
 		d := &found[i]
-		c.note("Controllers", d.Status.ReadyReplicas > 0, fmt.Sprintf("Deployment %s/%s: %d of %d ready, %s", d.Namespace, d.Name, d.Status.ReadyReplicas, replicas(d), imagesOf(d)),
+		c.told.note("Controllers", d.Status.ReadyReplicas > 0, fmt.Sprintf("Deployment %s/%s: %d of %d ready, %s", d.Namespace, d.Name, d.Status.ReadyReplicas, replicas(d), imagesOf(d)),
 			"kubectl describe deployment "+d.Name+" -n "+d.Namespace+" tells why")
 		var service corev1.Service
 		switch err := c.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: artifactService}, &service); {
 		case apierrors.IsNotFound(err):
-			c.note("Service", false, d.Namespace+"/"+artifactService+" is missing, so that nobody gets artifacts", again)
+			c.told.note("Service", false, d.Namespace+"/"+artifactService+" is missing, so that nobody gets artifacts", again)
 		case err != nil:
 			c.unknown("Service", err, "view")
 		default:
-			c.note("Service", true, d.Namespace+"/"+artifactService, "")
+			c.told.note("Service", true, d.Namespace+"/"+artifactService, "")
 		}
 	}
 }
@@ -269,10 +265,10 @@ func (c *checker) beside(ctx context.Context) {
 	}
 	running := slices.DeleteFunc(others.Items, func(d appsv1.Deployment) bool { return replicas(&d) == 0 || d.Labels[managerLabel] == programName })
 	if len(running) == 0 {
-		c.note("Flux beside", true, "no other source-controller runs", "")
+		c.told.note("Flux beside", true, "no other source-controller runs", "")
 		return
 	}
-	c.note("Flux beside", false, "Deployment "+client.ObjectKeyFromObject(&running[0]).String()+" works on the same kinds",
+	c.told.note("Flux beside", false, "Deployment "+client.ObjectKeyFromObject(&running[0]).String()+" works on the same kinds",
 		"scale it to 0, and see the page on moving from Flux")
 }
 

@@ -5,7 +5,7 @@ import "testing"
 // TestAFaultStaysOne: whatever else could not be found out, before it or after it.
 func TestAFaultStaysOne(t *testing.T) {
 	t.Parallel()
-	well, fault, unknown := newFinding("a", true, "", ""), newFinding("b", false, "", ""), finding{Check: "c"}
+	well, fault, unknown := finding{Good: new(true)}, finding{Good: new(false)}, finding{}
 	for name, tc := range map[string]struct {
 		found []finding
 		want  int

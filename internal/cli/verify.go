@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,7 +87,10 @@ func (v *verifier) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var source client.Object = &sourcev1.GitRepository{}
+	var source interface {
+		client.Object
+		GetArtifact() *meta.Artifact
+	} = &sourcev1.GitRepository{}
 	if k.Kind == sourcev1.OCIRepositoryKind {
 		source = &sourcev1.OCIRepository{}
 	}
@@ -94,15 +98,8 @@ func (v *verifier) run(ctx context.Context, args []string) error {
 		return &CommandError{Code: ExitUnanswered, What: "read " + refOf(obj).String(), Why: err.Error()}
 	}
 	artifact := fetch.Artifact{}
-	switch source := source.(type) {
-	case *sourcev1.GitRepository:
-		if made := source.Status.Artifact; made != nil {
-			artifact = fetch.Artifact{URL: made.URL, Digest: made.Digest, Revision: made.Revision}
-		}
-	case *sourcev1.OCIRepository:
-		if made := source.Status.Artifact; made != nil {
-			artifact = fetch.Artifact{URL: made.URL, Digest: made.Digest, Revision: made.Revision}
-		}
+	if made := source.GetArtifact(); made != nil {
+		artifact = fetch.Artifact{URL: made.URL, Digest: made.Digest, Revision: made.Revision}
 	}
 	v.told.Object, v.told.Revision, v.told.Digest = refOf(obj), artifact.Revision, artifact.Digest
 	if artifact.Digest == "" {
@@ -130,7 +127,7 @@ func (v *verifier) compare(ctx context.Context, source client.Object, artifact f
 	case ctx.Err() != nil:
 		return explain("rebuild the artifact", ctx.Err(), "")
 	case err != nil && isUnproven(err):
-		v.note("Signature", false, err.Error(), "what is served may have been stored under another policy; the rest was not looked at")
+		v.told.note("Signature", false, err.Error(), "what is served may have been stored under another policy; the rest was not looked at")
 		return nil
 	case err != nil:
 		v.told.Checks = append(v.told.Checks, finding{Check: "Upstream", Message: err.Error(), Help: "the rest was not looked at"})
@@ -138,11 +135,11 @@ func (v *verifier) compare(ctx context.Context, source client.Object, artifact f
 	}
 	defer func() { _ = made.Close() }()
 	if made.VerifiedBy != "" {
-		v.note("Signature", true, "verified signature of "+made.VerifiedBy, "")
+		v.told.note("Signature", true, "verified signature of "+made.VerifiedBy, "")
 	}
 	same := made.Digest.String() == artifact.Digest
 	if same {
-		v.note("Upstream", true, "rebuilt, and the same", "")
+		v.told.note("Upstream", true, "rebuilt, and the same", "")
 		if v.told.allGood() {
 			return nil
 		}
@@ -157,11 +154,11 @@ func (v *verifier) compare(ctx context.Context, source client.Object, artifact f
 	case err != nil:
 		v.told.Checks = append(v.told.Checks, finding{Check: "Files", Message: "they cannot be compared: " + err.Error()})
 	case where != "":
-		v.note("Files", false, "the first in which what is served differs is "+where, "suspend what installs it, and look at what has written to the storage")
+		v.told.note("Files", false, "the first in which what is served differs is "+where, "suspend what installs it, and look at what has written to the storage")
 	case same:
-		v.note("Files", true, "all are the same; other bytes of the archive differ", "")
+		v.told.note("Files", true, "all are the same; other bytes of the archive differ", "")
 	default:
-		v.note("Upstream", true, "rebuilt: all files are the same, and packed as another version of the program does it", "")
+		v.told.note("Upstream", true, "rebuilt: all files are the same, and packed as another version of the program does it", "")
 	}
 	return nil
 }
@@ -177,10 +174,6 @@ func isUnproven(err error) bool {
 func isGitTag(source client.Object) bool {
 	repository, isGit := source.(*sourcev1.GitRepository)
 	return isGit && repository.Spec.Reference != nil && (repository.Spec.Reference.Tag != "" || repository.Spec.Reference.SemVer != "" || repository.Spec.Reference.Name != "")
-}
-
-func (v *verifier) note(check string, good bool, message, help string) {
-	v.told.Checks = append(v.told.Checks, newFinding(check, good, message, help))
 }
 
 // served reads what consumers get into a file, and compares its digest with that in status.
@@ -204,7 +197,7 @@ func (v *verifier) served(ctx context.Context, artifact fetch.Artifact, dir stri
 	if !good {
 		message = "it has digest " + sum + ", and status says " + artifact.Digest
 	}
-	v.note("Served", good, message, "whoever takes it checks the digest, and refuses it; look at what serves it, and at the storage")
+	v.told.note("Served", good, message, "whoever takes it checks the digest, and refuses it; look at what serves it, and at the storage")
 	return place, nil
 }
 
