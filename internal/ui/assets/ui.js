@@ -27,29 +27,30 @@ function follow() {
   const from = document.body.dataset.live;
   if (!from || stream || document.hidden) return;
   stream = new EventSource(from);
-  stream.onopen = () => {
+  const on = (name, act) => stream.addEventListener(name, (event) => {
+    lastHeard = Date.now();
+    act(event);
+  });
+  on('open', () => {
     pause = 1000;
-    lastHeard = Date.now();
     say('live');
-  };
-  stream.addEventListener('patch', (event) => {
-    lastHeard = Date.now();
-    patch(JSON.parse(event.data));
   });
-  stream.addEventListener('reload', () => {
-    lastHeard = Date.now();
-    reload();
-  });
+  on('patch', (event) => patch(JSON.parse(event.data)));
+  on('reload', reload);
   stream.onerror = () => {
     const refused = stream.readyState === EventSource.CLOSED;
-    leave();
-    tellAge();
+    followAgain();
     // Whether it was for the login, the page says.
     if (refused) reload();
-    // Pages that lost the same server do not come back at the same moment.
-    timer = setTimeout(follow, pause * (0.5 + Math.random() / 2));
-    pause = Math.min(2 * pause, longestPause);
   };
+}
+
+// followAgain follows after a while. Pages that lost the same server do not come back at the same moment.
+function followAgain() {
+  leave();
+  tellAge();
+  timer = setTimeout(follow, pause * (0.5 + Math.random() / 2));
+  pause = Math.min(2 * pause, longestPause);
 }
 
 function leave() {
@@ -96,10 +97,7 @@ async function reload() {
       else throw new Error(answer.statusText);
     } catch {
       // What is shown may be old: it is followed anew, which has it read again.
-      leave();
-      tellAge();
-      timer = setTimeout(follow, pause * (0.5 + Math.random() / 2));
-      pause = Math.min(2 * pause, longestPause);
+      followAgain();
     }
     if (stale) await new Promise((done) => setTimeout(done, 1000));
   } while (stale);
