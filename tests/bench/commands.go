@@ -94,15 +94,20 @@ func startCommands(ctx context.Context, dir string) (*commandsSite, error) {
 	return s, nil
 }
 
-// run runs a program, with kubectl's cache in a folder of its own, and counts its requests. What it prints is thrown away.
+// command is a program with kubectl's cache in a folder of its own.
+func (s *commandsSite) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	made := exec.CommandContext(ctx, program, args...)
+	made.Env = append(os.Environ(), "HOME="+s.home, "KUBECONFIG="+s.kubeconfig, "LC_ALL=C.UTF-8")
+	return made
+}
+
+// run runs a program, and counts its requests. What it prints is thrown away.
 func (s *commandsSite) run(ctx context.Context, program string, args ...string) (usage, int, error) {
 	before, err := s.env.Requests(commandsUser)
 	if err != nil {
 		return usage{}, 0, err
 	}
-	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(os.Environ(), "HOME="+s.home, "KUBECONFIG="+s.kubeconfig, "LC_ALL=C.UTF-8")
-	spent, err := measure(command)
+	spent, err := measure(s.command(ctx, program, args...))
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		err = nil // The answer is no.
 	}
@@ -115,23 +120,21 @@ func (s *commandsSite) run(ctx context.Context, program string, args ...string) 
 
 // beside runs both programs in turn, and gives the medians of their wall clocks and how many requests ours makes.
 func (s *commandsSite) beside(ctx context.Context, p plan, cold bool, ours, theirs []string) (mine, other time.Duration, requests int, err error) {
+	run := func(program string, args []string) (usage, int, error) {
+		if cold {
+			if err := os.RemoveAll(s.home); err != nil {
+				return usage{}, 0, err
+			}
+		}
+		return s.run(ctx, program, args...)
+	}
 	var samples []sample
 	for range 2*p.rounds + 1 {
-		if cold {
-			if err := os.RemoveAll(s.home); err != nil {
-				return 0, 0, 0, err
-			}
-		}
 		var one sample
-		if one.theirs, _, err = s.run(ctx, s.kubectl, theirs...); err != nil {
+		if one.theirs, _, err = run(s.kubectl, theirs); err != nil {
 			return 0, 0, 0, err
 		}
-		if cold {
-			if err := os.RemoveAll(s.home); err != nil {
-				return 0, 0, 0, err
-			}
-		}
-		if one.ours, requests, err = s.run(ctx, s.sluice, ours...); err != nil {
+		if one.ours, requests, err = run(s.sluice, ours); err != nil {
 			return 0, 0, 0, err
 		}
 		samples = append(samples, one)

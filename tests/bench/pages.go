@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +33,6 @@ type opened struct {
 	client  *http.Client
 	tab     context.Context
 	leave   func()
-	origin  string
 	base    string
 }
 
@@ -54,8 +51,7 @@ const (
 
 // open starts the program, and opens what it prints in a browser, and once more without one.
 func (s *commandsSite) open(ctx context.Context) (*opened, error) {
-	made := &opened{process: exec.CommandContext(ctx, s.sluice, "ui", "--listen", "127.0.0.1:0")}
-	made.process.Env = append(os.Environ(), "HOME="+s.home, "KUBECONFIG="+s.kubeconfig, "LC_ALL=C.UTF-8")
+	made := &opened{process: s.command(ctx, s.sluice, "ui", "--listen", "127.0.0.1:0")}
 	made.process.Stderr = io.Discard
 	made.process.Cancel = func() error { return made.process.Process.Signal(syscall.SIGINT) }
 	printed, err := made.process.StdoutPipe()
@@ -69,22 +65,15 @@ func (s *commandsSite) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, errors.Join(err, made.process.Wait())
 	}
-	entrance, err := url.Parse(strings.TrimSpace(line))
-	if err != nil {
-		return nil, err
-	}
-	made.origin = "http://" + entrance.Host
 	allocated, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath("chromium-headless-shell"), chromedp.NoSandbox, chromedp.Headless)
 	tab, leave := chromedp.NewContext(allocated)
 	made.tab, made.leave = tab, func() { leave(); stop() }
-	if err := chromedp.Do(tab, chromedp.Navigate(entrance.String())); err != nil {
+	if err := chromedp.Do(tab, chromedp.Navigate(strings.TrimSpace(line))); err != nil {
 		return nil, err
 	}
-	location, err := chromedp.Run(tab, chromedp.Location())
-	if err != nil {
+	if made.base, err = chromedp.Run(tab, chromedp.Location()); err != nil {
 		return nil, err
 	}
-	made.base = location
 	// The cookie is the browser's; whoever asks without one takes it over.
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -322,10 +311,7 @@ func (s *commandsSite) streams(ctx context.Context, of extent, p *opened) ([]tar
 	}
 	// Whether all may still be read is asked twice a minute, by lists of one object.
 	idle := len(slices.DeleteFunc(after[len(before):], func(r testenv.Request) bool { return r.Verb == "list" && strings.Contains(r.URI, "limit=1") }))
-	memory, err := residentOf(p.process.Process.Pid)
-	if err != nil {
-		return nil, err
-	}
+	memory := held(p.process.Process.Pid, residentNow)
 	obj := &modulesv1.ModuleInstallation{}
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: commandsTeam, Name: "few-2"}, obj); err != nil {
 		return nil, err
@@ -346,25 +332,10 @@ func (s *commandsSite) streams(ctx context.Context, of extent, p *opened) ([]tar
 	}
 	name := fmt.Sprintf("%d installations, %d streams", of.objects, of.streams)
 	return []target{
-		{name, "at most 200 MiB", bytesText(memory), judge(memory <= mostMemory)},
+		{name, "at most 200 MiB", bytesText(memory), judge(memory > 0 && memory <= mostMemory)},
 		{name + ", nothing new", "0 requests in 10 s, but about rights", fmt.Sprint(idle), judge(idle == 0)},
 		{name + ", told of a change", "at most 1 s", fmt.Sprintf("%.0f ms", last.Sub(begun).Seconds()*1e3), judge(last.Sub(begun) <= longestChange)},
 	}, nil
-}
-
-// residentOf is how much memory of a process is resident.
-func residentOf(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	lines := strings.Split(string(status), "\n")
-	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "VmRSS:") })
-	if at < 0 {
-		return 0, errors.New("the kernel does not tell how much memory is resident")
-	}
-	kib, err := strconv.ParseInt(strings.Fields(lines[at])[1], 10, 64)
-	return kib << 10, err
 }
 
 // members gives an installation so many ConfigMaps, as if it had applied them.
