@@ -69,14 +69,7 @@ func (s *selection) named() bool { return !s.all && s.labelled == "" }
 
 // find finds all that is meant, or says why not: nothing is done for one object while another one is not there.
 func (s *selection) find(ctx context.Context, b *base, args []string) ([]*target, error) {
-	asked, err := parse(args)
-	if err == nil {
-		asked, err = s.capable(asked)
-	}
-	if err != nil {
-		return nil, err
-	}
-	selector, err := s.check(asked)
+	asked, selector, err := s.read(args)
 	if err != nil {
 		return nil, err
 	}
@@ -119,21 +112,28 @@ func (s *selection) find(ctx context.Context, b *base, args []string) ([]*target
 	return found, errors.Join(problems...)
 }
 
-// check refuses what says twice, or not at all, which objects are meant.
-func (s *selection) check(asked []wanted) (labels.Selector, error) {
+// read reads which objects are meant, and refuses what says so twice, or not at all.
+func (s *selection) read(args []string) ([]wanted, labels.Selector, error) {
+	asked, err := parse(args)
+	if err == nil {
+		asked, err = s.capable(asked)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, one := range asked {
 		switch isNamed := len(one.names) > 0; {
 		case isNamed && !s.named():
-			return nil, usage("objects are named, and --all or -l asks for others", "leave one of them out")
+			return nil, nil, usage("objects are named, and --all or -l asks for others", "leave one of them out")
 		case !isNamed && s.named():
-			return nil, usage("no object is named", "name some, or ask for all of the kind in the namespace with --all, or for some of them with -l")
+			return nil, nil, usage("no object is named", "name some, or ask for all of the kind in the namespace with --all, or for some of them with -l")
 		}
 	}
 	selector, err := labels.Parse(s.labelled)
 	if err != nil {
-		return nil, usage("--selector: " + err.Error())
+		return nil, nil, usage("--selector: " + err.Error())
 	}
-	return selector, nil
+	return asked, selector, nil
 }
 
 // capable keeps the kinds that can, of several that were asked for as one. Who asks for others is told which can.
