@@ -76,26 +76,8 @@ func (s *selection) find(ctx context.Context, b *base, args []string) ([]*target
 	var found []*target
 	var problems []error
 	for _, one := range asked {
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(one.names))) {
-			t := newTarget(one.kind, b.namespace, name)
-			t.obj, err = b.named(ctx, one.kind, name)
-			if absent, ok := errors.AsType[*CommandError](err); err != nil && (!ok || !absent.missing || !s.absenceWillDo) {
-				problems = append(problems, err)
-			}
-			found = append(found, t)
-		}
-		if len(one.names) > 0 {
-			continue
-		}
-		list, err := b.listAll(ctx, one.kind, client.InNamespace(b.namespace), client.MatchingLabelsSelector{Selector: selector})
-		if err != nil {
-			problems = append(problems, explain(fmt.Sprintf("list %s in namespace %s", one.kind.resource, b.namespace), err, "sluice-view"))
-		}
-		for i := range list {
-			t := newTarget(one.kind, b.namespace, list[i].GetName())
-			t.obj = &list[i]
-			found = append(found, t)
-		}
+		more, errs := s.these(ctx, b, one, selector)
+		found, problems = append(found, more...), append(problems, errs...)
 	}
 	if len(found) == 0 && len(problems) == 0 {
 		if len(asked) > 0 {
@@ -110,6 +92,32 @@ func (s *selection) find(ctx context.Context, b *base, args []string) ([]*target
 		t.first = t.obj
 	}
 	return found, errors.Join(problems...)
+}
+
+// these are the objects of one kind that are meant.
+func (s *selection) these(ctx context.Context, b *base, one wanted, selector labels.Selector) (found []*target, problems []error) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(one.names))) {
+		t := newTarget(one.kind, b.namespace, name)
+		var err error
+		t.obj, err = b.named(ctx, one.kind, name)
+		if absent, ok := errors.AsType[*CommandError](err); err != nil && (!ok || !absent.missing || !s.absenceWillDo) {
+			problems = append(problems, err)
+		}
+		found = append(found, t)
+	}
+	if len(one.names) > 0 {
+		return found, problems
+	}
+	list, err := b.listAll(ctx, one.kind, client.InNamespace(b.namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		problems = append(problems, explain(fmt.Sprintf("list %s in namespace %s", one.kind.resource, b.namespace), err, "sluice-view"))
+	}
+	for i := range list {
+		t := newTarget(one.kind, b.namespace, list[i].GetName())
+		t.obj = &list[i]
+		found = append(found, t)
+	}
+	return found, problems
 }
 
 // read reads which objects are meant, and refuses what says so twice, or not at all.
