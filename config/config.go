@@ -3,7 +3,7 @@ package config
 
 import "embed"
 
-// Manifests are the kustomizations and what they are made of. Default is the whole, and sources the source plane alone.
+// Manifests are the kustomizations and what they are made of. Default is the whole, sources the source plane alone, and ui the web UI.
 //
-//go:embed approval crd default manager policy rbac sources
+//go:embed approval crd default manager policy rbac sources ui
 var Manifests embed.FS

@@ -21,6 +21,8 @@ type bundle struct {
 	controllers string
 	// namespace is where the controllers run, and image what they run; "" leaves the manifests' own.
 	namespace, image string
+	// ui adds the web UI.
+	ui bool
 }
 
 // folders are the kustomizations for the controllers.
@@ -38,7 +40,7 @@ func (b bundle) build() (resmap.ResMap, error) {
 			return err
 		}
 		content, err := config.Manifests.ReadFile(name)
-		if err == nil && name == "default/kustomization.yaml" {
+		if err == nil && (name == "default/kustomization.yaml" || name == "ui/kustomization.yaml") {
 			content, err = b.edited(content)
 		}
 		if err == nil {
@@ -52,6 +54,12 @@ func (b bundle) build() (resmap.ResMap, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified // The kustomization says the order.
 	built, err := krusty.MakeKustomizer(options).Run(tree, path.Join("/", folder))
+	if err == nil && b.ui {
+		var ui resmap.ResMap
+		if ui, err = krusty.MakeKustomizer(options).Run(tree, "/ui"); err == nil {
+			err = built.AppendAll(ui)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build the manifests: %w", err)
 	}

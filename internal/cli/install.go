@@ -34,7 +34,8 @@ func installCommand(b *base) *cobra.Command {
 		Short: "Apply the manifests of this version, and wait until the controllers run",
 		Example: `  sluice install --image registry.example.com/sluice:1.0.0
   sluice install --export --image registry.example.com/sluice:1.0.0 > sluice.yaml
-  sluice install --controllers source --image registry.example.com/sluice:1.0.0`,
+  sluice install --controllers source --image registry.example.com/sluice:1.0.0
+  sluice install --with-ui --image registry.example.com/sluice:1.0.0`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -42,6 +43,7 @@ func installCommand(b *base) *cobra.Command {
 	flags.StringVar(&i.bundle.image, "image", "", "Image of the controllers, as NAME:TAG or NAME@DIGEST.")
 	flags.StringVar(&i.bundle.controllers, "controllers", "all", "What to install: all, or source for the source plane alone.")
 	flags.StringVar(&i.bundle.namespace, "system-namespace", "", "Namespace of the controllers. Empty: "+defaultSystem+".")
+	flags.BoolVar(&i.bundle.ui, "with-ui", false, "Install the web UI too, which starts once its certificate is there.")
 	flags.BoolVar(&i.export, "export", false, "Print the manifests, and ask no API server.")
 	flags.BoolVar(&i.force, "force-conflicts", false, "Take over fields that others have set.")
 	flags.BoolVar(&i.noWait, "no-wait", false, "End once all is applied.")
@@ -76,6 +78,9 @@ func (i *installer) run(ctx context.Context, _ []string) error {
 		}
 	}
 	fmt.Fprintf(i.ErrOut, "Applied %d objects.\n", len(objects))
+	if i.bundle.ui {
+		fmt.Fprintf(i.ErrOut, "The web UI is not waited for: it starts once Secret %s/%s has its certificate, and is reached as its argument --host says.\n", objects[len(objects)-1].GetNamespace(), uiCertificate)
+	}
 	if i.noWait {
 		return nil
 	}
@@ -104,11 +109,17 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	return nil
 }
 
-// wait waits until the Deployments run as they are to.
+// uiDeployment is that of the web UI, and uiCertificate the one of its certificate.
+const (
+	uiDeployment  = "sluice-ui"
+	uiCertificate = "sluice-ui-tls"
+)
+
+// wait waits until the controllers run as they are to.
 func (i *installer) wait(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var targets []*target
 	for _, obj := range objects {
-		if obj.GetKind() == "Deployment" {
+		if obj.GetKind() == "Deployment" && obj.GetName() != uiDeployment {
 			targets = append(targets, newTarget(kind{GroupVersionKind: obj.GroupVersionKind(), resource: "deployments"}, obj.GetNamespace(), obj.GetName()))
 		}
 	}

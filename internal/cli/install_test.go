@@ -20,27 +20,32 @@ import (
 // TestInstallExportsTheManifests: as kustomize builds them from the folder, with the namespace and the image that are asked for.
 func TestInstallExportsTheManifests(t *testing.T) {
 	t.Parallel()
-	for controllers, folder := range map[string]string{"all": "default", "source": "sources"} {
+	built := func(folder string) string {
 		options := krusty.MakeDefaultOptions()
 		options.Reorder = krusty.ReorderOptionUnspecified
-		built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config/"+folder)
+		made, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config/"+folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := built.AsYaml()
+		text, err := made.AsYaml()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := typed(t, "install", "--export", "--controllers", controllers); got.code != 0 || got.out != string(want) {
-			t.Errorf("%s ended with %d, %s: %s", controllers, got.code, got.told, cmp.Diff(string(want), got.out))
+		return string(text)
+	}
+	for flags, want := range map[string]string{
+		"--controllers=all": built("default"), "--controllers=source": built("sources"), "--with-ui": built("default") + "---\n" + built("ui"),
+	} {
+		if got := typed(t, "install", "--export", flags); got.code != 0 || got.out != want {
+			t.Errorf("%s ended with %d, %s: %s", flags, got.code, got.told, cmp.Diff(want, got.out))
 		}
 	}
 	const digest = "sha256:5f21c0d94e115f21c0d94e115f21c0d94e115f21c0d94e115f21c0d94e115f21"
 	for image, want := range map[string]string{
 		"registry.example.com:5000/a/sluice:1.0.0": "image: registry.example.com:5000/a/sluice:1.0.0\n", "registry.example.com/sluice@" + digest: "image: registry.example.com/sluice@" + digest + "\n",
 	} {
-		got := typed(t, "install", "--export", "--image", image, "--system-namespace", "elsewhere")
-		if got.code != 0 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "namespace: elsewhere\n") || strings.Contains(got.out, "sluice-system") {
+		got := typed(t, "install", "--export", "--with-ui", "--image", image, "--system-namespace", "elsewhere")
+		if got.code != 0 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "namespace: elsewhere\n") || strings.Contains(got.out, "sluice-system") || strings.Contains(got.out, "image: sluice:") {
 			t.Errorf("%s ended with %d, %s", image, got.code, got.told)
 		}
 	}
@@ -126,7 +131,8 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 	if got := run(t, env.Kubeconfig, append(args, "--no-wait")...); got.code != 2 || !strings.Contains(got.told, "somebody") || !strings.Contains(got.told, "--force-conflicts takes the fields over") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
-	if got := run(t, env.Kubeconfig, append(args, "--no-wait", "--force-conflicts")...); got.code != 0 {
+	got := run(t, env.Kubeconfig, append(args, "--no-wait", "--force-conflicts", "--with-ui")...)
+	if got.code != 0 || !strings.Contains(got.out, "Deployment "+namespace+"/sluice-ui\n") || !strings.Contains(got.told, "once Secret "+namespace+"/sluice-ui-tls has its certificate") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 	says(run(t, reader(t, namespace), "check", "--pre", "--controllers", "source"), 1, "FAULT Rights you may not create ", "? Flux beside forbidden")
