@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
@@ -137,6 +139,12 @@ func TestBuildOfAnInstallation(t *testing.T) {
 	file := filepath.Join(folder(t, map[string]string{"short": "other"}), "short")
 	if other := build("--artifact", file); other.code != 2 || !strings.Contains(other.told, "does not have the announced digest") {
 		t.Errorf("ended with %d: %s%s", other.code, other.told, other.out)
+	}
+	viewer := grant(t, namespace, rbacv1.PolicyRule{
+		APIGroups: []string{"modules.sluice.dev", "source.toolkit.fluxcd.io"}, Resources: []string{"moduleinstallations", "moduletemplates", "modules", "gitrepositories"}, Verbs: []string{"get", "list"},
+	})
+	if seen := run(t, viewer, "build", "mi/foo", "-n", namespace, "--system-namespace", namespace, "--artifact", content); seen.code != 0 || seen.out == "" {
+		t.Errorf("whoever may read neither the Inventory nor the members ended with %d: %s", seen.code, seen.told)
 	}
 	if absent := run(t, env.Kubeconfig, "build", "mi/none", "-n", namespace); absent.code != 2 || !strings.Contains(absent.told, "not found") {
 		t.Errorf("ended with %d: %s", absent.code, absent.told)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/build"
 	"sluice.dev/sluice/internal/failure"
@@ -17,6 +18,8 @@ func (p *Planner) Render(ctx context.Context, asked Request, showSecrets bool) (
 		return build.Built{}, err
 	}
 	defer d.close()
+	// What is there is not asked for: nothing is compared.
+	d.records.members = func(context.Context) ([]modulesv1.Member, error) { return nil, nil }
 	built, err := d.engine.Render(ctx, d.in)
 	if staged, ok := errors.AsType[*failure.StageError](err); ok && staged.Stage == engine.StageBuild && ctx.Err() == nil {
 		// What is wrong with an object may quote what was substituted in it.
