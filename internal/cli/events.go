@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/view"
 )
 
@@ -37,6 +38,8 @@ type chronicler struct {
 	// road are the objects of interest. One that comes later is one if its owner is; foreign are those that are not.
 	road    map[types.UID]ref
 	foreign map[types.UID]bool
+	// label is what members have, where it is an installation; a new one is of interest too.
+	label string
 	// seen are the events that were shown, and as what.
 	seen map[types.UID]string
 }
@@ -91,6 +94,9 @@ func (c *chronicler) read(ctx context.Context, k kind, name string) (namespaces 
 		return nil, lacking
 	}
 	c.told.Object = tree.object
+	if k.resource == kinds()[0].resource {
+		c.label = engine.InstallationID(name, c.namespace)
+	}
 	spaces := map[string]bool{}
 	concerns := func(n *view.Node) {
 		if n.UID != "" {
@@ -174,7 +180,7 @@ func newsOf(ctx context.Context, namespace string, news chan<- *corev1.Event) fo
 	}
 }
 
-// concerned says whether what an event is about is on the road: also what was made by something that is, since.
+// concerned says whether what an event is about is on the road: also a member that has come since, and what was made by something that is.
 func (c *chronicler) concerned(ctx context.Context, about *corev1.ObjectReference) (ref, bool) {
 	of := ref{about.Kind, about.Namespace, about.Name}
 	if _, known := c.road[about.UID]; known || c.foreign[about.UID] {
@@ -183,6 +189,10 @@ func (c *chronicler) concerned(ctx context.Context, about *corev1.ObjectReferenc
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(about.GroupVersionKind())
 	err := c.Get(ctx, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, obj)
+	if err == nil && obj.UID == about.UID && c.label != "" && obj.Labels[engine.Label] == c.label {
+		c.road[about.UID] = of
+		return of, true
+	}
 	owner := metav1.GetControllerOf(obj)
 	if err != nil || obj.UID != about.UID || owner == nil {
 		c.foreign[about.UID] = err == nil
