@@ -18,6 +18,8 @@ const identityVariable = "SIGSTORE_ID_TOKEN"
 type keyless struct {
 	signs                bool
 	authority, log, root string
+	// changed says that a flag was given.
+	changed func(name string) bool
 }
 
 func (k *keyless) bind(command *cobra.Command) {
@@ -27,6 +29,17 @@ func (k *keyless) bind(command *cobra.Command) {
 	flags.StringVar(&k.log, "rekor-url", "https://rekor.sigstore.dev", "Log that records the signature, of Rekor's version 1.")
 	flags.StringVar(&k.root, "trusted-root", "", "File trusted_root.json by which the signature is proved before it is pushed. Empty: that of the public sigstore.")
 	command.MarkFlagsMutuallyExclusive("sign-key", "sign-keyless")
+	k.changed = flags.Changed
+}
+
+// check refuses what is said of a signature that nobody has asked for.
+func (k *keyless) check() error {
+	for _, name := range []string{"fulcio-url", "rekor-url", "trusted-root"} {
+		if !k.signs && k.changed(name) {
+			return usage("--"+name+" is for a keyless signature, and nothing would be signed so", "add --sign-keyless")
+		}
+	}
+	return nil
 }
 
 // signer reads what it takes, before anything is pushed.

@@ -112,6 +112,9 @@ func (p *pusher) read(args []string) (err error) {
 		}
 		p.Created = time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 	}
+	if err := p.keyless.check(); err != nil {
+		return err
+	}
 	if p.keyless.signs {
 		p.Signer, err = p.keyless.signer()
 		return err

@@ -79,6 +79,9 @@ func TestPush(t *testing.T) {
 	if moved := push("--annotation", "a=b", "--move-tag", "--dry-run"); moved.code != 0 || !strings.Contains(moved.told, "not pushed") {
 		t.Errorf("ended with %d: %s%s", moved.code, moved.out, moved.told)
 	}
+	if unsigned := push("--fulcio-url", "https://authority.example"); unsigned.code != 3 || !strings.Contains(unsigned.told, "add --sign-keyless") {
+		t.Errorf("ended with %d: %s%s", unsigned.code, unsigned.out, unsigned.told)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "deploy/new\x1b[31m.yaml"), []byte("a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
