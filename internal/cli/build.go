@@ -47,12 +47,19 @@ func buildCommand(b *base) *cobra.Command {
 	flags.Lookup("filename").Usage = "Files with an installation, whose spec.config is applied. For an installation of the cluster: files, or folders of files, with objects to count as if they were applied."
 	r.bindRelease(command)
 	r.bindContent(command)
-	for _, name := range []string{"path", "insecure-registry"} {
-		for _, other := range []string{"version", "channel", "artifact", "from-upstream", "as-installation"} {
-			command.MarkFlagsMutuallyExclusive(name, other)
+	command.PreRunE = func(_ *cobra.Command, args []string) error {
+		r.offline = !isInstallation(args)
+		of, meaningless := "an installation", []string{"path", "insecure-registry"}
+		if r.offline {
+			of, meaningless = "a folder or an artifact", []string{"version", "channel", "artifact", "from-upstream", "as-installation"}
 		}
+		for _, name := range meaningless {
+			if flags.Changed(name) {
+				return usage("--" + name + " is not for " + of)
+			}
+		}
+		return nil
 	}
-	command.PreRun = func(_ *cobra.Command, args []string) { r.offline = !isInstallation(args) }
 	return b.onUnless(&r.offline, command, r.run)
 }
 

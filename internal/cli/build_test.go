@@ -61,6 +61,7 @@ func TestBuild(t *testing.T) {
 		"Missing":    {[]string{filepath.Join(top, "none")}, 2, []string{"no such file"}},
 		"Unset":      {[]string{top, "--path", "app", "--set", "other=x"}, 2, []string{"variable substitution", "size"}},
 		"None":       {nil, 3, []string{"one folder has to be named"}},
+		"Release":    {[]string{filepath.Join(top, "kustomized"), "--version", "2.0.0"}, 3, []string{"--version is not for a folder"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +150,7 @@ func TestBuildOfAnInstallation(t *testing.T) {
 	if absent := run(t, env.Kubeconfig, "build", "mi/none", "-n", namespace); absent.code != 2 || !strings.Contains(absent.told, "not found") {
 		t.Errorf("ended with %d: %s", absent.code, absent.told)
 	}
-	if both := build("--path", "app", "--artifact", content); both.code != 3 {
+	if both := build("--path", "app"); both.code != 3 {
 		t.Errorf("ended with %d: %s", both.code, both.told)
 	}
 }
