@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -92,7 +92,7 @@ func TestNoCommandTellsSecrets(t *testing.T) {
 		},
 		"release": {"foo 3.0.0 " + artifact + " --insecure-registry --deprecate 2.0.0", "foo 3.0.0 " + artifact + " --insecure-registry --apply"},
 	}
-	asBearer := kubeconfigWithToken(t)
+	asBearer := kubeconfigAs(t, &clientcmdapi.AuthInfo{Token: bearer}) // Which the API server does not take.
 	for _, command := range cli.Commands(genericiooptions.NewTestIOStreamsDiscard(), runtime.NewScheme()) {
 		name := command.Name()
 		if len(typed[name]) == 0 {
@@ -130,24 +130,6 @@ func checkHarmless(t *testing.T, line string, got answer) {
 			return
 		}
 	}
-}
-
-// kubeconfigWithToken is one whose login is a token, which the API server does not take.
-func kubeconfigWithToken(t *testing.T) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range config.AuthInfos {
-		config.AuthInfos[name].Token = bearer
-		config.AuthInfos[name].ClientCertificateData, config.AuthInfos[name].ClientKeyData = nil, nil
-	}
-	place := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, place); err != nil {
-		t.Fatal(err)
-	}
-	return place
 }
 
 // TestEscapesAreReadAsWhatTheyStandFor: whoever reads the objects has the text as it was, in JSON and in YAML.

@@ -112,12 +112,18 @@ func executeTo(ctx context.Context, out *shared, args []string) answer {
 // anonymous is a kubeconfig without a login.
 func anonymous(t *testing.T) string {
 	t.Helper()
+	return kubeconfigAs(t, clientcmdapi.NewAuthInfo())
+}
+
+// kubeconfigAs is a kubeconfig with another login.
+func kubeconfigAs(t *testing.T, login *clientcmdapi.AuthInfo) string {
+	t.Helper()
 	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range config.AuthInfos {
-		config.AuthInfos[name] = clientcmdapi.NewAuthInfo()
+		config.AuthInfos[name] = login
 	}
 	place := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, place); err != nil {
