@@ -1,10 +1,9 @@
 package cli_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
 
@@ -31,17 +31,19 @@ func golden(t *testing.T) (namespace, content string) {
 	t.Helper()
 	namespace = rolling(t)
 	const commit = "2222222222222222222222222222222222222222"
-	packed := packedFiles(t, map[string]string{
+	var packed bytes.Buffer
+	files := folder(t, map[string]string{
 		"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {plain: two, size: large}\n",
 		"e.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: e}\ndata: {made: anew}\n",
 		"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: another-canary}\n",
 	})
+	err := archive.Write(t.Context(), &packed, os.DirFS(files), nil, archive.Limits{})
 	content = filepath.Join(t.TempDir(), "content.tar.gz")
-	if err := os.WriteFile(content, packed, 0o600); err != nil {
+	if err := errors.Join(err, os.WriteFile(content, packed.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	store(t, namespace, repository("next", ", ref: {commit: '"+commit+"'}"))
-	object{t, repositories, namespace, "next"}.patch(fmt.Sprintf("status: {artifact: {revision: 'main@sha1:%s', digest: 'sha256:%x', size: %d}}", commit, sha256.Sum256(packed), len(packed)))
+	object{t, repositories, namespace, "next"}.patch(fmt.Sprintf("status: {artifact: {revision: 'main@sha1:%s', digest: 'sha256:%x', size: %d}}", commit, sha256.Sum256(packed.Bytes()), packed.Len()))
 	store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-3.0.0}\n"+
 		"spec: {moduleName: foo, version: 3.0.0, channel: slow, artifact: {sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: next}}}\n"+
 		"status: {version: 3.0.0, content: 'sha1:"+commit+"', conditions: [{type: ArtifactVerified, status: 'True', reason: Succeeded, message: '', lastTransitionTime: '2010-01-01T00:00:00Z'}, "+
@@ -69,29 +71,6 @@ func golden(t *testing.T) (namespace, content string) {
 		t.Fatal(err)
 	}
 	return namespace, content
-}
-
-// packedFiles are files as they are served.
-func packedFiles(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var packed bytes.Buffer
-	zipped := gzip.NewWriter(&packed)
-	to := tar.NewWriter(zipped)
-	for name, text := range files {
-		if err := to.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := to.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Bytes()
 }
 
 // normal is an answer without what is another one each time: names of namespaces, digests, marks of what is hidden, and times.
