@@ -121,9 +121,5 @@ func fromFile(path string) (*http.Response, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("%w: %w", fetch.ErrUnavailable, err)
 	}
-	return found(file, info.Size()), nil
-}
-
-func found(body io.ReadCloser, length int64) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, Body: body, ContentLength: length}
+	return &http.Response{StatusCode: http.StatusOK, Body: file, ContentLength: info.Size()}, nil
 }

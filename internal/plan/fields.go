@@ -95,14 +95,9 @@ func shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 func (c *comparison) maps(path, at string, before, after map[string]any) {
-	names := slices.Sorted(maps.Keys(before))
-	for name := range after {
-		if _, both := before[name]; !both {
-			names = append(names, name)
-		}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Compact(names) {
 		step := name
 		if strings.ContainsAny(name, ".[]/") {
 			step = "[" + name + "]"

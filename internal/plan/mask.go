@@ -46,11 +46,10 @@ func newMask(secrets []string, rows []engine.Row) mask {
 		m.add(value)
 	}
 	for i := range rows {
-		if row := &rows[i]; row.Object != nil && isSecret(row.Object) {
-			m.addAll(row.Object)
-		}
-		if row := &rows[i]; row.After != nil && isSecret(row.After) {
-			m.addAll(row.After)
+		for _, obj := range []*unstructured.Unstructured{rows[i].Object, rows[i].After} {
+			if obj != nil && isSecret(obj) {
+				m.addAll(obj)
+			}
 		}
 	}
 	// The longest first, so that no part of a value is left of it.
