@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Person is who looks at the pages.
@@ -254,18 +255,11 @@ func (l *logins) sweep(now time.Time) {
 
 // run ends logins in time, until the context ends.
 func (l *logins) run(ctx context.Context) {
-	each := time.NewTicker(swept)
-	defer each.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-each.C:
-			l.mu.Lock()
-			l.sweep(l.ui.Now())
-			l.mu.Unlock()
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sweep(l.ui.Now())
+	}, swept)
 }
 
 // expiry is when a JWT says that it ends (RFC 7519, section 4.1.4); zero for one that does not say. It is not proven: it can but
