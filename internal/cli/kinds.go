@@ -79,7 +79,7 @@ func kinds() []kind {
 	of := func(group schema.GroupVersion, name, resource, alias, product string, columns ...column) kind {
 		return kind{
 			GroupVersionKind: group.WithKind(name), resource: resource, aliases: []string{alias}, columns: columns,
-			product: product, answers: true, suspends: bySpec(),
+			product: product, answers: true, suspends: &suspension{},
 		}
 	}
 	source := func(name, resource, alias string, columns ...column) kind {
@@ -88,7 +88,7 @@ func kinds() []kind {
 		return made
 	}
 	generator := of(extensionsv1.GroupVersion, extensionsv1.ArtifactGeneratorKind, "artifactgenerators", "ag", "status.observedSourcesDigest").
-		suspended(byAnnotation(extensionsv1.ReconcileAnnotation, extensionsv1.ReconcileDisabled))
+		suspended(&suspension{extensionsv1.ReconcileAnnotation, extensionsv1.ReconcileDisabled})
 	generator.isSource = true
 	return []kind{
 		of(modulesv1.GroupVersion, modulesv1.ModuleInstallationKind, "moduleinstallations", "mi", "status.current.version",

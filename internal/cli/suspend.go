@@ -14,10 +14,6 @@ import (
 // suspension is how the objects of a kind are suspended: by an annotation with this value, or else by spec.suspend.
 type suspension struct{ annotation, value string }
 
-func bySpec() *suspension { return &suspension{} }
-
-func byAnnotation(annotation, value string) *suspension { return &suspension{annotation, value} }
-
 // patch suspends an object, or takes that back.
 func (s suspension) patch(suspend bool) map[string]any {
 	if s.annotation == "" {
