@@ -170,7 +170,7 @@ func (k kind) names() []string {
 // other one is asked for all else.
 func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
-	known.Add(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind), meta.RESTScopeRoot)
+	known.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
 	for _, name := range []string{"SelfSubjectAccessReview", "SelfSubjectRulesReview"} {
 		known.Add(authorizationv1.SchemeGroupVersion.WithKind(name), meta.RESTScopeRoot)
 	}

@@ -6,8 +6,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 
@@ -44,19 +42,11 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 // Whom the API server takes for nobody.
 const anonymous, unauthenticated = "system:anonymous", "system:unauthenticated"
 
-// selfReviewKind is the kind that an API server answers with who asks.
-const selfReviewKind = "SelfSubjectReview"
-
 // identity is who the API server knows the session's user as.
 func (s *session) identity(ctx context.Context) (authenticationv1.UserInfo, error) {
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind(selfReviewKind))
-	if err := s.Create(ctx, review); err != nil {
-		return authenticationv1.UserInfo{}, err
-	}
-	var read authenticationv1.SelfSubjectReview
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(review.Object, &read)
-	return read.Status.UserInfo, err
+	review := &authenticationv1.SelfSubjectReview{}
+	err := s.Create(ctx, review)
+	return review.Status.UserInfo, err
 }
 
 // Everywhere implements ui.Rights.

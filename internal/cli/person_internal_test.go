@@ -81,7 +81,7 @@ func TestAFaultIsNoRefusal(t *testing.T) {
 		refused bool
 	}{
 		"Unknown":   {failed(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), true},
-		"Nobody":    {map[string]any{"selfsubjectreviews": authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: selfReviewKind}}}, true},
+		"Nobody":    {map[string]any{"selfsubjectreviews": authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"}}}, true},
 		"Broken":    {failed(http.StatusInternalServerError, metav1.StatusReasonInternalError), false},
 		"GoingDown": {failed(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false},
 	} {
