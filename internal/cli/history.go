@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
@@ -29,15 +29,11 @@ func historyCommand(b *base) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		obj, err := b.named(ctx, k, name)
-		if err != nil {
-			return err
+		var obj modulesv1.ModuleInstallation
+		if err := b.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, &obj); err != nil {
+			return b.notHad(ctx, k, name, err)
 		}
-		var installation modulesv1.ModuleInstallation
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &installation); err != nil {
-			return &CommandError{Code: ExitUnanswered, What: "read " + refOf(obj).String(), Why: err.Error()}
-		}
-		told := history{refOf(obj), installation.Status.History}
+		told := history{ref{k.Kind, b.namespace, name}, obj.Status.History}
 		if len(told.Attempts) == 0 {
 			fmt.Fprintln(b.ErrOut, "Nothing has been installed yet.")
 		}
