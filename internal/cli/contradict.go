@@ -16,7 +16,7 @@ import (
 func (r *releaser) known(ctx context.Context) ([]modulesv1.ModuleTemplate, error) {
 	var all modulesv1.ModuleTemplateList
 	if err := r.List(ctx, &all, client.InNamespace(r.namespace())); err != nil {
-		return nil, explain("list the templates in namespace "+r.namespace(), err, "sluice-catalogue-reader")
+		return nil, explain("list the templates in namespace "+r.namespace(), err, catalogueRole)
 	}
 	var mine []modulesv1.ModuleTemplate
 	for _, one := range all.Items {

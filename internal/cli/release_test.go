@@ -128,6 +128,9 @@ func TestReleaseApplies(t *testing.T) {
 	if got := release("2.1.0", second, "--channel", "fast", "--apply"); got.code != 2 || !strings.Contains(got.told, "ModuleTemplate other claims channel fast too") {
 		t.Errorf("ended with %d: %s%s", got.code, got.out, got.told)
 	}
+	if got := release("2.1.0", second, "--apply", "--kubeconfig", reader(t, namespace)); got.code != 2 || !strings.HasSuffix(got.told, "ask for the ClusterRole sluice-catalogue\n") {
+		t.Errorf("ended with %d: %s%s", got.code, got.out, got.told)
+	}
 	if got := release("2.1.0", second, "--deprecate", "0.1.0"); got.code != 2 || !strings.Contains(got.told, "no template in namespace") {
 		t.Errorf("ended with %d: %s%s", got.code, got.out, got.told)
 	}
