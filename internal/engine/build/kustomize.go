@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -27,11 +29,11 @@ func (j *job) render(from source) (output, error) {
 	tree := &confined{FileSystem: filesys.MakeEmptyDirInMemory(), from: from, overlay: map[string][]byte{}, quotes: newQuotes(j.Substitute)}
 	at, err := j.prepare(tree)
 	if err != nil {
-		return output{}, tree.explain(err)
+		return output{}, tree.explain(err, j.Patches)
 	}
 	built, err := kustomize(tree, at)
 	if err != nil {
-		return output{}, tree.explain(err)
+		return output{}, tree.explain(err, j.Patches)
 	}
 	c := newConverter(j.Substitute, false)
 	made := make([]rendered, 0, built.Size())
@@ -178,8 +180,12 @@ func (c *confined) generate(name string, k *types.Kustomization) error {
 	return nil
 }
 
-// explain puts in front what was refused, since kustomize hides why a file could not be read.
-func (c *confined) explain(err error) error {
+// quotedContent is where kustomize quotes what it works on: patches, literals and lines of files, of which a Secret may be made.
+var quotedContent = regexp.MustCompile("(?s)(with config: )`.*`|(patch: )\".*\"|" +
+	"((?:literal sources|invalid utf8 bytes :|decoding|for patch) |(?:JsonOp|Patch)=|(?:path in|same time)\\n).*")
+
+// explain puts in front what was refused, since kustomize hides why a file could not be read. Of patches, those of the request are quoted.
+func (c *confined) explain(err error, patches []modulesv1.Patch) error {
 	if c.refusal != nil {
 		return c.refusal
 	}
@@ -188,6 +194,14 @@ func (c *confined) explain(err error) error {
 			return err
 		}
 	}
-	text := strings.NewReplacer(artifactRoot+"/", "", artifactRoot, ".", generatedRoot, "(generated)", quoteMark, "").Replace(err.Error())
+	text := quotedContent.ReplaceAllStringFunc(err.Error(), func(quoted string) string {
+		if slices.ContainsFunc(patches, func(p modulesv1.Patch) bool {
+			return quoted == "patch: "+strconv.Quote(strings.TrimSpace(c.quotes.text(p.Patch)))
+		}) {
+			return quoted
+		}
+		return quotedContent.ReplaceAllString(quoted, "$1$2$3(hidden)")
+	})
+	text = strings.NewReplacer(artifactRoot+"/", "", artifactRoot, ".", generatedRoot, "(generated)", quoteMark, "").Replace(text)
 	return fmt.Errorf("%w: %w", ErrKustomize, transport.SafeError(errors.New(text)))
 }
