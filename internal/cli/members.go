@@ -199,7 +199,7 @@ func (s *session) checkerOf(ctx context.Context, installation *modulesv1.ModuleI
 	template := &modulesv1.ModuleTemplate{}
 	at := client.ObjectKey{Namespace: cmp.Or(current.Namespace, installation.Namespace), Name: current.Template}
 	if err := s.Get(ctx, at, template); err != nil {
-		return &health.Checker{}, explain("read ModuleTemplate "+at.String()+", which says how the health of objects is told", err, "sluice-catalogue")
+		return &health.Checker{}, explain("read ModuleTemplate "+at.String()+", which says how the health of objects is told", err, catalogueRole)
 	}
 	if template.Spec.Health == nil {
 		return &health.Checker{}, nil

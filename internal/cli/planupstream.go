@@ -20,7 +20,7 @@ import (
 func (p *planner) fromUpstream(ctx context.Context, asked *plan.Request) (done func(), err error) {
 	_, release, err := published.Release(ctx, p.WithWatch, asked.Namespace, asked.Chosen)
 	if err != nil {
-		return nil, explain("read the release", err, "sluice-catalogue")
+		return nil, explain("read the release", err, catalogueRole)
 	}
 	const what = "make the content of the release from upstream"
 	if release.Source == nil {

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
@@ -15,9 +17,6 @@ import (
 	"sluice.dev/sluice/internal/publish"
 	"sluice.dev/sluice/internal/registry"
 )
-
-// catalogue is the namespace of the templates that everybody may choose from, unless one is given.
-const catalogue = "sluice-system"
 
 // releaser is a release, and the flags of its publication.
 type releaser struct {
@@ -71,10 +70,7 @@ func (r *releaser) read(args []string) (err error) {
 	if !publish.IsVersion(r.version) {
 		return usage(r.version+" is not a semantic version in full", "as in 1.0.0")
 	}
-	at := args[2]
-	if len(at) < 6 || at[:6] != "oci://" {
-		at = "oci://" + at
-	}
+	at := "oci://" + strings.TrimPrefix(args[2], "oci://")
 	if r.repository.Host, r.repository.Name, r.digest, err = publish.ParseTarget(at); err != nil {
 		return usage(err.Error(), "it is written as REPOSITORY@sha256:DIGEST, as sluice push prints it")
 	}
@@ -122,10 +118,7 @@ func managedBy(objects []*unstructured.Unstructured) []modulesv1.ManagedResource
 
 // namespace is where the templates are.
 func (r *releaser) namespace() string {
-	if given := *r.config.Namespace; given != "" {
-		return given
-	}
-	return catalogue
+	return cmp.Or(*r.config.Namespace, defaultSystem)
 }
 
 // publish writes the templates, or applies them.
