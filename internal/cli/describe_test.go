@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -54,28 +53,6 @@ func TestDescribe(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, squeezed(got.out)); diff != "" || got.code != 0 || got.told != "" {
 		t.Errorf("ended with %d, %s; -want +got:\n%s", got.code, got.told, diff)
-	}
-}
-
-// TestDescribeForPrograms: the same as an object.
-func TestDescribeForPrograms(t *testing.T) {
-	t.Parallel()
-	namespace := three(t)
-	happen(t, namespace, "held", "Held", "waits")
-	got := run(t, env.Kubeconfig, "describe", "mi/held", "-n", namespace, "-o", "json")
-	var told struct {
-		APIVersion, Kind, State, Reason string
-		Object                          struct{ Kind, Namespace, Name string }
-		Facts                           []struct{ Title, Value string }
-		Remedies                        []struct{ Remedy string }
-		Events                          []struct{ Reason string }
-	}
-	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
-		t.Fatal(err, got.told)
-	}
-	if told.APIVersion != "cli.sluice.dev/v1alpha1" || told.Kind != "Description" || told.State != "Held" || told.Reason != "AwaitingApproval" ||
-		told.Object.Name != "held" || len(told.Facts) != 3 || len(told.Remedies) != 1 || len(told.Events) != 1 {
-		t.Errorf("got %s", got.out)
 	}
 }
 

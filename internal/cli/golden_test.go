@@ -197,15 +197,12 @@ func sayGolden(t *testing.T, name, namespace, line, output string, code int, cha
 	t.Helper()
 	args := strings.Fields(strings.NewReplacer(append([]string{"NS", namespace}, changing...)...).Replace(line))
 	if args[0] != "push" {
-		args = append(args, "-n", namespace)
+		args = append(args, "-n", namespace, "--kubeconfig", env.Kubeconfig)
 	}
 	if output != "table" && output != "again" && output != "apply" {
 		args = append(args, "-o", output)
 	}
-	got := run(t, env.Kubeconfig, args...)
-	if args[0] == "push" {
-		got = typed(t, args...)
-	}
+	got := typed(t, args...)
 	if got.code != code || strings.Contains(got.out+got.told, "canary") {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}

@@ -38,17 +38,11 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestHistory: what became of the attempts, and that there were none.
+// TestHistory: that there were no attempts, and who has any.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
-	store(t, namespace, installation("old", "", "{history: [{version: 2.0.0, template: foo-2, outcome: Failed, at: '2020-01-01T00:00:00Z', message: it broke}, {version: 1.0.0, outcome: Succeeded, at: '2020-01-01T00:00:00Z'}]}"))
 	store(t, namespace, installation("new", "", "{}"))
-	got := run(t, env.Kubeconfig, "history", "old", "-n", namespace)
-	want := []string{"ENDED OUTCOME VERSION TEMPLATE DIGEST MESSAGE", "AGO Failed 2.0.0 foo-2 it broke", "AGO Succeeded 1.0.0"}
-	if lines := squeezed(got.out); strings.Join(lines, "|") != strings.Join(want, "|") || got.code != 0 {
-		t.Errorf("ended with %d, %s: %q", got.code, got.told, lines)
-	}
 	if none := run(t, env.Kubeconfig, "history", "new", "-n", namespace); none.code != 0 || none.out != "" || !strings.Contains(none.told, "Nothing has been installed yet.") {
 		t.Errorf("ended with %d: %s%s", none.code, none.out, none.told)
 	}

@@ -3,8 +3,6 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -109,27 +107,12 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyForPrograms: the same as an object, of which each offered edit is taken by the API server and leads there.
-func TestWhyForPrograms(t *testing.T) {
+// TestWhyOffersEdits: of which each is taken by the API server, and leads there.
+func TestWhyOffersEdits(t *testing.T) {
 	t.Parallel()
 	system, team := shelf(t)
 	store(t, team, asking(ranged+", prereleases: {policy: Exclude}", ", upgrade: {mode: Manual}", system, ""))
 	got := run(t, env.Kubeconfig, "why", "mi/foo", "-n", team, "--version", "2.2.0", "-o", "json")
-	var told any
-	if err := json.Unmarshal([]byte(got.out), &told); err != nil || got.code != 0 {
-		t.Fatal(err, got)
-	}
-	text, err := os.ReadFile(filepath.Join("testdata", "why.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want any
-	if err := json.Unmarshal([]byte(strings.NewReplacer("SYSTEM", system, "TEAM", team).Replace(string(text))), &want); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("-want +got:\n%s\n%s", diff, got.out)
-	}
 	var about struct {
 		About struct {
 			Edits []struct {
@@ -139,8 +122,8 @@ func TestWhyForPrograms(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(got.out), &about); err != nil || len(about.About.Edits) == 0 {
-		t.Fatal(err, got.out)
+	if err := json.Unmarshal([]byte(got.out), &about); err != nil || len(about.About.Edits) != 2 || got.code != 0 {
+		t.Fatal(err, got)
 	}
 	for _, edit := range about.About.Edits {
 		obj := &modulesv1.ModuleInstallation{}
