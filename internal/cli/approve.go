@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +24,7 @@ type approver struct {
 }
 
 func approveCommand(b *base) *cobra.Command {
-	a := &approver{planner: &planner{why: &why{base: b}}}
+	a := &approver{planner: newPlanner(b)}
 	command := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Show the plan that waits for approval, and approve it",
@@ -51,7 +47,7 @@ func (a *approver) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !a.yes && a.digest == "" && !isTerminal(a.In) {
-		return usage("nobody can be asked, as stdin is no terminal", "say with --digest which plan is approved")
+		return unasked("say with --digest which plan is approved")
 	}
 	obj, err := a.waiting(ctx, name)
 	if err != nil {
@@ -65,7 +61,7 @@ func (a *approver) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if a.digest == "" && !a.yes {
-		if err := a.agreed(ctx, name, digest); err != nil {
+		if err := a.agreed(ctx, a.what(name), "Approve "+digest); err != nil {
 			return err
 		}
 	}
@@ -117,26 +113,6 @@ func (p planned) isOf(pending *modulesv1.Pending) bool {
 	return p.To.Version == pending.Version && p.To.Template == pending.Template
 }
 
-// agreed asks. The error says that nobody has said yes.
-func (a *approver) agreed(ctx context.Context, name, digest string) error {
-	fmt.Fprintf(a.ErrOut, "Approve %s? [y/N] ", printable.Line(digest, maxProblem))
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(a.In).ReadString('\n')
-		answer <- line
-	}()
-	select {
-	case line := <-answer:
-		if word := strings.ToLower(strings.TrimSpace(line)); word == "y" || word == "yes" {
-			return nil
-		}
-		return &CommandError{Code: ExitNo, What: a.what(name), Why: "not approved"}
-	case <-ctx.Done():
-		fmt.Fprintln(a.ErrOut) // What follows is no answer.
-		return explain(a.what(name), ctx.Err(), "")
-	}
-}
-
 // approve writes the digest into the spec that it was shown for.
 func (a *approver) approve(ctx context.Context, obj *modulesv1.ModuleInstallation, digest string) error {
 	const tries = 5
@@ -172,10 +148,4 @@ func (a *approver) approve(ctx context.Context, obj *modulesv1.ModuleInstallatio
 		err = a.show(told)
 	}
 	return errors.Join(changed, err)
-}
-
-// isTerminal says that somebody sits at the other end.
-func isTerminal(in any) bool {
-	file, isFile := in.(*os.File)
-	return isFile && term.IsTerminal(int(file.Fd()))
 }

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"context"
-	"io"
-	"strings"
 	"testing"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 )
@@ -28,29 +23,6 @@ func TestWhatIsShownIsWhatIsApproved(t *testing.T) {
 	} {
 		if got := tc.shown.isOf(waits); got != tc.want {
 			t.Errorf("%s: got %v", name, got)
-		}
-	}
-}
-
-// TestAnswersToTheQuestion: one who says neither yes nor no, but interrupts, is not said to have said no.
-func TestAnswersToTheQuestion(t *testing.T) {
-	t.Parallel()
-	interrupted, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	silent, _ := io.Pipe()
-	for name, tc := range map[string]struct {
-		ctx    context.Context
-		answer io.Reader
-		code   int
-	}{
-		"Yes":       {t.Context(), strings.NewReader("Yes\n"), 0},
-		"No":        {t.Context(), strings.NewReader("n\n"), ExitNo},
-		"Nothing":   {t.Context(), strings.NewReader(""), ExitNo},
-		"Interrupt": {interrupted, silent, ExitInterrupted},
-	} {
-		a := &approver{planner: &planner{why: &why{base: &base{IOStreams: genericiooptions.IOStreams{In: tc.answer, ErrOut: io.Discard}, session: &session{}}}}}
-		if err := a.agreed(tc.ctx, "foo", "sha256:1"); ExitCode(err) != tc.code {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

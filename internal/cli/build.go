@@ -29,7 +29,7 @@ type renderer struct {
 }
 
 func buildCommand(b *base) *cobra.Command {
-	r := &renderer{planner: &planner{why: &why{base: b}}}
+	r := &renderer{planner: newPlanner(b)}
 	command := &cobra.Command{
 		Use:   "build PATH | oci://REPOSITORY:TAG | moduleinstallation/NAME",
 		Short: "Show the objects that a folder, an artifact or an installation becomes, as the controllers build them",
@@ -120,6 +120,9 @@ func (r *renderer) ofInstallation(ctx context.Context, args []string) error {
 	}
 	set, err := r.set()
 	if err != nil {
+		return err
+	}
+	if err := r.readFiles(); err != nil {
 		return err
 	}
 	asked, held, done, err := r.ask(ctx, name)

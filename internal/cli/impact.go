@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ type impacted struct {
 	// Follow is how many installations choose from what is edited, and Others how many do not.
 	Follow int `json:"follow"`
 	Others int `json:"others"`
+	// Plans are of the first installations that get another release.
+	Plans []planned `json:"plans,omitempty"`
 }
 
 // catalogueEdit is an object that the files add or edit.
@@ -64,7 +67,7 @@ type impactedOne struct {
 
 // assessor is one call of impact.
 type assessor struct {
-	*why
+	*planner
 
 	before, after *catalogues
 	memo          *catalog.Memo
@@ -72,27 +75,39 @@ type assessor struct {
 	modules map[string]bool
 	told    impacted
 	lacking []error
+	plans   bool
 }
 
+// maxPlans is how many plans are made: each of them takes the content of a release, and a request for each object.
+const maxPlans = 10
+
 func impactCommand(b *base) *cobra.Command {
-	a := &assessor{why: &why{base: b}, modules: map[string]bool{}}
+	a := &assessor{planner: newPlanner(b), modules: map[string]bool{}}
 	command := &cobra.Command{
 		Use:   "impact -f FILE...",
 		Short: "Show which installations move, wait or are held when a catalogue is edited",
 		Example: `  sluice impact -f foo-regular.yaml
+  sluice impact -f foo-regular.yaml --plan
   sluice impact -f catalogue/ -o json`,
 		Args: cobra.NoArgs,
 	}
 	a.shown = bindAnswers(command)
 	bindCatalogue(command.Flags(), &a.paths, &a.given)
+	a.bindPlans(command, &a.plans, fmt.Sprintf("Show what would change, object by object, for the first %d installations that get another release.", maxPlans))
 	return b.on(command, func(ctx context.Context, _ []string) error {
 		if len(a.paths) == 0 {
 			return usage("nothing is edited", "name files with templates and modules as they are to be with -f")
 		}
+		if err := unplannable(command); err != nil {
+			return err
+		}
 		if err := a.assess(ctx); err != nil {
 			return err
 		}
-		err := a.shown.show(a.Out, "Impact", a.told, a.told.print)
+		if a.plans {
+			a.planAll(ctx)
+		}
+		err := a.shown.show(a.Out, "Impact", a.told, a.told.printAll)
 		if err == nil && len(a.told.Installations) > 0 && len(a.lacking) == 0 {
 			return &CommandError{Code: ExitNo}
 		}
@@ -121,6 +136,30 @@ func (a *assessor) assess(ctx context.Context) error {
 	}
 	a.edits(ctx)
 	return a.installations(ctx)
+}
+
+// planAll plans for those that get another release, from the edited catalogue.
+func (a *assessor) planAll(ctx context.Context) {
+	files := *a.files
+	files.installations = nil // Those of the cluster are planned for, as it is they that were chosen for.
+	for _, one := range a.told.Installations {
+		if ctx.Err() != nil || len(a.told.Plans) == maxPlans {
+			return
+		}
+		if one.To == "" || one.Consequence == comesFree {
+			continue
+		}
+		there := *a.session
+		there.namespace = one.Object.Namespace
+		p := *a.planner
+		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, files: &files, catalogues: a.after}
+		told, err := p.plan(ctx, one.Object.Name)
+		if err != nil {
+			a.lacking = append(a.lacking, err)
+			continue
+		}
+		a.told.Plans = append(a.told.Plans, told)
+	}
 }
 
 // everything lists what all namespaces offer, or what the session's and the system's do where more is not allowed.

@@ -55,6 +55,20 @@ func (i impacted) print(t table) error {
 	return err //nolint:wrapcheck // unprinted tells a closed pipe apart.
 }
 
+// printAll writes the plans below that.
+func (i impacted) printAll(t table) error {
+	if err := i.print(t); err != nil {
+		return err
+	}
+	for _, plan := range i.Plans {
+		fmt.Fprintln(t.out)
+		if err := plan.print(t, "fields"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (o impactedOne) text() string {
 	word := map[consequence]string{
 		upgradesNow: "upgrades at once", waitsForApproval: "waits for approval", isHeld: "held", losesRelease: "no release is left; what is installed stays",

@@ -46,8 +46,13 @@ type planned struct {
 	same     int
 }
 
+// newPlanner makes the plans that nobody has said more about.
+func newPlanner(b *base) *planner {
+	return &planner{why: &why{base: b}, evidence: "auto", detail: "fields"}
+}
+
 func planCommand(b *base) *cobra.Command {
-	p := &planner{why: &why{base: b}}
+	p := newPlanner(b)
 	command := &cobra.Command{
 		Use:     "plan NAME",
 		Aliases: []string{"diff"},
@@ -107,13 +112,40 @@ func (p *planner) bindContent(command *cobra.Command) {
 	flags.BoolVar(&p.asAccount, "as-installation", false, "Ask as the ServiceAccount of the installation, which you may have to be allowed to impersonate.")
 }
 
+// bindPlans adds the flag that has plans made too, and those that say how.
+func (p *planner) bindPlans(command *cobra.Command, shows *bool, usage string) {
+	command.Flags().BoolVar(shows, planFlag, false, usage)
+	p.bindContent(command)
+}
+
+// planFlag is the name of the flag that has plans made by commands that do something else.
+const planFlag = "plan"
+
+// unplannable refuses what is said of plans where none is made.
+func unplannable(command *cobra.Command, others ...string) error {
+	for _, name := range append(others, "artifact", "from-upstream", "egress-allow-loopback", "as-installation") {
+		if flags := command.Flags(); flags.Changed(name) && !flags.Changed(planFlag) {
+			return usage("--"+name+" is for plans, and none is asked for", "add --"+planFlag)
+		}
+	}
+	return nil
+}
+
 // evidences are what people type for how sure a plan is to be.
 func evidences() map[string]engine.Evidence {
 	return map[string]engine.Evidence{"auto": engine.EvidenceAuto, "server": engine.EvidenceServer, "read": engine.EvidenceRead, "none": engine.EvidenceNone}
 }
 
-// make plans for the installation as it is, or is to be.
+// make plans for the installation as it is, or is to be, with what the files hold.
 func (p *planner) make(ctx context.Context, name string) (planned, error) {
+	if err := p.readFiles(); err != nil {
+		return planned{}, err
+	}
+	return p.plan(ctx, name)
+}
+
+// plan plans with what was read of the files.
+func (p *planner) plan(ctx context.Context, name string) (planned, error) {
 	evidence, known := evidences()[p.evidence]
 	if !known {
 		return planned{}, usage("--evidence "+p.evidence+" is none", "it is auto, server, read or none")
@@ -149,9 +181,6 @@ func (p *planner) works(obj *modulesv1.ModuleInstallation) *plan.Planner {
 
 // ask finds the installation as it is, or is to be, with its release. What the request takes is there until done is called.
 func (p *planner) ask(ctx context.Context, name string) (asked plan.Request, held *reasoned, done func(), err error) {
-	if err := p.readFiles(); err != nil {
-		return asked, nil, nil, err
-	}
 	obj, err := p.installation(ctx, name)
 	if err != nil {
 		return asked, nil, nil, err

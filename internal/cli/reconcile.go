@@ -202,7 +202,9 @@ func (s *session) patch(ctx context.Context, t *target, patch map[string]any) er
 		if apierrors.IsNotFound(err) && len(told.Help) == 0 {
 			told.Why = "it was deleted meanwhile"
 		}
-		told.changed = apierrors.IsConflict(err)
+		if told.changed = apierrors.IsConflict(err); told.changed {
+			told.Why = "it has changed meanwhile"
+		}
 		return told
 	}
 	t.obj = obj

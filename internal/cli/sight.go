@@ -178,7 +178,7 @@ func (s *sight) Why(ctx context.Context, namespace, name string) (string, error)
 // Plan implements ui.Reader.
 func (s *sight) Plan(ctx context.Context, namespace, name string) (string, error) {
 	var text bytes.Buffer
-	p := &planner{why: &why{base: s.quiet(namespace, &text)}, evidence: "auto", detail: "fields"}
+	p := newPlanner(s.quiet(namespace, &text))
 	told, err := p.make(ctx, name)
 	if err != nil {
 		return "", err

@@ -72,60 +72,6 @@ func suspendCommand(b *base) *cobra.Command {
 	})
 }
 
-func resumeCommand(b *base) *cobra.Command {
-	chosen := suspendable()
-	var waiting waiting
-	var wait bool
-	command := &cobra.Command{
-		Use:   "resume [KIND] NAME... | KIND/NAME...",
-		Short: "Have work done again for objects that are suspended",
-		Example: `  sluice resume redis --wait
-  sluice resume gitrepositories --all`,
-		ValidArgsFunction: b.complete(kindNames("sources")),
-	}
-	chosen.bind(command)
-	waiting.bind(command)
-	command.Flags().BoolVar(&wait, "wait", false, "Wait for what comes of it, as reconcile does.")
-	return b.on(command, func(ctx context.Context, args []string) error {
-		if !wait && command.Flags().Changed(timeoutFlag) {
-			return usage("--timeout is for what is waited for, and nothing is", "add --wait")
-		}
-		targets, err := chosen.find(ctx, b, args)
-		if err != nil {
-			return err
-		}
-		inTime, stop, err := waiting.within(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		var resumed []*target
-		problem := b.each(ctx, targets, func(t *target) error {
-			if !view.IsSuspended(t.obj) {
-				t.at = "not suspended"
-				return nil
-			}
-			t.at = "resumed"
-			patch := t.suspends.resuming()
-			if !wait {
-				return b.patch(ctx, t, patch)
-			}
-			err := b.request(ctx, t, patch)
-			if err == nil {
-				resumed = append(resumed, t)
-			}
-			return err
-		})
-		if !wait {
-			return problem
-		}
-		for _, t := range resumed {
-			t.verdict = pending
-		}
-		return errors.Join(problem, waiting.on(b, attempted).await(inTime, resumed), answered(resumed))
-	})
-}
-
 // suspendable are objects of kinds that are suspended.
 func suspendable() selection {
 	return selection{can: func(k kind) bool { return k.suspends != nil }, cannot: "cannot be suspended"}

@@ -93,7 +93,7 @@ func parses(args []string) error {
 		return err
 	}
 	args = append(slices.Clone(args), "--kubeconfig", env.Kubeconfig, "--server", "http://127.0.0.1:1")
-	if command.Name() == "approve" {
+	if slices.Contains(args, "approve") || slices.Contains(args, "resume") && slices.Contains(args, "--plan") {
 		args = append(args, "--yes") // Nobody can be asked here.
 	}
 	root = program()

@@ -136,6 +136,43 @@ func TestPlanIsTheControllers(t *testing.T) {
 	s.saying(s.sluice(1, "approve", "app", "--yes"), "no plan waits")
 }
 
+// TestPlansBeforeWhatFollows: impact and resume show what would change, object by object, before anything does.
+func TestPlansBeforeWhatFollows(t *testing.T) {
+	t.Parallel()
+	s := newRunningModules(t)
+	s.template("1.0.0", "regular", s.publish("1.0.0", map[string]string{"settings.yaml": settings("settings", "1.0.0")}))
+	s.template("2.0.0", "fast", s.publish("2.0.0", map[string]string{"settings.yaml": settings("settings", "2.0.0")}))
+	s.install("app", byChannel("regular"))
+	s.ready("app", "1.0.0")
+	s.untilTemplate("foo-2.0.0-fast", "it has a source", func(obj *modulesv1.ModuleTemplate) bool { return obj.Status.SourceRef != nil })
+	file := filepath.Join(t.TempDir(), "edited.yaml")
+	var edited strings.Builder
+	for name, channel := range map[string]string{"foo-1.0.0-regular": "old", "foo-2.0.0-fast": "regular"} {
+		obj := s.templateNamed(name)
+		obj.SetGroupVersionKind(modulesv1.GroupVersion.WithKind(modulesv1.ModuleTemplateKind))
+		obj.ManagedFields, obj.Spec.Channel = nil, channel
+		edited.WriteString(asJSON(obj) + "\n---\n")
+	}
+	if err := os.WriteFile(file, []byte(edited.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	way, change := s.namespace+"/app  1.0.0 → 2.0.0\n", "~ ConfigMap "+s.namespace+"/settings-app\n"
+	upstream := []string{"--plan", "--from-upstream", "--egress-allow-loopback"}
+	s.saying(s.sluice(1, append([]string{"impact", "-f", file}, upstream...)...), "upgrades at once\n", "1 upgrade at once", way, change, "1 changed")
+	s.saying(s.sluice(2, "impact", "--plan", "-f", file), "upgrades at once\n", "names no Service of the cluster")
+	s.saying(s.sluice(3, "impact", "--from-upstream", "-f", file), "--from-upstream is for plans, and none is asked for")
+
+	s.saying(s.sluice(0, "suspend", "app"), "suspended")
+	s.change("app", byChannel("fast"))
+	s.saying(s.sluice(3, "resume", "app", "--plan"), "nobody can be asked")
+	s.saying(s.sluice(2, "resume", "app", "--plan", "--yes"), "names no Service of the cluster")
+	if !s.get("app").Spec.Suspend {
+		t.Error("it is resumed without its plan")
+	}
+	s.saying(s.sluice(0, append([]string{"resume", "app", "--yes"}, upstream...)...), way, change, "resumed")
+	s.ready("app", "2.0.0")
+}
+
 // TestPlanByReadersAlone: who may read, and write nothing, gets a plan that says what it could not try; without the Inventory it has no
 // digest.
 func TestPlanByReadersAlone(t *testing.T) {
