@@ -33,7 +33,7 @@ func (b *base) on(command *cobra.Command, run func(ctx context.Context, args []s
 
 // onUnless is on for a command that may be told to ask no API server: its session then has no more than a namespace.
 func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
-	b.bindConnection(command.Flags())
+	b.bindConnection(command)
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		out, err := inColor(cmd, b.Out, environment)
 		if err != nil {
@@ -44,7 +44,7 @@ func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx cont
 			return err
 		}
 		// The libraries write to their log what they mend, or what is told anyway.
-		return run(klog.NewContext(cmd.Context(), logr.Discard()), args)
+		return interrupted(cmd, run(klog.NewContext(cmd.Context(), logr.Discard()), args))
 	}
 	return command
 }

@@ -44,7 +44,7 @@ func releaseCommand(b *base) *cobra.Command {
 	flags.StringVar(&r.deprecate, "deprecate", "", "Version to deprecate in favour of this one. Its template is read from the cluster.")
 	flags.BoolVar(&r.apply, "apply", false, "Apply the templates, instead of writing them, if nothing in the catalogue contradicts them.")
 	flags.BoolVar(&r.repository.Insecure, "insecure-registry", false, "Speak plain HTTP where the registry does not speak TLS.")
-	b.bindConnection(flags)
+	b.bindConnection(command)
 	command.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := r.read(args); err != nil {
 			return err

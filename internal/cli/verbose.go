@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
 	"sluice.dev/sluice/internal/printable"
@@ -20,9 +20,11 @@ const (
 )
 
 // bindConnection adds the flags of kubectl's name that say how to speak to the API server.
-func (b *base) bindConnection(flags *pflag.FlagSet) {
+func (b *base) bindConnection(command *cobra.Command) {
+	flags := command.Flags()
 	verbosity := flags.IntP("v", "v", 0, "Tell of each request to the API server: from 6 on what was asked for, from 7 on its headers. Logins and bodies are never told.")
 	b.config.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return interruptible{next, command.Context()} })
 		if *verbosity >= tellsRequests {
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return &verbose{next: next, to: b.ErrOut, headers: *verbosity >= tellsHeaders}

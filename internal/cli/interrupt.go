@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+)
+
+// interruptible ends requests when the command is interrupted: which kinds there are is asked without its context.
+type interruptible struct {
+	next http.RoundTripper
+	life context.Context //nolint:containedctx // It is the command's.
+}
+
+// RoundTrip implements http.RoundTripper.
+func (i interruptible) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, end := context.WithCancel(request.Context())
+	forget := context.AfterFunc(i.life, end)
+	response, err := i.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		forget()
+		end()
+		return nil, err //nolint:wrapcheck // It is as if nobody stood between.
+	}
+	response.Body = &ending{response.Body, func() {
+		forget()
+		end()
+	}}
+	return response, nil
+}
+
+// ending is a body after which nothing is to be ended.
+type ending struct {
+	io.ReadCloser
+
+	end func()
+}
+
+// Close implements io.Closer.
+func (e *ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close() //nolint:wrapcheck // It is as if nobody stood between.
+}
+
+// interrupted is the error of a command that was interrupted, whatever became of it by that.
+func interrupted(cmd *cobra.Command, err error) error {
+	if err == nil || cmd.Context().Err() == nil || ExitCode(err) == ExitInterrupted {
+		return err
+	}
+	return explain(cmd.Name(), context.Canceled, "")
+}

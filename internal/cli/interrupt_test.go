@@ -1,0 +1,46 @@
+package cli_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestCommandsAreInterrupted: at whichever of their first requests an API server does not answer, those by which the libraries ask
+// which kinds there are among them.
+func TestCommandsAreInterrupted(t *testing.T) {
+	t.Parallel()
+	namespace, content := golden(t)
+	for _, line := range []string{
+		"get", "tree foo", "trace cm/a", "plan foo --artifact " + content, "version", "check", "check --pre", "events foo -w",
+	} {
+		for nth := int32(1); nth <= 8; nth++ {
+			ctx, interrupt := context.WithCancel(t.Context())
+			released := make(chan struct{})
+			var asked atomic.Int32
+			server := before(t, func(_ http.ResponseWriter, r *http.Request) bool {
+				if asked.Add(1) < nth {
+					return false
+				}
+				interrupt()
+				select {
+				case <-r.Context().Done():
+				case <-released:
+				}
+				return true
+			})
+			late := time.AfterFunc(20*time.Second, func() { close(released) })
+			got := begin(ctx, env.Kubeconfig, append(strings.Fields(line), "-n", namespace, "--server", server)...)()
+			interrupt()
+			if isHung := !late.Stop(); isHung || asked.Load() >= nth && got.code != 130 {
+				t.Errorf("%s at request %d ended with %d, hung %v: %s", line, nth, got.code, isHung, got.told)
+			}
+			if asked.Load() < nth {
+				break
+			}
+		}
+	}
+}
