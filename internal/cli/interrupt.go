@@ -17,7 +17,7 @@ type interruptible struct {
 // RoundTrip implements http.RoundTripper.
 func (i interruptible) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithCancel(request.Context())
-	forget := context.AfterFunc(i.life, end)
+	forget := context.AfterFunc(i.life, end) //nolint:contextcheck // It is the command's, beside the request's.
 	response, err := i.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		forget()
