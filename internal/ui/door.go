@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -78,7 +79,7 @@ func (u *UI) begin(r *http.Request, id, token string) (*login, error) {
 	if token == "" || len(token) > maxToken {
 		return nil, errNoToken
 	}
-	if !u.logins.mayTry(r.RemoteAddr) {
+	if !u.logins.mayTry(u.addressOf(r)) {
 		return nil, errTries
 	}
 	ctx, stop := context.WithTimeout(r.Context(), reviewTime)
@@ -91,6 +92,17 @@ func (u *UI) begin(r *http.Request, id, token string) (*login, error) {
 }
 
 var errNoToken = errors.New("there is no token")
+
+// addressOf is where a request comes from. A proxy that talks TLS to browsers adds that at the end; who comes by another way and says
+// so themselves has no more tries than all have together.
+func (u *UI) addressOf(r *http.Request) string {
+	told := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+	address, err := netip.ParseAddr(strings.TrimSpace(told[strings.LastIndexByte(told, ',')+1:]))
+	if u.Encrypted || err != nil {
+		return r.RemoteAddr
+	}
+	return address.WithZone("").String()
+}
 
 // codeOf is the status of a login in vain. Where it is not the token's fault, it is not for the person to log in anew.
 func codeOf(err error) int {

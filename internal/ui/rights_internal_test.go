@@ -291,6 +291,15 @@ func TestTriesAreBounded(t *testing.T) {
 	if code := from("10.0.0.2:1"); code != http.StatusUnauthorized {
 		t.Errorf("another address is told %d", code)
 	}
+	by := func(chain ...string) int {
+		return u.brings(t, http.Header{"Authorization": {"Bearer x"}, "X-Forwarded-For": chain}, "10.0.0.1:1").Code
+	}
+	if one, other, forged := by("10.0.0.3"), by("10.0.0.3, 10.0.0.4"), by("10.0.0.3", "10.0.0.1"); one != http.StatusUnauthorized || other != http.StatusUnauthorized || forged != http.StatusTooManyRequests {
+		t.Errorf("behind a proxy, two addresses are told %d and %d, and the one that had its tries %d", one, other, forged)
+	}
+	if u.Encrypted = true; by("10.0.0.5") != http.StatusTooManyRequests {
+		t.Error("without a proxy, it is taken for another address that says so")
+	}
 	for i := range 2 * triesOfAll {
 		from(fmt.Sprintf("[fd00::%x]:1", i))
 	}
