@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -18,6 +20,7 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 	theirs.BearerToken = token
 	// Pages bound what is asked for, and the API server is fair to people by itself.
 	theirs.QPS, theirs.WarningHandler = -1, rest.NoWarnings{}
+	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { return accountant{next} })
 	session, err := connect(theirs, b.scheme, b.RESTMapper())
 	if err != nil {
 		return nil, err
@@ -37,6 +40,33 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 	config := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(*rest.Config) *rest.Config { return theirs })
 	person := &sight{base: &base{IOStreams: b.IOStreams, session: session, scheme: b.scheme, config: config}}
 	return &ui.Person{Name: who.Username, Reader: person, Rights: person}, nil
+}
+
+// accountant says how much the API server answers.
+type accountant struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &accounted{response.Body, r.Context()}
+	}
+	return response, err //nolint:wrapcheck // It is the transport's own.
+}
+
+type accounted struct {
+	io.ReadCloser
+
+	ctx context.Context //nolint:containedctx // It is the request's.
+}
+
+// Read implements io.Reader.
+func (a *accounted) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if much := ui.Answered(a.ctx, n); much != nil {
+		return n, much //nolint:wrapcheck // It is for people.
+	}
+	return n, err //nolint:wrapcheck // It may be io.EOF.
 }
 
 // Whom the API server takes for nobody.

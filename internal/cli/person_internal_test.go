@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -92,5 +97,44 @@ func TestAFaultIsNoRefusal(t *testing.T) {
 				t.Errorf("it is told %v", err)
 			}
 		})
+	}
+}
+
+// TestNobodysObjectsTakeAllMemory: whoever may make objects may make them as many and as large as they like, and look at them.
+func TestNobodysObjectsTakeAllMemory(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "eve"}}})
+			return
+		}
+		for piece := make([]byte, 1<<20); sent.Load() < 512<<20; sent.Add(int64(len(piece))) {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	b := answering(t, nil)
+	b.rest = &rest.Config{Host: server.URL}
+	pages, err := ui.New(ui.Options{
+		Lister: &sight{base: b}, Kinds: uiKinds(), Login: b.login, ByHeader: true, Hosts: []string{"sluice.test"}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Reader,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		sent.Store(0)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://sluice.test/o/modules.sluice.dev/ModuleInstallation/n/a", nil)
+		request.Header.Set("Authorization", "Bearer token")
+		told := httptest.NewRecorder()
+		pages.Handler().ServeHTTP(told, request)
+		// What is under way is in the sockets' buffers.
+		if got := sent.Load(); told.Code != http.StatusBadGateway || !strings.Contains(told.Body.String(), "more memory than pages may have") || got < 48<<20 || got > 128<<20 {
+			t.Errorf("%d MiB were read, and %d is told: %s", got>>20, told.Code, told.Body)
+		}
 	}
 }

@@ -270,6 +270,46 @@ func TestOneTenantDoesNotTakeAll(t *testing.T) {
 	})
 }
 
+// TestAnswersOfAllPagesAreBounded: of one person, of one tenant and of all together, for as long as the requests last.
+func TestAnswersOfAllPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	u.Login = func(_ context.Context, token string) (*Person, error) {
+		return &Person{Name: strings.TrimRight(token, "#")}, nil
+	}
+	var reads func(tokens ...string) error
+	reads = func(tokens ...string) (err error) {
+		known, _ := u.logins.begin(t.Context(), tokens[0], tokens[0])
+		u.reading(func(_ http.ResponseWriter, r *http.Request) {
+			if err = Answered(r.Context(), maxAnswersEach/2+1); err == nil && len(tokens) > 1 {
+				err = reads(tokens[1:]...)
+			}
+		})(httptest.NewRecorder(), known.with(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)))
+		return err
+	}
+	const account = "system:serviceaccount:evil:"
+	for _, c := range []struct {
+		tokens []string
+		much   bool
+	}{
+		{[]string{"eve"}, false},
+		{[]string{"eve", "eve#"}, true},
+		{[]string{"eve", "ann"}, false},
+		{[]string{account + "a", account + "b"}, false},
+		{[]string{account + "a", account + "b", account + "c"}, true},
+		{[]string{account + "a", account + "b", "ann"}, false},
+		{[]string{"a", "b", "c", "d"}, false},
+		{[]string{"a", "b", "c", "d", "e"}, true},
+	} {
+		if err := reads(c.tokens...); errors.Is(err, errMuch) != c.much {
+			t.Errorf("%v: %v", c.tokens, err)
+		}
+	}
+	if left := u.rooms.answers.now.Load(); left != 0 {
+		t.Errorf("%d bytes are left of requests that have ended", left)
+	}
+}
+
 // TestTriesAreBounded: the API server is not asked about any number of tokens, and whoever tries many keeps nobody else out.
 func TestTriesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,10 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,28 +13,32 @@ import (
 type slots chan struct{}
 
 // rooms are what is done at once: the pages that are live, the tables that are made and sent, the requests that ask the API server,
-// those that make plans, and the pages that watch members.
-type rooms struct{ streams, tables, works, plans, vigils slots }
+// those that make plans, and the pages that watch members. Answers are what the API server has answered to such requests, in bytes.
+type rooms struct {
+	streams, tables, works, plans, vigils slots
+	answers                               *share
+}
 
 // What is done at once for all, and for one person; streams are those of one login. A tenant has half of what all have, so that others
 // have the rest.
 const (
 	maxStreams, maxTables, maxWorks, maxPlans, maxVigils                     = 500, 64, 16, 4, 100
 	maxStreamsEach, maxTablesEach, maxWorksEach, maxPlansEach, maxVigilsEach = 4, 8, 4, 1, 8
+	maxAnswers, maxAnswersEach                                               = 160 << 20, 64 << 20
 	// maxStreamsHere is how many pages are live of the one person whose pages they are.
 	maxStreamsHere = 64
 )
 
 func roomsOfAll() rooms {
-	return rooms{make(slots, maxStreams), make(slots, maxTables), make(slots, maxWorks), make(slots, maxPlans), make(slots, maxVigils)}
+	return rooms{make(slots, maxStreams), make(slots, maxTables), make(slots, maxWorks), make(slots, maxPlans), make(slots, maxVigils), &share{most: maxAnswers}}
 }
 
 func roomsOfTenant() rooms {
-	return rooms{make(slots, maxStreams/2), make(slots, maxTables/2), make(slots, maxWorks/2), make(slots, maxPlans/2), make(slots, maxVigils/2)}
+	return rooms{make(slots, maxStreams/2), make(slots, maxTables/2), make(slots, maxWorks/2), make(slots, maxPlans/2), make(slots, maxVigils/2), &share{most: maxAnswers / 2}}
 }
 
 func roomsOfOne() rooms {
-	return rooms{make(slots, maxStreamsEach), make(slots, maxTablesEach), make(slots, maxWorksEach), make(slots, maxPlansEach), make(slots, maxVigilsEach)}
+	return rooms{make(slots, maxStreamsEach), make(slots, maxTablesEach), make(slots, maxWorksEach), make(slots, maxPlansEach), make(slots, maxVigilsEach), &share{most: maxAnswersEach}}
 }
 
 // roomsFor are those in which the login needs a slot, its own first.
@@ -44,7 +51,7 @@ func (u *UI) listing(next http.HandlerFunc) http.HandlerFunc {
 
 // working lets a few requests at once ask the API server, each for a while.
 func (u *UI) working(next http.HandlerFunc) http.HandlerFunc {
-	return u.waiting(next, func(r rooms) slots { return r.works })
+	return u.waiting(u.reading(next), func(r rooms) slots { return r.works })
 }
 
 // planning lets a few plans at once be made.
@@ -85,4 +92,67 @@ func (u *UI) take(ctx context.Context, who *login, of func(rooms) slots) (leave 
 		}
 	}
 	return leave, true
+}
+
+// share is of what all may have, in bytes.
+type share struct {
+	most int64
+	now  atomic.Int64
+}
+
+// answers are those to one request, which are in memory until it ends.
+type answers struct {
+	of   []rooms
+	mu   sync.Mutex
+	size int64
+	over bool
+}
+
+// answersKey is where a request has its answers.
+type answersKey struct{}
+
+// reading notes how much the API server answers to a request.
+func (u *UI) reading(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		read := &answers{of: u.roomsFor(loginOf(r))}
+		defer read.leave()
+		next(w, r.WithContext(context.WithValue(r.Context(), answersKey{}, read)))
+	}
+}
+
+// errMuch is for people.
+var errMuch = errors.New("what the API server answers takes more memory than pages may have at once; try again, or ask the command line")
+
+// Answered says that the API server has answered with so many bytes to the request of the context. The error says that they are too many:
+// whoever may make objects may make any number, of any size.
+func Answered(ctx context.Context, size int) error {
+	read, _ := ctx.Value(answersKey{}).(*answers)
+	if read == nil {
+		return nil
+	}
+	read.mu.Lock()
+	defer read.mu.Unlock()
+	if read.over {
+		return errMuch
+	}
+	read.size += int64(size)
+	for _, room := range read.of {
+		if room.answers.now.Add(int64(size)) > room.answers.most {
+			read.over = true
+		}
+	}
+	if read.over {
+		return errMuch
+	}
+	return nil
+}
+
+// leave gives back what was taken.
+func (a *answers) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	for _, room := range a.of {
+		room.answers.now.Add(-a.size)
+	}
 }
