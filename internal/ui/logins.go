@@ -3,8 +3,6 @@ package ui
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net"
@@ -13,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -265,21 +264,13 @@ func (l *logins) run(ctx context.Context) {
 // expiry is when a JWT says that it ends (RFC 7519, section 4.1.4); zero for one that does not say. It is not proven: it can but
 // shorten a login, and the API server is asked whose the token is.
 func expiry(token string) time.Time {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
+	claims := jwt.MapClaims{}
+	_, _, _ = jwt.NewParser().ParseUnverified(token, claims) // What is no JWT has no claims.
+	end, err := claims.GetExpirationTime()
+	if err != nil || end == nil {
 		return time.Time{}
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return time.Time{}
-	}
-	var claims struct {
-		End float64 `json:"exp"`
-	}
-	if json.Unmarshal(raw, &claims) != nil || claims.End <= 0 || claims.End > 1<<40 {
-		return time.Time{}
-	}
-	return time.Unix(int64(claims.End), 0)
+	return end.Time
 }
 
 // loginKey is the login of a request, in its context.

@@ -199,9 +199,9 @@ func TestLoginsEnd(t *testing.T) {
 	if now = now.Add(17 * time.Minute); logins.find("long", true) != nil {
 		t.Error("a login has no end")
 	}
-	// {"exp":1100000}
+	// {"alg":"RS256"} and {"exp":1100000}
 	now = time.Unix(1_099_000, 0)
-	in("token", "ann.eyJleHAiOjExMDAwMDB9.x")
+	in("token", "eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjExMDAwMDB9.x")
 	if now = time.Unix(1_100_000, 0); logins.find("token", true) != nil {
 		t.Error("a login outlives its token")
 	}
