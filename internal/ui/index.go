@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -190,19 +191,11 @@ func (x *index) review(ctx, again context.Context, lister Lister, kind Kind) {
 // attend stops what follows objects of which some may not be read any more: the API server goes on with a watch for minutes
 // after its right is gone.
 func (x *index) attend(ctx context.Context, stop func(), lister Lister, kind Kind) {
-	again := time.NewTicker(x.reviewed)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
-		}
-		if _, lacking := lister.Objects(ctx, kind); lacking != nil {
-			stop()
-			return
-		}
-	}
+	defer stop()
+	_ = wait.PollUntilContextCancel(ctx, x.reviewed, false, func(ctx context.Context) (bool, error) {
+		_, lacking := lister.Objects(ctx, kind)
+		return lacking != nil, nil
+	})
 }
 
 // change changes what is known of a kind, and tells those who look at it.
