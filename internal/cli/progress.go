@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sluice.dev/sluice/internal/printable"
 )
@@ -30,23 +32,16 @@ func newProgress(to io.Writer, quiet bool) progress {
 // follow has somebody remind people at each pulse, until what it returns is called.
 func (p progress) follow(ctx context.Context, remind func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(pulse)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				remind()
-			}
-		}
-	}()
+	var group sync.WaitGroup
+	group.Go(func() {
+		_ = wait.PollUntilContextCancel(ctx, pulse, false, func(context.Context) (bool, error) {
+			remind()
+			return false, nil
+		})
+	})
 	return func() {
 		cancel()
-		<-done
+		group.Wait()
 		p.clear()
 	}
 }
