@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -225,7 +224,7 @@ func TestTwoTenantsSeeNothingOfEachOther(t *testing.T) {
 	if code, text, _ := b.ask(http.MethodGet, "/o/"+installations+"/"+theirs+"/"+name, ""); code == http.StatusOK || !strings.Contains(text, "forbidden") {
 		t.Errorf("an object of the other answers %d: %s", code, text)
 	}
-	events := pages.streams(b, "installations", "", "o/"+installations+"/"+theirs+"/"+name)
+	events := b.streams("installations", "", "o/"+installations+"/"+theirs+"/"+name)
 	touch(t, theirs, name)
 	touch(t, mine, name)
 	for _, page := range []string{"installations", ""} {
@@ -259,27 +258,15 @@ func touch(t *testing.T, namespace, name string) {
 }
 
 // streams opens those of some pages, and waits until they are open. Each gives its first event.
-func (s *shop) streams(b *browser, pages ...string) map[string]chan string {
-	s.t.Helper()
+func (b *browser) streams(pages ...string) map[string]chan string {
+	b.t.Helper()
 	made := map[string]chan string{}
 	for _, page := range pages {
 		first := make(chan string, 1)
 		made[page] = first
-		request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, b.origin+"/live?page="+url.QueryEscape(page), nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		response, err := b.client.Do(request)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.t.Cleanup(func() { _ = response.Body.Close() })
-		if response.StatusCode != http.StatusOK {
-			s.t.Fatalf("the stream of %q answers %d", page, response.StatusCode)
-		}
-		lines := bufio.NewReader(response.Body)
+		lines := b.opens("/live?page=" + url.QueryEscape(page))
 		if line, err := lines.ReadString('\n'); err != nil || line != ":\n" {
-			s.t.Fatalf("the stream of %q begins with %q, %v", page, line, err)
+			b.t.Fatalf("the stream of %q begins with %q, %v", page, line, err)
 		}
 		go func() {
 			for {
@@ -307,7 +294,7 @@ func TestRevokedRightsAreHonoured(t *testing.T) {
 	pages := opensShop(t)
 	b := pages.logIn(tenant.token)
 	b.eventually("installations", "3 found")
-	events := pages.streams(b, "installations")
+	events := b.streams("installations")
 	if err := env.Client.Delete(t.Context(), tenant.binding); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +304,7 @@ func TestRevokedRightsAreHonoured(t *testing.T) {
 	if list := b.page("installations"); !strings.Contains(list, "0 found") || strings.Contains(list, "/ModuleInstallation/") {
 		t.Errorf("after that, the table has %s", list)
 	}
-	events = pages.streams(b, "installations")
+	events = b.streams("installations")
 	if err := env.Client.Delete(t.Context(), tenant.account); err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +395,7 @@ func TestLogins(t *testing.T) {
 	if code, _, _ := b.ask(http.MethodPost, "/logout", "", "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
 		t.Errorf("another site logs people out: %d", code)
 	}
-	events := pages.streams(b, "installations")
+	events := b.streams("installations")
 	b.ask(http.MethodPost, "/logout", "")
 	if got := <-events["installations"]; !strings.HasPrefix(got, "ended") {
 		t.Errorf("the stream of one who has logged out tells %s", got)

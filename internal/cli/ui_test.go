@@ -316,8 +316,8 @@ func TestAPageThatWasReadBeforeIsReadAnew(t *testing.T) {
 	}
 }
 
-// stream opens a stream, and gives what waits for an event of a name, with its data.
-func (b *browser) stream(path string) func(name string) string {
+// opens is a stream that was opened just now.
+func (b *browser) opens(path string) *bufio.Reader {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.origin+path, nil)
 	if err != nil {
@@ -329,9 +329,15 @@ func (b *browser) stream(path string) func(name string) string {
 	}
 	b.t.Cleanup(func() { _ = response.Body.Close() })
 	if response.StatusCode != http.StatusOK {
-		b.t.Fatalf("the stream answers %d", response.StatusCode)
+		b.t.Fatalf("the stream at %s answers %d", path, response.StatusCode)
 	}
-	lines := bufio.NewScanner(response.Body)
+	return bufio.NewReader(response.Body)
+}
+
+// stream opens a stream, and gives what waits for an event of a name, with its data.
+func (b *browser) stream(path string) func(name string) string {
+	b.t.Helper()
+	lines := bufio.NewScanner(b.opens(path))
 	lines.Buffer(nil, 1<<20)
 	if !lines.Scan() {
 		b.t.Fatal("the stream does not begin")
