@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,6 +152,42 @@ func TestASourceVerifiesTheSignature(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestASignatureThatWasNotListedIsListed: where a push was interrupted between a signature and the list of them, which clients keep for
+// a registry without referrers, the next push mends it. Some keys sign the same way each time.
+func TestASignatureThatWasNotListedIsListed(t *testing.T) {
+	t.Parallel()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, public := newKey(t, private)
+	site, client := fixture.ForTest(t, fixture.Options{}), newClient(t)
+	withoutReferrers(site)
+	var isBroken atomic.Bool
+	site.Always(fixture.Custom(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if isBroken.Load() && strings.Contains(r.URL.Path, "/manifests/sha256-") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}).On(fixture.Push))
+	o := order(site, clone(t))
+	if o.Signer, err = publish.ReadKey(content, []byte(password)); err != nil {
+		t.Fatal(err)
+	}
+	isBroken.Store(true)
+	if _, err := publish.Push(t.Context(), client, o); err == nil {
+		t.Fatal("the list was written")
+	}
+	isBroken.Store(false)
+	if again := mustPush(t, client, o); !again.Signed {
+		t.Errorf("%+v", again)
+	}
+	if signer, err := proved(t, site, public); err != nil || signer == "" {
+		t.Errorf("signed by %q, %v", signer, err)
 	}
 }
 

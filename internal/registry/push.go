@@ -23,10 +23,11 @@ func (c *Client) Push(ctx context.Context, r Repository, d ocispec.Descriptor, c
 	return call(ctx, c, r, "push", "@"+d.Digest.String(), func(e *exchange) (bool, error) {
 		return writing(ctx, e, content, d.Size, func(ctx context.Context, to *remote.Repository) (bool, error) {
 			there, err := to.Exists(ctx, d)
-			if err != nil || there {
+			// Whoever put a manifest there may have been interrupted before it was listed.
+			if err != nil || there && d.MediaType != ocispec.MediaTypeImageManifest {
 				return false, err
 			}
-			return true, to.Push(ctx, d, io.NewSectionReader(content, 0, d.Size))
+			return !there, to.Push(ctx, d, io.NewSectionReader(content, 0, d.Size))
 		})
 	})
 }
