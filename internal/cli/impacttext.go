@@ -14,14 +14,10 @@ const maxImpacted = 50
 // print writes whom the edits move, and counts.
 func (i impacted) print(t table) error {
 	var rows [][]string
-	arrow := "→"
-	if t.plain {
-		arrow = "->"
-	}
 	for _, edit := range i.Edits {
 		change := cmp.Or(edit.After, "edited")
 		if edit.Before != "" && edit.Before != edit.After {
-			change = edit.Before + " " + arrow + " " + edit.After
+			change = edit.Before + t.arrow() + edit.After
 		}
 		rows = append(rows, []string{edit.Object.String(), change})
 	}
@@ -36,7 +32,7 @@ func (i impacted) print(t table) error {
 		}
 		change := one.From
 		if one.To != "" && one.To != one.From {
-			change = strings.TrimSpace(one.From + " " + arrow + " " + one.To)
+			change = strings.TrimSpace(one.From + t.arrow() + one.To)
 		}
 		rows = append(rows, []string{one.Object.Namespace + "/" + one.Object.Name, change, one.text()})
 	}

@@ -51,14 +51,11 @@ func (t table) printTo(to *columns, k kind, objects []unstructured.Unstructured)
 	for _, c := range t.columns(k) {
 		titles = append(titles, c.title)
 	}
-	t.row(to, append(titles, "STATE", "SINCE", "MESSAGE"))
+	rows := [][]string{append(titles, "STATE", "SINCE", "MESSAGE")}
 	for i := range objects {
-		t.row(to, t.cells(k, &objects[i]))
+		rows = append(rows, t.cells(k, &objects[i]))
 	}
-	if err := to.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	return t.rowsTo(to, rows)
 }
 
 func (t table) columns(k kind) []column {
