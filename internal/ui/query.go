@@ -88,15 +88,10 @@ func (x *index) ask(q query, may *scope) (found shown) {
 // look looks through all rows.
 func (x *index) look(q query, may *scope) shown {
 	search := strings.ToLower(q.Search)
-	rows := x.all(may, q.wants)
-	rows = slices.DeleteFunc(rows, func(r *Row) bool {
-		switch {
-		case q.Namespace != "" && r.Namespace != q.Namespace:
-			return true
-		case q.State == attention && !needsAttention(r.State), q.State != "" && q.State != attention && q.State != string(r.State):
-			return true
-		}
-		return !strings.Contains(r.text, search)
+	rows := slices.DeleteFunc(x.all(may, q.wants), func(r *Row) bool {
+		return q.Namespace != "" && r.Namespace != q.Namespace ||
+			q.State == attention && !needsAttention(r.State) || q.State != "" && q.State != attention && q.State != string(r.State) ||
+			!strings.Contains(r.text, search)
 	})
 	order := orders()[q.Sort]
 	if order == nil {
