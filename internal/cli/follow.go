@@ -74,8 +74,9 @@ func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
 		}
 		return f.kind.list()
 	}
-	found := fresh()
-	if err := s.List(ctx, found, f.options()); err != nil {
+	// What opens the watch anew does so beside the follower, which may choose others meanwhile.
+	found, chosen := fresh(), f.options()
+	if err := s.List(ctx, found, chosen); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnlisted, err)
 	}
 	var items []unstructured.Unstructured
@@ -89,9 +90,9 @@ func (s *session) look(ctx context.Context, f follower) (stopped, err error) {
 		return stopped, nil
 	}
 	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		asked := f.options()
+		asked := *chosen
 		asked.Raw = &options
-		return s.Watch(ctx, fresh(), asked)
+		return s.Watch(ctx, fresh(), &asked)
 	}
 	_, err = watchtools.Until(ctx, found.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: open}, func(event watch.Event) (bool, error) {
 		if event.Type == watch.Error {

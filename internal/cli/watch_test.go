@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // before is the API server behind something that may answer in its place.
@@ -68,6 +72,7 @@ func TestWatchIsBegunAnew(t *testing.T) {
 					return false
 				}
 				if watches.Add(1) == 1 {
+					w.Header().Set("Content-Type", "application/json") // What is of no known type is not read.
 					end(w)
 					return true
 				}
@@ -84,6 +89,33 @@ func TestWatchIsBegunAnew(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestAWatchThatEndsWithAnEvent: by which it is known what became of one object, and those that are left are watched.
+func TestAWatchThatEndsWithAnEvent(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	one, other := played(t, namespace, installation("one", "", "{}")), played(t, namespace, installation("other", "", "{}"))
+	var watches atomic.Int32
+	server := before(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") == "" || watches.Add(1) > 1 {
+			return false
+		}
+		one.answers("", "True", "Installed", "Installed 2.0.0")
+		raw, err := json.Marshal(one.get().Object)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"type":"MODIFIED","object":%s}`+"\n", raw)
+		return true
+	})
+	ended := begin(t.Context(), env.Kubeconfig, "wait", "one", "other", "-n", namespace, "--server", server, "--timeout", "1m")
+	testenv.Eventually(t, "it is watched anew", func(context.Context) (bool, string) { return watches.Load() > 1, "" })
+	other.answers("", "True", "Installed", "Installed 2.0.0")
+	if got := ended(); got.code != 0 || strings.Count(got.out, "Installed 2.0.0") != 2 {
+		t.Errorf("%+v", got)
 	}
 }
 
