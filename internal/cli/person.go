@@ -42,13 +42,13 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 	return &ui.Person{Name: who.Username, Reader: person, Rights: person}, nil
 }
 
-// accountant says how much the API server answers.
+// accountant says how much of lists the API server answers with. All else is of one object, or goes to a file.
 type accountant struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
-	if err == nil {
+	if asked := r.URL.Query(); err == nil && (asked.Has("limit") || asked.Has("labelSelector")) {
 		response.Body = &accounted{response.Body, r.Context()}
 	}
 	return response, err //nolint:wrapcheck // It is the transport's own.

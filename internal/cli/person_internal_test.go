@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -111,6 +112,11 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "eve"}}})
 			return
 		}
+		if path.Base(r.URL.Path) == "a" {
+			_, _ = io.WriteString(w, `{"apiVersion": "modules.sluice.dev/v1alpha1", "kind": "ModuleInstallation", "metadata": {"namespace": "n", "name": "a"},
+				"status": {"inventory": {"name": "a", "contents": [{"version": "v1", "kind": "Pod", "namespaces": ["n"], "count": 1}]}}}`)
+			return
+		}
 		for piece := make([]byte, 1<<20); sent.Load() < 512<<20; sent.Add(int64(len(piece))) {
 			if _, err := w.Write(piece); err != nil {
 				return
@@ -133,7 +139,7 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 		told := httptest.NewRecorder()
 		pages.Handler().ServeHTTP(told, request)
 		// What is under way is in the sockets' buffers.
-		if got := sent.Load(); told.Code != http.StatusBadGateway || !strings.Contains(told.Body.String(), "more memory than pages may have") || got < 48<<20 || got > 128<<20 {
+		if got := sent.Load(); told.Code != http.StatusOK || !strings.Contains(told.Body.String(), "more memory than pages may have") || got < 48<<20 || got > 128<<20 {
 			t.Errorf("%d MiB were read, and %d is told: %s", got>>20, told.Code, told.Body)
 		}
 	}

@@ -305,6 +305,13 @@ func TestAnswersOfAllPagesAreBounded(t *testing.T) {
 			t.Errorf("%v: %v", c.tokens, err)
 		}
 	}
+	for name, limit := range map[string]func(http.HandlerFunc) http.HandlerFunc{"Requests": u.working, "Plans": u.planning} {
+		limit(func(_ http.ResponseWriter, r *http.Request) {
+			if err := Answered(r.Context(), maxAnswersEach+1); !errors.Is(err, errMuch) || !errors.Is(Answered(r.Context(), 0), errMuch) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})(httptest.NewRecorder(), u.key.login.with(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)))
+	}
 	if left := u.rooms.answers.now.Load(); left != 0 {
 		t.Errorf("%d bytes are left of requests that have ended", left)
 	}

@@ -13,7 +13,7 @@ import (
 type slots chan struct{}
 
 // rooms are what is done at once: the pages that are live, the tables that are made and sent, the requests that ask the API server,
-// those that make plans, and the pages that watch members. Answers are what the API server has answered to such requests, in bytes.
+// those that make plans, and the pages that watch members. Answers are the lists that the API server has answered with, in bytes.
 type rooms struct {
 	streams, tables, works, plans, vigils slots
 	answers                               *share
@@ -56,7 +56,7 @@ func (u *UI) working(next http.HandlerFunc) http.HandlerFunc {
 
 // planning lets a few plans at once be made.
 func (u *UI) planning(next http.HandlerFunc) http.HandlerFunc {
-	return u.waiting(next, func(r rooms) slots { return r.plans })
+	return u.waiting(u.reading(next), func(r rooms) slots { return r.plans })
 }
 
 // waiting lets a request wait for its slots.
@@ -111,7 +111,7 @@ type answers struct {
 // answersKey is where a request has its answers.
 type answersKey struct{}
 
-// reading notes how much the API server answers to a request.
+// reading notes how large the lists are that a request asks the API server for.
 func (u *UI) reading(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		read := &answers{of: u.roomsFor(loginOf(r))}
@@ -123,8 +123,8 @@ func (u *UI) reading(next http.HandlerFunc) http.HandlerFunc {
 // errMuch is for people.
 var errMuch = errors.New("what the API server answers takes more memory than pages may have at once; try again, or ask the command line")
 
-// Answered says that the API server has answered with so many bytes to the request of the context. The error says that they are too many:
-// whoever may make objects may make any number, of any size.
+// Answered says that the API server has answered with so many bytes of a list, to the request of the context. The error says that they are
+// too many: whoever may make objects may make any number, of any size.
 func Answered(ctx context.Context, size int) error {
 	read, _ := ctx.Value(answersKey{}).(*answers)
 	if read == nil {
