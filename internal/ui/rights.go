@@ -97,11 +97,6 @@ func everything() *scope { return &scope{all: true} }
 
 // scopeOf finds out what of the kinds the person may see, in the namespaces that have any. An error lets nothing be seen.
 func (l *login) scopeOf(ctx context.Context, x *index, kinds []Kind, namespace string) *scope {
-	if l.Rights == nil {
-		return everything()
-	}
-	ctx, stop := context.WithTimeout(ctx, reviewTime)
-	defer stop()
 	found, err := l.reviews.scope(ctx, x, kinds, namespace)
 	if err == nil {
 		return found
@@ -109,12 +104,27 @@ func (l *login) scopeOf(ctx context.Context, x *index, kinds []Kind, namespace s
 	if _, gone := errors.AsType[*LoginError](err); gone {
 		l.end()
 	}
-	told := "What you may see could not be found out, so that nothing is shown: " + printable.Line(err.Error(), maxCell)
+	return nothing(err.Error())
+}
+
+// nothing is the scope of whoever may see what could not be found out.
+func nothing(why string) *scope {
+	told := "What you may see could not be found out, so that nothing is shown: " + printable.Line(why, maxCell)
 	return &scope{mark: told, lacking: []string{told}}
 }
 
 // mayOf is the scope of somebody, of the kinds that are wanted; in one namespace if it is named.
 func (u *UI) mayOf(ctx context.Context, who *login, wanted func(Kind) bool, namespace string) *scope {
+	if who.Rights == nil {
+		return everything()
+	}
+	ctx, stop := context.WithTimeout(ctx, reviewTime)
+	defer stop()
+	leave, ok := u.take(ctx, who, func(r rooms) slots { return r.reviews })
+	if !ok {
+		return nothing("too much is asked for at once")
+	}
+	defer leave()
 	return who.scopeOf(ctx, u.index, u.index.kindsFor(wanted), namespace)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -315,6 +316,70 @@ func TestAnswersOfAllPagesAreBounded(t *testing.T) {
 	if left := u.rooms.answers.now.Load(); left != 0 {
 		t.Errorf("%d bytes are left of requests that have ended", left)
 	}
+}
+
+// slow is an API server that takes its time over reviews of one tenant, which are counted.
+type slow struct {
+	*clerk
+
+	asking *atomic.Int64
+	takes  time.Duration
+}
+
+func (s slow) Everywhere(ctx context.Context, kind Kind) (bool, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(s.takes):
+	}
+	return s.clerk.Everywhere(ctx, kind)
+}
+
+// TestReviewsOfAllLoginsAreBounded: of one person, of one tenant and of all together. Whoever waits too long is shown nothing.
+func TestReviewsOfAllLoginsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := pagesOf(t)
+		var asking, nothings atomic.Int64
+		u.Login = func(_ context.Context, token string) (*Person, error) {
+			made := slow{clerk: &clerk{everywhere: map[string]bool{"sources": true}}, asking: &asking}
+			if token != "ann" {
+				made.takes = time.Hour
+			}
+			return &Person{Name: strings.TrimRight(token, "#"), Rights: made}, nil
+		}
+		looks := func(token string) *scope {
+			known, err := u.logins.begin(t.Context(), token, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u.mayOf(t.Context(), known, anyKind, "")
+		}
+		begun := time.Now()
+		for i := range maxReviews {
+			for j := range 2 {
+				go func() {
+					if may := looks(fmt.Sprint("system:serviceaccount:evil:a", i, strings.Repeat("#", j))); len(may.lacking) == 1 && !may.sees(u.index.kinds[0], "n") {
+						nothings.Add(1)
+					}
+				}()
+			}
+		}
+		synctest.Wait()
+		if got := asking.Load(); got != maxReviews/2 {
+			t.Errorf("one tenant has %d looks at once", got)
+		}
+		if may := looks("ann"); !may.sees(u.index.kinds[0], "n") || !time.Now().Equal(begun) {
+			t.Errorf("beside them, another person sees nothing: %v", may.lacking)
+		}
+		time.Sleep(reviewTime)
+		synctest.Wait()
+		if got := nothings.Load(); got != 2*maxReviews {
+			t.Errorf("%d of those who wait are told", got)
+		}
+	})
 }
 
 // TestTriesAreBounded: the API server is not asked about any number of tokens, and whoever tries many keeps nobody else out.

@@ -13,32 +13,32 @@ import (
 type slots chan struct{}
 
 // rooms are what is done at once: the pages that are live, the tables that are made and sent, the requests that ask the API server,
-// those that make plans, and the pages that watch members. Answers are the lists that the API server has answered with, in bytes.
+// those that make plans, the pages that watch members, and the looks at what somebody may see. Answers are the lists that the API server has answered with, in bytes.
 type rooms struct {
-	streams, tables, works, plans, vigils slots
-	answers                               *share
+	streams, tables, works, plans, vigils, reviews slots
+	answers                                        *share
 }
 
 // What is done at once for all, and for one person; streams are those of one login. A tenant has half of what all have, so that others
 // have the rest.
 const (
-	maxStreams, maxTables, maxWorks, maxPlans, maxVigils                     = 500, 64, 16, 4, 100
-	maxStreamsEach, maxTablesEach, maxWorksEach, maxPlansEach, maxVigilsEach = 4, 8, 4, 1, 8
-	maxAnswers, maxAnswersEach                                               = 160 << 20, 64 << 20
+	maxStreams, maxTables, maxWorks, maxPlans, maxVigils, maxReviews                         = 500, 64, 16, 4, 100, 64
+	maxStreamsEach, maxTablesEach, maxWorksEach, maxPlansEach, maxVigilsEach, maxReviewsEach = 4, 8, 4, 1, 8, 8
+	maxAnswers, maxAnswersEach                                                               = 160 << 20, 64 << 20
 	// maxStreamsHere is how many pages are live of the one person whose pages they are.
 	maxStreamsHere = 64
 )
 
 func roomsOfAll() rooms {
-	return rooms{make(slots, maxStreams), make(slots, maxTables), make(slots, maxWorks), make(slots, maxPlans), make(slots, maxVigils), &share{most: maxAnswers}}
+	return rooms{make(slots, maxStreams), make(slots, maxTables), make(slots, maxWorks), make(slots, maxPlans), make(slots, maxVigils), make(slots, maxReviews), &share{most: maxAnswers}}
 }
 
 func roomsOfTenant() rooms {
-	return rooms{make(slots, maxStreams/2), make(slots, maxTables/2), make(slots, maxWorks/2), make(slots, maxPlans/2), make(slots, maxVigils/2), &share{most: maxAnswers / 2}}
+	return rooms{make(slots, maxStreams/2), make(slots, maxTables/2), make(slots, maxWorks/2), make(slots, maxPlans/2), make(slots, maxVigils/2), make(slots, maxReviews/2), &share{most: maxAnswers / 2}}
 }
 
 func roomsOfOne() rooms {
-	return rooms{make(slots, maxStreamsEach), make(slots, maxTablesEach), make(slots, maxWorksEach), make(slots, maxPlansEach), make(slots, maxVigilsEach), &share{most: maxAnswersEach}}
+	return rooms{make(slots, maxStreamsEach), make(slots, maxTablesEach), make(slots, maxWorksEach), make(slots, maxPlansEach), make(slots, maxVigilsEach), make(slots, maxReviewsEach), &share{most: maxAnswersEach}}
 }
 
 // roomsFor are those in which the login needs a slot, its own first.
