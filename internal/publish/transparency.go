@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -13,9 +12,11 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/go-openapi/strfmt"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
-	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/rekor/pkg/generated/models"
+	"github.com/sigstore/rekor/pkg/tle"
 )
 
 // What the log records, how much of an answer is read, and how long it may take to its end.
@@ -24,24 +25,6 @@ const (
 	maxAnswer               = 1 << 20
 	maxWait                 = 2 * time.Minute
 )
-
-// recorded is an entry of the log as it answers with it.
-type recorded struct {
-	Body           []byte `json:"body"`
-	IntegratedTime int64  `json:"integratedTime"`
-	LogID          string `json:"logID"`
-	LogIndex       int64  `json:"logIndex"`
-	Verification   struct {
-		SignedEntryTimestamp []byte `json:"signedEntryTimestamp"`
-		InclusionProof       struct {
-			Checkpoint string   `json:"checkpoint"`
-			Hashes     []string `json:"hashes"`
-			LogIndex   int64    `json:"logIndex"`
-			RootHash   string   `json:"rootHash"`
-			TreeSize   int64    `json:"treeSize"`
-		} `json:"inclusionProof"`
-	} `json:"verification"`
-}
 
 // record has the log take in the signature, and gives its proof of that.
 func (k *Keyless) record(ctx context.Context, statement, signature []byte) (*protorekor.TransparencyLogEntry, error) {
@@ -52,7 +35,7 @@ func (k *Keyless) record(ctx context.Context, statement, signature []byte) (*pro
 	if err != nil {
 		return nil, err
 	}
-	var answer map[string]recorded
+	var answer models.LogEntry
 	if err := k.ask(ctx, k.options.Log, "/api/v1/log/entries", map[string]any{
 		"apiVersion": entryVersion, "kind": entryKind,
 		"spec": map[string]any{"proposedContent": map[string]any{
@@ -62,36 +45,16 @@ func (k *Keyless) record(ctx context.Context, statement, signature []byte) (*pro
 		return nil, err
 	}
 	for _, one := range answer {
-		return one.entry()
+		err := one.Validate(strfmt.Default)
+		if proof := one.Verification; err == nil && (proof == nil || proof.InclusionProof == nil) {
+			err = errors.New("it proves nothing")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the log's entry: %w", err)
+		}
+		return tle.GenerateTransparencyLogEntry(one)
 	}
 	return nil, errors.New("the log has answered with no entry")
-}
-
-// entry is it in the words of a bundle.
-func (r recorded) entry() (*protorekor.TransparencyLogEntry, error) {
-	var failed []error
-	decoded := func(text string) []byte {
-		raw, err := hex.DecodeString(text)
-		failed = append(failed, err)
-		return raw
-	}
-	proof := r.Verification.InclusionProof
-	made := &protorekor.TransparencyLogEntry{
-		LogIndex: r.LogIndex, LogId: &protocommon.LogId{KeyId: decoded(r.LogID)}, IntegratedTime: r.IntegratedTime, CanonicalizedBody: r.Body,
-		KindVersion:      &protorekor.KindVersion{Kind: entryKind, Version: entryVersion},
-		InclusionPromise: &protorekor.InclusionPromise{SignedEntryTimestamp: r.Verification.SignedEntryTimestamp},
-		InclusionProof: &protorekor.InclusionProof{
-			LogIndex: proof.LogIndex, RootHash: decoded(proof.RootHash), TreeSize: proof.TreeSize,
-			Checkpoint: &protorekor.Checkpoint{Envelope: proof.Checkpoint},
-		},
-	}
-	for _, hash := range proof.Hashes {
-		made.InclusionProof.Hashes = append(made.InclusionProof.Hashes, decoded(hash))
-	}
-	if err := errors.Join(failed...); err != nil {
-		return nil, fmt.Errorf("read the log's entry: %w", err)
-	}
-	return made, nil
 }
 
 // answered reads an answer, or why there is none.
