@@ -255,7 +255,7 @@ func (t *target) cameOf(fact view.Fact) string {
 	case before != after && before == "":
 		said = []string{after}
 	case before != after:
-		said = []string{before + " → " + after}
+		said = []string{before + table{plain: isPlain(environment)}.arrow() + after}
 	case after != "" && !t.isSource:
 		said = []string{after, "unchanged"}
 	}

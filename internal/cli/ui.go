@@ -61,6 +61,12 @@ func uiCommand(b *base) *cobra.Command {
 		if b.session, err = b.lasting(b.scheme); err != nil {
 			return err
 		}
+		var watched *certwatcher.CertWatcher
+		if f.certificate != "" {
+			if watched, err = certwatcher.New(f.certificate, f.key); err != nil {
+				return usage("--tls-cert, --tls-key: " + err.Error())
+			}
+		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 		if err != nil {
 			return &CommandError{Code: ExitUnanswered, What: "listen on " + f.listen, Why: err.Error(), Help: []string{"take another port with --listen"}}
@@ -84,7 +90,7 @@ func uiCommand(b *base) *cobra.Command {
 		} else {
 			fmt.Fprintf(b.Out, "listening on %s\n", listener.Addr())
 		}
-		return serve(ctx, listener, pages, f)
+		return serve(ctx, listener, pages, watched)
 	})
 }
 
@@ -135,7 +141,7 @@ const (
 )
 
 // serve serves until the context ends.
-func serve(ctx context.Context, listener net.Listener, pages *ui.UI, f uiFlags) error {
+func serve(ctx context.Context, listener net.Listener, pages *ui.UI, watched *certwatcher.CertWatcher) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -146,12 +152,7 @@ func serve(ctx context.Context, listener net.Listener, pages *ui.UI, f uiFlags) 
 	}
 	ended := make(chan error, 2)
 	begin := func() { ended <- server.Serve(listener) }
-	if f.certificate != "" {
-		watched, err := certwatcher.New(f.certificate, f.key)
-		if err != nil {
-			_ = listener.Close()
-			return usage("--tls-cert, --tls-key: " + err.Error())
-		}
+	if watched != nil {
 		server.TLSConfig = &tls.Config{GetCertificate: watched.GetCertificate, MinVersion: tls.VersionTLS12}
 		go func() {
 			if err := watched.Start(ctx); err != nil {
