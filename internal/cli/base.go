@@ -44,7 +44,7 @@ func (b *base) onUnless(offline *bool, command *cobra.Command, run func(ctx cont
 			return err
 		}
 		// The libraries write to their log what they mend, or what is told anyway.
-		return interrupted(cmd, run(klog.NewContext(cmd.Context(), logr.Discard()), args))
+		return concluded(cmd, run(klog.NewContext(cmd.Context(), logr.Discard()), args))
 	}
 	return command
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -44,10 +45,15 @@ func (e *ending) Close() error {
 	return e.ReadCloser.Close() //nolint:wrapcheck // It is as if nobody stood between.
 }
 
-// interrupted is the error of a command that was interrupted, whatever became of it by that.
-func interrupted(cmd *cobra.Command, err error) error {
-	if err == nil || cmd.Context().Err() == nil || ExitCode(err) == ExitInterrupted {
-		return err
+// concluded is the error of a command that had begun. One that was interrupted is told to be, whatever became of it by that, and what
+// nobody has foreseen is not said to have been typed wrongly.
+func concluded(cmd *cobra.Command, err error) error {
+	_, isForeseen := errors.AsType[*CommandError](err)
+	switch {
+	case err != nil && cmd.Context().Err() != nil && ExitCode(err) != ExitInterrupted:
+		return explain(cmd.Name(), context.Canceled, "")
+	case err != nil && !isForeseen:
+		return &CommandError{Code: ExitUnanswered, What: cmd.Name(), Why: err.Error()}
 	}
-	return explain(cmd.Name(), context.Canceled, "")
+	return err
 }

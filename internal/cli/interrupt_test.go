@@ -44,3 +44,14 @@ func TestCommandsAreInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNobodyHasForeseen: such as a machine without room for files is not told to be a wrong flag.
+func TestWhatNobodyHasForeseen(t *testing.T) {
+	namespace, _ := golden(t)
+	t.Setenv("TMPDIR", "/nowhere")
+	for _, line := range []string{"verify gitrepository/next", "plan foo --from-upstream"} {
+		if got := run(t, env.Kubeconfig, append(strings.Fields(line), "-n", namespace)...); got.code != 2 || !strings.Contains(got.told, "/nowhere") {
+			t.Errorf("%s ended with %d: %s", line, got.code, got.told)
+		}
+	}
+}
