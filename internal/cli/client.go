@@ -116,7 +116,7 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 // listAll lists the kind's objects.
 func (s *session) listAll(ctx context.Context, k kind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	err := eachChunk(ctx, s, k.list, func(list *unstructured.UnstructuredList, first bool) {
+	err := eachChunk(kept(ctx), s, k.list, func(list *unstructured.UnstructuredList, first bool) {
 		if first {
 			all = nil
 		}

@@ -123,7 +123,7 @@ func (m *membership) list(ctx context.Context, gvk schema.GroupVersionKind, name
 		return m.there.listAll(ctx, kind{GroupVersionKind: gvk}, options...)
 	}
 	var all []unstructured.Unstructured
-	err := eachChunk(ctx, m.there, func() *metav1.PartialObjectMetadataList { return bareList(gvk) }, func(list *metav1.PartialObjectMetadataList, first bool) {
+	err := eachChunk(kept(ctx), m.there, func() *metav1.PartialObjectMetadataList { return bareList(gvk) }, func(list *metav1.PartialObjectMetadataList, first bool) {
 		if first {
 			all = nil
 		}

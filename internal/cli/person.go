@@ -49,7 +49,7 @@ type accountant struct{ next http.RoundTripper }
 func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
 	if asked := r.URL.Query(); err == nil && (asked.Has("limit") || asked.Has("labelSelector")) {
-		response.Body = &accounted{response.Body, r.Context()}
+		response.Body = &accounted{ReadCloser: response.Body, ctx: r.Context()}
 	}
 	return response, err //nolint:wrapcheck // It is the transport's own.
 }
@@ -57,17 +57,34 @@ func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 type accounted struct {
 	io.ReadCloser
 
-	ctx context.Context //nolint:containedctx // It is the request's.
+	ctx  context.Context //nolint:containedctx // It is the request's.
+	size int
 }
 
 // Read implements io.Reader.
 func (a *accounted) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
+	a.size += n
 	if much := ui.Answered(a.ctx, n); much != nil {
 		return n, much //nolint:wrapcheck // It is for people.
 	}
 	return n, err //nolint:wrapcheck // It may be io.EOF.
 }
+
+// Close implements io.Closer. What is not kept is gone by the next chunk.
+func (a *accounted) Close() error {
+	if a.ctx.Value(keptKey{}) == nil {
+		_ = ui.Answered(a.ctx, -a.size) // It says that there is too much, once there was.
+	}
+	a.size = 0
+	return a.ReadCloser.Close() //nolint:wrapcheck // It is the body's own.
+}
+
+// keptKey is in the contexts of lists of which all chunks are kept.
+type keptKey struct{}
+
+// kept is for such a list.
+func kept(ctx context.Context) context.Context { return context.WithValue(ctx, keptKey{}, true) }
 
 // Whom the API server takes for nobody.
 const anonymous, unauthenticated = "system:anonymous", "system:unauthenticated"

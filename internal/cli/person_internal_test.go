@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/ui"
 )
 
@@ -101,46 +103,70 @@ func TestAFaultIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestNobodysObjectsTakeAllMemory: whoever may make objects may make them as many and as large as they like, and look at them.
+// TestNobodysObjectsTakeAllMemory: whoever may make objects may make them as many and as large as they like, and look at them. A long
+// list that is looked through chunk by chunk is read to its end.
 func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 	t.Parallel()
-	var sent atomic.Int64
+	var sent, chunks atomic.Int64
+	fill := strings.Repeat(" ", 1<<20)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.Method == http.MethodPost {
+		switch path.Base(r.URL.Path) {
+		case "selfsubjectreviews":
 			w.WriteHeader(http.StatusCreated)
 			_ = json.NewEncoder(w).Encode(authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "eve"}}})
-			return
-		}
-		if path.Base(r.URL.Path) == "a" {
+		case "selfsubjectaccessreviews":
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
+		case "a":
 			_, _ = io.WriteString(w, `{"apiVersion": "modules.sluice.dev/v1alpha1", "kind": "ModuleInstallation", "metadata": {"namespace": "n", "name": "a"},
 				"status": {"inventory": {"name": "a", "contents": [{"version": "v1", "kind": "Pod", "namespaces": ["n"], "count": 1}]}}}`)
-			return
-		}
-		for piece := make([]byte, 1<<20); sent.Load() < 512<<20; sent.Add(int64(len(piece))) {
-			if _, err := w.Write(piece); err != nil {
-				return
+		case "moduleinstallations":
+			more := ""
+			if chunks.Add(1) < 12 {
+				more = "more"
+			}
+			_, _ = fmt.Fprintf(w, `{"apiVersion": "modules.sluice.dev/v1alpha1", "kind": "ModuleInstallationList", "metadata": {"continue": %q}, "items": [], "fill": %q}`, more, strings.Repeat(fill, 10))
+		case "moduletemplates", "modules":
+			_, _ = io.WriteString(w, `{"metadata": {}, "items": []}`)
+		default:
+			for sent.Load() < 512<<20 {
+				if _, err := io.WriteString(w, fill); err != nil {
+					return
+				}
+				sent.Add(1 << 20)
 			}
 		}
 	}))
 	t.Cleanup(server.Close)
 	b := answering(t, nil)
 	b.rest = &rest.Config{Host: server.URL}
+	if err := modulesv1.AddToScheme(b.scheme); err != nil {
+		t.Fatal(err)
+	}
 	pages, err := ui.New(ui.Options{
 		Lister: &sight{base: b}, Kinds: uiKinds(), Login: b.login, ByHeader: true, Hosts: []string{"sluice.test"}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		sent.Store(0)
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://sluice.test/o/modules.sluice.dev/ModuleInstallation/n/a", nil)
+	page := func(path string) *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://sluice.test/"+path, nil)
 		request.Header.Set("Authorization", "Bearer token")
 		told := httptest.NewRecorder()
 		pages.Handler().ServeHTTP(told, request)
+		return told
+	}
+	const much = "more memory than pages may have"
+	for range 2 {
+		sent.Store(0)
+		told := page("o/modules.sluice.dev/ModuleInstallation/n/a")
 		// What is under way is in the sockets' buffers.
-		if got := sent.Load(); told.Code != http.StatusOK || !strings.Contains(told.Body.String(), "more memory than pages may have") || got < 48<<20 || got > 128<<20 {
+		if got := sent.Load(); told.Code != http.StatusOK || !strings.Contains(told.Body.String(), much) || got < 64<<20 || got > 160<<20 {
 			t.Errorf("%d MiB were read, and %d is told: %s", got>>20, told.Code, told.Body)
 		}
+	}
+	if told := page("modules/n/foo"); chunks.Load() != 12 || strings.Contains(told.Body.String(), much) {
+		t.Errorf("%d chunks were read, and %d is told: %s", chunks.Load(), told.Code, told.Body)
 	}
 }

@@ -24,7 +24,8 @@ type rooms struct {
 const (
 	maxStreams, maxTables, maxWorks, maxPlans, maxVigils, maxReviews                         = 500, 64, 16, 4, 100, 64
 	maxStreamsEach, maxTablesEach, maxWorksEach, maxPlansEach, maxVigilsEach, maxReviewsEach = 4, 8, 4, 1, 8, 8
-	maxAnswers, maxAnswersEach                                                               = 160 << 20, 64 << 20
+	// maxAnswers and maxAnswersEach are in bytes.
+	maxAnswers, maxAnswersEach = 160 << 20, 80 << 20
 	// maxStreamsHere is how many pages are live of the one person whose pages they are.
 	maxStreamsHere = 64
 )
@@ -124,7 +125,7 @@ func (u *UI) reading(next http.HandlerFunc) http.HandlerFunc {
 var errMuch = errors.New("what the API server answers takes more memory than pages may have at once; try again, or ask the command line")
 
 // Answered says that the API server has answered with so many bytes of a list, to the request of the context. The error says that they are
-// too many: whoever may make objects may make any number, of any size.
+// too many: whoever may make objects may make any number, of any size. A size below zero gives back.
 func Answered(ctx context.Context, size int) error {
 	read, _ := ctx.Value(answersKey{}).(*answers)
 	if read == nil {
