@@ -26,6 +26,9 @@ func Main(name string, args []string) int {
 		// One build in a confined process of this same program: nothing else of it is started.
 		return build.Main()
 	}
+	if filepath.Base(name) == completer {
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
@@ -48,9 +51,14 @@ func Main(name string, args []string) int {
 	return exit(root.ExecuteContext(ctx))
 }
 
+// completer is what kubectl calls to complete what is typed after "kubectl sluice".
+const completer = "kubectl_complete-sluice"
+
 // calledAs is what people type: a plugin is a word after its program's.
 func calledAs(name string) string {
 	switch base := filepath.Base(name); base {
+	case completer:
+		return "kubectl sluice"
 	case "kubectl-sluice", "flux-sluice":
 		return strings.Replace(base, "-", " ", 1)
 	}

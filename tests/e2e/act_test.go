@@ -15,14 +15,25 @@ import (
 // sluice types a command in the scene's namespace, and returns what it prints. The test ends if it ends in another way.
 func (s *scene) sluice(code int, arguments ...string) string {
 	s.t.Helper()
+	command := s.command(arguments...)
+	printed, err := command.CombinedOutput()
+	s.exited(command, err, code, string(printed))
+	return string(printed)
+}
+
+// command is a command that is typed in the scene's namespace.
+func (s *scene) command(arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(s.t.Context(), program(s.t), append(arguments, "-n", s.namespace)...)
 	command.Env = append(os.Environ(), "HOME="+s.t.TempDir(), "KUBECONFIG="+env.Kubeconfig, "LC_ALL=C.UTF-8")
-	printed, err := command.CombinedOutput()
-	exit, isExit := errors.AsType[*exec.ExitError](err)
-	if err != nil && !isExit || err == nil && code != 0 || isExit && exit.ExitCode() != code {
-		s.t.Fatalf("sluice %s: %v\n%s\n%s", strings.Join(arguments, " "), err, printed, s.manager.Log())
+	return command
+}
+
+// exited fails the test unless the command has ended with the code.
+func (s *scene) exited(command *exec.Cmd, err error, code int, printed string) {
+	s.t.Helper()
+	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit || command.ProcessState.ExitCode() != code {
+		s.t.Fatalf("%s: %v\n%s\n%s", strings.Join(command.Args, " "), err, printed, s.manager.Log())
 	}
-	return string(printed)
 }
 
 // saying fails the test if the text lacks one of these.

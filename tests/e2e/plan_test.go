@@ -169,7 +169,13 @@ func TestPlansBeforeWhatFollows(t *testing.T) {
 	if !s.get("app").Spec.Suspend {
 		t.Error("it is resumed without its plan")
 	}
-	s.saying(s.sluice(0, append([]string{"resume", "app", "--yes"}, upstream...)...), way, change, "resumed")
+	asked := "Resume ModuleInstallation " + s.namespace + "/app? [y/N] "
+	resume := append([]string{"resume", "app"}, upstream...)
+	s.atTerminal(1, asked, "n", s.command(resume...))
+	if !s.get("app").Spec.Suspend {
+		t.Error("it is resumed though nobody has said yes")
+	}
+	s.saying(strings.ReplaceAll(s.atTerminal(0, asked, "yes", s.command(resume...)), "\r\n", "\n"), way, change, "resumed")
 	s.ready("app", "2.0.0")
 }
 
