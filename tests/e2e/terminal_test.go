@@ -61,12 +61,13 @@ func TestAtATerminal(t *testing.T) {
 	}
 }
 
-// TestShellsCompleteTheCommands: bash by the script that the program writes, and kubectl by the program under the name that it looks for.
+// TestShellsCompleteTheCommands: bash by the script that the program writes, kubectl by the program under the name that it looks for,
+// and Flux's command by the plugin that it calls as Cobra's scripts call it.
 func TestShellsCompleteTheCommands(t *testing.T) {
 	t.Parallel()
 	s, _, _ := newAppAndBroken(t)
 	plugins := t.TempDir()
-	for _, name := range []string{"sluice", "kubectl-sluice", "kubectl_complete-sluice"} {
+	for _, name := range []string{"sluice", "kubectl-sluice", "kubectl_complete-sluice", "flux-sluice"} {
 		if err := os.Symlink(program(t), filepath.Join(plugins, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +89,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	for name, line := range map[string][]string{
 		"bash":    append([]string{"bash", "-u", "-c", script, "bash"}, typed...),
 		"kubectl": append([]string{filepath.Join(assets, "kubectl"), "__complete", "sluice"}, typed...),
+		"flux":    append([]string{filepath.Join(plugins, "flux-sluice"), "__complete"}, typed...),
 	} {
 		command := s.command()
 		command.Path, command.Args, command.Err = line[0], line, nil
@@ -101,4 +103,10 @@ printf '%s\n' "${COMPREPLY[@]}"`
 			t.Errorf("%s completes by %q", name, printed)
 		}
 	}
+	wrong := s.command("get", "--none")
+	wrong.Path = filepath.Join(plugins, "flux-sluice")
+	wrong.Args[0] = wrong.Path
+	printed, err := wrong.CombinedOutput()
+	s.exited(wrong, err, 3, string(printed))
+	s.saying(string(printed), "see flux sluice get --help")
 }
