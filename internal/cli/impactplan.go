@@ -1,0 +1,30 @@
+package cli
+
+import "context"
+
+// maxPlans is how many plans are made: each of them takes the content of a release, and a request for each object.
+const maxPlans = 10
+
+// planAll plans for those that get another release, from the edited catalogue.
+func (a *assessor) planAll(ctx context.Context) {
+	files := *a.files
+	files.installations = nil // Those of the cluster are planned for, as it is they that were chosen for.
+	for _, one := range a.told.Installations {
+		if ctx.Err() != nil || len(a.told.Plans) == maxPlans {
+			return
+		}
+		if one.To == "" || one.Consequence == comesFree {
+			continue
+		}
+		there := *a.session
+		there.namespace = one.Object.Namespace
+		p := *a.planner
+		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, files: &files, catalogues: a.after}
+		told, err := p.plan(ctx, one.Object.Name)
+		if err != nil {
+			a.lacking = append(a.lacking, err)
+			continue
+		}
+		a.told.Plans = append(a.told.Plans, told)
+	}
+}
