@@ -9,13 +9,15 @@ const maxPlans = 10
 func (a *assessor) planAll(ctx context.Context) {
 	files := *a.files
 	files.installations = nil // Those of the cluster are planned for, as it is they that were chosen for.
+	tried := 0
 	for _, one := range a.told.Installations {
-		if ctx.Err() != nil || len(a.told.Plans) == maxPlans {
+		if ctx.Err() != nil || tried == maxPlans {
 			return
 		}
 		if one.To == "" || one.Consequence == comesFree {
 			continue
 		}
+		tried++ // A plan that fails may have cost as much.
 		there := *a.session
 		there.namespace = one.Object.Namespace
 		p := *a.planner
