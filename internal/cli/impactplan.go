@@ -11,7 +11,7 @@ func (a *assessor) planAll(ctx context.Context) {
 	files.installations = nil // Those of the cluster are planned for, as it is they that were chosen for.
 	tried := 0
 	for _, one := range a.told.Installations {
-		if ctx.Err() != nil || tried == maxPlans {
+		if tried == maxPlans {
 			return
 		}
 		if one.To == "" || one.Consequence == comesFree {
@@ -24,7 +24,9 @@ func (a *assessor) planAll(ctx context.Context) {
 		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, files: &files, catalogues: a.after}
 		told, err := p.plan(ctx, one.Object.Name)
 		if err != nil {
-			a.lacking = append(a.lacking, err)
+			if a.lacking = append(a.lacking, err); ctx.Err() != nil {
+				return
+			}
 			continue
 		}
 		a.told.Plans = append(a.told.Plans, told)
