@@ -33,7 +33,7 @@ func (s *session) Fetch(ctx context.Context, selected source.Selection, have str
 		Source: s.found.Source, Version: s.found.Version, Inputs: s.found.Inputs, Commit: s.commit(),
 	}.memo()
 	content.Title = summary(s.found.Name, built)
-	content.Make = func(ctx context.Context, to io.Writer) ([]byte, error) { return nil, built.Write(ctx, to) }
+	content.Make = func(ctx context.Context, to io.Writer) ([]byte, error) { return nil, explain(built.Write(ctx, to)) }
 	return content, err
 }
 

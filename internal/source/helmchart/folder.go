@@ -116,7 +116,7 @@ func (f *folder) inputs(ctx context.Context, there found) (digest.Digest, error)
 		return "", err
 	}
 	digester := digest.SHA256.Digester()
-	err = built.Write(ctx, digester.Hash())
+	err = explain(built.Write(ctx, digester.Hash()))
 	return digester.Digest(), err
 }
 

@@ -556,3 +556,20 @@ func TestTheRepositorysPathStaysAsItIsWritten(t *testing.T) {
 		t.Errorf("asked for %s: %v", asked, err)
 	}
 }
+
+// TestAChartThatCannotBePackagedIsNamed: be it for the package, or for what counts as its content.
+func TestAChartThatCannotBePackagedIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, byContent := range []bool{false, true} {
+		f := newFolder(t)
+		f.byContent, f.obj.Spec.ReconcileStrategy = byContent, sourcev1.ReconcileStrategyRevision
+		all := map[string]string{"charts/app/values.schema.json": "no JSON"}
+		for place, text := range f.Files() {
+			all["charts/"+place] = text
+		}
+		f.tree(commit(f.version+1), all)
+		if _, err := f.run(localtest.Open(t, local.Options{})); err == nil || failure.Of(err).Reason != sourcev1.ChartPackageErrorReason {
+			t.Errorf("by content: %t: %v, of %+v", byContent, err, failure.Of(err))
+		}
+	}
+}
