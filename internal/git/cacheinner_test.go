@@ -376,12 +376,7 @@ func TestAPushWaitsForNobodysFetch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects := client.Compose(t.Context())
-		who := Identity{Name: "Ada", Email: "ada@example.org", When: time.Unix(1, 0)}
-		id, err := objects.Commit(t.Context(), NewCommit{Author: who, Committer: who})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pushed := newPushed(t, client)
 		name := strings.Repeat("b", 64)
 		fetching, err := client.cache.hold(t.Context(), name)
 		if err != nil {
@@ -389,9 +384,7 @@ func TestAPushWaitsForNobodysFetch(t *testing.T) {
 		}
 		done := false
 		go func() {
-			client.remember(t.Context(), name, &push{
-				PushRequest: PushRequest{Objects: objects}, commands: []command{{Update: Update{Ref: "refs/heads/main", New: id}}},
-			})
+			client.remember(t.Context(), name, pushed)
 			done = true
 		}()
 		synctest.Wait()
@@ -400,10 +393,56 @@ func TestAPushWaitsForNobodysFetch(t *testing.T) {
 		}
 		fetching.release(t.Context())
 		synctest.Wait()
+	})
+}
+
+// TestWhoGivesUpIsNoFaultOfTheCache: a manager that stops reports none.
+func TestWhoGivesUpIsNoFaultOfTheCache(t *testing.T) {
+	t.Parallel()
+	factory := transport.New(transport.Options{})
+	defer factory.Close()
+	client, err := New(Options{
+		Transport: factory, CacheDir: t.TempDir(), MaxCacheBytes: 1 << 20, CacheFailed: func(err error) { t.Errorf("told of %v", err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client.remember(&late{Context: ctx}, strings.Repeat("b", 64), newPushed(t, client))
+}
+
+// late is a context whose end is not seen at the first look.
+type late struct {
+	context.Context
+	seen bool
+}
+
+func (l *late) Err() error {
+	if !l.seen {
+		l.seen = true
+		return nil
+	}
+	return l.Context.Err()
+}
+
+// newPushed is a push of one commit that the server took.
+func newPushed(t *testing.T, client *Client) *push {
+	t.Helper()
+	objects := client.Compose(t.Context())
+	t.Cleanup(func() {
 		if err := objects.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	who := Identity{Name: "Ada", Email: "ada@example.org", When: time.Unix(1, 0)}
+	id, err := objects.Commit(t.Context(), NewCommit{Author: who, Committer: who})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &push{
+		PushRequest: PushRequest{Objects: objects}, commands: []command{{Update: Update{Ref: "refs/heads/main", New: id}}},
+	}
 }
 
 // TestACommitThatNobodyCanReadCostsTheOthersNothing: it is as it was made, and to fetch it again changes nothing.

@@ -104,8 +104,11 @@ func (o Options) withDefaults() Options {
 	if o.Observe == nil {
 		o.Observe = func(int64) {}
 	}
-	if o.CacheFailed == nil {
-		o.CacheFailed = func(error) {}
+	told := o.CacheFailed
+	o.CacheFailed = func(err error) {
+		if told != nil && !errors.Is(err, context.Canceled) { // Who gives up is no fault of the cache.
+			told(err)
+		}
 	}
 	if o.Fetched == nil {
 		o.Fetched = func(How) {}
