@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/archive"
 	"sluice.dev/sluice/tests/upstream/registry"
 )
@@ -78,7 +80,7 @@ func normal(text, namespace string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, namespace, "name-space"), filepath.Base(os.Args[0]), "cli.test")
 	for pattern, instead := range map[string]string{
 		`sha256:[0-9a-f]{64}`: "sha256:DIGEST", `sha256:[0-9a-f]{12}\b`: "sha256:DIGEST", `\(hidden [0-9a-f]{16}\)`: "(hidden MARK)", `\b\d+y(\d+d)?\b`: "AGO", `, [0-9ms]+ ago`: ", AGO ago",
-		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `(New +)\d+s\n`: "${1}AGO\n", `("?uid"?): "?[0-9a-f-]{36}"?`: "$1: UID", `("?resourceVersion"?): "?\d+"?`: "$1: 1", `("?(?:creationTimestamp|requestedAt)"?): "?2\d{3}-[^"\n]*"?`: "$1: NOW", `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`,
+		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `(New +)\d+s\n`: "${1}AGO\n", `("?uid"?): "?[0-9a-f-]{36}"?`: "$1: UID", `("?resourceVersion"?): "?\d+"?`: "$1: 1", `("?(?:creationTimestamp|requestedAt)"?): "?2\d{3}-[^"\n]*"?`: "$1: NOW", `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`, `\bgo1\.[\w.]+`: "go1.VERSION", `\bv1\.\d\d\.[\w.+-]+`: "vVERSION", `\blinux/\w+`: "PLATFORM",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, instead)
 	}
@@ -155,12 +157,18 @@ func TestGoldens(t *testing.T) {
 		"plan-detail": {"plan foo --detail yaml --system-namespace NS --artifact " + content, 1, "table markdown"},
 		"build":       {"build mi/foo --system-namespace NS --artifact " + content, 0, "table"},
 		"logs":        {"logs foo --system-namespace NS", 0, "table"}, "logs-json": {"logs foo --json --system-namespace NS", 0, "table"},
-		"wait": {"wait foo --for version=2.0.0", 0, "table"},
+		"wait": {"wait foo --for version=2.0.0", 0, "table"}, "version": {"version --client", 0, "table json"},
+		"completion": {"__complete get g", 0, "table"},
 	} {
 		for output := range strings.FieldsSeq(tc.outputs) {
 			t.Run(name+"/"+output, func(t *testing.T) { sayGolden(t, name+"."+output, namespace, tc.line, output, tc.code) })
 		}
 	}
+	t.Run("ui", func(t *testing.T) {
+		b := started(t, env.Kubeconfig)
+		key := regexp.MustCompile("=.*").ReplaceAllString(b.key, "=KEY")
+		holdGolden(t, "ui.table", strings.NewReplacer(b.origin, "ORIGIN", b.key, key).Replace(b.shown()))
+	})
 }
 
 // TestGoldensOfActs: what commands say that change something, one after the other.
@@ -170,23 +178,30 @@ func TestGoldensOfActs(t *testing.T) {
 	namespace, content := golden(t)
 	site := registry.ForTest(t, registry.Options{})
 	pushed := pushedTo(t, site, "0.0.1", map[string]string{"app.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: foo}}\n"})
+	store(t, namespace, fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: pushed}\nspec: {url: '%s', insecure: true, interval: 1h, ref: {tag: 0.0.1}}", site.URL("modules/foo")))
+	object{t, sourcev1.GroupVersion.WithKind(sourcev1.OCIRepositoryKind), namespace, "pushed"}.patch("status: {artifact: {url: 'http://served/a', path: a, lastUpdateTime: '2010-01-01T00:00:00Z', digest: 'sha256:" + strings.Repeat("1", 64) + "', revision: '0.0.1" + pushed[strings.LastIndex(pushed, "@"):] + "'}}")
 	source := folder(t, map[string]string{"app.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: foo}}\n"})
 	planned := run(t, env.Kubeconfig, "plan", "foo", "-n", namespace, "--system-namespace", namespace, "--artifact", content, "-o", "jsonpath={.digest}")
 	object{t, modulesv1.GroupVersion.WithKind(modulesv1.ModuleInstallationKind), namespace, "foo"}.patch("status: {pending: {plan: {digest: '" + planned.out + "', create: 1, update: 2, delete: 2}}}")
-	for _, tc := range []struct{ name, line, output string }{
-		{"suspend", "suspend gitrepository/app --reason moved", "table"},
-		{"suspend", "suspend gitrepository/app", "again"},
-		{"resume", "resume gitrepository/app", "table"},
-		{"resume", "resume gitrepository/app", "again"},
-		{"reconcile", "reconcile foo --with-source --no-wait", "table"},
-		{"approve", "approve foo --yes --system-namespace NS --artifact " + content, "table"},
-		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty --dry-run", "table"},
-		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty", "json"},
-		{"release", "release foo 2.0.0 " + pushed + " --insecure-registry --channel fast", "table"},
-		{"release", "release foo 4.0.0 " + pushed + " --insecure-registry --apply", "apply"},
+	for _, tc := range []struct {
+		name, line, output string
+		code               int
+	}{
+		{"verify", "verify ocirepository/pushed --egress-allow-loopback --artifact " + content, "table", 1},
+		{"verify", "verify ocirepository/pushed --egress-allow-loopback --artifact " + content, "json", 1},
+		{"suspend", "suspend gitrepository/app --reason moved", "table", 0},
+		{"suspend", "suspend gitrepository/app", "again", 0},
+		{"resume", "resume gitrepository/app", "table", 0},
+		{"resume", "resume gitrepository/app", "again", 0},
+		{"reconcile", "reconcile foo --with-source --no-wait", "table", 0},
+		{"approve", "approve foo --yes --system-namespace NS --artifact " + content, "table", 0},
+		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty --dry-run", "table", 0},
+		{"push", "push " + source + " " + site.URL("modules/foo") + ":2.0.0 --insecure-registry --allow-dirty", "json", 0},
+		{"release", "release foo 2.0.0 " + pushed + " --insecure-registry --channel fast", "table", 0},
+		{"release", "release foo 4.0.0 " + pushed + " --insecure-registry --apply", "apply", 0},
 	} {
 		t.Run(tc.name+"/"+tc.output, func(t *testing.T) {
-			sayGolden(t, tc.name+"."+tc.output, namespace, strings.ReplaceAll(tc.line, site.Host(), "HOST"), tc.output, 0, "HOST", site.Host())
+			sayGolden(t, tc.name+"."+tc.output, namespace, strings.ReplaceAll(tc.line, site.Host(), "HOST"), tc.output, tc.code, "HOST", site.Host())
 		})
 	}
 }
@@ -197,7 +212,7 @@ func sayGolden(t *testing.T, name, namespace, line, output string, code int, cha
 	t.Helper()
 	args := strings.Fields(strings.NewReplacer(append([]string{"NS", namespace}, changing...)...).Replace(line))
 	if args[0] != "push" {
-		args = append(args, "-n", namespace, "--kubeconfig", env.Kubeconfig)
+		args = slices.Insert(args, 1, "-n", namespace, "--kubeconfig", env.Kubeconfig)
 	}
 	if output != "table" && output != "again" && output != "apply" {
 		args = append(args, "-o", output)
@@ -212,7 +227,13 @@ func sayGolden(t *testing.T, name, namespace, line, output string, code int, cha
 	for i := 0; i < len(changing); i += 2 {
 		got.out = strings.ReplaceAll(got.out, changing[i+1], changing[i])
 	}
-	place, said := filepath.Join("testdata", "golden", name), normal(got.out, namespace)
+	holdGolden(t, name, normal(got.out, namespace))
+}
+
+// holdGolden holds a text against its file.
+func holdGolden(t *testing.T, name, said string) {
+	t.Helper()
+	place := filepath.Join("testdata", "golden", name)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(place), 0o750); err != nil {
 			t.Fatal(err)

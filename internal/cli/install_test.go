@@ -93,6 +93,7 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 	}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sluice"}}
 	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), deployment) })
+	sayGolden(t, "install.table", namespace, "install --controllers source --system-namespace NS --image registry.example.com/sluice:1.0.0 --no-wait", "table", 0)
 	says(checked(), 1, "ok CustomResourceDefinitions ", "ok ClusterRoles ", "FAULT Controllers Deployment "+namespace+"/sluice: 0 of 1 ready, registry.example.com/sluice:1.0.0", "ok Service "+namespace+"/source-controller")
 	if got := run(t, env.Kubeconfig, append(args, "--timeout", "1ms")...); got.code != 4 || !strings.Contains(got.told, "sluice check says what is missing") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
@@ -115,6 +116,9 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 	says(checked(), 0, "ok Controllers Deployment "+namespace+"/sluice: 1 of 1 ready")
+	for _, output := range []string{"table", "json"} {
+		sayGolden(t, "check."+output, namespace, "check --controllers source --system-namespace NS", output, 0)
+	}
 
 	// Somebody has taken a right from a role.
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sluice-source"}}

@@ -28,6 +28,8 @@ type browser struct {
 	// origin is http://HOST, and base the path of all pages.
 	origin, base string
 	key          string
+	// shown is what the command has printed.
+	shown func() string
 }
 
 // opened starts the command, and opens what it prints.
@@ -62,7 +64,7 @@ func started(t *testing.T, kubeconfig string, args ...string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{t: t, client: &http.Client{Jar: jar}, origin: "http://" + parsed.Host, key: parsed.RequestURI()}
+	return &browser{t: t, client: &http.Client{Jar: jar}, origin: "http://" + parsed.Host, key: parsed.RequestURI(), shown: shown}
 }
 
 // enter opens the URL that is printed.
