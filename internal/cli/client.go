@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,14 +77,19 @@ func connect(config *rest.Config, scheme *runtime.Scheme, known meta.RESTMapper)
 	return &session{WithWatch: made, core: core, rest: config}, nil
 }
 
+// discoveryTime is how long the API server may take to say which kinds it has. Who else asks for a kind that is not known yet waits as long.
+const discoveryTime = 5 * time.Second
+
 // lasting is the same session for a command that goes on for long: kinds that come meanwhile are asked for anew when they are missed,
 // where the one of kubectl's flags remembers what there was.
 func (s *session) lasting(scheme *runtime.Scheme) (*session, error) {
-	wire, err := rest.HTTPClientFor(s.rest)
+	bounded := rest.CopyConfig(s.rest)
+	bounded.Timeout = discoveryTime
+	wire, err := rest.HTTPClientFor(bounded)
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}
-	discovered, err := apiutil.NewDynamicRESTMapper(s.rest, wire)
+	discovered, err := apiutil.NewDynamicRESTMapper(bounded, wire)
 	if err != nil {
 		return nil, explain("reach the API server", err, "")
 	}

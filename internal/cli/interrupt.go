@@ -32,6 +32,9 @@ func (i interruptible) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, nil
 }
 
+// WrappedRoundTripper lets client-go cancel a request whose time is up.
+func (i interruptible) WrappedRoundTripper() http.RoundTripper { return i.next }
+
 // ending is a body after which nothing is to be ended.
 type ending struct {
 	io.ReadCloser

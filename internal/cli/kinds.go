@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	extensionsv1 "sluice.dev/sluice/api/extensions/v1beta1"
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
@@ -183,7 +184,30 @@ func mapper(other meta.RESTMapper) meta.RESTMapper {
 	known.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	known.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	known.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
-	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, other}}
+	return honest{meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, other}}}
+}
+
+// honest tells that kinds could not be asked for, which is not that there is none: that one of two mappers knows none counts for nothing
+// then.
+type honest struct{ meta.RESTMapper }
+
+// KindFor implements meta.RESTMapper.
+func (h honest) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	found, err := h.RESTMapper.KindFor(resource)
+	return found, gravest(err)
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (h honest) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	found, err := h.RESTMapper.RESTMapping(gk, versions...)
+	return found, gravest(err)
+}
+
+func gravest(err error) error {
+	if grave := utilerrors.FilterOut(err, meta.IsNoMatchError); grave != nil {
+		return grave
+	}
+	return err
 }
 
 // follows is by what an installation's release is chosen: as it was found last, else as the spec asks.

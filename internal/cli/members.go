@@ -46,7 +46,7 @@ func (s *session) members(ctx context.Context, installation *modulesv1.ModuleIns
 		}
 		message := "not found: deleted, or without the label of the installation"
 		if !whole {
-			message = "not shown: a right is missing"
+			message = "not shown: the kind could not be listed"
 		}
 		if missing > 0 {
 			m.members = append(m.members, &view.Node{Group: gvk.Group, Kind: gvk.Kind, Count: missing, Message: message})

@@ -124,7 +124,7 @@ func TestTreeShowsWhatMayBeRead(t *testing.T) {
 			t.Errorf("%q is not told: %s", want, got.told)
 		}
 	}
-	if got.code != 2 || !strings.Contains(got.out, "not shown: a right is missing") {
+	if got.code != 2 || !strings.Contains(got.out, "not shown: the kind could not be listed") {
 		t.Errorf("ended with %d: %s", got.code, got.out)
 	}
 }

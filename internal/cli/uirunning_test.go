@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +72,28 @@ func TestOverviewShowsWhatRuns(t *testing.T) {
 	}
 	if page := opened(t, reader(t, other), "-n", other).page(""); !strings.Contains(page, "look for the Deployment of the controllers: forbidden") || !strings.Contains(page, "ask for the ClusterRole view") || strings.Contains(page, "9.8.7") {
 		t.Errorf("one who may not read it gets %s", page)
+	}
+}
+
+// TestNobodyWaitsForDiscoveryWithoutEnd: whoever asks for a kind that is not known yet waits for the same answer.
+func TestNobodyWaitsForDiscoveryWithoutEnd(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	store(t, namespace, installation("foo", "", fmt.Sprintf("{inventory: {name: foo, members: 1, contents: [{version: v1, kind: ConfigMap, namespaces: [%s], count: 1}]}}", namespace)))
+	server := before(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api" {
+			return false
+		}
+		<-r.Context().Done()
+		return true
+	})
+	page := opened(t, env.Kubeconfig, "--server", server).page("o/" + installations + "/" + namespace + "/foo")
+	for _, want := range []string{"Client.Timeout", "not shown: the kind could not be listed"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the page: %s", want, page)
+		}
+	}
+	if strings.Contains(page, "does not serve the kind") {
+		t.Error("that nobody knows whether the kind is there is told as that it is not there")
 	}
 }
