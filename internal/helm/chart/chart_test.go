@@ -299,8 +299,22 @@ func TestEqualChartsHaveEqualPackages(t *testing.T) {
 		texts[sub+"Chart.yaml"] = fmt.Sprintf("apiVersion: v2\nname: sub%02d\nversion: 1.0.0\n", i)
 	}
 	texts["charts/app/Chart.lock"] = "dependencies: []\n"
+	if packed := sameEachTime(t, texts); len(contents(t, packed)) < 29 {
+		t.Error("sub-charts are missing")
+	}
+	// Of one name and version, as where a package lies beside its folder.
+	for _, folder := range []string{"one", "two", "three"} {
+		texts["charts/app/charts/"+folder+"/Chart.yaml"] = "apiVersion: v2\nname: twin\nversion: 1.0.0\n"
+		texts["charts/app/charts/"+folder+"/values.yaml"] = "of: " + folder + "\n"
+	}
+	sameEachTime(t, texts)
+}
+
+// sameEachTime packages a chart several times: Helm reads sub-charts in the order of a map.
+func sameEachTime(t *testing.T, texts map[string]string) []byte {
+	t.Helper()
 	var first []byte
-	for range 10 { // Helm reads sub-charts in the order of a map.
+	for range 10 {
 		built, err := chart.Build(t.Context(), chart.Folder{Files: files(texts), Path: "charts/app"})
 		if err != nil {
 			t.Fatal(err)
@@ -313,9 +327,7 @@ func TestEqualChartsHaveEqualPackages(t *testing.T) {
 			t.Fatal("two packages of one chart differ")
 		}
 	}
-	if len(contents(t, first)) < 29 {
-		t.Error("sub-charts are missing")
-	}
+	return first
 }
 
 // elsewhere brings packages by the names of dependencies.

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
@@ -31,12 +32,16 @@ func settle(loaded *chart.Chart) {
 	}
 	below := loaded.Dependencies()
 	slices.SortStableFunc(below, func(a, b *chart.Chart) int {
-		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Metadata.Version, b.Metadata.Version))
+		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Metadata.Version, b.Metadata.Version), slices.CompareFunc(a.Raw, b.Raw, compareFiles))
 	})
 	loaded.SetDependencies(below...)
 	for _, sub := range below {
 		settle(sub)
 	}
+}
+
+func compareFiles(a, b *common.File) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Data, b.Data))
 }
 
 // save writes the package of a chart, as Helm's own "package" does. Helm's function for it is not called, since it knows files alone,
