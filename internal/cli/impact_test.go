@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,5 +124,31 @@ func TestImpactWithinOnesRights(t *testing.T) {
 	if got.code != 2 || !strings.Contains(got.told, "list the installations of all namespaces: forbidden") || !strings.Contains(got.told, "ask for the ClusterRole sluice-catalogue, bound in namespace "+system) ||
 		strings.Count(got.told, "list moduletemplates in namespace") != 1 || !strings.Contains(got.out, "1 follow it: 0 upgrade at once") {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}
+
+// TestPlansThatAnImpactLacks: it is told whose they are, and of where the controllers are taken to be, once.
+func TestPlansThatAnImpactLacks(t *testing.T) {
+	t.Parallel()
+	namespace := env.NewNamespace(t)
+	store(t, namespace, template("foo-1.0.0", "1.0.0", ""))
+	for _, name := range []string{"one", "two"} {
+		store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleInstallation\nmetadata: {name: "+name+"}\nspec: {module: {"+ranged+"}}\n")
+	}
+	kubeconfig := through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		isRefused := strings.HasSuffix(r.URL.Path, "/deployments")
+		if isRefused {
+			refuse(w, http.StatusForbidden, "Forbidden", "deployments.apps is forbidden: not yours")
+		}
+		return isRefused
+	})
+	got := run(t, kubeconfig, "impact", "--plan", "-f", edited(t, namespace, template("foo-1.1.0", "1.1.0", "")))
+	for _, want := range []string{"plan for " + namespace + "/one: make the plan: the release is in the files alone", "plan for " + namespace + "/two: make the plan: ", "is taken to be"} {
+		if strings.Count(got.told, want) != 1 {
+			t.Errorf("%q is not told once in %s", want, got.told)
+		}
+	}
+	if got.code != 2 || !strings.Contains(got.out, "2 upgrade at once") {
+		t.Errorf("ended with %d: %s", got.code, got.out)
 	}
 }

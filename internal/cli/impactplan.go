@@ -1,6 +1,9 @@
 package cli
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // maxPlans is how many plans are made: each of them takes the content of a release, and a request for each object.
 const maxPlans = 10
@@ -21,14 +24,26 @@ func (a *assessor) planAll(ctx context.Context) {
 		there := *a.session
 		there.namespace = one.Object.Namespace
 		p := *a.planner
-		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, files: &files, catalogues: a.after}
+		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, guessed: a.guessed, files: &files, catalogues: a.after}
 		told, err := p.plan(ctx, one.Object.Name)
 		if err != nil {
-			if a.lacking = append(a.lacking, err); ctx.Err() != nil {
+			a.lacking = append(a.lacking, planless(one.Object, err))
+			if ctx.Err() != nil || isGeneral(err) {
 				return
 			}
 			continue
 		}
 		a.told.Plans = append(a.told.Plans, told)
 	}
+}
+
+// planless says for which of several there is no plan.
+func planless(of ref, err error) error {
+	problem, ok := errors.AsType[*CommandError](err)
+	if !ok || problem.general {
+		return err
+	}
+	told := *problem // Others may lack the same.
+	told.What = "plan for " + of.Namespace + "/" + of.Name + ": " + told.What
+	return &told
 }

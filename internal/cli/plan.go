@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog/published"
 	"sluice.dev/sluice/internal/engine"
 	"sluice.dev/sluice/internal/engine/cluster"
 	"sluice.dev/sluice/internal/failure"
@@ -256,6 +257,8 @@ func (p *planner) unplanned(what string, err error) error {
 		return problem
 	}
 	switch reason := failure.Of(err).Reason; {
+	case errors.Is(err, published.ErrReleaseMoved) && len(p.files.templates) > 0:
+		return &CommandError{Code: ExitUnanswered, What: what, Why: "the release is in the files alone, and has no content yet"}
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "services"):
 		told := explain("read the content of the release", err, "sluice-artifacts")
 		told.Help = append(told.Help, "or have it in a file, and name that with --artifact", "or make it anew, with --from-upstream")
