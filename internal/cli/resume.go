@@ -35,6 +35,7 @@ func resumeCommand(b *base) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&r.wait, "wait", false, "Wait for what comes of it, as reconcile does.")
 	r.bindPlans(command, &r.shows, "Show first what follows, of installations, and ask.")
+	bindSystem(flags, &r.given)
 	flags.BoolVarP(&r.yes, "yes", "y", false, "Resume without being asked, once the plan is shown.")
 	return b.on(command, func(ctx context.Context, args []string) error {
 		switch {
@@ -43,7 +44,7 @@ func resumeCommand(b *base) *cobra.Command {
 		case r.shows && !r.yes && !isTerminal(b.In):
 			return unasked("--yes resumes once the plan is shown")
 		}
-		if err := unplannable(command, "yes"); err != nil {
+		if err := unplannable(command, "yes", "system-namespace"); err != nil {
 			return err
 		}
 		return r.run(ctx, args)

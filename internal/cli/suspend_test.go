@@ -137,6 +137,7 @@ func TestSuspendSaysWhatHelps(t *testing.T) {
 		"None":    {[]string{"suspend", "--all", "-n", empty}, 0, []string{"There are none in namespace " + empty}},
 		"Timeout": {[]string{"resume", "gitrepo/app", "--wait", "--timeout", "-1s"}, 3, []string{"--timeout"}},
 		"NoPlan":  {[]string{"resume", "mi/app", "--yes"}, 3, []string{"--yes is for plans", "add --plan"}},
+		"NoPlace": {[]string{"resume", "mi/app", "--system-namespace", "a"}, 3, []string{"--system-namespace is for plans"}},
 		"Nobody":  {[]string{"resume", "mi/app", "--plan"}, 3, []string{"nobody can be asked", "--yes resumes"}},
 		"Planned": {[]string{"resume", "gitrepo/app", "--plan", "--yes"}, 3, []string{"gitrepositories has no plan"}},
 		"NoWait":  {[]string{"resume", "gitrepo/app", "--timeout", "1m"}, 3, []string{"--timeout is for what is waited for", "add --wait"}},
