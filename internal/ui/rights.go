@@ -120,6 +120,13 @@ func (u *UI) mayOf(ctx context.Context, who *login, wanted func(Kind) bool, name
 	}
 	ctx, stop := context.WithTimeout(ctx, reviewTime)
 	defer stop()
+	// Whoever looks at much waits for their own turn, and has no slot of others for that.
+	select {
+	case who.reviews.turn <- struct{}{}:
+		defer func() { <-who.reviews.turn }()
+	case <-ctx.Done():
+		return nothing("others of your pages wait for the same")
+	}
 	leave, ok := u.take(ctx, who, func(r rooms) slots { return r.reviews })
 	if !ok {
 		return nothing("too much is asked for at once")
@@ -128,13 +135,8 @@ func (u *UI) mayOf(ctx context.Context, who *login, wanted func(Kind) bool, name
 	return who.scopeOf(ctx, u.index, u.index.kindsFor(wanted), namespace)
 }
 
+// scope is for whoever has the turn.
 func (r *reviews) scope(ctx context.Context, x *index, kinds []Kind, namespace string) (*scope, error) {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for other reviews: %w", ctx.Err())
-	}
 	made := &scope{everywhere: map[string]bool{}, in: map[string]map[string]bool{}}
 	partly, err := r.cluster(ctx, kinds, made)
 	if err != nil || len(partly) == 0 {

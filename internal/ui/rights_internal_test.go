@@ -381,6 +381,51 @@ func TestReviewsOfAllLoginsAreBounded(t *testing.T) {
 	})
 }
 
+// TestManyLooksOfOneLoginHaveOneSlot: those of a few people leave room for others of their tenant.
+func TestManyLooksOfOneLoginHaveOneSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := pagesOf(t)
+		var asking atomic.Int64
+		u.Login = func(_ context.Context, token string) (*Person, error) {
+			made := slow{clerk: &clerk{everywhere: map[string]bool{"sources": true}}, asking: &asking}
+			if !strings.HasSuffix(token, ":quick") {
+				made.takes = reviewTime / 2
+			}
+			return &Person{Name: token, Rights: made}, nil
+		}
+		in := func(name string) *login {
+			known, err := u.logins.begin(t.Context(), name, "system:serviceaccount:team:"+name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return known
+		}
+		var sees atomic.Int64
+		const people = maxReviews / 2 / maxReviewsEach
+		for i := range people {
+			busy := in(fmt.Sprint(i))
+			for range maxReviewsEach {
+				go func() {
+					if u.mayOf(t.Context(), busy, anyKind, "").sees(u.index.kinds[0], "n") {
+						sees.Add(1)
+					}
+				}()
+			}
+		}
+		synctest.Wait()
+		begun, quick := time.Now(), in("quick")
+		if may := u.mayOf(t.Context(), quick, anyKind, ""); !may.sees(u.index.kinds[0], "n") || !time.Now().Equal(begun) {
+			t.Errorf("beside them, another one waits %s, and is told %q", time.Since(begun), may.lacking)
+		}
+		time.Sleep(reviewTime)
+		synctest.Wait()
+		if got := sees.Load(); got != people*maxReviewsEach {
+			t.Errorf("%d of their looks see something", got)
+		}
+	})
+}
+
 // TestTriesAreBounded: the API server is not asked about any number of tokens, and whoever tries many keeps nobody else out.
 func TestTriesAreBounded(t *testing.T) {
 	t.Parallel()
