@@ -63,8 +63,8 @@ type logins struct {
 	ui   *UI
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*login
-	// tenants have what is shared by those who are logged in.
-	tenants map[string]rooms
+	// people and tenants have what is shared by logins of one person, and of one tenant, as long as there are any, or they do something yet.
+	people, tenants map[string]rooms
 	// rate bounds the tries of all, and tried those of each address that has tried just now.
 	rate  *rate.Limiter
 	tried map[string]*rate.Limiter
@@ -72,7 +72,7 @@ type logins struct {
 
 func newLogins(u *UI) *logins {
 	return &logins{
-		ui: u, byID: map[[sha256.Size]byte]*login{}, tenants: map[string]rooms{},
+		ui: u, byID: map[[sha256.Size]byte]*login{}, people: map[string]rooms{}, tenants: map[string]rooms{},
 		rate: rate.NewLimiter(triesPerSecondOfAll, triesOfAll), tried: map[string]*rate.Limiter{},
 	}
 }
@@ -133,23 +133,23 @@ func (l *logins) begin(ctx context.Context, id, token string) (*login, error) {
 		made.end()
 		return other, nil
 	}
-	for _, other := range l.byID {
-		if other.Name == person.Name {
-			streams := made.room.streams
-			made.room = other.room
-			made.room.streams = streams
-		}
-	}
 	if !l.makeRoom(made) {
 		made.end()
 		return nil, errFull
 	}
-	if _, known := l.tenants[made.tenant()]; !known {
-		l.tenants[made.tenant()] = made.shared
-	}
-	made.shared = l.tenants[made.tenant()]
+	streams := made.room.streams
+	made.room, made.shared = orKnown(l.people, made.Name, made.room), orKnown(l.tenants, made.tenant(), made.shared)
+	made.room.streams = streams
 	l.byID[hash] = made
 	return made, nil
+}
+
+// orKnown are the rooms that are known by the name already, or else these from now on.
+func orKnown(all map[string]rooms, name string, these rooms) rooms {
+	if _, known := all[name]; !known {
+		all[name] = these
+	}
+	return all[name]
 }
 
 // tenant is whom the person is counted for: themselves, or the namespace of a ServiceAccount, as whoever makes one there can make any number.
@@ -238,7 +238,7 @@ func (l *login) ended(now time.Time) bool {
 
 // sweep ends what is over. The mutex is held.
 func (l *logins) sweep(now time.Time) {
-	here := map[string]bool{}
+	people, tenants := map[string]bool{}, map[string]bool{}
 	for id, one := range l.byID {
 		if one.ended(now) {
 			one.end()
@@ -246,10 +246,11 @@ func (l *logins) sweep(now time.Time) {
 			continue
 		}
 		one.reviews.forget()
-		here[one.tenant()] = true
+		people[one.Name], tenants[one.tenant()] = true, true
 	}
 	maps.DeleteFunc(l.tried, func(_ string, one *rate.Limiter) bool { return one.TokensAt(now) >= tries })
-	maps.DeleteFunc(l.tenants, func(tenant string, _ rooms) bool { return !here[tenant] })
+	maps.DeleteFunc(l.people, func(name string, left rooms) bool { return !people[name] && left.empty() })
+	maps.DeleteFunc(l.tenants, func(name string, left rooms) bool { return !tenants[name] && left.empty() })
 }
 
 // run ends logins in time, until the context ends.

@@ -271,6 +271,47 @@ func TestOneTenantDoesNotTakeAll(t *testing.T) {
 	})
 }
 
+// TestLoggingInAnewGivesNoMore: what was begun before is still counted for the person, and for their tenant.
+func TestLoggingInAnewGivesNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := pagesOf(t)
+		u.Login = func(_ context.Context, token string) (*Person, error) { return &Person{Name: token}, nil }
+		var plans atomic.Int64
+		released := make(chan struct{})
+		begins := func(name string) {
+			known, err := u.logins.begin(t.Context(), name, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go u.planning(func(http.ResponseWriter, *http.Request) {
+				plans.Add(1)
+				<-released
+			})(httptest.NewRecorder(), known.with(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)))
+			synctest.Wait()
+			known.end()
+		}
+		for range maxPlans {
+			begins("eve")
+		}
+		if got := plans.Swap(0); got != maxPlansEach {
+			t.Errorf("one person has %d plans made at once", got)
+		}
+		for i := range maxPlans {
+			begins(fmt.Sprint("system:serviceaccount:evil:a", i))
+		}
+		if got := plans.Load(); got != maxPlans/2 {
+			t.Errorf("one tenant has %d plans made at once", got)
+		}
+		close(released)
+		synctest.Wait()
+		u.logins.sweep(time.Now())
+		if len(u.logins.people)+len(u.logins.tenants) != 0 {
+			t.Error("somebody is remembered who is gone")
+		}
+	})
+}
+
 // TestAnswersOfAllPagesAreBounded: of one person, of one tenant and of all together, for as long as the requests last.
 func TestAnswersOfAllPagesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,11 @@ func roomsOfOne() rooms {
 	return rooms{make(slots, maxStreamsEach), make(slots, maxTablesEach), make(slots, maxWorksEach), make(slots, maxPlansEach), make(slots, maxVigilsEach), make(slots, maxReviewsEach), &share{most: maxAnswersEach}}
 }
 
+// empty says that nothing is done in them.
+func (r rooms) empty() bool {
+	return len(r.streams)+len(r.tables)+len(r.works)+len(r.plans)+len(r.vigils)+len(r.reviews) == 0
+}
+
 // roomsFor are those in which the login needs a slot, its own first.
 func (u *UI) roomsFor(who *login) []rooms { return []rooms{who.room, who.shared, u.rooms} }
 
