@@ -53,7 +53,7 @@ func (s *session) told(
 	ctx context.Context, namespace string, interest func(*corev1.Event) (ref, bool), options ...client.ListOption,
 ) ([]happening, error) {
 	var all []happening
-	err := eachChunk(ctx, s, func() *corev1.EventList { return &corev1.EventList{} }, func(list *corev1.EventList, first bool) {
+	err := eachChunk(kept(ctx), s, func() *corev1.EventList { return &corev1.EventList{} }, func(list *corev1.EventList, first bool) {
 		if first {
 			all = nil
 		}

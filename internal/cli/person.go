@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -42,17 +44,20 @@ func (b *base) login(ctx context.Context, token string) (*ui.Person, error) {
 	return &ui.Person{Name: who.Username, Reader: person, Rights: person}, nil
 }
 
-// accountant says how much of lists the API server answers with. All else is of one object, or goes to a file.
+// accountant says how much the API server answers with. What a Service says goes to a file, and what is watched is not kept.
 type accountant struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
-	if asked := r.URL.Query(); err == nil && (asked.Has("limit") || asked.Has("labelSelector")) {
+	if err == nil && !r.URL.Query().Has("watch") && !proxied().MatchString(r.URL.Path) {
 		response.Body = &accounted{ReadCloser: response.Body, ctx: r.Context()}
 	}
 	return response, err //nolint:wrapcheck // It is the transport's own.
 }
+
+// proxied is where the API server hands on what a Service says.
+var proxied = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/namespaces/[^/]+/services/[^/]+/proxy/`) })
 
 type accounted struct {
 	io.ReadCloser
@@ -80,10 +85,10 @@ func (a *accounted) Close() error {
 	return a.ReadCloser.Close() //nolint:wrapcheck // It is the body's own.
 }
 
-// keptKey is in the contexts of lists of which all chunks are kept.
+// keptKey is in the contexts of requests of which the answers are kept, as all chunks of a list.
 type keptKey struct{}
 
-// kept is for such a list.
+// kept is for such requests.
 func kept(ctx context.Context) context.Context { return context.WithValue(ctx, keptKey{}, true) }
 
 // Whom the API server takes for nobody.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,7 +119,7 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 		case "selfsubjectaccessreviews":
 			w.WriteHeader(http.StatusCreated)
 			_ = json.NewEncoder(w).Encode(authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
-		case "a":
+		case "a", "b":
 			_, _ = io.WriteString(w, `{"apiVersion": "modules.sluice.dev/v1alpha1", "kind": "ModuleInstallation", "metadata": {"namespace": "n", "name": "a"},
 				"status": {"inventory": {"name": "a", "contents": [{"version": "v1", "kind": "Pod", "namespaces": ["n"], "count": 1}]}}}`)
 		default:
@@ -133,7 +134,7 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 	t.Cleanup(server.Close)
 	b := answering(t, nil)
 	b.rest = &rest.Config{Host: server.URL}
-	if err := modulesv1.AddToScheme(b.scheme); err != nil {
+	if err := errors.Join(modulesv1.AddToScheme(b.scheme), appsv1.AddToScheme(b.scheme)); err != nil {
 		t.Fatal(err)
 	}
 	login := func(ctx context.Context, token string) (*ui.Person, error) {
@@ -157,15 +158,16 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 		return told
 	}
 	const much = "more memory than pages may have"
-	for range 2 {
+	const object = "o/modules.sluice.dev/ModuleInstallation/n/"
+	for _, reads := range []string{object + "a", object + "a", object + "b/why", ""} {
 		sent.Store(0)
-		told := page("o/modules.sluice.dev/ModuleInstallation/n/a")
+		told := page(reads)
 		// What is under way is in the sockets' buffers.
-		if got := sent.Load(); told.Code != http.StatusOK || !strings.Contains(told.Body.String(), much) || got < 64<<20 || got > 160<<20 {
-			t.Errorf("%d MiB were read, and %d is told: %s", got>>20, told.Code, told.Body)
+		if got := sent.Load(); !strings.Contains(told.Body.String(), much) || got < 64<<20 || got > 160<<20 {
+			t.Errorf("%s: %d MiB were read, and %d is told: %s", reads, got>>20, told.Code, told.Body)
 		}
 	}
-	if told := page("o/modules.sluice.dev/ModuleInstallation/n/a/why"); !strings.Contains(told.Body.String(), "all was read") {
+	if told := page(object + "a/why"); !strings.Contains(told.Body.String(), "all was read") {
 		t.Errorf("%d is told of a list that is looked through: %s", told.Code, told.Body)
 	}
 }
@@ -173,7 +175,10 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 // chunked looks through a list of many chunks to say why.
 type chunked struct{ ui.Reader }
 
-func (c *chunked) Why(ctx context.Context, _, _ string) (string, error) {
+func (c *chunked) Why(ctx context.Context, namespace, name string) (string, error) {
+	if name != "a" {
+		return c.Reader.Why(ctx, namespace, name) //nolint:wrapcheck // It is tested as it is.
+	}
 	answers := accountant{roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Body: io.NopCloser(io.LimitReader(spaces{}, 10<<20))}, nil
 	})}

@@ -166,6 +166,7 @@ func (s *sight) Why(ctx context.Context, namespace, name string) (string, error)
 	if err := w.readFiles(); err != nil {
 		return "", err
 	}
+	ctx = kept(ctx)
 	obj, err := w.installation(ctx, name)
 	if err != nil {
 		return "", err
@@ -179,7 +180,7 @@ func (s *sight) Why(ctx context.Context, namespace, name string) (string, error)
 func (s *sight) Plan(ctx context.Context, namespace, name string) (string, error) {
 	var text bytes.Buffer
 	p := newPlanner(s.quiet(namespace, &text))
-	told, err := p.make(ctx, name)
+	told, err := p.make(kept(ctx), name)
 	if err != nil {
 		return "", err
 	}

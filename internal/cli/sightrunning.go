@@ -35,7 +35,7 @@ func (s *sight) Running(ctx context.Context) *ui.Running {
 	defer s.runs.mu.Unlock()
 	if s.runs.found == nil || time.Since(s.runs.at) > runningKept {
 		// Whoever leaves the page does not take the answer from the next one.
-		inTime, stop := context.WithTimeout(context.WithoutCancel(ctx), runningTime)
+		inTime, stop := context.WithTimeout(context.WithoutCancel(kept(ctx)), runningTime)
 		defer stop()
 		s.runs.found, s.runs.at = s.running(inTime, time.Now()), time.Now()
 	}

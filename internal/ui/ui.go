@@ -167,7 +167,7 @@ func (u *UI) Run(ctx context.Context) {
 // Handler is what is served.
 func (u *UI) Handler() http.Handler {
 	inner := http.NewServeMux()
-	inner.HandleFunc("GET /{$}", u.listing(u.noted(u.overview)))
+	inner.HandleFunc("GET /{$}", u.listing(u.reading(u.noted(u.overview))))
 	for _, page := range listPages() {
 		inner.HandleFunc("GET /"+page, u.listing(u.noted(u.list(page))))
 	}
