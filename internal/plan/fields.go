@@ -71,12 +71,14 @@ func (l lists) learn(path fieldpath.Path) {
 // comparison finds the fields in which two objects differ.
 type comparison struct {
 	lists
-	found []Field
+	hidden *mask
+	found  []Field
 }
 
-// compare tells what is different after a change.
-func compare(before, after *unstructured.Unstructured, known lists) []Field {
-	c := &comparison{lists: known}
+// compare tells what is different after a change. Where a value is hidden, so is the other one in the objects: it was secret before,
+// or is from now on.
+func (m *mask) compare(before, after *unstructured.Unstructured, known lists) []Field {
+	c := &comparison{lists: known, hidden: m}
 	c.maps("", "", before.Object, after.Object)
 	return c.found
 }
@@ -106,13 +108,22 @@ func (c *comparison) maps(path, at string, before, after map[string]any) {
 		}
 		was, had := before[name]
 		is, has := after[name]
-		c.values(path+step, at+"."+name, was, is, had, has)
+		if !c.values(path+step, at+"."+name, was, is, had, has) {
+			continue
+		}
+		if had {
+			before[name] = c.hidden.marked(was)
+		}
+		if has {
+			after[name] = c.hidden.marked(is)
+		}
 	}
 }
 
-func (c *comparison) values(path, at string, was, is any, had, has bool) {
-	if had && has && reflect.DeepEqual(was, is) || len(c.found) == maxFields {
-		return
+// values says whether the values are to be hidden.
+func (c *comparison) values(path, at string, was, is any, had, has bool) (hidden bool) {
+	if had && has && reflect.DeepEqual(was, is) {
+		return false
 	}
 	wasMap, wasIsMap := was.(map[string]any)
 	isMap, isIsMap := is.(map[string]any)
@@ -122,17 +133,17 @@ func (c *comparison) values(path, at string, was, is any, had, has bool) {
 	case (wasIsMap || !had) && (isIsMap || !has):
 		c.maps(path, at, wasMap, isMap)
 		if len(wasMap)+len(isMap) == 0 {
-			c.tell(path, was, is, had, has)
+			return c.tell(path, was, is, had, has)
 		}
+		return false
 	case len(keys) > 0 && (wasIsList || !had) && (isIsList || !has):
-		c.items(path, at, keys, wasList, isList)
-	default:
-		c.tell(path, was, is, had, has)
+		return c.items(path, at, keys, wasList, isList)
 	}
+	return c.tell(path, was, is, had, has)
 }
 
 // items compares items that their keys tell apart, in the order in which they are after the change, then those that go.
-func (c *comparison) items(path, at string, keys []string, before, after []any) {
+func (c *comparison) items(path, at string, keys []string, before, after []any) (hidden bool) {
 	name := func(item any) string {
 		fields, _ := item.(map[string]any)
 		var parts []string
@@ -152,24 +163,25 @@ func (c *comparison) items(path, at string, keys []string, before, after []any) 
 	}
 	for _, item := range after {
 		was, had := find(before, name(item))
-		c.values(path+name(item), at+"[]", was, item, had, true)
+		hidden = c.values(path+name(item), at+"[]", was, item, had, true) || hidden
 	}
 	for _, item := range before {
 		if _, has := find(after, name(item)); !has {
-			c.values(path+name(item), at+"[]", item, nil, true, false)
+			hidden = c.values(path+name(item), at+"[]", item, nil, true, false) || hidden
 		}
 	}
+	return hidden
 }
 
-func (c *comparison) tell(path string, was, is any, had, has bool) {
-	if len(c.found) == maxFields {
-		return
-	}
+func (c *comparison) tell(path string, was, is any, had, has bool) (hidden bool) {
 	told := Field{Path: path, Hidden: holdsMark(was) || holdsMark(is)}
 	if !told.Hidden {
 		told.Before, told.After = text(was, had), text(is, has)
 	}
-	c.found = append(c.found, told)
+	if len(c.found) < maxFields {
+		c.found = append(c.found, told)
+	}
+	return told.Hidden
 }
 
 // holdsMark says that something within the value is hidden.

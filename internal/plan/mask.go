@@ -172,6 +172,14 @@ func (m *mask) mark(text string) string {
 	return markPrefix + hex.EncodeToString(sum.Sum(nil)[:8]) + ")"
 }
 
+// marked is the mark of a value.
+func (m *mask) marked(value any) any {
+	if isMark(value) {
+		return value
+	}
+	return m.mark(text(value, true))
+}
+
 // text is a message without what is secret, and cut after that: of a value in two, one half would stay.
 func (m *mask) text(message string) string {
 	for _, value := range m.values {

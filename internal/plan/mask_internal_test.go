@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -104,8 +105,28 @@ func TestCompare(t *testing.T) {
 		{Path: "spec.ports[name=b].name", Before: `"b"`},
 		{Path: "spec.ports[name=b].port", Before: "2"},
 	}
-	if diff := cmp.Diff(want, compare(shown(before), shown(after), listsOf(before, after))); diff != "" {
+	if diff := cmp.Diff(want, (&mask{}).compare(shown(before), shown(after), listsOf(before, after))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestWhatWasSecretIsHidden: a value that a Secret had before is known by where it stands alone.
+func TestWhatWasSecretIsHidden(t *testing.T) {
+	t.Parallel()
+	m := newMask([]string{"new-canary"}, nil)
+	at := func(value string) *unstructured.Unstructured {
+		obj := read(t, strings.ReplaceAll("apiVersion: v1\nkind: K\nmetadata: {name: x, annotations: {a: VALUE}}\nspec: {args: [-p, VALUE], env: [{name: P, value: VALUE, other: plain}]}\ndata: {b: VALUE}", "VALUE", value))
+		return m.object(obj)
+	}
+	before, after := shown(at("old-canary")), shown(at("new-canary"))
+	fields := m.compare(before, after, lists{".spec.env": {"name"}})
+	for _, told := range []any{fields, before.Object, after.Object} {
+		if text := fmt.Sprint(told); strings.Contains(text, "canary") || !strings.Contains(text, "args") {
+			t.Errorf("it is told: %s", text)
+		}
+	}
+	if env := fmt.Sprint(after.Object["spec"]); !strings.Contains(env, "plain") || reflect.DeepEqual(before.Object, after.Object) {
+		t.Errorf("nobody sees any more what changes: %s", env)
 	}
 }
 

@@ -115,7 +115,7 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 	}
 	hidden := newMask(d.secrets, preview.Rows)
 	for _, row := range preview.Rows {
-		if one, changes := object(ctx, d.person, row, hidden); changes {
+		if one, changes := object(ctx, d.person, row, &hidden); changes {
 			told.Objects = append(told.Objects, one)
 		} else {
 			told.Unchanged++
@@ -218,7 +218,7 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 }
 
 // object is what is told of a row; changes is false for what stays as it is.
-func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden mask) (told Object, changes bool) {
+func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden *mask) (told Object, changes bool) {
 	told = Object{
 		Action: row.Action, Group: row.Ref.GVK.Group, Kind: row.Ref.GVK.Kind, Namespace: row.Ref.Namespace, Name: row.Ref.Name,
 		Evidence: row.Evidence, Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
@@ -247,6 +247,6 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 		return told, true
 	}
 	told.Before, told.After = shown(hidden.object(before)), shown(hidden.object(row.After))
-	told.Fields = compare(told.Before, told.After, listsOf(before, row.After))
+	told.Fields = hidden.compare(told.Before, told.After, listsOf(before, row.After))
 	return told, len(told.Fields) > 0 || row.Action != engine.ActionChange
 }
