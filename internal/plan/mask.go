@@ -132,16 +132,20 @@ func (m *mask) object(obj *unstructured.Unstructured) *unstructured.Unstructured
 	if fields, _ := annotations.(map[string]any); fields[lastApplied] != nil {
 		fields[lastApplied] = m.mark(textOf(fields[lastApplied]))
 	}
-	masked.Object, _ = m.value(masked.Object).(map[string]any)
+	for name, value := range masked.Object {
+		masked.Object[name] = m.value(value)
+	}
 	return masked
 }
 
 func (m *mask) value(in any) any {
 	switch in := in.(type) {
 	case map[string]any:
+		named := make(map[string]any, len(in))
 		for name, value := range in {
-			in[name] = m.value(value)
+			named[m.name(name)] = m.value(value)
 		}
+		return named
 	case []any:
 		for i := range in {
 			in[i] = m.value(in[i])
@@ -164,6 +168,14 @@ func (m *mask) holds(text string) bool {
 	return slices.ContainsFunc(m.values, func(value string) bool {
 		return text == value || len(value) >= fewest && strings.Contains(text, value)
 	})
+}
+
+// name hides what a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call their fields.
+func (m *mask) name(name string) string {
+	if slices.ContainsFunc(m.values, func(value string) bool { return len(value) >= 2*fewest && strings.Contains(name, value) }) {
+		return m.mark(name)
+	}
+	return name
 }
 
 func (m *mask) mark(text string) string {

@@ -35,7 +35,7 @@ func TestMask(t *testing.T) {
 	secret := read(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{%s}'}}\ndata: {a: %s, b: %s}\nstringData: {c: %s}", encoded, encoded, encoded, canary))
 	m := newMask([]string{held, "ab"}, []engine.Row{{Object: secret}})
 	other := read(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {plain: about, in: 'x %s y', short: ab, list: 'z%s'}", held, encoded))
-	other.Object["items"] = []any{"fine", held}
+	other.Object["items"] = []any{"fine", held, map[string]any{"of " + held: "named"}}
 	got, masked := m.object(secret), m.object(other)
 	for _, text := range []string{fmt.Sprint(got.Object), fmt.Sprint(masked.Object), m.text("the value " + held + " is wrong, and so is " + encoded)} {
 		for _, value := range []string{canary, encoded, held} {

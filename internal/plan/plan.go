@@ -224,7 +224,7 @@ func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden 
 		Evidence: row.Evidence, Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
 	}
 	for _, field := range row.Taken {
-		told.Taken = append(told.Taken, Taken{pathOf(field.Path), field.Manager})
+		told.Taken = append(told.Taken, Taken{hidden.name(pathOf(field.Path)), field.Manager})
 	}
 	switch row.Action {
 	case engine.ActionKeep:
