@@ -1,9 +1,6 @@
 package cli
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // maxPlans is how many plans are made: each of them takes the content of a release, and a request for each object.
 const maxPlans = 10
@@ -27,7 +24,7 @@ func (a *assessor) planAll(ctx context.Context) {
 		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, guessed: a.guessed, files: &files, catalogues: a.after}
 		told, err := p.plan(ctx, one.Object.Name)
 		if err != nil {
-			a.lacking = append(a.lacking, planless(one.Object, err))
+			a.lacking = append(a.lacking, unplannedFor(one.Object, err))
 			if ctx.Err() != nil || isGeneral(err) {
 				return
 			}
@@ -35,15 +32,4 @@ func (a *assessor) planAll(ctx context.Context) {
 		}
 		a.told.Plans = append(a.told.Plans, told)
 	}
-}
-
-// planless says for which of several there is no plan.
-func planless(of ref, err error) error {
-	problem, ok := errors.AsType[*CommandError](err)
-	if !ok || problem.general {
-		return err
-	}
-	told := *problem // Others may lack the same.
-	told.What = "plan for " + of.Namespace + "/" + of.Name + ": " + told.What
-	return &told
 }

@@ -51,12 +51,27 @@ func (e *ending) Close() error {
 // concluded is the error of a command that had begun. One that was interrupted is told to be, whatever became of it by that, and what
 // nobody has foreseen is not said to have been typed wrongly.
 func concluded(cmd *cobra.Command, err error) error {
-	_, isForeseen := errors.AsType[*CommandError](err)
-	switch {
-	case err != nil && cmd.Context().Err() != nil && ExitCode(err) != ExitInterrupted:
+	if err != nil && cmd.Context().Err() != nil && ExitCode(err) != ExitInterrupted {
 		return explain(cmd.Name(), context.Canceled, "")
-	case err != nil && !isForeseen:
-		return &CommandError{Code: ExitUnanswered, What: cmd.Name(), Why: err.Error()}
 	}
-	return err
+	return foreseen(cmd.Name(), err)
+}
+
+// foreseen is the error, with what nobody has foreseen as a problem of the command.
+func foreseen(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, is := errors.AsType[*CommandError](err); !is {
+		return &CommandError{Code: ExitUnanswered, What: what, Why: err.Error()}
+	}
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var all []error
+	for _, one := range several.Unwrap() {
+		all = append(all, foreseen(what, one))
+	}
+	return errors.Join(all...)
 }

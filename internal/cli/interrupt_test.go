@@ -49,8 +49,12 @@ func TestCommandsAreInterrupted(t *testing.T) {
 func TestWhatNobodyHasForeseen(t *testing.T) {
 	namespace, _ := golden(t)
 	t.Setenv("TMPDIR", "/nowhere")
-	for _, line := range []string{"verify gitrepository/next", "plan foo --from-upstream"} {
-		if got := run(t, env.Kubeconfig, append(strings.Fields(line), "-n", namespace)...); got.code != 2 || !strings.Contains(got.told, "/nowhere") {
+	for name, release := range map[string]string{"none": "version: 9.0.0", "slow": "channel: slow"} {
+		store(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleInstallation\nmetadata: {name: "+name+"}\nspec: {module: {name: foo, "+release+"}, suspend: true}\n")
+	}
+	for _, line := range []string{"verify gitrepository/next", "plan foo --from-upstream", "resume none slow --plan --yes --from-upstream --system-namespace " + namespace} {
+		got := run(t, env.Kubeconfig, append(strings.Fields(line), "-n", namespace)...)
+		if got.code != 2 || !strings.Contains(got.told, "/nowhere") || strings.HasPrefix(line, "resume") && !strings.Contains(got.told, "plan for "+namespace+"/slow: ") {
 			t.Errorf("%s ended with %d: %s", line, got.code, got.told)
 		}
 	}

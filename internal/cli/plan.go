@@ -271,6 +271,17 @@ func (p *planner) unplanned(what string, err error) error {
 	return explain(what, err, "sluice-view")
 }
 
+// unplannedFor says for which of several there is no plan.
+func unplannedFor(of ref, err error) error {
+	problem, ok := errors.AsType[*CommandError](foreseen("make the plan", err))
+	if !ok || problem.general {
+		return err
+	}
+	told := *problem // Others may lack the same.
+	told.What = "plan for " + of.Namespace + "/" + of.Name + ": " + told.What
+	return &told
+}
+
 // plannedOf is the plan as it is told.
 func plannedOf(obj *modulesv1.ModuleInstallation, made plan.Plan) planned {
 	told := planned{

@@ -121,10 +121,10 @@ func (r *resumer) agreedTo(ctx context.Context, targets []*target) ([]*target, e
 
 func (r *resumer) shownAndAgreed(ctx context.Context, t *target) error {
 	told, err := r.make(ctx, t.name)
-	if err == nil {
-		err = unprinted(told.print(newTable(r.Out, false), r.detail))
+	if err != nil {
+		return unplannedFor(ref{t.Kind, t.namespace, t.name}, err)
 	}
-	if err != nil || r.yes {
+	if err := unprinted(told.print(newTable(r.Out, false), r.detail)); err != nil || r.yes {
 		return err
 	}
 	return r.agreed(ctx, "resume "+t.String(), "Resume "+t.String())
