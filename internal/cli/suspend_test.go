@@ -140,6 +140,7 @@ func TestSuspendSaysWhatHelps(t *testing.T) {
 		"NoPlace": {[]string{"resume", "mi/app", "--system-namespace", "a"}, 3, []string{"--system-namespace is for plans"}},
 		"Nobody":  {[]string{"resume", "mi/app", "--plan"}, 3, []string{"nobody can be asked", "--yes resumes"}},
 		"Planned": {[]string{"resume", "gitrepo/app", "--plan", "--yes"}, 3, []string{"gitrepositories has no plan"}},
+		"Group":   {[]string{"resume", "sources", "--all", "--plan", "--yes"}, 3, []string{" has no plan", "this is for moduleinstallations"}},
 		"NoWait":  {[]string{"resume", "gitrepo/app", "--timeout", "1m"}, 3, []string{"--timeout is for what is waited for", "add --wait"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -147,11 +147,11 @@ func (s *selection) read(args []string) ([]wanted, labels.Selector, error) {
 // capable keeps the kinds that can, of several that were asked for as one. Who asks for others is told which can.
 func (s *selection) capable(asked []wanted) ([]wanted, error) {
 	var able []wanted
-	for _, one := range asked {
+	for i, one := range asked {
 		switch {
 		case s.can(one.kind):
 			able = append(able, one)
-		case len(one.names) > 0 || len(asked) == 1:
+		case len(one.names) > 0 || i == len(asked)-1 && len(able) == 0:
 			var names []string
 			for _, k := range kinds() {
 				if s.can(k) {
