@@ -272,3 +272,34 @@ func TestSmallTextsThatStandForMuchAreRefused(t *testing.T) {
 		t.Error("it was identified")
 	}
 }
+
+// TestOnlyWhatCanBeReadIsPackaged: a chart that nobody could load is refused where it is made.
+func TestOnlyWhatCanBeReadIsPackaged(t *testing.T) {
+	t.Parallel()
+	named := func(name string) string { return "apiVersion: v2\nname: '" + name + "'\nversion: 1.0.0\n" }
+	for name, texts := range map[string]map[string]string{
+		"a name that is the folder above":             {"charts/app/Chart.yaml": named("..")},
+		"a name that is the folder":                   {"charts/app/Chart.yaml": named(".")},
+		"a name with a backslash":                     {"charts/app/Chart.yaml": named(`a\b`)},
+		"a sub-chart's name that is the folder above": {"charts/app/charts/sub/Chart.yaml": named("..")},
+		"a sub-chart's name that is the folder":       {"charts/app/charts/sub/Chart.yaml": named(".")},
+		"a file that climbs in Windows":               {`charts/app/..\..\x`: "x"},
+		"a file of a drive":                           {"charts/app/c:/x": "x"},
+		"a file with NUL":                             {"charts/app/a\x00b": "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built, err := chart.Build(t.Context(), chart.Folder{Files: files(with(app(), texts)), Path: "charts/app"})
+			var packed bytes.Buffer
+			if err == nil {
+				err = built.Write(t.Context(), &packed)
+			}
+			if err == nil {
+				_, err = loader.LoadArchive(&packed)
+				t.Errorf("it is packaged, and Helm says %v", err)
+			} else if !errors.Is(err, chart.ErrPackage) && !errors.Is(err, chart.ErrReference) {
+				t.Errorf("it is refused: %v", err)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -62,7 +63,7 @@ const helmExtra = "+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo="
 
 // pack writes the files of a chart, and those of its sub-charts below it, in Helm's order.
 func pack(to *tar.Writer, loaded *chart.Chart, above string) error {
-	if name := loaded.Name(); path.Base(name) != name {
+	if name := loaded.Name(); path.Base(name) != name || strings.Contains(name, `\`) {
 		return fmt.Errorf("%w: %q is no name of a chart", ErrPackage, name)
 	}
 	if loaded.Schema != nil && !json.Valid(loaded.Schema) {
@@ -79,7 +80,10 @@ func pack(to *tar.Writer, loaded *chart.Chart, above string) error {
 	}
 	base := path.Join(above, loaded.Name())
 	for _, f := range slices.Concat(files, loaded.Templates, loaded.Files) {
-		header := tar.Header{Name: path.Join(base, f.Name), Mode: 0o644, Size: int64(len(f.Data)), ModTime: f.ModTime}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: path.Join(base, f.Name), Mode: 0o644, Size: int64(len(f.Data)), ModTime: f.ModTime}
+		if _, err := entryName(&header); err != nil {
+			return fmt.Errorf("%w: %w", ErrPackage, err)
+		}
 		if err := to.WriteHeader(&header); err != nil {
 			return fmt.Errorf("%s: %w", header.Name, err)
 		}
