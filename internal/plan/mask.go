@@ -38,10 +38,11 @@ const (
 	maxText = 1024
 )
 
-// newMask hides the values of variables that come from Secrets, and those of the Secrets of a release.
-func newMask(secrets []string, rows []engine.Row) mask {
+// newMask hides the values of variables that come from Secrets, what is derived from them, and the values of the Secrets of a release.
+func newMask(secrets []string, rows []engine.Row, derived ...string) mask {
 	m := mask{}
 	_, _ = rand.Read(m.key[:]) // It never fails.
+	m.values = slices.DeleteFunc(derived, func(text string) bool { return text == "" })
 	for _, value := range secrets {
 		m.add(value)
 	}
@@ -210,13 +211,17 @@ func isMark(value any) bool {
 	return strings.HasPrefix(text, markPrefix)
 }
 
-// Hide gives copies of the objects of a release without the values of its Secrets, nor others that are secret.
-func Hide(objects []*unstructured.Unstructured, secrets ...string) []*unstructured.Unstructured {
+// Hide gives copies of the objects of a release without the values of its Secrets.
+func Hide(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return hide(objects, nil)
+}
+
+func hide(objects []*unstructured.Unstructured, secrets []string, derived ...string) []*unstructured.Unstructured {
 	rows := make([]engine.Row, len(objects))
 	for i := range objects {
 		rows[i].Object = objects[i]
 	}
-	m := newMask(secrets, rows)
+	m := newMask(secrets, rows, derived...)
 	hidden := make([]*unstructured.Unstructured, len(objects))
 	for i := range objects {
 		hidden[i] = m.object(objects[i])

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -113,7 +115,13 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 	if !d.records.unread {
 		told.Digest = preview.Plan.Digest
 	}
-	hidden := newMask(d.secrets, preview.Rows)
+	var applied []*unstructured.Unstructured
+	for i := range preview.Rows {
+		if obj := preview.Rows[i].Object; obj != nil {
+			applied = append(applied, obj)
+		}
+	}
+	hidden := newMask(d.values(), preview.Rows, d.derived(ctx, applied)...)
 	for _, row := range preview.Rows {
 		if one, changes := object(ctx, d.person, row, &hidden); changes {
 			told.Objects = append(told.Objects, one)
@@ -134,10 +142,13 @@ type desk struct {
 	person  *cluster.Client
 	records *records
 	content *Content
-	// secrets are the values of variables that come from Secrets.
-	secrets []string
+	// secrets are the variables that come from Secrets, with their values.
+	secrets map[string]string
 	close   func()
 }
+
+// values are those that are secret.
+func (d *desk) values() []string { return slices.Collect(maps.Values(d.secrets)) }
 
 func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 	connector, err := cluster.NewConnector(p.Config, cluster.Options{})
@@ -170,7 +181,7 @@ func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 func (d *desk) failed(err error) error { return cmp.Or(d.content.Refused(), err) }
 
 // installation is what the engine has to know, and the values that come from Secrets.
-func (p *Planner) installation(ctx context.Context, asked Request, person *cluster.Client) (in engine.Installation, secrets []string, err error) {
+func (p *Planner) installation(ctx context.Context, asked Request, person *cluster.Client) (in engine.Installation, secrets map[string]string, err error) {
 	obj := asked.Installation
 	template, release, err := published.Release(ctx, p.API, asked.Namespace, asked.Chosen)
 	if err != nil {
@@ -209,9 +220,9 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 		if err != nil {
 			return in, nil, err //nolint:wrapcheck // It is the engine's own account.
 		}
-		in.Variables = read.Values
+		in.Variables, secrets = read.Values, map[string]string{}
 		for name := range read.Secret {
-			secrets = append(secrets, read.Values[name])
+			secrets[name] = read.Values[name]
 		}
 	}
 	return in, secrets, nil

@@ -23,14 +23,14 @@ func (p *Planner) Render(ctx context.Context, asked Request, showSecrets bool) (
 	built, err := d.engine.Render(ctx, d.in)
 	if staged, ok := errors.AsType[*failure.StageError](err); ok && staged.Stage == engine.StageBuild && ctx.Err() == nil {
 		// What is wrong with an object may quote what was substituted in it.
-		hidden, found := newMask(d.secrets, nil), failure.Of(err)
+		hidden, found := newMask(d.values(), nil), failure.Of(err)
 		err = &failure.Error{Disposition: found.Disposition, Reason: found.Reason, Err: errors.New(hidden.text(err.Error()))}
 	}
 	if err != nil {
 		return build.Built{}, d.failed(err)
 	}
 	if !showSecrets {
-		built.Objects = Hide(built.Objects, d.secrets...)
+		built.Objects = hide(built.Objects, d.values(), d.derived(ctx, built.Objects)...)
 	}
 	return built, nil
 }
