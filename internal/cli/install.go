@@ -73,6 +73,11 @@ func (i *installer) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	for _, obj := range objects {
+		if obj.GetKind() == "Deployment" && obj.GetName() == uiDeployment && !i.force {
+			if err := i.keepArguments(ctx, obj); err != nil {
+				return err
+			}
+		}
 		if err := i.apply(ctx, obj); err != nil {
 			return err
 		}
@@ -107,6 +112,32 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	}
 	fmt.Fprintln(i.Out, refOf(obj))
 	return nil
+}
+
+// keepArguments leaves the arguments of the web UI as they are: its name is patched there.
+func (i *installer) keepArguments(ctx context.Context, obj *unstructured.Unstructured) error {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(obj.GroupVersionKind())
+	err := i.Get(ctx, client.ObjectKeyFromObject(obj), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return explain("read "+refOf(obj).String(), err, "cluster-admin")
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	now, _, _ := unstructured.NestedSlice(there.Object, path...)
+	next, _, _ := unstructured.NestedSlice(obj.Object, path...)
+	if len(now) == 0 || len(next) == 0 {
+		return nil
+	}
+	was, _ := now[0].(map[string]any)
+	is, _ := next[0].(map[string]any)
+	if was["name"] != is["name"] {
+		return nil
+	}
+	is["args"] = was["args"]
+	return unstructured.SetNestedSlice(obj.Object, next, path...) //nolint:wrapcheck // It is of JSON.
 }
 
 // uiDeployment is that of the web UI, and uiCertificate the one of its certificate.

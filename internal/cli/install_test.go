@@ -139,6 +139,23 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 	if got.code != 0 || !strings.Contains(got.out, "Deployment "+namespace+"/sluice-ui\n") || !strings.Contains(got.told, "once Secret "+namespace+"/sluice-ui-tls has its certificate") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
+	// The web UI's name is patched there, and stays what it is until it is taken over.
+	ui := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sluice-ui"}}
+	named := client.RawPatch("application/json-patch+json", []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/2", "value": "--host=sluice.example.com"}]`))
+	if err := env.Client.Patch(t.Context(), ui, named, client.FieldOwner("kubectl-patch")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ image, force, host string }{
+		{"registry.example.com/sluice:1.0.1", "--force-conflicts=false", "--host=sluice.example.com"}, {"registry.example.com/sluice:1.0.2", "--force-conflicts", "--host=localhost:8443"},
+	} {
+		got := run(t, env.Kubeconfig, append(args, "--no-wait", "--with-ui", "--image", tc.image, tc.force)...)
+		if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(ui), ui); err != nil {
+			t.Fatal(err)
+		}
+		if made := ui.Spec.Template.Spec.Containers[0]; got.code != 0 || made.Image != tc.image || made.Args[2] != tc.host {
+			t.Errorf("ended with %d, %s: %s, %s", got.code, got.told, made.Image, made.Args)
+		}
+	}
 	says(run(t, reader(t, namespace), "check", "--pre", "--controllers", "source"), 1, "FAULT Rights you may not create ", "? Flux beside forbidden")
 }
 
