@@ -142,7 +142,8 @@ func TestPlansThatAnImpactLacks(t *testing.T) {
 		}
 		return isRefused
 	})
-	got := run(t, kubeconfig, "impact", "--plan", "-f", edited(t, namespace, template("foo-1.1.0", "1.1.0", "")))
+	line := []string{"impact", "--plan", "-f", edited(t, namespace, template("foo-1.1.0", "1.1.0", ""))}
+	got := run(t, kubeconfig, line...)
 	for _, want := range []string{"plan for " + namespace + "/one: make the plan: the release is in the files alone", "plan for " + namespace + "/two: make the plan: ", "is taken to be"} {
 		if strings.Count(got.told, want) != 1 {
 			t.Errorf("%q is not told once in %s", want, got.told)
@@ -150,5 +151,9 @@ func TestPlansThatAnImpactLacks(t *testing.T) {
 	}
 	if got.code != 2 || !strings.Contains(got.out, "2 upgrade at once") {
 		t.Errorf("ended with %d: %s", got.code, got.out)
+	}
+	// What one of them does not have is not typed wrongly for all.
+	if got := run(t, kubeconfig, append(line, "--as-installation")...); got.code != 2 || !strings.Contains(got.told, "plan for "+namespace+"/one: ") || !strings.Contains(got.told, "names no ServiceAccount") {
+		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 }

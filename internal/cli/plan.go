@@ -278,6 +278,9 @@ func unplannedFor(of ref, err error) error {
 		return err
 	}
 	told := *problem // Others may lack the same.
+	if told.Code == ExitUsage {
+		told.Code, told.What = ExitUnanswered, "make the plan" // It may be right for others.
+	}
 	told.What = "plan for " + of.Namespace + "/" + of.Name + ": " + told.What
 	return &told
 }
