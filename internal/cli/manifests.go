@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
+	"sluice.dev/sluice/internal/catalog/objects"
 )
 
 // maxManifests is how many bytes of manifests a command reads in all.
@@ -214,6 +217,25 @@ func (m *manifests) templatesOver(live []modulesv1.ModuleTemplate, namespace str
 	return over(live, m.templates, namespace, now, func(to *modulesv1.ModuleTemplate, edited modulesv1.ModuleTemplate) {
 		to.Spec, to.Undecodable, to.Annotations, to.Labels = edited.Spec, "", edited.Annotations, edited.Labels
 	})
+}
+
+// asEdited reads templates as they are once the files are applied, as long as they stand for the same content.
+type asEdited struct {
+	client.WithWatch
+
+	files *manifests
+}
+
+// Get implements client.Reader.
+func (e asEdited) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	err := e.WithWatch.Get(ctx, key, obj, options...)
+	if template, is := obj.(*modulesv1.ModuleTemplate); is && err == nil {
+		edited := e.files.templatesOver([]modulesv1.ModuleTemplate{*template}, key.Namespace, time.Time{})[0]
+		if objects.ContentOf(&edited) == objects.ContentOf(template) {
+			*template = edited
+		}
+	}
+	return err //nolint:wrapcheck // As a client's own.
 }
 
 // modulesOver are the namespace's modules likewise.

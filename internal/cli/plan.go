@@ -175,7 +175,7 @@ func (p *planner) plan(ctx context.Context, name string) (planned, error) {
 // works makes plans for an installation.
 func (p *planner) works(obj *modulesv1.ModuleInstallation) *plan.Planner {
 	return &plan.Planner{
-		API: p.WithWatch, Core: p.core, Config: p.rest,
+		API: asEdited{p.WithWatch, p.files}, Core: p.core, Config: p.rest,
 		Members: func(ctx context.Context) ([]modulesv1.Member, error) { return p.found(ctx, obj) },
 	}
 }

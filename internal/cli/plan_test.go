@@ -52,3 +52,15 @@ func TestAPlanIsInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestAPlanIsOfTheEditedTemplate: what a file says of the release's template counts, beside which release is chosen.
+func TestAPlanIsOfTheEditedTemplate(t *testing.T) {
+	t.Parallel()
+	namespace, content := golden(t)
+	file := edited(t, namespace, "apiVersion: modules.sluice.dev/v1alpha1\nkind: ModuleTemplate\nmetadata: {name: foo-3.0.0}\n"+
+		"spec: {moduleName: foo, version: 3.0.0, channel: slow, artifact: {path: elsewhere, sourceRef: {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, name: next}}}\n")
+	got := run(t, env.Kubeconfig, "plan", "foo", "-n", namespace, "--artifact", content, "-f", file)
+	if got.code != 1 || !strings.Contains(got.out, `there is no folder "elsewhere"`) || strings.Contains(got.out, "Inventory may not be read") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}

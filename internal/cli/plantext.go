@@ -177,6 +177,7 @@ func (p planned) sums(line func(indent int, parts ...string)) {
 		line(0, "plan "+p.Digest+", the one that waits for approval")
 	case p.Digest != "":
 		line(0, "plan "+p.Digest)
+	case len(p.Objects) == 0 && len(p.Blockers) > 0: // It has not come so far.
 	default:
 		line(0, "no digest, as the Inventory may not be read: ask for the ClusterRole sluice-operate")
 	}
