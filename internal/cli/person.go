@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"sync"
@@ -50,6 +52,9 @@ type accountant struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
+	if err == nil && path.Base(r.URL.Path) == "selfsubjectrulesreviews" {
+		response.Body = &bounded{response.Body, maxRules}
+	}
 	if err == nil && !r.URL.Query().Has("watch") && !proxied().MatchString(r.URL.Path) {
 		response.Body = &accounted{ReadCloser: response.Body, ctx: r.Context()}
 	}
@@ -85,6 +90,28 @@ func (a *accounted) Close() error {
 	return a.ReadCloser.Close() //nolint:wrapcheck // It is the body's own.
 }
 
+// maxRules is how many bytes of rules of a namespace are read, which whoever may bind roles there may make for everybody.
+const maxRules = 1 << 20
+
+// errRules says that there are more.
+var errRules = errors.New("there are too many rules")
+
+// bounded is an answer that is refused where it has too many bytes.
+type bounded struct {
+	io.ReadCloser
+
+	left int
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errRules
+	}
+	return n, err //nolint:wrapcheck // It may be io.EOF.
+}
+
 // keptKey is in the contexts of requests of which the answers are kept, as all chunks of a list.
 type keptKey struct{}
 
@@ -107,22 +134,24 @@ func (s *sight) Everywhere(ctx context.Context, of ui.Kind) (bool, error) {
 }
 
 // In implements ui.Rights. The API server gives all rules of a namespace at once, but for those of authorizers that have no rules. Such
-// a one may also refuse what the rules of others allow, so that each kind is asked for by itself then.
+// a one may also refuse what the rules of others allow, so that each kind is asked for by itself then, as it is where there are too many.
 func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	if err := s.Create(ctx, review); err != nil {
+	err := s.Create(ctx, review)
+	if err != nil && !errors.Is(err, errRules) {
 		return nil, unreviewed(err)
 	}
 	may := make([]bool, len(of))
 	for i, k := range of {
-		if !review.Status.Incomplete {
+		if err == nil && !review.Status.Incomplete {
 			may[i] = slices.ContainsFunc(review.Status.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return listedBy(rule, k) })
 			continue
 		}
-		var err error
-		if may[i], err = s.lists(ctx, k, namespace); err != nil {
-			return nil, err
+		allowed, failed := s.lists(ctx, k, namespace)
+		if failed != nil {
+			return nil, failed
 		}
+		may[i] = allowed
 	}
 	return may, nil
 }

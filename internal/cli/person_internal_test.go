@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,29 @@ func TestRulesOfSomeAuthorizersAreNotTheLastWord(t *testing.T) {
 			}
 			if may[0] == incomplete {
 				t.Errorf("it may be seen: %v", may[0])
+			}
+		})
+	}
+}
+
+// TestRulesTakeNoMemory: whoever may bind roles in a namespace may bind many large ones, to everybody.
+func TestRulesTakeNoMemory(t *testing.T) {
+	t.Parallel()
+	much := authorizationv1.ResourceRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}, ResourceNames: []string{strings.Repeat("a", maxRules)}}
+	for name, denied := range map[string]bool{"Allowed": false, "Denied": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			person, err := answering(t, map[string]any{
+				"selfsubjectreviews":       authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "ann"}}},
+				"selfsubjectrulesreviews":  authorizationv1.SelfSubjectRulesReview{Status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{much}}},
+				"selfsubjectaccessreviews": authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: !denied}},
+			}).login(t.Context(), "a-token")
+			if err != nil {
+				t.Fatal(err)
+			}
+			may, err := person.Rights.In(t.Context(), "evil", uiKinds()[:2])
+			if err != nil || slices.Contains(may, denied) {
+				t.Errorf("it may be seen: %v, %v", may, err)
 			}
 		})
 	}
