@@ -106,7 +106,7 @@ func (c *catalogues) offers(ctx context.Context, namespace string) (*offered, er
 
 // list lists in one request: what is chosen from is small beside what it takes to ask often.
 func (c *catalogues) list(ctx context.Context, resource, namespace string, list client.ObjectList) error {
-	err := c.api.List(ctx, list, client.InNamespace(namespace))
+	err := c.api.List(kept(ctx), list, client.InNamespace(namespace))
 	if err == nil {
 		return nil
 	}
