@@ -315,25 +315,28 @@ type rows struct {
 	kind  Kind
 }
 
-// Transformer implements cache.TransformingStore: while a list is read, no more of an object is kept than its row needs.
+// Transformer implements cache.TransformingStore: while all objects are read, no more of one is kept than its row, as whoever may make
+// objects may make many large ones.
 func (r *rows) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if found, ok := obj.(*unstructured.Unstructured); ok {
-			found.SetManagedFields(nil)
-			for _, large := range []string{"inventory", "history", "problems"} {
-				unstructured.RemoveNestedField(found.Object, "status", large)
-			}
+		if _, row := r.row(obj); row != nil {
+			return row, nil
 		}
 		return obj, nil
 	}
 }
 
 func (r *rows) row(obj any) (types.NamespacedName, *Row) {
-	found, ok := obj.(*unstructured.Unstructured)
-	if !ok {
+	var row *Row
+	switch obj := obj.(type) {
+	case *unstructured.Unstructured:
+		row = newRow(r.kind, obj)
+	case *Row:
+		row = obj
+	default:
 		return types.NamespacedName{}, nil
 	}
-	return types.NamespacedName{Namespace: found.GetNamespace(), Name: found.GetName()}, newRow(r.kind, found)
+	return types.NamespacedName{Namespace: row.Namespace, Name: row.Name}, row
 }
 
 // Add implements cache.ReflectorStore, as the others do.

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,5 +86,23 @@ func revoking(t *testing.T, ends bool) {
 	until(0)
 	if told := x.troubles(everything(), func(Kind) bool { return true }); len(told) != 1 || told[0] != "you may not list sources" {
 		t.Errorf("troubles: %q", told)
+	}
+}
+
+// TestOnlyRowsAreKept: also while all objects are read at once.
+func TestOnlyRowsAreKept(t *testing.T) {
+	t.Parallel()
+	u := pagesOf(t)
+	kind := u.index.kinds[0]
+	large := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"text": strings.Repeat("x", 1<<20)}}}
+	large.SetNamespace("n")
+	large.SetName("a")
+	store := &rows{index: u.index, kind: kind}
+	kept, err := store.Transformer()(large)
+	if _, small := kept.(*Row); !small || err != nil {
+		t.Fatalf("what is kept is a %T, %v", kept, err)
+	}
+	if err := store.Replace([]any{kept}, "1"); err != nil || u.index.one(kind, "n", "a") == nil {
+		t.Errorf("it is not in the index: %v", err)
 	}
 }
