@@ -8,7 +8,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -55,14 +54,14 @@ func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil && path.Base(r.URL.Path) == "selfsubjectrulesreviews" {
 		response.Body = &bounded{response.Body, maxRules}
 	}
-	if err == nil && !r.URL.Query().Has("watch") && !proxied().MatchString(r.URL.Path) {
+	if err == nil && !r.URL.Query().Has("watch") && !proxied.MatchString(r.URL.Path) {
 		response.Body = &accounted{ReadCloser: response.Body, ctx: r.Context()}
 	}
 	return response, err //nolint:wrapcheck // It is the transport's own.
 }
 
 // proxied is where the API server hands on what a Service says.
-var proxied = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/namespaces/[^/]+/services/[^/]+/proxy/`) })
+var proxied = regexp.MustCompile(`/namespaces/[^/]+/services/[^/]+/proxy/`)
 
 type accounted struct {
 	io.ReadCloser

@@ -236,3 +236,24 @@ func (spaces) Read(to []byte) (int, error) {
 	}
 	return len(to), nil
 }
+
+// TestWhatGoesThroughIsNotCounted: it is in a file, or seen and gone.
+func TestWhatGoesThroughIsNotCounted(t *testing.T) {
+	t.Parallel()
+	answers := accountant{roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{Body: http.NoBody}, nil })}
+	for address, counts := range map[string]bool{
+		"/api/v1/namespaces/proxy/services":                                 true,
+		"/apis/modules.sluice.dev/v1alpha1/namespaces/n/moduletemplates":    true,
+		"/apis/modules.sluice.dev/v1alpha1/namespaces/n/modules?watch=true": false,
+		"/api/v1/namespaces/n/services/source-controller:80/proxy/a.tar.gz": false,
+	} {
+		answer, err := answers.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, counted := answer.Body.(*accounted); counted != counts {
+			t.Errorf("%s is counted: %v", address, counted)
+		}
+		_ = answer.Body.Close()
+	}
+}
