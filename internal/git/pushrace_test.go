@@ -255,9 +255,10 @@ func TestHooksRunToTheirEnd(t *testing.T) {
 			if got := w.Raw("for-each-ref", "--format=%(objectname)", "refs/notes/hook"); got != first {
 				t.Errorf("the hook was broken off: %q", got)
 			}
-			w.Hook("post-receive", "sleep 5")
+			w.Hook("post-receive", "while [ ! -e ended ]; do sleep 0.1; done")
+			defer w.Raw("config", "--file", "ended", "hook.ended", "true")
 			next := w.commit(objects, commitOn(first))
-			client := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 500 * time.Millisecond})
+			client := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 4 * time.Second})
 			results, err := client.Push(t.Context(), w.remote, git.PushRequest{Objects: objects, Updates: []git.Update{{Ref: "refs/heads/main", Old: first, New: next}}})
 			if err != nil || results[0].Err != nil {
 				t.Errorf("a hook that does not end: %v, %v", results, err)
