@@ -89,7 +89,7 @@ func TestEachKindTakesItsOwnTurns(t *testing.T) {
 	if _, err := setupSources(t.Context(), mgr, options, p); err != nil {
 		t.Fatal(err)
 	}
-	late, cancel := context.WithTimeout(all, time.Minute)
+	late, cancel := context.WithTimeout(all, 4*time.Minute)
 	defer cancel()
 	if err := mgr.Start(late); err != nil {
 		t.Error(err)

@@ -114,7 +114,7 @@ func awaitPolicies(ctx context.Context) error {
 			return err
 		}
 	}
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
 		for kind, body := range map[string]string{
 			packagesv1.PackageRevisionKind: draft + ", lifecycle: Proposed}",
 			packagesv1.PackageVariantKind:  variant + ", approval: {policy: Always}}",
