@@ -80,7 +80,7 @@ func newReleases(t *testing.T) *releases {
 		clock: clocktesting.NewFakePassiveClock(time.Now()),
 	}
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
-		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: new(time.Duration(-1)),
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{p.system: {}, p.tenant: {}},
 		},

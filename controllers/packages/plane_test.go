@@ -141,7 +141,7 @@ func (p *plane) start() {
 		return countingWrites{next, p.writes, p.requests, p.meet}
 	})
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
-		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: env.Scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: new(time.Duration(-1)),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

@@ -114,6 +114,8 @@ func (p *plane) start(scheme *runtime.Scheme, adjust func(*installation.Options)
 		Scheme:  scheme,
 		Cache:   cache.Options{DefaultNamespaces: seen},
 		Metrics: server.Options{BindAddress: "0"},
+		// What is under way may take as long as it does.
+		GracefulShutdownTimeout: new(time.Duration(-1)),
 		// Every test has controllers of its own.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}}}},
