@@ -36,7 +36,7 @@ const slowest = 1.5
 func TestAHostileTenantSlowsNobodyDown(t *testing.T) {
 	t.Parallel()
 	// What is being unpacked ends late on a busy machine.
-	s := newScene(t, "--watch-all-namespaces=true", "--graceful-shutdown-timeout=1m")
+	s := newScene(t, "--watch-all-namespaces=true")
 	f := fairness{scene: s, objects: 30, rounds: 4, files: 20_000, bomb: 64 << 20}
 	if os.Getenv("SLUICE_TORTURE") != "" {
 		f.objects, f.rounds, f.files, f.bomb = 200, 20, 900_000, 600<<20

@@ -42,7 +42,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 		canaries: map[string]string{}, processes: &[]*testenv.Manager{},
 		flags: append([]string{
 			"--controllers=source", "--watch-all-namespaces=false", "--log-level=trace", "--interval-jitter-percentage=0",
-			"--min-retry-delay=50ms", "--max-retry-delay=500ms",
+			"--min-retry-delay=50ms", "--max-retry-delay=500ms", "--graceful-shutdown-timeout=2m",
 		}, flags...),
 	}
 	t.Cleanup(s.finish)
