@@ -38,8 +38,9 @@ type catalogues struct {
 	// everything is what all namespaces have, where that was read at once; nil where each is read for itself.
 	everything map[string]*offered
 	labels     map[string]labels.Set
-	// lacking is why the labels of a namespace are not known.
+	// lacking is why the labels of a namespace that was asked about are not known, and unread that of each.
 	lacking error
+	unread  map[string]error
 }
 
 // bindCatalogue adds the flags that say where a catalogue is.
@@ -55,7 +56,7 @@ func bindSystem(flags *pflag.FlagSet, system *string) {
 }
 
 func newCatalogues(api client.Client, files *manifests, now time.Time) *catalogues {
-	return &catalogues{api: api, files: files, now: now, known: map[string]*catalog.Contents{}, labels: map[string]labels.Set{}}
+	return &catalogues{api: api, files: files, now: now, known: map[string]*catalog.Contents{}, labels: map[string]labels.Set{}, unread: map[string]error{}}
 }
 
 // in is what the namespace offers, in two requests whatever there is.
@@ -123,12 +124,14 @@ func (c *catalogues) labelsOf(ctx context.Context, namespace string) (labels.Set
 		return known, true
 	}
 	if known, ok := c.labels[namespace]; ok {
+		c.lacking = cmp.Or(c.lacking, c.unread[namespace])
 		return known, known != nil
 	}
 	c.labels[namespace] = nil
+	defer func() { c.lacking = cmp.Or(c.lacking, c.unread[namespace]) }()
 	what := fmt.Sprintf("read the labels of namespace %q", namespace)
 	if c.api == nil {
-		c.lacking = &CommandError{Code: ExitUnanswered, What: what, Why: "no file has it, and a module asks for some", Help: []string{"add the Namespace to the files"}}
+		c.unread[namespace] = &CommandError{Code: ExitUnanswered, What: what, Why: "no file has it, and a module asks for some", Help: []string{"add the Namespace to the files"}}
 		return nil, false
 	}
 	obj := &metav1.PartialObjectMetadata{}
@@ -138,7 +141,7 @@ func (c *catalogues) labelsOf(ctx context.Context, namespace string) (labels.Set
 	case err == nil:
 		c.labels[namespace] = labels.Merge(obj.Labels, nil)
 	case !apierrors.IsNotFound(err):
-		c.lacking = explain(what, err, "view")
+		c.unread[namespace] = explain(what, err, "view")
 	}
 	return c.labels[namespace], err == nil
 }

@@ -125,11 +125,11 @@ func (a *assessor) assess(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	known := a.namespaceLabels(ctx)
+	known, unread := a.namespaceLabels(ctx), map[string]error{}
 	a.memo = catalog.NewMemo(now)
 	a.before, a.after = newCatalogues(a.WithWatch, &manifests{}, now), newCatalogues(a.WithWatch, a.files, now)
 	for _, c := range []*catalogues{a.before, a.after} {
-		c.everything, c.labels = all, known
+		c.everything, c.labels, c.unread = all, known, unread
 	}
 	a.edits(ctx)
 	return a.installations(ctx)
@@ -301,6 +301,7 @@ func (a *assessor) one(ctx context.Context, obj *modulesv1.ModuleInstallation) {
 		})
 		return
 	}
+	a.before.lacking, a.after.lacking = nil, nil // What is not known of one namespace says nothing of another.
 	was, err := a.choose(ctx, a.before, obj)
 	is := was
 	if err == nil {

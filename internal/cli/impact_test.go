@@ -157,3 +157,26 @@ func TestPlansThatAnImpactLacks(t *testing.T) {
 		t.Errorf("ended with %d: %s", got.code, got.told)
 	}
 }
+
+// TestImpactBesideWhatIsLacking: of whom the labels cannot be read nothing is known, and of others all.
+func TestImpactBesideWhatIsLacking(t *testing.T) {
+	t.Parallel()
+	system, one := shelf(t)
+	other := env.NewNamespace(t)
+	store(t, system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {consumers: {namespaceSelector: {matchExpressions: [{key: tier, operator: DoesNotExist}]}}}\n")
+	for _, namespace := range []string{one, other} {
+		store(t, namespace, asking(ranged, "", system, ""))
+	}
+	first, second := min(one, other), max(one, other)
+	kubeconfig := through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		isRefused := r.URL.Path == "/api/v1/namespaces" || r.URL.Path == "/api/v1/namespaces/"+first
+		if isRefused {
+			refuse(w, http.StatusForbidden, "Forbidden", "namespaces is forbidden: not yours")
+		}
+		return isRefused
+	})
+	got := run(t, kubeconfig, "impact", "-f", edited(t, system, template("foo-1.1.0", "1.1.0", "")), "-o", "wide")
+	if got.code != 2 || strings.Count(got.told, "read the labels of namespace") != 1 || strings.Contains(got.out, first+"/foo") || !strings.Contains(got.out, second+"/foo") {
+		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
+	}
+}

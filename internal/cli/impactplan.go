@@ -20,6 +20,7 @@ func (a *assessor) planAll(ctx context.Context) {
 		tried++ // A plan that fails may have cost as much.
 		there := *a.session
 		there.namespace = one.Object.Namespace
+		a.after.lacking = nil
 		p := *a.planner
 		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, guessed: a.guessed, files: &files, catalogues: a.after}
 		told, err := p.plan(ctx, one.Object.Name)
