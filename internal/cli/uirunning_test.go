@@ -88,7 +88,7 @@ func TestNobodyWaitsForDiscoveryWithoutEnd(t *testing.T) {
 		return true
 	})
 	page := opened(t, env.Kubeconfig, "--server", server).page("o/" + installations + "/" + namespace + "/foo")
-	for _, want := range []string{"Client.Timeout", "not shown: the kind could not be listed"} {
+	for _, want := range []string{" exceeded", "not shown: the kind could not be listed"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page: %s", want, page)
 		}
