@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -73,11 +74,20 @@ type accounted struct {
 // Read implements io.Reader.
 func (a *accounted) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	a.size += n
-	if much := ui.Answered(a.ctx, n); much != nil {
+	weight := weigh(p[:n])
+	a.size += weight
+	if much := ui.Answered(a.ctx, weight); much != nil {
 		return n, much //nolint:wrapcheck // It is for people.
 	}
 	return n, err //nolint:wrapcheck // It may be io.EOF.
+}
+
+// weigh is how much of an answer that is, as memory goes: there, what usual objects have is a few times as large, and what has little else
+// than brackets and commas is far more.
+func weigh(text []byte) int {
+	const aMap, aList, anItem, usual = 350, 24, 32, 6
+	parsed := len(text) + aMap*bytes.Count(text, []byte("{")) + aList*bytes.Count(text, []byte("[")) + anItem*bytes.Count(text, []byte(","))
+	return max(len(text), parsed/usual)
 }
 
 // Close implements io.Closer. What is not kept is gone by the next chunk.

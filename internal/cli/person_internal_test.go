@@ -133,7 +133,8 @@ func TestAFaultIsNoRefusal(t *testing.T) {
 func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
-	fill := strings.Repeat(" ", 1<<20)
+	var fill atomic.Pointer[string]
+	fill.Store(new(strings.Repeat(" ", 1<<20)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch path.Base(r.URL.Path) {
@@ -148,7 +149,7 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 				"status": {"inventory": {"name": "a", "contents": [{"version": "v1", "kind": "Pod", "namespaces": ["n"], "count": 1}]}}}`)
 		default:
 			for sent.Load() < 512<<20 {
-				if _, err := io.WriteString(w, fill); err != nil {
+				if _, err := io.WriteString(w, *fill.Load()); err != nil {
 					return
 				}
 				sent.Add(1 << 20)
@@ -190,6 +191,12 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 		if got := sent.Load(); !strings.Contains(told.Body.String(), much) || got < 64<<20 || got > 160<<20 {
 			t.Errorf("%s: %d MiB were read, and %d is told: %s", reads, got>>20, told.Code, told.Body)
 		}
+	}
+	// What is dense takes more memory than what is not.
+	sent.Store(0)
+	fill.Store(new(strings.Repeat("{},{}, [", 1<<17)))
+	if told := page(object + "a"); !strings.Contains(told.Body.String(), much) || sent.Load() > 32<<20 {
+		t.Errorf("%d MiB were read of lists of empty objects: %s", sent.Load()>>20, told.Body)
 	}
 	if told := page(object + "a/why"); !strings.Contains(told.Body.String(), "all was read") {
 		t.Errorf("%d is told of a list that is looked through: %s", told.Code, told.Body)
