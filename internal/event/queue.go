@@ -42,7 +42,8 @@ func (e Event) tellsTheSame(other Event) bool {
 }
 
 // queue holds events for one reader's workers. It is bounded: the oldest events make room for the newest, which says
-// more about how things stand. Events of one object are handed out one at a time and in order; those of other objects
+// more about how things stand, and those of the namespace that has the most, so that nobody's flood drowns what others have
+// to hear. Events of one object are handed out one at a time and in order; those of other objects
 // pass an object whose delivery hangs.
 type queue struct {
 	limit, maxBytes int
@@ -52,6 +53,7 @@ type queue struct {
 	events *list.List               // of queued, oldest first
 	last   map[string]*list.Element // the newest event of each object
 	bytes  int
+	held   map[string]int      // bytes of the events of each namespace
 	busy   map[string]struct{} // objects whose event is being delivered
 	closed bool
 	full   bool // events were dropped, and the queue has not been half empty since
@@ -63,6 +65,7 @@ func newQueue(limit, maxBytes int) *queue {
 		maxBytes: maxBytes,
 		events:   list.New(),
 		last:     make(map[string]*list.Element),
+		held:     make(map[string]int),
 		busy:     make(map[string]struct{}),
 	}
 	q.change = sync.NewCond(&q.mu)
@@ -96,12 +99,28 @@ func (q *queue) put(e Event, at time.Time) fate {
 		f.dropped++
 		f.overflow = f.overflow || !q.full
 		q.full = true
-		q.remove(q.events.Front())
+		q.remove(q.dispensable())
 	}
 	q.last[item.object] = q.events.PushBack(item)
 	q.bytes += item.size
+	q.held[e.Object.Namespace] += item.size
 	q.change.Signal()
 	return f
+}
+
+// dispensable is the oldest event of the namespace that has the most.
+func (q *queue) dispensable() *list.Element {
+	most := 0
+	for _, size := range q.held {
+		most = max(most, size)
+	}
+	at := q.events.Front()
+	for ; at.Next() != nil; at = at.Next() {
+		if item, ok := at.Value.(queued); ok && q.held[item.Object.Namespace] == most {
+			break
+		}
+	}
+	return at
 }
 
 // take waits for an event whose object is not busy. It is false when the queue is closed and has nothing more to give.
@@ -150,6 +169,7 @@ func (q *queue) discard() int {
 	lost := q.events.Len()
 	q.events.Init()
 	clear(q.last)
+	clear(q.held)
 	q.bytes = 0
 	q.change.Broadcast()
 	return lost
@@ -167,6 +187,9 @@ func (q *queue) remove(at *list.Element) {
 		return
 	}
 	q.bytes -= item.size
+	if q.held[item.Object.Namespace] -= item.size; q.held[item.Object.Namespace] == 0 {
+		delete(q.held, item.Object.Namespace)
+	}
 	if q.last[item.object] == at {
 		delete(q.last, item.object)
 	}

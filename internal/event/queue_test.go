@@ -2,6 +2,7 @@ package event
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,34 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 	if !q.put(warned(subject("e"), "R", "m"), noon).merged && q.length() != 1 {
 		t.Error("an emptied queue takes no events")
+	}
+}
+
+// TestAFloodDropsNobodyElsesEvents: of many events of one namespace, few others have to be heard.
+func TestAFloodDropsNobodyElsesEvents(t *testing.T) {
+	t.Parallel()
+	in := func(namespace, name string) Event {
+		made := warned(subject(name), "R", "m")
+		made.Object.Namespace, made.Object.UID = namespace, ""
+		return made
+	}
+	q := newQueue(10, 1<<20)
+	q.put(in("team-a", "first"), noon)
+	for i := range 100 {
+		q.put(in("flood", fmt.Sprint(i)), noon)
+	}
+	q.put(in("team-a", "last"), noon)
+	var got []string
+	q.close()
+	for item, ok := q.take(); ok; item, ok = q.take() {
+		got = append(got, item.Object.Name)
+		q.done(item)
+	}
+	if diff := cmp.Diff([]string{"first", "92", "93", "94", "95", "96", "97", "98", "99", "last"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if len(q.held) != 0 {
+		t.Errorf("an empty queue holds %v", q.held)
 	}
 }
 

@@ -93,8 +93,8 @@ func (s *Sink) listen(reader string) {
 	s.watch(reader, s.queues[reader])
 }
 
-// Emit queues an event and returns at once; it cannot fail. When a reader's queue is full, the oldest events in it
-// are dropped and counted. An event that is equal in all but its time to its object's last one still waiting is merged
+// Emit queues an event and returns at once; it cannot fail. When a reader's queue is full, the oldest events in it,
+// of the namespace that has the most, are dropped and counted. An event that is equal in all but its time to its object's last one still waiting is merged
 // with that.
 func (s *Sink) Emit(e Event) {
 	e.Message = clean(e.Message)
