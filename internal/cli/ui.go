@@ -11,11 +11,14 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/ui"
@@ -33,6 +36,9 @@ const byToken, byHeader = "token", "header"
 
 // garbage is how much memory waits to be used again, in percent of what is used: pages leave much of it behind, and much time.
 const garbage = 50
+
+// hearsLibraries has it told why a certificate that was renewed is not taken. There is one such log in a process.
+var hearsLibraries sync.Once //nolint:gochecknoglobals // As the log is.
 
 // uiCommand serves the web pages: on this machine to whoever has started it, or to everyone who logs in.
 func uiCommand(b *base) *cobra.Command {
@@ -63,6 +69,9 @@ func uiCommand(b *base) *cobra.Command {
 		}
 		var watched *certwatcher.CertWatcher
 		if f.certificate != "" {
+			hearsLibraries.Do(func() {
+				ctrllog.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(b.ErrOut, &slog.HandlerOptions{Level: slog.LevelError})))
+			})
 			if watched, err = certwatcher.New(f.certificate, f.key); err != nil {
 				return usage("--tls-cert, --tls-key: " + err.Error())
 			}
