@@ -183,7 +183,7 @@ func TestReconcileInTime(t *testing.T) {
 	t.Parallel()
 	namespace := env.NewNamespace(t)
 	played(t, namespace, repository("app", ""))
-	got := run(t, env.Kubeconfig, "reconcile", "gitrepo/app", "-n", namespace, "--timeout", "200ms")
+	got := inTime(t, "nobody has answered yet; Ready: stored", "reconcile", "gitrepo/app", "-n", namespace)
 	if want := "wait for GitRepository " + namespace + "/app: --timeout has passed: nobody has answered yet; Ready: stored\n"; got.code != 4 || got.told != want || got.out != "" {
 		t.Errorf("%+v", got)
 	}

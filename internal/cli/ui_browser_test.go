@@ -34,7 +34,7 @@ type tab struct {
 }
 
 // maxWait bounds what a tab is waited for.
-const maxWait = time.Minute
+const maxWait = 4 * time.Minute
 
 // newTab opens an empty one.
 func newTab(t *testing.T, further ...chromedp.ExecAllocatorOption) *tab {

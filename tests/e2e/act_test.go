@@ -53,7 +53,7 @@ func TestCommandsAct(t *testing.T) {
 	repository := s.upstream.Repository("app")
 	first := repository.Commit("main", "First", oneFile("replicas: 1\n"))
 	s.create("app", s.upstream.HTTP(upstream.HTTPOptions{}).URL("app"))
-	s.saying(s.sluice(0, "wait", "gitrepo/app", "--timeout", "1m"), "✔ GitRepository "+s.namespace+"/app  Ready: stored artifact for revision '"+mainAt(first)+"'")
+	s.saying(s.sluice(0, "wait", "gitrepo/app", "--timeout", "4m"), "✔ GitRepository "+s.namespace+"/app  Ready: stored artifact for revision '"+mainAt(first)+"'")
 	s.saying(s.sluice(0, "reconcile", "gitrepo/app"), "✔ GitRepository "+s.namespace+"/app  unchanged, ")
 
 	second := repository.Commit("main", "Second", oneFile("replicas: 2\n"))
@@ -87,9 +87,9 @@ func TestCommandsActOnModules(t *testing.T) {
 	s := newRunningModules(t)
 	s.release("1.0.0", map[string]string{"settings.yaml": settings("settings", "1.0.0")})
 	s.install("app")
-	s.saying(s.sluice(0, "wait", "app", "--for", "version=1.0.0", "--timeout", "1m"), "✔ ModuleInstallation "+s.namespace+"/app  1.0.0; Ready: ")
-	s.sluice(0, "wait", "app", "--for", "healthy", "--timeout", "1m")
-	s.sluice(0, "wait", "app", "--for", "uptodate", "--timeout", "1m")
+	s.saying(s.sluice(0, "wait", "app", "--for", "version=1.0.0", "--timeout", "4m"), "✔ ModuleInstallation "+s.namespace+"/app  1.0.0; Ready: ")
+	s.sluice(0, "wait", "app", "--for", "healthy", "--timeout", "4m")
+	s.sluice(0, "wait", "app", "--for", "uptodate", "--timeout", "4m")
 	lines := strings.Split(strings.TrimSpace(s.sluice(0, "reconcile", "app", "--with-source")), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("%q", lines)

@@ -14,7 +14,7 @@ import (
 // flux runs Flux's command in the scene's namespace, and returns what it prints. What fails ends the test.
 func (s *scene) flux(arguments ...string) string {
 	s.t.Helper()
-	command := exec.CommandContext(s.t.Context(), "flux", append([]string{"--kubeconfig", env.Kubeconfig, "-n", s.namespace, "--timeout", "1m"}, arguments...)...)
+	command := exec.CommandContext(s.t.Context(), "flux", append([]string{"--kubeconfig", env.Kubeconfig, "-n", s.namespace, "--timeout", "4m"}, arguments...)...)
 	printed, err := command.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("flux %s: %v\n%s\n%s", strings.Join(arguments, " "), err, printed, s.manager.Log())

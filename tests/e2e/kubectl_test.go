@@ -74,7 +74,7 @@ func TestKubectlShowsTheColumnsOfFlux(t *testing.T) {
 			t.Errorf("kubectl get %s prints %q", name, out)
 		}
 	}
-	s.kubectl("wait", "--for=condition=Ready", "--timeout=10s", "gitrepository/app")
+	s.kubectl("wait", "--for=condition=Ready", "--timeout=4m", "gitrepository/app")
 }
 
 func TestAnArtifactIsTheTreeUnderTheIgnoreRules(t *testing.T) {

@@ -75,7 +75,7 @@ func TestModuleMistakesAreCorrectedWithKubectlApply(t *testing.T) {
 	s.ready("app", "2.0.0")
 
 	// The whole folder goes, and is applied again. What is installed is healed meanwhile.
-	s.inside(s.system).kubectl("delete", "--timeout=20s", "-f", folder.dir)
+	s.inside(s.system).kubectl("delete", "--timeout=4m", "-f", folder.dir)
 	s.until("app", "is told", func(obj *modulesv1.ModuleInstallation) bool {
 		return conditions.IsFalse(obj, modulesv1.ResolvedCondition)
 	})

@@ -63,7 +63,7 @@ func TestVerifyRebuilds(t *testing.T) {
 	s.make(&sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "image"}, Spec: sourcev1.OCIRepositorySpec{
 		URL: r.URL("app"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour}, Reference: &sourcev1.OCIRepositoryRef{Tag: "1.0.0"},
 	}})
-	s.sluice(0, "wait", "ocirepo/image", "--timeout", "1m")
+	s.sluice(0, "wait", "ocirepo/image", "--timeout", "4m")
 	image := &sourcev1.OCIRepository{}
 	if err := env.Client.Get(t.Context(), s.key("image"), image); err != nil {
 		t.Fatal(err)
