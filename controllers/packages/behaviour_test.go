@@ -199,10 +199,7 @@ func TestGitAloneTellsWhatIsDone(t *testing.T) {
 	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
 	refs := cluster.Raw("for-each-ref")
 	p.stop()
-	v.Finalizers = nil
-	if err := env.Client.Update(t.Context(), v); err != nil {
-		t.Fatal(err)
-	}
+	p.ask(v, func() { v.Finalizers = nil })
 	if err := env.Client.Delete(t.Context(), v); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
