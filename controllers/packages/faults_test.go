@@ -215,6 +215,9 @@ func TestSuspendStopsAllWork(t *testing.T) {
 	v := p.variant()
 	fails(p, v, packagesv1.RepositoryNotReadyReason, "")
 	p.ask(v, func() { v.Spec.Suspend = true })
+	until(p, v, "it is suspended", func(v *packagesv1.PackageVariant) (bool, string) {
+		return v.Status.ObservedGeneration == v.Generation, said(v)
+	})
 	server.Heal()
 	until(p, repository, "it is read again", func(r *packagesv1.Repository) (bool, string) { return conditions.IsReady(r), said(r) })
 	p.rounds(server, 3)

@@ -149,6 +149,7 @@ func dryRunWritesNothing(t *testing.T, f *previewed) {
 		s.Targets = append(s.Targets, packagesv1.Target{Repositories: []packagesv1.RepositoryTarget{{Name: "nowhere"}}},
 			packagesv1.Target{Repositories: []packagesv1.RepositoryTarget{{Name: "south", PackageNames: []string{"dry-more"}}}})
 	})
+	r.previews("nothing is written any more", func(*packagesv1.SetPreview) bool { return true })
 	r.release("v2", "2.0.0")
 	p := r.previews("the preview of v2", func(p *packagesv1.SetPreview) bool { return p.Conflicted == 1 })
 	first := p.Targets[0]

@@ -158,6 +158,9 @@ func halfATargetFails(t *testing.T, f *fleet) {
 			canary.Annotations[fmt.Sprintf("a%d", i)] = strings.Repeat("a", 1000)
 		}
 	})
+	until(r.plane, r.set, "the target has failed", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return strings.Contains(said(s), "16384 bytes"), said(s)
+	})
 	r.release("v2", "2.0.0")
 	r.until("canary v1 published, north v1 published, south v1 published", "first Failed VariantFailed, second Waiting PreviousWave")
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) { s.Rollout.OnFailure = packagesv1.FailureContinues })
