@@ -24,7 +24,7 @@ import (
 // clients reach this machine.
 func clients(google string) *bucket.Clients {
 	return bucket.New(bucket.Options{
-		Transport:      transport.New(transport.Options{AllowLoopback: true, StallTimeout: time.Second}),
+		Transport:      transport.New(transport.Options{AllowLoopback: true, StallTimeout: 5 * time.Second}),
 		GoogleEndpoint: google,
 	})
 }

@@ -233,7 +233,7 @@ func TestSilentServersOfPushes(t *testing.T) {
 		cancel()
 		w.server.Heal()
 	}
-	client := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 200 * time.Millisecond})
+	client := newClientOver(t, transport.Options{AllowLoopback: true, StallTimeout: 3 * time.Second})
 	w.server.Always(upstream.HangBody(3).On(upstream.Push))
 	results, err := client.Push(t.Context(), w.remote, request)
 	if err != nil || results[0].Err != nil {
