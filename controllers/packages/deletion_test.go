@@ -2,6 +2,7 @@ package packages_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func (p *plane) revision(name string, lifecycle packagesv1.Lifecycle) *packagesv
 	p.Helper()
 	r := &packagesv1.PackageRevision{ObjectMeta: p.meta(name)}
 	until(p, r, "the revision is "+string(lifecycle), func(r *packagesv1.PackageRevision) (bool, string) {
-		return r.Status.Lifecycle == lifecycle && r.Spec.Lifecycle == lifecycle && conditions.IsReady(r), said(r)
+		return r.Status.Lifecycle == lifecycle && r.Spec.Lifecycle == lifecycle && conditions.IsReady(r), fmt.Sprintf("%s, asked for %s: %s", r.Status.Lifecycle, r.Spec.Lifecycle, said(r))
 	})
 	return r
 }
