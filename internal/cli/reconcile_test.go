@@ -214,7 +214,7 @@ func TestReconcileIsInterrupted(t *testing.T) {
 	}
 	ended := begin(ctx, kubeconfig, "reconcile", "gitrepo/app", "-n", namespace, "--with-source")
 	library.asked()
-	watching(t, "stops-in-"+namespace, 1)
+	watching(t, "stops-in-"+namespace)
 	interrupt()
 	if got := ended(); got.code != 130 || got.told != "wait for GitRepository "+namespace+"/library: interrupted\n" {
 		t.Errorf("%+v", got)
