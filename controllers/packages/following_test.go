@@ -1,6 +1,11 @@
 package packages_test
 
 import (
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -22,4 +27,33 @@ func TestTheSpecFollowsGit(t *testing.T) {
 	p.revision(v.Status.Published.PackageRevision, packagesv1.LifecycleDeletionProposed)
 	cluster.DeleteRef("refs/heads/deletionProposed/app/v1")
 	p.revision(v.Status.Published.PackageRevision, packagesv1.LifecyclePublished)
+}
+
+// TestWhatHasMovedIsToldAlsoWhereNotAllCanBeShown: nobody tells it later.
+func TestWhatHasMovedIsToldAlsoWhereNotAllCanBeShown(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Int32
+	p := newPlane(t, func(p *plane) {
+		p.meet = func(r *http.Request) *http.Response {
+			if r.Method != http.MethodPost || path.Base(r.URL.Path) != "packagerevisions" || fails.Add(-1) < 0 {
+				return nil
+			}
+			return &http.Response{
+				StatusCode: http.StatusInternalServerError, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"etcd is away","code":500}`)),
+			}
+		}
+	})
+	v, cluster := p.changed()
+	published := p.revision(v.Status.Published.PackageRevision, packagesv1.LifecyclePublished)
+	draft := strings.TrimSpace(cluster.Raw("rev-parse", "drafts/app/"+p.revision(v.Status.Change.PackageRevision, packagesv1.LifecycleDraft).Spec.Workspace))
+	fails.Store(1)
+	if err := cluster.Repository.SetRef("refs/heads/drafts/app/another", draft); err != nil {
+		t.Fatal(err)
+	}
+	cluster.SetRef("refs/heads/deletionProposed/app/v1", v.Status.Published.Commit)
+	p.revision(published.Name, packagesv1.LifecycleDeletionProposed)
+	if fails.Load() > 0 {
+		t.Error("nothing failed")
+	}
 }

@@ -101,13 +101,11 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 	}
 	r.pruned = k.carryOut(ctx, obj, m)
 	r.snapshot = m.Snapshot()
-	if err := k.show(ctx, obj, r.snapshot); err != nil {
-		return r, err
-	}
-	if before != r.snapshot {
+	err = k.show(ctx, obj, r.snapshot)
+	if before != r.snapshot { // Also if not all is shown: the next look finds nothing that has moved.
 		k.tell(ctx, key, before, r.snapshot)
 	}
-	return r, nil
+	return r, err
 }
 
 // mirror is what is known of the repository, as its objects say how to reach it now.
