@@ -55,7 +55,7 @@ func TestAtATerminal(t *testing.T) {
 			t.Errorf("%s: %q", name, shown)
 		}
 	}
-	told := s.atTerminal(4, "", "", s.command("wait", "gitrepository/app", "--for", "gone", "--timeout", "3s"))
+	told := s.atTerminal(4, "", "", s.command("wait", "gitrepository/app", "--for", "gone", "--timeout", "10s"))
 	if !strings.Contains(told, "\r\x1b[KGitRepository "+s.namespace+"/app  ") || strings.Count(told, "\r\x1b[K") < 2 {
 		t.Errorf("what is waited for is told as %q", told)
 	}
