@@ -53,7 +53,7 @@ type accountant struct{ next http.RoundTripper }
 func (a accountant) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
 	if err == nil && path.Base(r.URL.Path) == "selfsubjectrulesreviews" {
-		response.Body = &bounded{response.Body, maxRules}
+		response.Body = http.MaxBytesReader(nil, response.Body, maxRules)
 	}
 	if err == nil && !r.URL.Query().Has("watch") && !proxied.MatchString(r.URL.Path) {
 		response.Body = &accounted{ReadCloser: response.Body, ctx: r.Context()}
@@ -102,25 +102,6 @@ func (a *accounted) Close() error {
 // maxRules is how many bytes of rules of a namespace are read, which whoever may bind roles there may make for everybody.
 const maxRules = 1 << 20
 
-// errRules says that there are more.
-var errRules = errors.New("there are too many rules")
-
-// bounded is an answer that is refused where it has too many bytes.
-type bounded struct {
-	io.ReadCloser
-
-	left int
-}
-
-// Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, errRules
-	}
-	return n, err //nolint:wrapcheck // It may be io.EOF.
-}
-
 // keptKey is in the contexts of requests of which the answers are kept, as all chunks of a list.
 type keptKey struct{}
 
@@ -147,7 +128,8 @@ func (s *sight) Everywhere(ctx context.Context, of ui.Kind) (bool, error) {
 func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	err := s.Create(ctx, review)
-	if err != nil && !errors.Is(err, errRules) {
+	_, isTooMuch := errors.AsType[*http.MaxBytesError](err)
+	if err != nil && !isTooMuch {
 		return nil, unreviewed(err)
 	}
 	may := make([]bool, len(of))
