@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,6 +156,19 @@ func TestPlansThatAnImpactLacks(t *testing.T) {
 	// What one of them does not have is not typed wrongly for all.
 	if got := run(t, kubeconfig, append(line, "--as-installation")...); got.code != 2 || !strings.Contains(got.told, "plan for "+namespace+"/one: ") || !strings.Contains(got.told, "names no ServiceAccount") {
 		t.Errorf("ended with %d: %s", got.code, got.told)
+	}
+	// What all plans will lack is looked for once.
+	var looks atomic.Int32
+	kubeconfig = through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		isOne := strings.Contains(r.URL.Path, "/moduleinstallations/")
+		if isOne {
+			looks.Add(1)
+			refuse(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+		}
+		return isOne
+	})
+	if got := run(t, kubeconfig, line...); got.code != 2 || looks.Load() != 1 || strings.Count(got.told, "does not take the login") != 1 {
+		t.Errorf("ended with %d, and looked %d times: %s", got.code, looks.Load(), got.told)
 	}
 }
 
