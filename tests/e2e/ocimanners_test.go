@@ -218,7 +218,7 @@ func (s ociScene) credentialsStay(auth string, ca *upstream.CA, options registry
 				t.Errorf("another host was sent %q", secrets)
 			}
 			r.Heal()
-			s.request(name)
+			s.reconcile(name)
 			s.ready(name, at("latest", pushed))
 		})
 	}
@@ -233,7 +233,7 @@ func (s ociScene) credentialsStay(auth string, ca *upstream.CA, options registry
 		s.create(name, r.URL("team/app"), ociSecure, ociCert("ca"), ociSecret(name))
 		s.holds(s.ready(name, at("latest", pushed)).Status.Artifact, files(module(1)))
 		if store.Count() == 0 || len(store.Secrets()) > 0 {
-			t.Errorf("the store got %d requests, with the credentials %q", store.Count(), store.Secrets())
+			t.Errorf("the store got the requests %+v, with the credentials %q", store.Requests(), store.Secrets())
 		}
 	})
 	s.t.Run(auth+"/realm", func(t *testing.T) {

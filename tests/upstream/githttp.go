@@ -82,10 +82,6 @@ func ServeHTTP(ctx context.Context, root string, options HTTPOptions) (*GitHTTP,
 
 // listen opens the port; the listener that counts lies below TLS.
 func listen(ctx context.Context, options HTTPOptions) (*countingListener, string, error) {
-	address := options.Address
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
 	identity := options.Identity
 	if identity == nil && options.CA != nil {
 		issued, err := options.CA.Server("127.0.0.1", "localhost")
@@ -94,7 +90,7 @@ func listen(ctx context.Context, options HTTPOptions) (*countingListener, string
 		}
 		identity = &issued
 	}
-	inner, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	inner, err := open(ctx, options.Address)
 	if err != nil {
 		return nil, "", err
 	}
