@@ -54,7 +54,7 @@ func TestAVersionThatTheCRDInTheClusterLacksIsNotLookedForAgainAndAgain(t *testi
 	r := newRig(t)
 	crd := r.issuerCRD()
 	check(t, env.Client.Create(t.Context(), crd.DeepCopy()))
-	t.Cleanup(func() { _ = env.Client.Delete(t.Context(), crd) })
+	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), crd) })
 	crd.SetAnnotations(map[string]string{engine.SSAAnnotation: "IfNotPresent"})
 	raw, err := yaml.Marshal(crd)
 	check(t, err)

@@ -87,7 +87,7 @@ func TestAKindTurnsOutToLiveOutsideNamespaces(t *testing.T) {
 			r.refused("does not serve")
 			crd := r.issuerCRD()
 			check(t, env.Client.Create(t.Context(), crd))
-			t.Cleanup(func() { _ = env.Client.Delete(t.Context(), crd) })
+			t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), crd) })
 			tc.finish(r)
 			r.in.Deleting = true
 			r.settle("deleted", done)
