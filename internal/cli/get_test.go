@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"sluice.dev/sluice/tests/testenv"
 )
 
 // store puts an object into the namespace, and then its status.
@@ -244,7 +247,8 @@ func TestGetShowsWhatMayBeRead(t *testing.T) {
 // TestGetAsksOnce: a list is a request for each 500 objects, and nothing has to be discovered.
 func TestGetAsksOnce(t *testing.T) {
 	t.Parallel()
-	namespace, who := env.NewNamespace(t), "counted"
+	namespace := env.NewNamespace(t)
+	who := "counted-in-" + namespace
 	for i := range 600 {
 		store(t, namespace, fmt.Sprintf("apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: m%03d}\nspec: {}\n", i))
 	}
@@ -280,11 +284,17 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := run(t, env.Kubeconfig, append([]string{"__complete", "get", "--namespace", namespace}, tc.args[1:]...)...)
-			lines := strings.Split(strings.TrimSpace(got.out), "\n")
-			if diff := cmp.Diff(tc.want, lines[:len(lines)-1], cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			completes(t, tc.want, append([]string{"get", "--namespace", namespace}, tc.args[1:]...)...)
 		})
 	}
+}
+
+// completes waits until a shell is offered the words: where the API server does not answer in its time, it is offered none.
+func completes(t *testing.T, want []string, args ...string) {
+	t.Helper()
+	testenv.Eventually(t, "words are offered", func(context.Context) (bool, string) {
+		lines := strings.Split(strings.TrimSpace(run(t, env.Kubeconfig, append([]string{"__complete"}, args...)...).out), "\n")
+		diff := cmp.Diff(want, lines[:len(lines)-1], cmpopts.EquateEmpty())
+		return diff == "", "-want +got:\n" + diff
+	})
 }

@@ -80,7 +80,7 @@ func normal(text, namespace string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, namespace, "name-space"), filepath.Base(os.Args[0]), "cli.test")
 	for pattern, instead := range map[string]string{
 		`sha256:[0-9a-f]{64}`: "sha256:DIGEST", `sha256:[0-9a-f]{12}\b`: "sha256:DIGEST", `\(hidden [0-9a-f]{16}\)`: "(hidden MARK)", `\b\d+y(\d+d)?\b`: "AGO", `, [0-9ms]+ ago`: ", AGO ago",
-		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `(New +)\d+s\n`: "${1}AGO\n", `("?uid"?): "?[0-9a-f-]{36}"?`: "$1: UID", `("?resourceVersion"?): "?\d+"?`: "$1: 1", `("?(?:creationTimestamp|requestedAt)"?): "?2\d{3}-[^"\n]*"?`: "$1: NOW", `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`, `\bgo1\.[\w.]+`: "go1.VERSION", `\bv1\.\d\d\.[\w.+-]+`: "vVERSION", `\blinux/\w+`: "PLATFORM",
+		`"time": "2\d{3}-[^"]*"`: `"time": "NOW"`, `(New +)[0-9ms]+\n`: "${1}AGO\n", `("?uid"?): "?[0-9a-f-]{36}"?`: "$1: UID", `("?resourceVersion"?): "?\d+"?`: "$1: 1", `("?(?:creationTimestamp|requestedAt)"?): "?2\d{3}-[^"\n]*"?`: "$1: NOW", `applyset-[\w-]+-v1`: "applyset-ID-v1", `([^\s+-]) {3,}`: "$1   ", `"follow": \d+`: `"follow": 1`, `\d+ follow it`: "1 follow it", `\d+ others`: "0 others", `"others": \d+`: `"others": 0`, `\bgo1\.[\w.]+`: "go1.VERSION", `\bv1\.\d\d\.[\w.+-]+`: "vVERSION", `\blinux/\w+`: "PLATFORM",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, instead)
 	}

@@ -92,7 +92,17 @@ func TestInstallAndCheck(t *testing.T) { //nolint:paralleltest // The Deployment
 		t.Fatalf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sluice"}}
-	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), deployment) })
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		_ = env.Client.Delete(ctx, deployment)
+		var roles rbacv1.ClusterRoleList
+		_ = env.Client.List(ctx, &roles)
+		for _, role := range roles.Items {
+			if strings.HasPrefix(role.Name, "sluice-") {
+				_ = env.Client.Delete(ctx, &role) // Whoever runs the test again finds none.
+			}
+		}
+	})
 	sayGolden(t, "install.table", namespace, "install --controllers source --system-namespace NS --image registry.example.com/sluice:1.0.0 --no-wait", "table", 0)
 	says(checked(), 1, "ok CustomResourceDefinitions ", "ok ClusterRoles ", "FAULT Controllers Deployment "+namespace+"/sluice: 0 of 1 ready, registry.example.com/sluice:1.0.0", "ok Service "+namespace+"/source-controller")
 	if got := run(t, env.Kubeconfig, append(args, "--timeout", "1ms")...); got.code != 4 || !strings.Contains(got.told, "sluice check says what is missing") {

@@ -86,7 +86,7 @@ func TestTree(t *testing.T) {
 func TestTreeIsFrugal(t *testing.T) {
 	t.Parallel()
 	namespace := rolling(t)
-	kubeconfig, err := env.KubeconfigAs("gardener", "system:masters")
+	kubeconfig, err := env.KubeconfigAs("frugal-in-"+namespace, "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestTreeIsFrugal(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &told); err == nil && told.Kind != "Tree" {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
-	requests, err := env.Requests("gardener")
+	requests, err := env.Requests("frugal-in-" + namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

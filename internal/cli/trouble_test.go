@@ -176,8 +176,13 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 	if strings.TrimSpace(got.out) != ":4" {
 		t.Errorf("offered %q", got.out)
 	}
-	// The plugin waits still, for the line that it gets now.
-	if err := os.WriteFile(held, []byte("go on\n"), 0o600); err != nil {
+	// The plugin waits still, for the line that it gets now. Where it was not begun in time, nobody reads that.
+	line, err := os.OpenFile(held, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = line.Close() })
+	if _, err := line.WriteString("go on\n"); err != nil {
 		t.Fatal(err)
 	}
 }

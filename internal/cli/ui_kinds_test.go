@@ -22,9 +22,10 @@ func TestPagesKnowKindsThatCome(t *testing.T) {
 	pages := opensShop(t)
 	b := pages.logIn(tenant.token)
 	graph := "/o/" + installations + "/" + namespace + "/foo/graph?as=list"
-	if code, text, _ := b.ask(http.MethodGet, graph, ""); code != http.StatusOK || !strings.Contains(text, "does not serve") {
-		t.Fatalf("without the kind, the page answers %d: %s", code, text)
-	}
+	testenv.Eventually(t, "the kind is known to be none", func(context.Context) (bool, string) {
+		code, text, _ := b.ask(http.MethodGet, graph, "")
+		return code == http.StatusOK && strings.Contains(text, "does not serve"), text
+	})
 	obj := &unstructured.Unstructured{}
 	coming := strings.NewReplacer("example.com", "coming.example.com", "Widget", "Gadget", "widgets", "gadgets").Replace(definition)
 	if err := yaml.Unmarshal([]byte(coming), &obj.Object); err != nil {

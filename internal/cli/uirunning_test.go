@@ -45,8 +45,8 @@ func TestOverviewShowsWhatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := opened(t, kubeconfig, "-n", namespace)
 	began := time.Now()
+	b := opened(t, kubeconfig, "-n", namespace)
 	page := b.eventually("", "sluice-abc")
 	for _, want := range []string{"This program", "registry.example.com/sluice:9.8.7, Deployment " + namespace + "/controllers, 0 ready", "sluice-abc", namespace + "/source-controller-leader-election-11223344", "nobody"} {
 		if !strings.Contains(page, want) {
@@ -73,7 +73,7 @@ func TestOverviewShowsWhatRuns(t *testing.T) {
 	if most := 1 + int(time.Since(began)/(30*time.Second)); lists["deployments"] > most || lists["leases"] > most {
 		t.Errorf("lists: %v, want at most %d", lists, most)
 	}
-	if page := opened(t, reader(t, other), "-n", other).page(""); !strings.Contains(page, "look for the Deployment of the controllers: forbidden") || !strings.Contains(page, "ask for the ClusterRole view") || strings.Contains(page, "9.8.7") {
+	if page := opened(t, reader(t, other), "-n", other).eventually("", "look for the Deployment of the controllers: forbidden"); !strings.Contains(page, "ask for the ClusterRole view") || strings.Contains(page, "9.8.7") {
 		t.Errorf("one who may not read it gets %s", page)
 	}
 }

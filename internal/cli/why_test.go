@@ -305,7 +305,7 @@ func TestWhyAsksFourTimes(t *testing.T) {
 	}
 	store(t, system, "apiVersion: modules.sluice.dev/v1alpha1\nkind: Module\nmetadata: {name: foo}\nspec: {consumers: {namespaceSelector: {matchLabels: {in: nowhere}}}}\n")
 	store(t, team, asking(ranged, "", system, ""))
-	kubeconfig, err := env.KubeconfigAs("wonders", "system:masters")
+	kubeconfig, err := env.KubeconfigAs("wonders-in-"+team, "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestWhyAsksFourTimes(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.out, "Not 3.7.0, by rule") || !strings.Contains(got.out, "and 989 more, with -o wide") {
 		t.Fatalf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
-	requests, err := env.Requests("wonders")
+	requests, err := env.Requests("wonders-in-" + team)
 	if err != nil || len(requests) != 4 {
 		t.Errorf("%v, %+v", err, requests)
 	}
@@ -335,11 +335,7 @@ func TestWhyCompletes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := run(t, env.Kubeconfig, append([]string{"__complete", "why", "--kubeconfig", env.Kubeconfig, "--namespace", team}, tc.args...)...)
-			lines := strings.Split(strings.TrimSpace(got.out), "\n")
-			if diff := cmp.Diff(tc.want, lines[:len(lines)-1]); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			completes(t, tc.want, append([]string{"why", "--kubeconfig", env.Kubeconfig, "--namespace", team}, tc.args...)...)
 		})
 	}
 }
