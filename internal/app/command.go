@@ -31,6 +31,7 @@ func Main(name string, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
 
 	root := &cobra.Command{
 		Use:           "sluice",

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +13,6 @@ import (
 )
 
 var env *testenv.Env
-
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
 
 func TestEventsAreRecordedAndCounted(t *testing.T) {
 	t.Parallel()
