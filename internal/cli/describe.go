@@ -21,28 +21,15 @@ const maxHappened = 20
 
 // description is what is told of one object.
 type description struct {
-	Object     ref               `json:"object"`
-	State      view.State        `json:"state"`
-	Since      *metav1.Time      `json:"since,omitempty"`
-	Reason     string            `json:"reason,omitempty"`
-	Message    string            `json:"message,omitempty"`
-	Remedies   []view.Remedy     `json:"remedies"`
-	Facts      []titled          `json:"facts"`
-	Conditions []conditionRemedy `json:"conditions"`
-	Events     []happening       `json:"events"`
-}
-
-// titled is a fact under its title.
-type titled struct {
-	Title string `json:"title"`
-	Value string `json:"value"`
-}
-
-// conditionRemedy is a condition, and what helps where it says that something is wrong.
-type conditionRemedy struct {
-	metav1.Condition `json:",inline"`
-
-	Remedies []view.Remedy `json:"remedies"`
+	Object     ref              `json:"object"`
+	State      view.State       `json:"state"`
+	Since      *metav1.Time     `json:"since,omitempty"`
+	Reason     string           `json:"reason,omitempty"`
+	Message    string           `json:"message,omitempty"`
+	Remedies   []view.Remedy    `json:"remedies"`
+	Facts      []view.Titled    `json:"facts"`
+	Conditions []view.Condition `json:"conditions"`
+	Events     []happening      `json:"events"`
 }
 
 func describeCommand(b *base) *cobra.Command {
@@ -83,13 +70,13 @@ func describe(k kind, obj *unstructured.Unstructured) description {
 	}
 	for _, c := range k.columns {
 		if value := c.value(obj); value != "" {
-			told.Facts = append(told.Facts, titled{strings.ToLower(c.title), value})
+			told.Facts = append(told.Facts, view.Titled{Title: strings.ToLower(c.title), Value: value})
 		}
 	}
 	all := view.Conditions(obj)
 	stalled := slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Type == "Stalled" && c.Status == metav1.ConditionTrue })
 	for _, c := range all {
-		row := conditionRemedy{Condition: c}
+		row := view.Condition{Condition: c}
 		if row.Remedies = view.Remedies(k.Kind, c.Type, c.Reason, c.Message, stalled); c.Reason == fact.Reason && told.Remedies == nil {
 			told.Remedies = row.Remedies
 		}

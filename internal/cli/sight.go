@@ -99,13 +99,7 @@ func (s *sight) Object(ctx context.Context, of ui.Kind, namespace, name string) 
 	told := describe(k, obj)
 	made := &ui.Object{
 		Fact: view.Of(obj), Kind: of, Namespace: namespace, Name: name, Version: obj.GetResourceVersion(),
-		Remedies: told.Remedies, Suspended: view.IsSuspended(obj), Module: moduleOf(obj),
-	}
-	for _, fact := range told.Facts {
-		made.Facts = append(made.Facts, ui.Fact(fact))
-	}
-	for _, c := range told.Conditions {
-		made.Conditions = append(made.Conditions, ui.Condition(c))
+		Remedies: told.Remedies, Facts: told.Facts, Conditions: told.Conditions, Suspended: view.IsSuspended(obj), Module: moduleOf(obj),
 	}
 	events, err := there.happened(ctx, told.Object, obj.GetUID())
 	if err != nil {
@@ -132,9 +126,7 @@ func (s *sight) installation(made *ui.Object, obj *unstructured.Unstructured) {
 		made.Lacking = append(made.Lacking, err.Error())
 		return
 	}
-	for _, one := range installation.Status.History {
-		made.Attempts = append(made.Attempts, ui.Attempt{At: one.At.Time, Outcome: string(one.Outcome), Version: one.Version, Template: one.Template, Message: one.Message})
-	}
+	made.Attempts = installation.Status.History
 	if pending := installation.Status.Pending; pending != nil && pending.Plan != nil && installation.Status.ObservedGeneration == installation.Generation {
 		made.Awaited = pending.Plan.Digest
 	}

@@ -38,8 +38,8 @@ func (s sayer) Object(_ context.Context, kind Kind, namespace, name string) (*Ob
 	remedies := []view.Remedy{{Cause: t, Remedy: t}}
 	return &Object{
 		Fact: view.Fact{State: view.Failed, Reason: t, Message: t}, Kind: kind, Namespace: namespace, Name: name, Version: "1", Remedies: remedies,
-		Facts: []Fact{{t, t}}, Conditions: []Condition{{metav1.Condition{Type: t, Status: metav1.ConditionStatus(t), Reason: t, Message: t}, remedies}},
-		Attempts: []Attempt{{Outcome: t, Version: t, Template: t, Message: t}}, Events: []Event{{Type: t, Reason: t, Message: t}},
+		Facts: []view.Titled{{Title: t, Value: t}}, Conditions: []view.Condition{{Condition: metav1.Condition{Type: t, Status: metav1.ConditionStatus(t), Reason: t, Message: t}, Remedies: remedies}},
+		Attempts: []modulesv1.HistoryEntry{{Outcome: modulesv1.Outcome(t), Version: t, Template: t, Message: t}}, Events: []Event{{Type: t, Reason: t, Message: t}},
 		YAML: t, Awaited: t, Lacking: []string{t},
 	}, nil
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	modulesv1 "sluice.dev/sluice/api/modules/v1alpha1"
 	"sluice.dev/sluice/internal/view"
 )
 
@@ -20,9 +19,9 @@ type Object struct {
 	// Version is the object's resourceVersion.
 	Version    string
 	Remedies   []view.Remedy
-	Facts      []Fact
-	Conditions []Condition
-	Attempts   []Attempt
+	Facts      []view.Titled
+	Conditions []view.Condition
+	Attempts   []modulesv1.HistoryEntry
 	Events     []Event
 	// YAML is its manifest, without what nobody wants to read, or is not to.
 	YAML string
@@ -34,22 +33,6 @@ type Object struct {
 	Suspended bool
 	// Lacking are what could not be read, and why.
 	Lacking []string
-}
-
-// Fact is a value under its title.
-type Fact struct{ Title, Value string }
-
-// Condition is one of the object's, and what helps.
-type Condition struct {
-	metav1.Condition
-
-	Remedies []view.Remedy
-}
-
-// Attempt is what became of an installation or an upgrade.
-type Attempt struct {
-	At                                  time.Time
-	Outcome, Version, Template, Message string
 }
 
 // Event is something that was told of the object.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Remedy is what the page of a kind says of a reason.
@@ -13,6 +15,19 @@ type Remedy struct {
 	Cause string `json:"cause,omitempty"`
 	// Remedy is what helps.
 	Remedy string `json:"remedy"`
+}
+
+// Titled is a value under its title.
+type Titled struct {
+	Title string `json:"title"`
+	Value string `json:"value"`
+}
+
+// Condition is one of an object's, and what helps where it says that something is wrong.
+type Condition struct {
+	metav1.Condition `json:",inline"`
+
+	Remedies []Remedy `json:"remedies"`
 }
 
 //go:embed remedies.tsv
