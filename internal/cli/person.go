@@ -147,15 +147,20 @@ func (s *sight) In(ctx context.Context, namespace string, of []ui.Kind) ([]bool,
 	return may, nil
 }
 
+// may says whether the API server allows the session's user to do this.
+func (s *session) may(ctx context.Context, do authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &do}}
+	err := s.Create(ctx, review)
+	return review.Status.Allowed, err
+}
+
 // lists says whether the person may list the kind's objects in a namespace, or in all.
 func (s *sight) lists(ctx context.Context, of ui.Kind, namespace string) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Group: of.Group, Resource: of.Resource, Verb: "list", Namespace: namespace,
-	}}}
-	if err := s.Create(ctx, review); err != nil {
+	may, err := s.may(ctx, authorizationv1.ResourceAttributes{Group: of.Group, Resource: of.Resource, Verb: "list", Namespace: namespace})
+	if err != nil {
 		return false, unreviewed(err)
 	}
-	return review.Status.Allowed, nil
+	return may, nil
 }
 
 // listedBy says that a rule lets all of the kind's objects be listed, as RBAC has it.

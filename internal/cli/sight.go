@@ -183,10 +183,9 @@ func (s *sight) Plan(ctx context.Context, namespace, name string) (string, error
 // Can implements ui.Reader. It asks the API server whether the person may patch the object, and says what there is to do.
 func (s *sight) Can(ctx context.Context, obj *ui.Object) []ui.Action {
 	k := ours(obj.Kind)
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+	if may, err := s.may(ctx, authorizationv1.ResourceAttributes{
 		Group: k.Group, Resource: k.resource, Verb: "patch", Namespace: obj.Namespace, Name: obj.Name,
-	}}}
-	if err := s.Create(ctx, review); err != nil || !review.Status.Allowed {
+	}); err != nil || !may {
 		return nil
 	}
 	var all []ui.Action
