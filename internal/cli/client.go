@@ -60,8 +60,7 @@ func newSession(flags *genericclioptions.ConfigFlags, scheme *runtime.Scheme, hi
 	if err != nil {
 		return nil, err
 	}
-	made.namespace = namespace
-	return made, nil
+	return made.in(namespace), nil
 }
 
 // connect makes a session with the API server.
@@ -75,6 +74,13 @@ func connect(config *rest.Config, scheme *runtime.Scheme, known meta.RESTMapper)
 		return nil, explain("reach the API server", err, "")
 	}
 	return &session{WithWatch: made, core: core, rest: config}, nil
+}
+
+// in is the same session in the namespace.
+func (s *session) in(namespace string) *session {
+	there := *s
+	there.namespace = namespace
+	return &there
 }
 
 // discoveryTime is how long the API server may take to say which kinds it has. Who else asks for a kind that is not known yet waits as long.
@@ -97,8 +103,7 @@ func (s *session) lasting(scheme *runtime.Scheme) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	made.namespace = s.namespace
-	return made, nil
+	return made.in(s.namespace), nil
 }
 
 // warnings tells each warning of the API server once.

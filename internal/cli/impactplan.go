@@ -18,11 +18,9 @@ func (a *assessor) planAll(ctx context.Context) {
 			continue
 		}
 		tried++ // A plan that fails may have cost as much.
-		there := *a.session
-		there.namespace = one.Object.Namespace
 		a.after.lacking = nil
 		p := *a.planner
-		p.why = &why{base: &base{IOStreams: a.IOStreams, session: &there}, given: a.given, guessed: a.guessed, files: &files, catalogues: a.after}
+		p.why = &why{base: &base{IOStreams: a.IOStreams, session: a.in(one.Object.Namespace)}, given: a.given, guessed: a.guessed, files: &files, catalogues: a.after}
 		told, err := p.plan(ctx, one.Object.Name)
 		if err != nil {
 			a.lacking = append(a.lacking, unplannedFor(one.Object, err))

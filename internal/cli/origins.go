@@ -131,8 +131,7 @@ func (r *road) find(ctx context.Context, t *target, o origin) (*target, error) {
 	if !ours {
 		return nil, nil
 	}
-	there := *r.there
-	there.namespace = cmp.Or(o.namespace, t.obj.GetNamespace())
+	there := r.there.in(cmp.Or(o.namespace, t.obj.GetNamespace()))
 	from := newTarget(k, there.namespace, o.name)
 	if known := r.known[from.String()]; known != nil {
 		return known, nil

@@ -34,13 +34,6 @@ type sight struct {
 	runs lastRunning
 }
 
-// in is a session in the namespace.
-func (s *sight) in(namespace string) *session {
-	there := *s.session
-	there.namespace = namespace
-	return &there
-}
-
 // quiet is what a command is made of whose words go to a page.
 func (s *sight) quiet(namespace string, out io.Writer) *base {
 	return &base{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: io.Discard}, session: s.in(namespace), scheme: s.scheme, config: s.config}

@@ -316,9 +316,7 @@ func (t *tracer) flux(ctx context.Context, obj *unstructured.Unstructured, group
 		if !ours {
 			continue
 		}
-		there := *t.session
-		there.namespace = cmp.Or(o.namespace, namespace)
-		source, err := there.named(ctx, k, o.name)
+		source, err := t.in(cmp.Or(o.namespace, namespace)).named(ctx, k, o.name)
 		if err != nil {
 			t.lacking = append(t.lacking, err)
 			continue
