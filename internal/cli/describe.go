@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,7 +74,7 @@ func describe(k kind, obj *unstructured.Unstructured) description {
 		}
 	}
 	all := view.Conditions(obj)
-	stalled := slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Type == "Stalled" && c.Status == metav1.ConditionTrue })
+	stalled := meta.IsStatusConditionTrue(all, "Stalled")
 	for _, c := range all {
 		row := view.Condition{Condition: c}
 		if row.Remedies = view.Remedies(k.Kind, c.Type, c.Reason, c.Message, stalled); c.Reason == fact.Reason && told.Remedies == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -63,15 +64,8 @@ func (g *getter) export(ctx context.Context, asked []wanted) (written int, err e
 
 // isMade says that a controller makes the object, and would make it again: for its owner, for a template, or from what is in Git.
 func isMade(obj *unstructured.Unstructured) bool {
-	if obj.GetKind() == packagesv1.PackageRevisionKind || obj.GetKind() == sourcev1.ExternalArtifactKind || obj.GetAnnotations()[modulesv1.TemplateAnnotation] != "" {
-		return true
-	}
-	for _, owner := range obj.GetOwnerReferences() {
-		if owner.Controller != nil && *owner.Controller {
-			return true
-		}
-	}
-	return false
+	return obj.GetKind() == packagesv1.PackageRevisionKind || obj.GetKind() == sourcev1.ExternalArtifactKind ||
+		obj.GetAnnotations()[modulesv1.TemplateAnnotation] != "" || metav1.GetControllerOf(obj) != nil
 }
 
 // manifest is what was asked for of an object: without its status, and without what an API server puts in.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 )
@@ -175,12 +176,7 @@ func runs(t *target) (verdict, string) {
 	return yes, status
 }
 
-func replicas(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return *d.Spec.Replicas
-}
+func replicas(d *appsv1.Deployment) int32 { return ptr.Deref(d.Spec.Replicas, 1) }
 
 // imageOf reads NAME:TAG, NAME@DIGEST, or NAME:TAG@DIGEST.
 func imageOf(text string) (kustomize.Image, error) {

@@ -281,12 +281,11 @@ func (t *tracer) ours(ctx context.Context, k kind, obj *unstructured.Unstructure
 
 // verifiedBy says whose signature a source has found.
 func verifiedBy(obj *unstructured.Unstructured) string {
-	all := view.Conditions(obj)
-	at := slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == sourcev1.SourceVerifiedCondition })
-	if at < 0 {
+	found := meta.FindStatusCondition(view.Conditions(obj), sourcev1.SourceVerifiedCondition)
+	if found == nil {
 		return ""
 	}
-	return ", " + strings.ToLower(all[at].Type) + " " + string(all[at].Status) + ": " + all[at].Message
+	return ", " + strings.ToLower(found.Type) + " " + string(found.Status) + ": " + found.Message
 }
 
 // madeFrom is what a module's artifact was made from, by its annotations as the OCI image specification has them.

@@ -249,13 +249,7 @@ func (x *index) all(may *scope, wanted func(Kind) bool) []*Row {
 
 // kindsFor are the kinds that are wanted.
 func (x *index) kindsFor(wanted func(Kind) bool) []Kind {
-	var found []Kind
-	for _, kind := range x.kinds {
-		if wanted(kind) {
-			found = append(found, kind)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(x.kinds), func(k Kind) bool { return !wanted(k) })
 }
 
 // namespaces are those that have objects of the kinds, by name.

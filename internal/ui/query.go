@@ -149,12 +149,7 @@ type table struct {
 }
 
 func (u *UI) table(found shown) table {
-	made := table{shown: found, States: view.States()}
-	for _, k := range u.Kinds {
-		if k.Page == found.Page {
-			made.Kinds = append(made.Kinds, k)
-		}
-	}
+	made := table{shown: found, States: view.States(), Kinds: u.index.kindsFor(func(k Kind) bool { return k.Page == found.Page })}
 	made.Several = found.Kind == "" && len(made.Kinds) > 1
 	for _, k := range made.Kinds {
 		if !made.Several && (found.Kind == "" || found.Kind == k.Kind) {

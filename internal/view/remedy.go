@@ -87,12 +87,7 @@ func Remedies(kind, of, reason, message string, stalled bool) []Remedy {
 
 // prefer keeps the rows that fit, and all of them where none does.
 func prefer(rows []advice, fits func(advice) bool) []advice {
-	var kept []advice
-	for _, row := range rows {
-		if fits(row) {
-			kept = append(kept, row)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(rows), func(a advice) bool { return !fits(a) })
 	if len(kept) == 0 {
 		return rows
 	}

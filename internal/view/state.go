@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -196,12 +197,10 @@ func speaks(obj *unstructured.Unstructured, c metav1.Condition) bool {
 
 // condition is the one of the type; the zero value where there is none that can be read.
 func condition(obj *unstructured.Unstructured, of string) (found metav1.Condition, ok bool) {
-	all := Conditions(obj)
-	at := slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == of })
-	if at < 0 {
-		return found, false
+	if read := meta.FindStatusCondition(Conditions(obj), of); read != nil {
+		return *read, true
 	}
-	return all[at], true
+	return found, false
 }
 
 // Conditions are those of an object that can be read.

@@ -130,15 +130,14 @@ func Hang(nodes []*Node, objects []unstructured.Unstructured, shown func(kind st
 func ownerIn(obj *unstructured.Unstructured, above map[types.UID]*unstructured.Unstructured, known map[types.UID]*Node) *Node {
 	// Owners that own each other end nowhere.
 	for range len(above) + 1 {
-		owners := obj.GetOwnerReferences()
-		at := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller })
-		if at < 0 {
+		owner := metav1.GetControllerOf(obj)
+		if owner == nil {
 			return nil
 		}
-		if n := known[owners[at].UID]; n != nil {
+		if n := known[owner.UID]; n != nil {
 			return n
 		}
-		if obj = above[owners[at].UID]; obj == nil {
+		if obj = above[owner.UID]; obj == nil {
 			return nil
 		}
 	}
