@@ -25,12 +25,9 @@ type bundle struct {
 	ui bool
 }
 
-// folders are the kustomizations for the controllers.
-func folders() map[string]string { return map[string]string{"all": "default", "source": "sources"} }
-
 // build builds the kustomization, in the order in which the objects are applied.
 func (b bundle) build() (resmap.ResMap, error) {
-	folder, known := folders()[b.controllers]
+	folder, known := map[string]string{"all": "default", "source": "sources"}[b.controllers]
 	if !known {
 		return nil, usage("--controllers "+b.controllers+" is none", "it is all, or source for the source plane alone")
 	}

@@ -189,7 +189,7 @@ func (g *getter) tables(asked []wanted, found [][]unstructured.Unstructured, who
 			fmt.Fprintln(g.Out)
 		}
 		shown++
-		if err := made.print(asked[i].kind, some); err != nil {
+		if err := made.printTo(&columns{out: g.Out}, asked[i].kind, some); err != nil {
 			return unprinted(err)
 		}
 	}

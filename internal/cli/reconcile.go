@@ -130,7 +130,7 @@ func (t *target) unasked() *CommandError {
 func (r *reconciler) ask(ctx context.Context, layer []*target) (asked []*target, err error) {
 	var problems []error
 	for _, t := range layer {
-		if at := slices.IndexFunc(t.from, func(f *target) bool { return !r.noWait && !f.isDone() }); at >= 0 {
+		if at := slices.IndexFunc(t.from, func(f *target) bool { return !r.noWait && f.verdict != yes }); at >= 0 {
 			t.verdict, t.at = no, "not asked for, as "+t.from[at].String()+" is not ready"
 			t.print(r.Out)
 			continue
@@ -163,9 +163,6 @@ func (r *reconciler) leaveOut(t *target, why *CommandError) {
 		fmt.Fprintf(r.ErrOut, "%s is left out: %s.\n", t, printable.Line(why.Why, maxProblem))
 	}
 }
-
-// isDone says that those that take from it may go on.
-func (t *target) isDone() bool { return t.verdict == yes }
 
 // request patches an object, and asks for it to be looked at.
 func (s *session) request(ctx context.Context, t *target, patch map[string]any) error {

@@ -37,11 +37,7 @@ func newTable(out io.Writer, wide bool) table {
 	return table{out: out, wide: wide, plain: isPlain(environment), now: time.Now()}
 }
 
-// print writes the kind's objects, under titles.
-func (t table) print(k kind, objects []unstructured.Unstructured) error {
-	return t.printTo(&columns{out: t.out}, k, objects)
-}
-
+// printTo writes the kind's objects, under titles.
 func (t table) printTo(to *columns, k kind, objects []unstructured.Unstructured) error {
 	var titles []string
 	if t.spaced {

@@ -80,7 +80,7 @@ func (w *why) run(ctx context.Context, args []string) error {
 		return err
 	}
 	told, unread := w.explain(ctx, obj)
-	if problem, ok := errors.AsType[*CommandError](unread); ok && problem.general {
+	if isGeneral(unread) {
 		return unread
 	}
 	err = w.shown.show(w.Out, "Explanation", told, told.print)
