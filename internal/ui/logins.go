@@ -80,7 +80,7 @@ func newLogins(u *UI) *logins {
 func (l *logins) make(person *Person, until time.Time) *login {
 	made := &login{
 		Person: person, until: until, used: l.ui.Now(), reviews: newReviews(person.Rights, l.ui.Now), rate: rate.NewLimiter(perSecond, burst),
-		room: roomsOfOne(), shared: roomsOfTenant(),
+		room: roomsOfOne(), shared: roomsOf(2),
 	}
 	made.ctx, made.end = context.WithCancel(context.Background())
 	return made

@@ -228,12 +228,9 @@ func (x *index) summarize(may *scope) (found summary) {
 func (x *index) sum(may *scope) summary {
 	made := summary{}
 	rows := x.all(may, anyKind)
-	counts := map[string]map[view.State]int{}
+	counts := map[[2]string]int{}
 	for _, row := range rows {
-		if counts[row.Kind.Resource] == nil {
-			counts[row.Kind.Resource] = map[view.State]int{}
-		}
-		counts[row.Kind.Resource][row.State]++
+		counts[[2]string{row.Kind.Resource, string(row.State)}]++
 		if !needsAttention(row.State) {
 			continue
 		}
@@ -245,7 +242,7 @@ func (x *index) sum(may *scope) summary {
 	for _, kind := range x.kinds {
 		one := total{Kind: kind}
 		for _, state := range view.States() {
-			if n := counts[kind.Resource][state]; n > 0 {
+			if n := counts[[2]string{kind.Resource, string(state)}]; n > 0 {
 				one.Counts = append(one.Counts, count{state, n})
 				one.All += n
 			}

@@ -232,7 +232,7 @@ func TestLoginsEnd(t *testing.T) {
 func TestOneTenantDoesNotTakeAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := &UI{rooms: roomsOfAll(), Options: Options{Now: time.Now, Login: func(_ context.Context, token string) (*Person, error) {
+		u := &UI{rooms: roomsOf(1), Options: Options{Now: time.Now, Login: func(_ context.Context, token string) (*Person, error) {
 			return &Person{Name: token}, nil
 		}}}
 		logins := newLogins(u)

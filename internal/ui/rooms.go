@@ -30,12 +30,9 @@ const (
 	maxStreamsHere = 64
 )
 
-func roomsOfAll() rooms {
-	return rooms{make(slots, maxStreams), make(slots, maxTables), make(slots, maxWorks), make(slots, maxPlans), make(slots, maxVigils), make(slots, maxReviews), &share{most: maxAnswers}}
-}
-
-func roomsOfTenant() rooms {
-	return rooms{make(slots, maxStreams/2), make(slots, maxTables/2), make(slots, maxWorks/2), make(slots, maxPlans/2), make(slots, maxVigils/2), make(slots, maxReviews/2), &share{most: maxAnswers / 2}}
+// roomsOf are those of whoever has that part of what all have.
+func roomsOf(part int) rooms {
+	return rooms{make(slots, maxStreams/part), make(slots, maxTables/part), make(slots, maxWorks/part), make(slots, maxPlans/part), make(slots, maxVigils/part), make(slots, maxReviews/part), &share{most: maxAnswers / int64(part)}}
 }
 
 func roomsOfOne() rooms {

@@ -142,7 +142,7 @@ func New(options Options) (*UI, error) {
 		return nil, err
 	}
 	u := &UI{
-		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, base: "/", rooms: roomsOfAll(),
+		Options: options, index: newIndex(options.Kinds, options.Now), assets: made, base: "/", rooms: roomsOf(1),
 	}
 	u.logins = newLogins(u)
 	if options.Person != nil {
