@@ -176,13 +176,12 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 	if strings.TrimSpace(got.out) != ":4" {
 		t.Errorf("offered %q", got.out)
 	}
-	// The plugin waits still, for the line that it gets now. Where it was not begun in time, nobody reads that.
-	line, err := os.OpenFile(held, os.O_RDWR, 0)
+	// The plugin waits still, for the line that it gets now, or when it begins: nobody closes the pipe.
+	line, err := syscall.Open(held, syscall.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = line.Close() })
-	if _, err := line.WriteString("go on\n"); err != nil {
+	if _, err := syscall.Write(line, []byte("go on\n")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -39,6 +39,7 @@ func TestModulePage(t *testing.T) {
 	if strings.Count(list, `href="`+b.base+"modules/"+system+`/foo"`) != 5 {
 		t.Errorf("each template and the module lead to the page: %s", list)
 	}
+	b.eventually("installations?namespace="+team, "1 found")
 	listed := func() map[string]int {
 		requests, err := env.Requests("librarian-of-" + system)
 		if err != nil {
@@ -101,8 +102,8 @@ func TestModulePageShowsWhatMayBeRead(t *testing.T) {
 	system, team := shelf(t)
 	store(t, team, asking(ranged, "", system, ""))
 	b := opened(t, reader(t, team), "-n", team)
-	page := b.page("modules/" + system + "/foo")
-	for _, want := range []string{"ask for the ClusterRole sluice-catalogue, bound in namespace " + system, "ask for the ClusterRole sluice-view", "those of namespace " + team + " are shown", "Installations that choose from it: 1,"} {
+	page := b.eventually("modules/"+system+"/foo", "Installations that choose from it: 1,")
+	for _, want := range []string{"ask for the ClusterRole sluice-catalogue, bound in namespace " + system, "ask for the ClusterRole sluice-view", "those of namespace " + team + " are shown"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}
