@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -57,6 +59,24 @@ func TestTheUIIsRestricted(t *testing.T) {
 	}
 	if room := mounts[writable].EmptyDir; room == nil || room.SizeLimit == nil || room.SizeLimit.Value() < 4*archive.DefaultMaxBytes {
 		t.Errorf("there is no room for four plans' content: %v", room)
+	}
+}
+
+// TestTheUIReachesTheAPIServerAlone: what it knows of people is not to be sent elsewhere, in questions for names either.
+func TestTheUIReachesTheAPIServerAlone(t *testing.T) {
+	t.Parallel()
+	policy := ofUI[networkingv1.NetworkPolicy](t, "NetworkPolicy")
+	if !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) || !maps.Equal(policy.Spec.PodSelector.MatchLabels, ofUI[appsv1.Deployment](t, "Deployment").Spec.Template.Labels) {
+		t.Errorf("it bounds what goes out of others: %v", policy.Spec)
+	}
+	var out []string
+	for _, rule := range policy.Spec.Egress {
+		for _, port := range rule.Ports {
+			out = append(out, string(*port.Protocol)+" "+port.Port.String())
+		}
+	}
+	if !slices.Equal(out, []string{"TCP 443", "TCP 6443"}) {
+		t.Errorf("it may reach %v", out)
 	}
 }
 
