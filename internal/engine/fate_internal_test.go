@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -36,6 +38,18 @@ func TestFate(t *testing.T) {
 		got, why := tc.facts.fate()
 		if got != tc.want || (why == "") != (got == goes || got == inherited || tc.facts.orphan && got == letGo) {
 			t.Errorf("%s: %s: got %d, %q", name, tc.reason, got, why)
+		}
+	}
+}
+
+// TestAnnotationsAreNotQuoted: a variable in one may stand for what a Secret has, and the error is told to whoever sees the installation.
+func TestAnnotationsAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{SSAAnnotation, ForceAnnotation} {
+		obj := &unstructured.Unstructured{}
+		obj.SetAnnotations(map[string]string{name: "canary-value"})
+		if _, err := annotated(obj); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -26,14 +26,15 @@ const (
 // ssaIfNotPresent is the value of SSAAnnotation beside cluster.SSAIgnore.
 const ssaIfNotPresent = "IfNotPresent"
 
-// annotated checks an object's annotations, and says how it is applied.
+// annotated checks an object's annotations, and says how it is applied. No error quotes a value: what a variable stands for may come from
+// a Secret.
 func annotated(o *unstructured.Unstructured) (ssa string, err error) {
 	ssa, force := o.GetAnnotations()[SSAAnnotation], o.GetAnnotations()[ForceAnnotation]
 	if !slices.Contains([]string{"", cluster.SSAIgnore, ssaIfNotPresent}, ssa) {
-		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be %s or %s", describe(refOfObject(o)), SSAAnnotation, ssa, cluster.SSAIgnore, ssaIfNotPresent)
+		return "", fmt.Errorf("%s has the annotation %s, and its value may be %s or %s", describe(refOfObject(o)), SSAAnnotation, cluster.SSAIgnore, ssaIfNotPresent)
 	}
 	if !slices.Contains([]string{"", "enabled", "disabled"}, force) {
-		return "", fmt.Errorf("%s has the annotation %s: %q, and it may be enabled or disabled", describe(refOfObject(o)), ForceAnnotation, force)
+		return "", fmt.Errorf("%s has the annotation %s, and its value may be enabled or disabled", describe(refOfObject(o)), ForceAnnotation)
 	}
 	return ssa, nil
 }

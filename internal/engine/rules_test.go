@@ -143,7 +143,7 @@ func TestUnknownAnnotationValue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.in.Target = r.target("1.0.0", map[string]string{"a.yaml": annotatedMap("a", "1", engine.SSAAnnotation+": Merge")})
-	r.fails(engine.StageBuild, modulesv1.BuildFailedReason, "Merge")
+	r.fails(engine.StageBuild, modulesv1.BuildFailedReason, "its value may be Ignore or IfNotPresent")
 }
 
 // TestOthersFields: a field that others own is set when the object is made, and never again: neither by a release, nor by

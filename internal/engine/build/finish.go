@@ -33,7 +33,7 @@ func finish(made []rendered, r Request) ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, 0, len(made))
 	for _, one := range made {
 		object := &unstructured.Unstructured{Object: one.object}
-		id, err := identify(object)
+		id, err := identify(object, len(r.Substitute) == 0)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.origin, err)
 		}
@@ -63,8 +63,9 @@ func describe(id identity) string {
 	return transport.Printable(id.String() + " " + name)
 }
 
-// identify checks what every object must have.
-func identify(object *unstructured.Unstructured) (identity, error) {
+// identify checks what every object must have. Errors quote what is wrong where no variable is in it: what one stands for may come from a
+// Secret.
+func identify(object *unstructured.Unstructured, quotes bool) (identity, error) {
 	version, err := schema.ParseGroupVersion(text(object.Object, "apiVersion"))
 	switch {
 	case err != nil || version.Version == "":
@@ -84,7 +85,7 @@ func identify(object *unstructured.Unstructured) (identity, error) {
 	case metadata["namespace"] != nil && text(metadata, "namespace") == "":
 		return identity{}, fmt.Errorf("%w: the namespace of the %s is empty or not text", ErrDocument, kind)
 	}
-	if err := checkPath(version, object); err != nil {
+	if err := checkPath(version, object, quotes); err != nil {
 		return identity{}, err
 	}
 	for _, field := range []string{"labels", "annotations"} {
@@ -99,7 +100,7 @@ func identify(object *unstructured.Unstructured) (identity, error) {
 
 // checkPath sees to it that the object can be asked for: whatever names it stands in a path, and has a length that every
 // record of it has room for. How a kind wants its names to be is for the API server to say.
-func checkPath(version schema.GroupVersion, object *unstructured.Unstructured) error {
+func checkPath(version schema.GroupVersion, object *unstructured.Unstructured, quotes bool) error {
 	for _, part := range []struct {
 		what, text string
 		most       int
@@ -115,7 +116,11 @@ func checkPath(version schema.GroupVersion, object *unstructured.Unstructured) e
 			wrong = []string{fmt.Sprintf("is longer than %d bytes", part.most)}
 		}
 		if len(wrong) > 0 {
-			return fmt.Errorf("%w: the %s %s %s", ErrDocument, part.what, transport.PrintableQuoted(part.text), wrong[0])
+			what := part.what
+			if quotes {
+				what += " " + transport.PrintableQuoted(part.text)
+			}
+			return fmt.Errorf("%w: the %s %s", ErrDocument, what, wrong[0])
 		}
 	}
 	return nil
