@@ -23,8 +23,8 @@ import (
 // what the value is, as the key is this process's own.
 type mask struct {
 	key [32]byte
-	// values are those of Secrets, in the ways in which they are written.
-	values []string
+	// values are those of Secrets, in the ways in which they are written, and names what is called by what is made of them.
+	values, names []string
 }
 
 const (
@@ -39,10 +39,10 @@ const (
 )
 
 // newMask hides the values of variables that come from Secrets, what is derived from them, and the values of the Secrets of a release.
-func newMask(secrets []string, rows []engine.Row, derived ...string) mask {
-	m := mask{}
+func newMask(secrets []string, rows []engine.Row, made derived) mask {
+	m := mask{names: made.names}
 	_, _ = rand.Read(m.key[:]) // It never fails.
-	m.values = slices.DeleteFunc(derived, func(text string) bool { return text == "" })
+	m.values = slices.DeleteFunc(made.texts, func(text string) bool { return text == "" })
 	for _, value := range secrets {
 		m.add(value)
 	}
@@ -171,9 +171,10 @@ func (m *mask) holds(text string) bool {
 	})
 }
 
-// name hides what a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call their fields.
+// name hides what an object, a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call
+// their fields.
 func (m *mask) name(name string) string {
-	if slices.ContainsFunc(m.values, func(value string) bool { return len(value) >= 2*fewest && strings.Contains(name, value) }) {
+	if slices.Contains(m.names, name) || slices.ContainsFunc(m.values, func(value string) bool { return len(value) >= 2*fewest && strings.Contains(name, value) }) {
 		return m.mark(name)
 	}
 	return name
@@ -196,12 +197,13 @@ func (m *mask) marked(value any) any {
 // text is a message without what is secret, and cut after that: of a value in two, one half would stay.
 func (m *mask) text(message string) string {
 	for _, value := range m.values {
+		// Whoever quotes it escapes what is in it. A short one is looked for between its quotes alone.
+		quoted := strconv.Quote(value)
 		if len(value) >= fewest {
 			message = strings.ReplaceAll(message, value, "(hidden)")
-			// Whoever quotes it escapes what is in it.
-			quoted := strconv.Quote(value)
-			message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], "(hidden)")
+			quoted = quoted[1 : len(quoted)-1]
 		}
+		message = strings.ReplaceAll(message, quoted, "(hidden)")
 	}
 	return printable.Cut(message, maxText)
 }
@@ -213,15 +215,15 @@ func isMark(value any) bool {
 
 // Hide gives copies of the objects of a release without the values of its Secrets.
 func Hide(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return hide(objects, nil)
+	return hide(objects, nil, derived{})
 }
 
-func hide(objects []*unstructured.Unstructured, secrets []string, derived ...string) []*unstructured.Unstructured {
+func hide(objects []*unstructured.Unstructured, secrets []string, made derived) []*unstructured.Unstructured {
 	rows := make([]engine.Row, len(objects))
 	for i := range objects {
 		rows[i].Object = objects[i]
 	}
-	m := newMask(secrets, rows, derived...)
+	m := newMask(secrets, rows, made)
 	hidden := make([]*unstructured.Unstructured, len(objects))
 	for i := range objects {
 		hidden[i] = m.object(objects[i])

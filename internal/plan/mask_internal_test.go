@@ -33,7 +33,7 @@ func TestMask(t *testing.T) {
 	const canary, held = "canary-value", "another canary"
 	encoded := base64.StdEncoding.EncodeToString([]byte(canary))
 	secret := read(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{%s}'}}\ndata: {a: %s, b: %s}\nstringData: {c: %s}", encoded, encoded, encoded, canary))
-	m := newMask([]string{held, "ab"}, []engine.Row{{Object: secret}})
+	m := newMask([]string{held, "ab"}, []engine.Row{{Object: secret}}, derived{})
 	other := read(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {plain: about, in: 'x %s y', short: ab, list: 'z%s'}", held, encoded))
 	other.Object["items"] = []any{"fine", held, map[string]any{"of " + held: "named"}}
 	got, masked := m.object(secret), m.object(other)
@@ -54,7 +54,7 @@ func TestMask(t *testing.T) {
 	if short, _, _ := unstructured.NestedString(masked.Object, "data", "short"); !isMark(short) {
 		t.Errorf("a short value became %q", short)
 	}
-	if again := newMask([]string{held}, nil); again.mark(held) == m.mark(held) {
+	if again := newMask([]string{held}, nil, derived{}); again.mark(held) == m.mark(held) {
 		t.Error("the marks of two processes are the same, so that values can be tried")
 	}
 	if strings.Contains(fmt.Sprint(other.Object), markPrefix) {
@@ -65,7 +65,7 @@ func TestMask(t *testing.T) {
 // TestMaskOfOtherForms: a value that is substituted without quotes is a number, and one that a message quotes is escaped.
 func TestMaskOfOtherForms(t *testing.T) {
 	t.Parallel()
-	m := newMask([]string{"73641985", `p"ss\w0rd`}, nil)
+	m := newMask([]string{"73641985", `p"ss\w0rd`}, nil, derived{})
 	masked := m.object(read(t, "apiVersion: v1\nkind: K\nmetadata: {name: b}\nspec: {pin: 73641985, pins: [73641985], port: 80}"))
 	if spec := fmt.Sprint(masked.Object["spec"]); strings.Contains(spec, "73641985") || !strings.Contains(spec, "port:80") {
 		t.Errorf("the number is in %s, or another one is not", spec)
@@ -113,7 +113,7 @@ func TestCompare(t *testing.T) {
 // TestWhatWasSecretIsHidden: a value that a Secret had before is known by where it stands alone.
 func TestWhatWasSecretIsHidden(t *testing.T) {
 	t.Parallel()
-	m := newMask([]string{"new-canary"}, nil)
+	m := newMask([]string{"new-canary"}, nil, derived{})
 	at := func(value string) *unstructured.Unstructured {
 		obj := read(t, strings.ReplaceAll("apiVersion: v1\nkind: K\nmetadata: {name: x, annotations: {a: VALUE}}\nspec: {args: [-p, VALUE], env: [{name: P, value: VALUE, other: plain}]}\ndata: {b: VALUE}", "VALUE", value))
 		return m.object(obj)
@@ -143,13 +143,13 @@ func TestMaskOfMalformedSecrets(t *testing.T) {
 		if masked := fmt.Sprint(none.object(secret).Object); strings.Contains(masked, canary) || !strings.Contains(masked, markPrefix) {
 			t.Errorf("%s: one that is there is shown as %s", name, masked)
 		}
-		m := newMask(nil, []engine.Row{{Object: secret}})
+		m := newMask(nil, []engine.Row{{Object: secret}}, derived{})
 		if told := m.text("the value " + canary + " is wrong"); strings.Contains(told, canary) && name != "Applied" {
 			t.Errorf("%s: a message tells %s", name, told)
 		}
 	}
 	number := read(t, "apiVersion: v1\nkind: Secret\nstringData: {pin: 73641985}")
-	m := newMask(nil, []engine.Row{{Object: number}})
+	m := newMask(nil, []engine.Row{{Object: number}}, derived{})
 	if told := m.text("73641985 is no text"); strings.Contains(told, "73641985") {
 		t.Errorf("the number is told: %s", told)
 	}
@@ -159,7 +159,7 @@ func TestMaskOfMalformedSecrets(t *testing.T) {
 func TestMessagesAreMaskedWhole(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-value-that-is-long"
-	m := newMask([]string{canary}, nil)
+	m := newMask([]string{canary}, nil, derived{})
 	for before := maxText - len(canary); before <= maxText; before++ {
 		told := m.text(strings.Repeat("x", before) + canary + strings.Repeat("y", maxText))
 		if strings.Contains(told, "x"+canary[:1]) || len(told) > maxText {

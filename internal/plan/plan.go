@@ -6,6 +6,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -109,7 +110,7 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 	defer d.close()
 	preview, err := d.engine.Preview(ctx, d.in, asked.Evidence)
 	if err != nil {
-		return Plan{}, d.failed(err)
+		return Plan{}, d.failed(ctx, err)
 	}
 	told := Plan{Release: d.in.Target.Release}
 	if !d.records.unread {
@@ -121,7 +122,11 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 			applied = append(applied, obj)
 		}
 	}
-	hidden := newMask(d.values(), preview.Rows, d.derived(ctx, applied)...)
+	made, err := d.derived(ctx, applied)
+	if err != nil {
+		return Plan{}, d.failed(ctx, err)
+	}
+	hidden := newMask(d.values(), preview.Rows, made)
 	for _, row := range preview.Rows {
 		if one, changes := object(ctx, d.person, row, &hidden); changes {
 			told.Objects = append(told.Objects, one)
@@ -130,7 +135,11 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 		}
 	}
 	for _, one := range preview.Blockers {
-		told.Blockers = append(told.Blockers, Blocker{string(one.Stage), one.Reason, hidden.text(one.Message)})
+		message := hidden.text(one.Message)
+		if one.Stage == engine.StageBuild {
+			message = d.told(ctx, one.Message)
+		}
+		told.Blockers = append(told.Blockers, Blocker{string(one.Stage), one.Reason, message})
 	}
 	return told, nil
 }
@@ -177,8 +186,15 @@ func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 	return d, nil
 }
 
-// failed is why there is no answer: what the API server said of the content, or else the engine's own account.
-func (d *desk) failed(err error) error { return cmp.Or(d.content.Refused(), err) }
+// failed is why there is no answer: what the API server said of the content, or else the engine's own account. What is wrong with an
+// object may quote what was substituted in it.
+func (d *desk) failed(ctx context.Context, err error) error {
+	if staged, ok := errors.AsType[*failure.StageError](err); ok && staged.Stage == engine.StageBuild && ctx.Err() == nil {
+		found := failure.Of(err)
+		err = &failure.Error{Disposition: found.Disposition, Reason: found.Reason, Err: errors.New(d.told(ctx, err.Error()))}
+	}
+	return cmp.Or(d.content.Refused(), err)
+}
 
 // installation is what the engine has to know, and the values that come from Secrets.
 func (p *Planner) installation(ctx context.Context, asked Request, person *cluster.Client) (in engine.Installation, secrets map[string]string, err error) {
@@ -231,7 +247,8 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 // object is what is told of a row; changes is false for what stays as it is.
 func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden *mask) (told Object, changes bool) {
 	told = Object{
-		Action: row.Action, Group: row.Ref.GVK.Group, Kind: row.Ref.GVK.Kind, Namespace: row.Ref.Namespace, Name: row.Ref.Name,
+		Action: row.Action, Group: hidden.name(row.Ref.GVK.Group), Kind: hidden.name(row.Ref.GVK.Kind),
+		Namespace: hidden.name(row.Ref.Namespace), Name: hidden.name(row.Ref.Name),
 		Evidence: row.Evidence, Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
 	}
 	for _, field := range row.Taken {
