@@ -176,7 +176,11 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := func(path string) *httptest.ResponseRecorder {
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://sluice.test/"+path, nil)
+		method := http.MethodGet
+		if strings.HasSuffix(path, "/plan") {
+			method = http.MethodPost
+		}
+		request := httptest.NewRequestWithContext(t.Context(), method, "http://sluice.test/"+path, nil)
 		request.Header.Set("Authorization", "Bearer token")
 		told := httptest.NewRecorder()
 		pages.Handler().ServeHTTP(told, request)
@@ -194,6 +198,11 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 			t.Errorf("%s: %d MiB were read, and %d is told: %s", reads, got>>20, told.Code, told.Body)
 		}
 	}
+	for objects, want := range map[string]string{"a": "all was kept", "b": much} {
+		if told := page(object + objects + "/plan"); !strings.Contains(told.Body.String(), want) {
+			t.Errorf("%d is told of a plan of the release %s: %s", told.Code, objects, told.Body)
+		}
+	}
 	// What is dense takes more memory than what is not.
 	sent.Store(0)
 	fill.Store(new(strings.Repeat("{},{}, [", 1<<17)))
@@ -205,7 +214,7 @@ func TestNobodysObjectsTakeAllMemory(t *testing.T) {
 	}
 }
 
-// chunked looks through a list of many chunks to say why.
+// chunked looks through a list of many chunks to say why, and plans for releases of some objects.
 type chunked struct{ ui.Reader }
 
 func (c *chunked) Why(ctx context.Context, namespace, name string) (string, error) {
@@ -230,6 +239,17 @@ func (c *chunked) Why(ctx context.Context, namespace, name string) (string, erro
 		}
 	}
 	return "all was read", nil
+}
+
+// Plan keeps the objects of a release: few, or many.
+func (c *chunked) Plan(ctx context.Context, _, name string) (string, error) {
+	room := newPlanner(&base{session: &session{}}).works(nil).Room
+	for range map[string]int{"a": 3, "b": 5}[name] {
+		if err := room(ctx, make([]byte, 10<<20)); err != nil {
+			return "", err
+		}
+	}
+	return "all was kept", nil
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/plan"
 	"sluice.dev/sluice/internal/revision"
+	"sluice.dev/sluice/internal/ui"
 )
 
 // planner is one call of plan, or of approve.
@@ -177,6 +178,8 @@ func (p *planner) works(obj *modulesv1.ModuleInstallation) *plan.Planner {
 	return &plan.Planner{
 		API: asEdited{p.WithWatch, p.files}, Core: p.core, Config: p.rest,
 		Members: func(ctx context.Context) ([]modulesv1.Member, error) { return p.found(ctx, obj) },
+		// A page has it at least twice: as it is applied, and as it is shown.
+		Room: func(ctx context.Context, object []byte) error { return ui.Answered(ctx, 2*weigh(object)) },
 	}
 }
 

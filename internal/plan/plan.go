@@ -38,6 +38,8 @@ type Planner struct {
 	Config *rest.Config
 	// Members lists the objects of an installation whose Inventory may not be read.
 	Members func(context.Context) ([]modulesv1.Member, error)
+	// Room is asked before an object is kept, as build.Options has it.
+	Room func(ctx context.Context, object []byte) error
 }
 
 // Request is what to plan.
@@ -141,7 +143,7 @@ func (p *Planner) Make(ctx context.Context, asked Request) (Plan, error) {
 		}
 		told.Blockers = append(told.Blockers, Blocker{string(one.Stage), one.Reason, message})
 	}
-	return told, nil
+	return told, d.full
 }
 
 // desk is what one request is worked on with.
@@ -153,7 +155,9 @@ type desk struct {
 	content *Content
 	// secrets are the variables that come from Secrets, with their values.
 	secrets map[string]string
-	close   func()
+	// full is why there was no room for an object, which is nothing that is wrong with the release.
+	full  error
+	close func()
 }
 
 // values are those that are secret.
@@ -177,8 +181,14 @@ func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 		cache.Close()
 		connections.Close()
 	}
+	room := func(ctx context.Context, object []byte) error {
+		if p.Room != nil && d.full == nil {
+			d.full = p.Room(ctx, object)
+		}
+		return d.full
+	}
 	if d.engine, err = engine.NewForPreviews(engine.Parts{
-		Connector: connector, Cache: cache, Builder: build.New(build.Options{}), Records: d.records,
+		Connector: connector, Cache: cache, Builder: build.New(build.Options{Room: room}), Records: d.records,
 	}, engine.Options{}); err != nil {
 		d.close()
 		return nil, fmt.Errorf("make the engine: %w", err)
@@ -186,14 +196,14 @@ func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 	return d, nil
 }
 
-// failed is why there is no answer: what the API server said of the content, or else the engine's own account. What is wrong with an
+// failed is why there is no answer: that there is no room, what the API server said of the content, or else the engine's own account. What is wrong with an
 // object may quote what was substituted in it.
 func (d *desk) failed(ctx context.Context, err error) error {
 	if staged, ok := errors.AsType[*failure.StageError](err); ok && staged.Stage == engine.StageBuild && ctx.Err() == nil {
 		found := failure.Of(err)
 		err = &failure.Error{Disposition: found.Disposition, Reason: found.Reason, Err: errors.New(d.told(ctx, err.Error()))}
 	}
-	return cmp.Or(d.content.Refused(), err)
+	return cmp.Or(d.full, d.content.Refused(), err)
 }
 
 // installation is what the engine has to know, and the values that come from Secrets.

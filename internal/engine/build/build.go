@@ -6,6 +6,7 @@ package build
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +80,8 @@ type Options struct {
 	CPU time.Duration
 	// Wall bounds a worker from its start to its end. Default 60 s.
 	Wall time.Duration
+	// Room is asked before an object is kept, with its JSON: an error is why there is none, and ends the build. Default: there is room.
+	Room func(ctx context.Context, object []byte) error `json:"-"`
 }
 
 func (o Options) withDefaults() Options {
@@ -140,7 +143,9 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 	}
 	var made output
 	if !work.heavy() {
-		made, err = work.plain(&treeSource{tree: r.Tree}, true)
+		if made, err = work.plain(&treeSource{tree: r.Tree}, true); err == nil {
+			err = b.hasRoom(ctx, made.objects)
+		}
 	}
 	if work.heavy() || errors.Is(err, errHeavy) {
 		made, err = b.delegate(ctx, work, &treeSource{tree: r.Tree})
@@ -154,6 +159,23 @@ func (b *Builder) Build(ctx context.Context, r Request) (Built, error) {
 	}
 	unused := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Substitute)), func(name string) bool { return slices.Contains(made.used, name) })
 	return Built{Objects: objects, Unused: unused}, nil
+}
+
+// hasRoom asks for the room of what was not made by a worker, which is not much.
+func (b *Builder) hasRoom(ctx context.Context, made []rendered) error {
+	if b.options.Room == nil {
+		return nil
+	}
+	for _, one := range made {
+		raw, err := json.Marshal(one.object)
+		if err == nil {
+			err = b.options.Room(ctx, raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // job is a request as a worker gets it, with what was found at its path.

@@ -39,7 +39,12 @@ func (b *Builder) delegate(ctx context.Context, work *job, from source) (output,
 	if err != nil {
 		return output{}, err
 	}
-	made, talking := w.talk(content, from)
+	made, talking := w.talk(content, from, func(object []byte) error {
+		if b.options.Room == nil {
+			return nil
+		}
+		return b.options.Room(ctx, object)
+	})
 	ending := w.end(talking)
 	switch {
 	case ctx.Err() != nil:
@@ -90,8 +95,8 @@ func (w *worker) end(talking error) error {
 	return w.process.Wait()
 }
 
-// talk gives the job, answers calls and collects objects. Errors of the job are told, all others are errBroken.
-func (w *worker) talk(job []byte, from source) (output, error) {
+// talk gives the job, answers calls and collects objects, as long as there is room. Errors of the job are told, all others are errBroken.
+func (w *worker) talk(job []byte, from source, room func(object []byte) error) (output, error) {
 	if err := writeFrame(w.in, frameJob, job); err != nil {
 		return output{}, err
 	}
@@ -111,6 +116,9 @@ func (w *worker) talk(job []byte, from source) (output, error) {
 		case frameObject:
 			if total += len(content); total > maxText+maxDocuments*4096 || len(made.objects) == maxDocuments {
 				return output{}, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
+			}
+			if err := room(content); err != nil {
+				return output{}, err
 			}
 			one, err := decodeObject(content)
 			if err != nil {
