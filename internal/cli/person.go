@@ -85,7 +85,7 @@ func (a *accounted) Read(p []byte) (int, error) {
 // weigh is how much of an answer that is, as memory goes: there, what usual objects have is a few times as large, and what has little else
 // than brackets and commas is far more.
 func weigh(text []byte) int {
-	const aMap, aList, anItem, usual = 350, 24, 32, 6
+	const aMap, aList, anItem, usual = 350, 80, 32, 6
 	parsed := len(text) + aMap*bytes.Count(text, []byte("{")) + aList*bytes.Count(text, []byte("[")) + anItem*bytes.Count(text, []byte(","))
 	return max(len(text), parsed/usual)
 }

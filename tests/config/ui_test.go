@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/archive"
@@ -59,6 +60,21 @@ func TestTheUIIsRestricted(t *testing.T) {
 	}
 	if room := mounts[writable].EmptyDir; room == nil || room.SizeLimit == nil || room.SizeLimit.Value() < 4*archive.DefaultMaxBytes {
 		t.Errorf("there is no room for four plans' content: %v", room)
+	}
+}
+
+// TestTheUIHasTheMemoryThatPagesTake: what the API server answers to them, and the processes in which plans are built.
+func TestTheUIHasTheMemoryThatPagesTake(t *testing.T) {
+	t.Parallel()
+	one := ofUI[appsv1.Deployment](t, "Deployment").Spec.Template.Spec.Containers[0]
+	at := slices.IndexFunc(one.Env, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
+	if at < 0 {
+		t.Fatal("its heap has no limit")
+	}
+	heap := resource.MustParse(strings.TrimSuffix(one.Env[at].Value, "B"))
+	const answers, workers = 7 * 160 << 20, 4 * 256 << 20
+	if most := one.Resources.Limits.Memory().Value(); heap.Value() < answers || most < heap.Value()+workers {
+		t.Errorf("it has %d bytes, %s of them for its heap", most, heap.String())
 	}
 }
 
