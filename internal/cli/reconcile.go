@@ -200,7 +200,7 @@ func (s *session) patch(ctx context.Context, t *target, patch map[string]any) er
 			told.Why = "it was deleted meanwhile"
 		}
 		if told.changed = apierrors.IsConflict(err); told.changed {
-			told.Why = "it has changed meanwhile"
+			told.Code, told.Why = ExitNo, "it has changed meanwhile"
 		}
 		return told
 	}

@@ -29,7 +29,7 @@ func TestResumeWithAPlan(t *testing.T) {
 		}
 		return false
 	})
-	if got := run(t, edited, line...); got.code != 2 || !strings.Contains(got.out, "~ ConfigMap "+namespace+"/a") || !strings.Contains(got.told, "it has changed meanwhile") || !isSuspended() {
+	if got := run(t, edited, line...); got.code != 1 || !strings.Contains(got.out, "~ ConfigMap "+namespace+"/a") || !strings.Contains(got.told, "it has changed meanwhile") || !isSuspended() {
 		t.Errorf("ended with %d, %s: %s", got.code, got.told, got.out)
 	}
 	if got := run(t, edited, line...); got.code != 0 || !strings.Contains(got.out, "~ ConfigMap "+namespace+"/a") || !strings.Contains(got.out, "resumed") || isSuspended() {
