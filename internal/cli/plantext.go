@@ -59,8 +59,13 @@ func (t table) arrow() string {
 
 // objects tells what becomes of each, in as much detail as is asked for. Lines of YAML begin at the column.
 func (p planned) objects(t table, detail string, column int, line func(indent int, parts ...string)) {
+	named := p.kinds()
 	for _, object := range p.Objects {
-		name := ref{object.Kind, object.Namespace, object.Name}.String()
+		kind := object.Kind
+		if len(named[kind]) > 1 && object.Group != "" {
+			kind += "." + object.Group
+		}
+		name := ref{kind, object.Namespace, object.Name}.String()
 		line(0, signs()[object.Action]+" "+name, headlineOf(object))
 		if object.Blocked != "" {
 			line(4, "blocked: "+object.Blocked)
@@ -84,6 +89,18 @@ func (p planned) objects(t table, detail string, column int, line func(indent in
 			line(4, "not compared: "+object.Uncompared)
 		}
 	}
+}
+
+// kinds are the groups of the kinds of each name.
+func (p planned) kinds() map[string]map[string]bool {
+	groups := map[string]map[string]bool{}
+	for _, object := range p.Objects {
+		if groups[object.Kind] == nil {
+			groups[object.Kind] = map[string]bool{}
+		}
+		groups[object.Kind][object.Group] = true
+	}
+	return groups
 }
 
 // headlineOf is what is said beside an object's name.
