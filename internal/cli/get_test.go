@@ -13,7 +13,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"sluice.dev/sluice/tests/testenv"
@@ -212,21 +211,7 @@ func TestGetSaysWhatHelps(t *testing.T) {
 // reader is the kubeconfig of somebody who may read the installations of the namespace, and nothing else.
 func reader(t *testing.T, namespace string) string {
 	t.Helper()
-	kubeconfig, err := env.KubeconfigAs("reader-of-" + namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := []rbacv1.PolicyRule{{APIGroups: []string{"modules.sluice.dev"}, Resources: []string{"moduleinstallations"}, Verbs: []string{"get", "list"}}}
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: "reader"}
-	for _, obj := range []client.Object{
-		&rbacv1.Role{ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "reader"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "reader-of-" + namespace}}},
-	} {
-		if err := env.Client.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return kubeconfig
+	return grant(t, namespace, rbacv1.PolicyRule{APIGroups: []string{"modules.sluice.dev"}, Resources: []string{"moduleinstallations"}, Verbs: []string{"get", "list"}})
 }
 
 // TestGetShowsWhatMayBeRead: and names the rest, with the ClusterRole that grants it.

@@ -141,7 +141,7 @@ func TestTreeWithoutTrouble(t *testing.T) {
 	kubeconfig := reader(t, namespace)
 	store(t, namespace, "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: git}\nrules: [{apiGroups: [source.toolkit.fluxcd.io], resources: [gitrepositories], verbs: [get]}]")
 	store(t, namespace, "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: git}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: git}\n"+
-		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader-of-"+namespace+"}]")
+		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: user-of-"+namespace+"}]")
 	got = run(t, kubeconfig, "tree", "gitrepo/app", "-n", namespace, "--problems")
 	if got.code != 2 || !strings.Contains(got.told, "All that could be read is well") {
 		t.Errorf("ended with %d: %s", got.code, got.told)

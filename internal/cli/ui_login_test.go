@@ -53,7 +53,7 @@ func opensShop(t *testing.T, args ...string) *shop {
 		t.Fatal(err)
 	}
 	grants(t, made.process, rbacv1.Subject{Kind: "User", Name: made.process}, rulesOfUI(t), "")
-	serving := []string{"ui", "--listen", "127.0.0.1:0", "--host", "sluice.test"}
+	serving := []string{"--host", "sluice.test"}
 	made.origin = "http://sluice.test"
 	if !slices.Contains(args, "--behind-proxy") {
 		made.origin = "https://sluice.test"
@@ -64,20 +64,12 @@ func opensShop(t *testing.T, args ...string) *shop {
 	if !slices.Contains(args, "--auth") {
 		serving = append(serving, "--auth", "token")
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	shown, wait := beginShown(ctx, kubeconfig, append(serving, args...)...)
-	t.Cleanup(func() {
-		stop()
-		if got := wait(); got.code != 0 {
-			t.Errorf("it ends with %d: %s", got.code, got.told)
-		} else if slices.ContainsFunc(made.tokens, func(token string) bool { return strings.Contains(got.out+got.told, token) }) {
+	shown := served(t, kubeconfig, func(got answer) {
+		if slices.ContainsFunc(made.tokens, func(token string) bool { return strings.Contains(got.out+got.told, token) }) {
 			t.Error("a token is in the log")
 		}
-	})
-	testenv.Eventually(t, "it listens", func(context.Context) (bool, string) {
-		made.address = strings.TrimPrefix(strings.TrimSpace(shown()), "listening on ")
-		return made.address != "", ""
-	})
+	}, append(serving, args...)...)
+	made.address = strings.TrimPrefix(strings.TrimSpace(shown()), "listening on ")
 	return made
 }
 

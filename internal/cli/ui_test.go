@@ -43,20 +43,8 @@ func opened(t *testing.T, kubeconfig string, args ...string) *browser {
 // started starts the command alone.
 func started(t *testing.T, kubeconfig string, args ...string) *browser {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	shown, wait := beginShown(ctx, kubeconfig, append([]string{"ui", "--listen", "127.0.0.1:0"}, args...)...)
-	t.Cleanup(func() {
-		stop()
-		if got := wait(); got.code != 0 {
-			t.Errorf("it ends with %d: %s", got.code, got.told)
-		}
-	})
-	var printed string
-	testenv.Eventually(t, "the URL is printed", func(context.Context) (bool, string) {
-		printed = strings.TrimSpace(shown())
-		return printed != "", ""
-	})
-	parsed, err := url.Parse(printed)
+	shown := served(t, kubeconfig, func(answer) {}, args...)
+	parsed, err := url.Parse(strings.TrimSpace(shown()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +53,22 @@ func started(t *testing.T, kubeconfig string, args ...string) *browser {
 		t.Fatal(err)
 	}
 	return &browser{t: t, client: &http.Client{Jar: jar}, origin: "http://" + parsed.Host, key: parsed.RequestURI(), shown: shown}
+}
+
+// served starts the command, waits until it has printed where it listens, and holds what it says in the end against the check too.
+func served(t *testing.T, kubeconfig string, check func(answer), args ...string) (shown func() string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	shown, wait := beginShown(ctx, kubeconfig, append([]string{"ui", "--listen", "127.0.0.1:0"}, args...)...)
+	t.Cleanup(func() {
+		stop()
+		got := wait()
+		if check(got); got.code != 0 {
+			t.Errorf("it ends with %d: %s", got.code, got.told)
+		}
+	})
+	testenv.Eventually(t, "it listens", func(context.Context) (bool, string) { return shown() != "", "" })
+	return shown
 }
 
 // enter opens the URL that is printed.
