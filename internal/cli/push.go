@@ -24,18 +24,11 @@ const patience = 2 * time.Minute
 
 // pushed is what was pushed, and where it is.
 type pushed struct {
-	Repository  string            `json:"repository"`
-	Tag         string            `json:"tag"`
-	Digest      string            `json:"digest"`
-	Files       int               `json:"files"`
-	Bytes       int64             `json:"bytes"`
-	Size        int64             `json:"size"`
-	Annotations map[string]string `json:"annotations"`
-	Dirty       bool              `json:"dirty"`
-	Signed      bool              `json:"signed"`
-	Changed     bool              `json:"changed"`
-	DryRun      bool              `json:"dryRun"`
-	Was         string            `json:"was,omitempty"`
+	publish.Outcome `json:",inline"`
+
+	Repository string `json:"repository"`
+	Tag        string `json:"tag"`
+	DryRun     bool   `json:"dryRun"`
 }
 
 // pusher is the flags of a push.
@@ -153,11 +146,7 @@ func (p *pusher) push(ctx context.Context) (pushed, error) {
 	if err != nil {
 		return pushed{}, unpushed("push "+p.Folder, err)
 	}
-	return pushed{
-		Repository: p.Repository.Host + "/" + p.Repository.Name, Tag: p.Tag, Digest: done.Digest.String(), Files: done.Files, Bytes: done.Bytes,
-		Size: done.Size, Annotations: done.Annotations, Dirty: done.Dirty, Signed: done.Signed, Changed: done.Changed, DryRun: p.DryRun,
-		Was: done.Was.String(),
-	}, nil
+	return pushed{done, p.Repository.Host + "/" + p.Repository.Name, p.Tag, p.DryRun}, nil
 }
 
 // registryFor is a client for a repository, which gets the login that Docker keeps.
@@ -214,7 +203,7 @@ func (p pushed) progress(plain bool) string {
 	case !p.Changed:
 		said = append(said, "nothing changed")
 	case p.Was != "" && p.Was != p.Digest:
-		said = append(said, "the tag was "+shorten(p.Was))
+		said = append(said, "the tag was "+shorten(p.Was.String()))
 	}
 	line := printable.Line(strings.Join(said, ", "), maxProblem)
 	if plain {

@@ -50,17 +50,19 @@ type Order struct {
 
 // Outcome is what was pushed.
 type Outcome struct {
-	Digest digest.Digest
+	Digest digest.Digest `json:"digest"`
 	// Files and Bytes are those in the layer, Size is that of the layer itself.
-	Files       int
-	Bytes, Size int64
-	Annotations map[string]string
+	Files       int               `json:"files"`
+	Bytes       int64             `json:"bytes"`
+	Size        int64             `json:"size"`
+	Annotations map[string]string `json:"annotations"`
 	// Dirty says that it is no commit's.
-	Dirty bool
+	Dirty bool `json:"dirty"`
 	// Was is what the tag stood for; empty for nothing.
-	Was digest.Digest
+	Was digest.Digest `json:"was,omitempty"`
 	// Signed says that there is a signature by the signer, Changed that something was pushed.
-	Signed, Changed bool
+	Signed  bool `json:"signed"`
+	Changed bool `json:"changed"`
 }
 
 // artifact is what is going to be pushed.
