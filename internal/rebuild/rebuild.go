@@ -32,8 +32,8 @@ import (
 	"sluice.dev/sluice/storage/local"
 )
 
-// ErrUnable says that an object is of a kind, or has settings, that cannot be rebuilt by anybody but the controllers.
-var ErrUnable = errors.New("cannot be rebuilt from here")
+// errUnable says that an object is of a kind, or has settings, that cannot be rebuilt by anybody but the controllers.
+var errUnable = errors.New("cannot be rebuilt from here")
 
 // timeout bounds all that is asked of upstream.
 const timeout = 10 * time.Minute
@@ -58,7 +58,7 @@ type Artifact struct {
 	Close func() error
 }
 
-// Rebuild makes the artifact of a GitRepository or an OCIRepository that its status names. ErrUnable says why it is not
+// Rebuild makes the artifact of a GitRepository or an OCIRepository that its status names. errUnable says why it is not
 // possible; other errors are the pipeline's own.
 func (r *Rebuilder) Rebuild(ctx context.Context, obj client.Object) (Artifact, error) {
 	connections := transport.New(transport.Options{AllowLoopback: r.AllowLoopback})
@@ -94,10 +94,10 @@ func (r *Rebuilder) opener(obj client.Object, connections *transport.Factory) (f
 	switch obj := obj.(type) {
 	case *sourcev1.GitRepository:
 		if len(obj.Spec.Include) > 0 {
-			return nil, fmt.Errorf("%w: it includes other repositories", ErrUnable)
+			return nil, fmt.Errorf("%w: it includes other repositories", errUnable)
 		}
 		if obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GitProviderGeneric && obj.Spec.Provider != sourcev1.GitProviderGitHub {
-			return nil, fmt.Errorf("%w: provider %s logs in as the controllers", ErrUnable, obj.Spec.Provider)
+			return nil, fmt.Errorf("%w: provider %s logs in as the controllers", errUnable, obj.Spec.Provider)
 		}
 		client, err := git.New(git.Options{Transport: connections, TempDir: r.Dir, CacheDir: filepath.Join(r.Dir, "cache")})
 		if err != nil {
@@ -108,7 +108,7 @@ func (r *Rebuilder) opener(obj client.Object, connections *transport.Factory) (f
 		return func(ctx context.Context) (source.Session, error) { return opener.Open(ctx, pinned) }, nil
 	case *sourcev1.OCIRepository:
 		if obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider {
-			return nil, fmt.Errorf("%w: provider %s logs in as the controllers", ErrUnable, obj.Spec.Provider)
+			return nil, fmt.Errorf("%w: provider %s logs in as the controllers", errUnable, obj.Spec.Provider)
 		}
 		client, err := registry.New(registry.Options{Transport: connections})
 		if err != nil {
@@ -124,7 +124,7 @@ func (r *Rebuilder) opener(obj client.Object, connections *transport.Factory) (f
 		})
 		return func(ctx context.Context) (source.Session, error) { return opener.Open(ctx, pinned) }, nil
 	}
-	return nil, fmt.Errorf("%w: it is neither a GitRepository nor an OCIRepository", ErrUnable)
+	return nil, fmt.Errorf("%w: it is neither a GitRepository nor an OCIRepository", errUnable)
 }
 
 // pinnedGit follows the spec's branch to the commit on record, which is proven to be on it. What follows a tag, a range or a name is left to
