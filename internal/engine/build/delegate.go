@@ -117,10 +117,7 @@ func (w *worker) talk(job []byte, from source, room func(object []byte) error) (
 			if total += len(content); total > maxText+maxDocuments*4096 || len(made.objects) == maxDocuments {
 				return output{}, fmt.Errorf("%w: more than %d objects", ErrLimit, maxDocuments)
 			}
-			if err := room(content); err != nil {
-				return output{}, err
-			}
-			one, err := decodeObject(content)
+			one, err := decodeObject(content, room)
 			if err != nil {
 				return output{}, err
 			}
@@ -138,7 +135,10 @@ func (w *worker) talk(job []byte, from source, room func(object []byte) error) (
 	}
 }
 
-func decodeObject(content []byte) (rendered, error) {
+func decodeObject(content []byte, room func(object []byte) error) (rendered, error) {
+	if err := room(content); err != nil {
+		return rendered{}, err
+	}
 	origin, raw, _ := bytes.Cut(content, []byte{0})
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
