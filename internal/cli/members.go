@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,7 +72,7 @@ func (s *session) found(ctx context.Context, installation *modulesv1.ModuleInsta
 		}
 	})
 	if len(m.lacking) > 0 {
-		return nil, m.lacking[0]
+		return nil, addHelp(m.lacking[0], "or for the ClusterRole sluice-operate: who may read the Inventory needs no list")
 	}
 	return all, nil
 }
@@ -113,7 +115,23 @@ func (m *membership) lacks(gvk schema.GroupVersionKind, namespace string, err er
 	if namespace != "" {
 		where = "in namespace " + namespace
 	}
-	m.lacking = append(m.lacking, explain(fmt.Sprintf("list the %s objects %s", gvk.Kind, where), err, "view"))
+	m.lacking = append(m.lacking, explain(fmt.Sprintf("list the %s objects %s", gvk.Kind, where), err, reads(m.there.RESTMapper(), gvk)))
+}
+
+// reads is the ClusterRole of Kubernetes that lets objects of a kind be read.
+func reads(known meta.RESTMapper, gvk schema.GroupVersionKind) string {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Kind: secretKind}:
+		return "edit"
+	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}:
+		return "admin"
+	case schema.GroupKind{Kind: "Namespace"}:
+		return "view"
+	}
+	if mapping, err := known.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return "cluster-admin"
+	}
+	return "view"
 }
 
 // list lists objects of a kind: their metadata alone unless they are needed whole. What a Secret holds is never read.

@@ -134,7 +134,7 @@ func (t *tracer) read(ctx context.Context, gvk schema.GroupVersionKind, namespac
 		err = t.Get(ctx, key, obj)
 	}
 	if err != nil {
-		return nil, explain("get "+ref{gvk.Kind, namespace, name}.String(), err, "view")
+		return nil, explain("get "+ref{gvk.Kind, namespace, name}.String(), err, reads(t.RESTMapper(), gvk))
 	}
 	return obj, nil
 }

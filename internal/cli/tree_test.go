@@ -119,7 +119,7 @@ func TestTreeShowsWhatMayBeRead(t *testing.T) {
 	t.Parallel()
 	namespace := rolling(t)
 	got := run(t, reader(t, namespace), "tree", "foo", "-n", namespace)
-	for _, want := range []string{"get ModuleTemplate", "list the ConfigMap objects in namespace " + namespace + ": forbidden", "ask for the ClusterRole view"} {
+	for _, want := range []string{"get ModuleTemplate", "list the ConfigMap objects in namespace " + namespace + ": forbidden", "ask for the ClusterRole view", `cannot list resource "secrets" in API group "" in the namespace "` + namespace + "\"\n  ask for the ClusterRole edit\n"} {
 		if !strings.Contains(got.told, want) {
 			t.Errorf("%q is not told: %s", want, got.told)
 		}
