@@ -203,11 +203,11 @@ func (k *repositories) Events(before, after *packagesv1.Repository, r round, err
 	switch {
 	case err != nil && !status.SaysTheSame(before, after):
 		_, reason := k.Table().Explain(err)
-		return []event.Event{event.Failed(about, reason, err, "")}
+		events = append(events, event.Failed(about, reason, err, ""))
 	case err == nil && k.Table().HasFailed(before):
 		events = append(events, event.Recovered(about, event.Artifact{}, fmt.Sprintf("Repository %s is synced again", after.Name)))
 	}
-	if len(r.pruned.gone) > 0 {
+	if len(r.pruned.gone) > 0 { // Also if not all is shown: no later look finds it.
 		events = append(events, event.Happened(about, packagesv1.HistoryPrunedReason, r.pruned.said(), ""))
 	}
 	return events

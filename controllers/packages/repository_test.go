@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -65,5 +66,20 @@ func TestReadyCountsInWords(t *testing.T) {
 		if got := k.Report(&packagesv1.Repository{}, round{snapshot: snapshot}, nil).Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestWhatIsGoneIsToldAlsoWhereNotAllIsShown: no later look finds it, as it is gone.
+func TestWhatIsGoneIsToldAlsoWhereNotAllIsShown(t *testing.T) {
+	t.Parallel()
+	before, after := &packagesv1.Repository{}, &packagesv1.Repository{}
+	conditions.MarkFalse(after, meta.ReadyCondition, meta.FailedReason, "no answer")
+	r := round{pruned: pruned{gone: []pkgrepo.Leftover{{Ref: "refs/heads/drafts/app/v1"}}}}
+	var told []string
+	for _, one := range (&repositories{}).Events(before, after, r, errors.New("no answer")) {
+		told = append(told, one.Reason)
+	}
+	if len(told) != 2 || told[1] != packagesv1.HistoryPrunedReason {
+		t.Errorf("it tells of %v", told)
 	}
 }
