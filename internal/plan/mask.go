@@ -25,6 +25,8 @@ type mask struct {
 	key [32]byte
 	// values are those of Secrets, in the ways in which they are written, and names what is called by what is made of them.
 	values, names []string
+	// substituted are those that may be in the names of objects, which the release does not write then.
+	substituted []string
 }
 
 const (
@@ -45,6 +47,7 @@ func newMask(secrets []string, rows []engine.Row, made derived) mask {
 	m.values = slices.DeleteFunc(made.texts, func(text string) bool { return text == "" })
 	for _, value := range secrets {
 		m.add(value)
+		m.substituted = append(m.substituted, strings.TrimSpace(value))
 	}
 	for i := range rows {
 		for _, obj := range []*unstructured.Unstructured{rows[i].Object, rows[i].After} {
@@ -174,7 +177,15 @@ func (m *mask) holds(text string) bool {
 // name hides what an object, a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call
 // their fields.
 func (m *mask) name(name string) string {
-	if slices.Contains(m.names, name) || slices.ContainsFunc(m.values, func(value string) bool { return len(value) >= 2*fewest && strings.Contains(name, value) }) {
+	return m.without(m.values, name)
+}
+
+// called hides what an object is called, or its namespace, if a value was substituted there. Values of the release's own Secrets hide none:
+// they often name other objects of it.
+func (m *mask) called(name string) string { return m.without(m.substituted, name) }
+
+func (m *mask) without(values []string, name string) string {
+	if slices.Contains(m.names, name) || slices.ContainsFunc(values, func(value string) bool { return len(value) >= 2*fewest && strings.Contains(name, value) }) {
 		return m.mark(name)
 	}
 	return name

@@ -167,3 +167,20 @@ func TestMessagesAreMaskedWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheReleaseCallsAnObjectIsTold: also if one of its Secrets names that, as the host of a database. What was substituted is not.
+func TestWhatTheReleaseCallsAnObjectIsTold(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-value"
+	secret := read(t, "apiVersion: v1\nkind: Secret\nstringData: {host: keycloak-postgres}")
+	m := newMask([]string{canary + "\n"}, []engine.Row{{Object: secret}}, derived{})
+	row := engine.Row{Action: engine.ActionRemove}
+	row.Ref.Namespace, row.Ref.Name = "of-"+canary, canary+"-x"
+	if told, _ := object(t.Context(), nil, row, &m); strings.Contains(told.Name+told.Namespace, canary) || told.Name == told.Namespace {
+		t.Errorf("it is called %s/%s", told.Namespace, told.Name)
+	}
+	row.Ref.Namespace, row.Ref.Name = "identity", "keycloak-postgres"
+	if told, _ := object(t.Context(), nil, row, &m); told.Namespace != "identity" || told.Name != "keycloak-postgres" {
+		t.Errorf("it is called %s/%s", told.Namespace, told.Name)
+	}
+}

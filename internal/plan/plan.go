@@ -257,8 +257,8 @@ func (p *Planner) installation(ctx context.Context, asked Request, person *clust
 // object is what is told of a row; changes is false for what stays as it is.
 func object(ctx context.Context, person *cluster.Client, row engine.Row, hidden *mask) (told Object, changes bool) {
 	told = Object{
-		Action: row.Action, Group: hidden.name(row.Ref.GVK.Group), Kind: hidden.name(row.Ref.GVK.Kind),
-		Namespace: hidden.name(row.Ref.Namespace), Name: hidden.name(row.Ref.Name),
+		Action: row.Action, Group: hidden.called(row.Ref.GVK.Group), Kind: hidden.called(row.Ref.GVK.Kind),
+		Namespace: hidden.called(row.Ref.Namespace), Name: hidden.called(row.Ref.Name),
 		Evidence: row.Evidence, Reason: hidden.text(row.Reason), Blocked: hidden.text(row.Blocked),
 	}
 	for _, field := range row.Taken {
