@@ -174,11 +174,8 @@ func (m *mask) holds(text string) bool {
 	})
 }
 
-// name hides what an object, a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call
-// their fields.
-func (m *mask) name(name string) string {
-	return m.without(m.values, name)
-}
+// name hides what a field, or an entry, is called if that has a secret value in it. A short value would hide what kinds call their fields.
+func (m *mask) name(name string) string { return m.without(m.values, name) }
 
 // called hides what an object is called, or its namespace, if a value was substituted there. Values of the release's own Secrets hide none:
 // they often name other objects of it.

@@ -196,8 +196,8 @@ func (p *Planner) desk(ctx context.Context, asked Request) (*desk, error) {
 	return d, nil
 }
 
-// failed is why there is no answer: that there is no room, what the API server said of the content, or else the engine's own account. What is wrong with an
-// object may quote what was substituted in it.
+// failed is why there is no answer: that there is no room, what the API server said of the content, or else the engine's own account.
+// What is wrong with an object may quote what was substituted in it.
 func (d *desk) failed(ctx context.Context, err error) error {
 	if staged, ok := errors.AsType[*failure.StageError](err); ok && staged.Stage == engine.StageBuild && ctx.Err() == nil {
 		found := failure.Of(err)
