@@ -72,7 +72,11 @@ func (s *session) found(ctx context.Context, installation *modulesv1.ModuleInsta
 		}
 	})
 	if len(m.lacking) > 0 {
-		return nil, addHelp(m.lacking[0], "or for the ClusterRole sluice-operate: who may read the Inventory needs no list")
+		problem := m.lacking[0]
+		if told, ok := errors.AsType[*CommandError](problem); !ok || !told.forbidden {
+			return nil, problem
+		}
+		return nil, addHelp(problem, "or for the ClusterRole sluice-operate: who may read the Inventory needs no list")
 	}
 	return all, nil
 }
@@ -121,12 +125,14 @@ func (m *membership) lacks(gvk schema.GroupVersionKind, namespace string, err er
 // reads is the ClusterRole of Kubernetes that lets objects of a kind be read.
 func reads(known meta.RESTMapper, gvk schema.GroupVersionKind) string {
 	switch gvk.GroupKind() {
-	case schema.GroupKind{Kind: secretKind}:
+	case schema.GroupKind{Kind: secretKind}, schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}:
 		return "edit"
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}:
 		return "admin"
 	case schema.GroupKind{Kind: "Namespace"}:
 		return "view"
+	case schema.GroupKind{Group: modulesv1.GroupVersion.Group, Kind: "Inventory"}:
+		return "sluice-operate"
 	}
 	if mapping, err := known.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return "cluster-admin"

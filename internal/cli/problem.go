@@ -39,6 +39,8 @@ type CommandError struct {
 	Help []string
 	// general says that it is in the way of every other request too.
 	general bool
+	// forbidden says that the user lacks a right.
+	forbidden bool
 	// unknown says that the API server does not know the user.
 	unknown bool
 	// missing says that there is no object of the name.
@@ -76,6 +78,7 @@ func explain(what string, err error, role string) *CommandError {
 		told.Why, told.Help = "the API server does not take the login", []string{"log in anew, or choose another one with --context, --user or --token"}
 		told.general, told.unknown = true, true
 	case apierrors.IsForbidden(err):
+		told.forbidden = true
 		told.Why, told.Help = "forbidden: "+reasonOf(err), []string{"ask for the ClusterRole " + role}
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):
 		told.Why, told.Help = "the API server does not serve the kind", []string{"install its CustomResourceDefinition, from config/crd"}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -22,7 +23,7 @@ func (s *session) managers(ctx context.Context, namespace string) ([]appsv1.Depl
 		switch {
 		case err == nil && len(list.Items) > 0:
 			return list.Items, nil
-		case err != nil && one == namespace:
+		case err != nil && (one == namespace || !apierrors.IsForbidden(err)):
 			return nil, explain("look for the Deployment of the controllers", err, "view")
 		}
 	}

@@ -56,3 +56,19 @@ func TestSystemIsNobodyElses(t *testing.T) {
 		}
 	}
 }
+
+// TestABusyAPIServerMakesNobodyAManager: where the usual namespace cannot be looked into for now, no other one is taken for it.
+func TestABusyAPIServerMakesNobodyAManager(t *testing.T) {
+	t.Parallel()
+	s := &session{WithWatch: interceptor.NewClient(nil, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if (&client.ListOptions{}).ApplyOptions(options).Namespace == defaultSystem {
+			return apierrors.NewTooManyRequests("busy", 1)
+		}
+		found, _ := list.(*appsv1.DeploymentList)
+		found.Items = make([]appsv1.Deployment, 1)
+		return nil
+	}})}
+	if found, err := s.managers(t.Context(), ""); err == nil {
+		t.Errorf("%d are said to run the controllers", len(found))
+	}
+}
