@@ -111,7 +111,7 @@ func TestAConflictIsTold(t *testing.T) {
 	until(p, v, "the conflict stalls it", func(v *packagesv1.PackageVariant) (bool, string) {
 		return conditions.IsStalled(v) && conditions.GetReason(v, "Ready") == packagesv1.ConflictReason, said(v)
 	})
-	if c := v.Status.Change; c.ConflictCount != 1 || !strings.Contains(c.Conflicts[0].Upstream, "2.0.0") {
+	if c := v.Status.Preview; c == nil || c.ConflictCount != 1 || !strings.Contains(c.Conflicts[0].Upstream, "2.0.0") {
 		t.Errorf("what stalls it is not told: %+v", c)
 	}
 	if got := strings.TrimSpace(cluster.Raw("rev-parse", branch)); got != ours {

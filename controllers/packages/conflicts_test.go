@@ -60,9 +60,7 @@ func TestConflictsAreListedAndDecided(t *testing.T) {
 				change := s.v.Status.Change
 				if test.policy == packagesv1.ConflictFail {
 					s.failed(edited, ours)
-					if change == nil {
-						change = s.v.Status.Preview
-					}
+					change = s.v.Status.Preview // The commit that is open has no conflict.
 				} else {
 					s.has(s.open("deployment.yaml"), "app:"+test.image+"\n", "replicas: 4")
 					s.has(s.open("credentials.yaml"), "password: "+test.password)

@@ -17,6 +17,8 @@ const (
 	maxText  = 256
 	maxName  = 253
 	maxLabel = 63
+	// maxMessage leaves room for a few bytes a character, as the field counts those.
+	maxMessage = 512
 )
 
 // fit makes text from outside fit a field that has room for so many characters: one more, and the status could not be written.
@@ -25,9 +27,12 @@ func fit(text string, room int) string { return printable.Line(text, room-1) } /
 // made is what an order made of a package, as far as it is told.
 type made struct {
 	conflicts []merge.Conflict
-	results   []function.Result
-	// difference is what it changes of what is on the branch.
+	// conflictFiles are the digests of the files that have conflicts.
+	conflictFiles map[string]string
+	results       []function.Result
+	// difference is what it changes of what is on the branch, and branch names the tree that the package has there.
 	difference variant.Difference
+	branch     string
 	// adopted is the package that is there, where it needed nothing to be taken over; else nil.
 	adopted *packagesv1.AdoptedStatus
 	// conditions are those that what was made has.
@@ -42,8 +47,21 @@ type made struct {
 
 // show tells of it in a status.
 func (m *made) show(s *packagesv1.ChangeStatus) {
-	s.Files, s.Objects = m.differs()
+	m.showDifference(s)
 	m.showConflicts(s)
+	m.showResults(s)
+}
+
+// showDifference tells of nothing else.
+func (m *made) showDifference(s *packagesv1.ChangeStatus) {
+	s.Files, s.Objects = m.differs()
+	if err := m.difference.ObjectsErr; err != nil {
+		s.Objects, s.Message = nil, fit("The objects that differ are not known: "+err.Error(), maxMessage)
+	}
+}
+
+// showResults tells of nothing else.
+func (m *made) showResults(s *packagesv1.ChangeStatus) {
 	s.RenderResults = nil
 	for _, r := range m.results[:min(len(m.results), packagesv1.MaxRenderResults)] {
 		result := packagesv1.RenderResult{

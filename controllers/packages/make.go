@@ -8,7 +8,6 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/fair"
-	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/kpt/merge"
 	"sluice.dev/sluice/internal/memory"
@@ -103,6 +102,8 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		return pkgrepo.Made{}, err
 	}
 	m.kept.conditions = facts.Conditions
+	m.kept.conflictFiles = digests(outcome.Package, m.kept.conflicted(len(m.kept.conflicts)))
+	m.kept.branch = baseOf(cur.Branch)
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, cmp.Or(m.previews, packagesv1.MaxChangedFiles))
 	if m.previews > 0 {
 		m.kept.content = contentDigest(outcome.Package)
@@ -179,7 +180,7 @@ func (m *maker) last(ctx context.Context, facts *kpt.Facts, request *variant.Req
 		locked, err = m.moved(ctx, facts.Lock)
 	}
 	switch {
-	case errors.Is(err, errNoSource), errors.Is(err, pkgrepo.ErrNotFound), errors.Is(err, git.ErrRefNotFound):
+	case errors.Is(err, errNoSource), isGone(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read what the package was made from last, commit %s of %s: %w", facts.Lock.Commit, facts.Lock.Repo, err)

@@ -22,6 +22,9 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 		l.adopted = b.adopted
 	}
 	l.last, l.wrote = k.shared.desk.last(orderer{ofVariant, client.ObjectKeyFromObject(obj)})
+	if err := k.describe(ctx, obj, b, l); err != nil {
+		return err
+	}
 	l.refuse(l.conditions(b))
 	for range 2 {
 		change := k.review(obj, b, l)

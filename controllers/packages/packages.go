@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	lru "github.com/hashicorp/golang-lru/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,6 +108,7 @@ type Plane struct {
 	desk       *desk
 	signers    *signers
 	reviews    *reviews
+	described  *lru.Cache[describedKey, *packagesv1.ChangeStatus]
 	// repositories, variants, revisions and sets wake their objects.
 	repositories, variants, revisions, sets *waker
 }
@@ -114,7 +116,7 @@ type Plane struct {
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
 	p := &Plane{
-		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(),
+		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(), described: newDescribed(),
 		repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker(),
 	}
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions, ofSet: p.sets})

@@ -65,7 +65,7 @@ func published(repository string, p *pkgrepo.Package) *packagesv1.PublishedStatu
 // reportChange shows the open change, and what would be changed.
 func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err error) {
 	s := &obj.Status
-	s.Change = changeOf(obj, l)
+	s.Change = l.change
 	if l.pending == "" {
 		s.Preview = nil
 	} else if l.last != nil && l.last.made.isPreview {
@@ -75,34 +75,9 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err err
 	if l.last == nil || !errors.Is(err, variant.ErrConflict) {
 		return
 	}
-	// Nothing was written, and what is in conflict has to be known all the same.
-	if s.Change != nil {
-		l.last.made.showConflicts(s.Change)
-		return
-	}
+	// Nothing was written, and what is in conflict has to be known all the same. It is no conflict of the commit that is open.
 	s.Preview = &packagesv1.ChangeStatus{}
 	l.last.made.showConflicts(s.Preview)
-}
-
-// changeOf is the open change; nil for none.
-func changeOf(obj *packagesv1.PackageVariant, l *look) *packagesv1.ChangeStatus {
-	if l.open == nil {
-		return nil
-	}
-	now, before := &packagesv1.ChangeStatus{
-		PackageRevision: revisionName(l.downstream.Repo, l.open), Workspace: l.open.Workspace,
-		Lifecycle: packagesv1.Lifecycle(l.open.Lifecycle), Commit: l.open.Commit, Tree: l.open.Tree,
-	}, obj.Status.Change
-	isKnown := before != nil && before.Workspace == l.open.Workspace
-	switch {
-	case l.wrote != nil && l.wrote.result.Commit == l.open.Commit && (!isKnown || !l.wrote.made.isUnchanged):
-		l.wrote.made.show(now)
-	case isKnown:
-		// What was made stays said until it is made anew; a commit of somebody else's on top of it takes nothing back.
-		now.Files, now.Objects, now.RenderResults = before.Files, before.Objects, before.RenderResults
-		now.Conflicts, now.ConflictCount = before.Conflicts, before.ConflictCount
-	}
-	return now
 }
 
 // said is the message of Ready where nothing is wrong.
@@ -130,7 +105,7 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 		stated = append(stated, status.True(packagesv1.UpdatePendingCondition, l.pendingReason, l.pending))
 	}
 	change, where := obj.Status.Change, "change"
-	if change == nil {
+	if change == nil || change.ConflictCount == 0 {
 		change, where = obj.Status.Preview, "preview"
 	}
 	if change != nil && change.ConflictCount > 0 {

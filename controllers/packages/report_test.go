@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/variant"
 )
 
-// TestAConflictThatKeepsTheChangeFromBeingMadeIsListed: whoever has to mend it needs to know where it is.
+// TestAConflictThatKeepsTheChangeFromBeingMadeIsListed in the preview: the commit that is open does not have it.
 func TestAConflictThatKeepsTheChangeFromBeingMadeIsListed(t *testing.T) {
 	t.Parallel()
 	conflict := merge.Conflict{File: "a.yaml", Path: "a", Base: "1", Upstream: "2", Local: "3"}
@@ -19,23 +19,20 @@ func TestAConflictThatKeepsTheChangeFromBeingMadeIsListed(t *testing.T) {
 		"no change is there": nil,
 	} {
 		v := &packagesv1.PackageVariant{}
-		if open != nil {
-			v.Status.Change = &packagesv1.ChangeStatus{Workspace: open.Workspace, Files: &packagesv1.FileChanges{Added: 3}}
-		}
 		err := explain(fmt.Errorf("merge: %w", variant.ErrConflict))
-		l := &look{downstream: &packagesv1.DownstreamStatus{}, digest: "d", open: open, last: &outcome{
+		var change *packagesv1.ChangeStatus
+		if open != nil {
+			change = &packagesv1.ChangeStatus{Workspace: open.Workspace, Files: &packagesv1.FileChanges{Added: 3}}
+		}
+		l := &look{change: change, downstream: &packagesv1.DownstreamStatus{}, digest: "d", open: open, last: &outcome{
 			result: pkgrepo.Result{Err: err}, made: &made{conflicts: []merge.Conflict{conflict}},
 		}}
 		report := (&variants{}).Report(v, l, err)
-		shown := v.Status.Preview
-		if open != nil {
-			shown = v.Status.Change
-		}
-		if shown == nil || shown.ConflictCount != 1 || len(shown.Conflicts) != 1 || shown.Conflicts[0].Local != "3" {
+		if shown := v.Status.Preview; shown == nil || shown.ConflictCount != 1 || len(shown.Conflicts) != 1 || shown.Conflicts[0].Local != "3" {
 			t.Errorf("%s: %+v", reason, shown)
 		}
-		if open != nil && v.Status.Change.Files == nil {
-			t.Errorf("%s: what the draft changes is not said any more", reason)
+		if open != nil && (v.Status.Change.Files == nil || v.Status.Change.ConflictCount != 0) {
+			t.Errorf("%s: the draft is shown as %+v", reason, v.Status.Change)
 		}
 		isSaid := false
 		for _, fact := range report.Facts {

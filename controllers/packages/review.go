@@ -80,9 +80,7 @@ func (k *variants) wanted(obj *packagesv1.PackageVariant, b *brief, l *look) *wa
 	if !w.isProposed && !l.isMade(b) {
 		return w // It is about to be another one.
 	}
-	change := changeOf(obj, l)
-	w.isVague = change.Files == nil
-	w.title, w.words = reviewWords(obj, b, l, change)
+	w.title, w.words = reviewWords(obj, b, l, l.change)
 	w.mark.Digest = wordsDigest(w.title, w.words)
 	return w
 }

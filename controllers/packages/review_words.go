@@ -66,12 +66,20 @@ func (t *tables) line(format string, args ...any) { fmt.Fprintf(&t.text, format+
 
 // changes shows what differs from what is published.
 func (t *tables) changes(change *packagesv1.ChangeStatus) {
-	if change.Files == nil || change.Objects == nil {
-		return
+	if change.Message != "" {
+		t.line("**Read the diff of the branch before you merge this:** %s", forge.Code(printable.Line(change.Message, maxTitle)))
 	}
 	f, o := change.Files, change.Objects
-	t.line("| | Added | Changed | Removed |\n|---|---|---|---|\n| Objects | %d | %d | %d |\n| Files | %d | %d | %d |",
-		o.Added, o.Changed, o.Removed, f.Added, f.Changed, f.Removed)
+	if f == nil {
+		return
+	}
+	counts := "| | Added | Changed | Removed |\n|---|---|---|---|\n"
+	if o != nil {
+		counts += fmt.Sprintf("| Objects | %d | %d | %d |\n", o.Added, o.Changed, o.Removed)
+	} else {
+		o = &packagesv1.ObjectChanges{}
+	}
+	t.line("%s| Files | %d | %d | %d |", counts, f.Added, f.Changed, f.Removed)
 	var rows [][]string
 	for _, c := range o.Names {
 		kind := c.Kind

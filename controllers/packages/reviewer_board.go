@@ -206,7 +206,7 @@ func (w *boardWork) act(want *want, request *forge.Request) func(context.Context
 		}
 		w.board.looked[request.Number] = true
 		return func(ctx context.Context) (forge.Request, error) { return w.client.Look(ctx, request.Number) }
-	case words == "" || request.Mark == mark || want.isVague && request.Mark.Commit == mark.Commit:
+	case words == "" || request.Mark == mark:
 		return nil
 	}
 	if request.Mark == (forge.Mark{}) {

@@ -74,8 +74,6 @@ type want struct {
 	isProposed bool
 	// title and words are those of the request; empty where there is to be none as yet.
 	title, words string
-	// isVague says that the words do not tell what is different: those of before are better.
-	isVague bool
 	// news is what a listing has to be newer than.
 	news string
 

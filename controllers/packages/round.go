@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -122,11 +123,10 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the variants of the repository; they follow at their interval")
 	}
+	moved := movedPackages(before, after)
 	for i := range users {
 		user := &users[i]
-		moved := user.Spec.Upstream.Repo == key.Name || before == nil ||
-			!isSamePackage(before.Package(user.Spec.GetDownstreamPackage()), after.Package(user.Spec.GetDownstreamPackage()))
-		if moved {
+		if user.Spec.Upstream.Repo == key.Name || before == nil || moved.concerns(user.Spec.GetDownstreamPackage()) {
 			k.shared.WakeVariant(client.ObjectKeyFromObject(user))
 		}
 	}
@@ -136,7 +136,7 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 		was = shown(key.Name, before)
 	}
 	for name, r := range shown(key.Name, after) {
-		if !isSame(was[name], r) {
+		if !isSame(was[name], r) || moved.concerns(r.Package) {
 			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
 		}
 	}
@@ -155,6 +155,45 @@ func (k *repositories) tellSets(ctx context.Context, key types.NamespacedName) {
 			k.shared.sets.wake(client.ObjectKeyFromObject(set))
 		}
 	}
+}
+
+// moved are the packages that two looks at a repository saw differently, and above the folders that these are in.
+type moved struct{ packages, above map[string]bool }
+
+func movedPackages(before, after *pkgrepo.Snapshot) moved {
+	m := moved{map[string]bool{}, map[string]bool{}}
+	add := func(name string) {
+		m.packages[name] = true
+		for name = path.Dir(name); name != "." && name != "/"; name = path.Dir(name) {
+			m.above[name] = true
+		}
+	}
+	for name, p := range after.Packages {
+		if !isSamePackage(before.Package(name), p) {
+			add(name)
+		}
+	}
+	if before != nil {
+		for name := range before.Packages {
+			if after.Package(name) == nil {
+				add(name)
+			}
+		}
+	}
+	return m
+}
+
+// concerns tells whether the package has moved, or one that it is in or that is in it.
+func (m moved) concerns(name string) bool {
+	if m.above[name] {
+		return true
+	}
+	for ; name != "." && name != "/"; name = path.Dir(name) {
+		if m.packages[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // isSame tells whether two looks at a revision saw the same.

@@ -54,6 +54,8 @@ type look struct {
 	last *outcome
 	// wrote is what became of the order that wrote the open change; nil if that is not known any more.
 	wrote *outcome
+	// change is how the open change is shown; nil without one.
+	change *packagesv1.ChangeStatus
 	// adopted is what was taken over as it was; nil for nothing.
 	adopted *packagesv1.AdoptedStatus
 	// review is how the review of the change goes.

@@ -54,9 +54,10 @@ type Difference struct {
 	Files     Count
 	FileNames []FileChange
 	// Objects are those that say something else, whatever they look like and wherever they stand, and ObjectNames the first of
-	// them, by kind and name. Kptfiles are none of them. Both are empty where one of the packages cannot be read.
+	// them, by kind and name. Kptfiles are none of them. Both are empty where one of the packages cannot be read, and ObjectsErr says why.
 	Objects     Count
 	ObjectNames []ObjectChange
+	ObjectsErr  error
 }
 
 // Diff compares two packages, of which either may be nil. At most so many files and objects are named.
@@ -99,9 +100,9 @@ type key struct {
 }
 
 func (d *Difference) objects(from, to kpt.Package, names int) {
-	was, readable := objects(from)
-	is, alsoReadable := objects(to)
-	if !readable || !alsoReadable {
+	was, err := objects(from)
+	is, otherErr := objects(to)
+	if d.ObjectsErr = cmp.Or(err, otherErr); d.ObjectsErr != nil {
 		return
 	}
 	keys := slices.Collect(maps.Keys(was))
@@ -125,10 +126,10 @@ func (d *Difference) objects(from, to kpt.Package, names int) {
 }
 
 // objects are those of the package, by what they are known by where it comes from.
-func objects(p kpt.Package) (found map[key]*kpt.Resource, readable bool) {
+func objects(p kpt.Package) (found map[key]*kpt.Resource, err error) {
 	resources, err := kpt.Open(p)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	found = map[key]*kpt.Resource{}
 	for _, item := range resources.Items {
@@ -141,7 +142,7 @@ func objects(p kpt.Package) (found map[key]*kpt.Resource, readable bool) {
 		}
 		found[known] = item
 	}
-	return found, true
+	return found, nil
 }
 
 func compareKeys(a, b key) int {

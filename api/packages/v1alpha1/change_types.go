@@ -56,6 +56,11 @@ type ChangeStatus struct {
 	// +optional
 	Tree string `json:"tree,omitempty"`
 
+	// Message says why the files or the objects that differ are not known. It is empty where both are listed.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+
 	// Files are those that differ from what is published.
 	// +optional
 	Files *FileChanges `json:"files,omitempty"`
