@@ -38,6 +38,10 @@ func explain(err error) error {
 		return failure.Stall(packagesv1.InvalidPackageReason, err)
 	case errors.Is(err, pkgrepo.ErrName):
 		return failure.Stall(packagesv1.InvalidSpecReason, err)
+	case errors.Is(err, pkgrepo.ErrLimit):
+		return explainLimit(err)
+	case errors.Is(err, pkgrepo.ErrInTheWay):
+		return failure.Retry(packagesv1.RefInTheWayReason, err)
 	case errors.Is(err, git.ErrRejected), errors.Is(err, pkgrepo.ErrReadOnly):
 		return failure.Retry(packagesv1.PushRejectedReason, err)
 	case errors.Is(err, pkgrepo.ErrOutOfDate):

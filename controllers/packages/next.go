@@ -14,6 +14,10 @@ import (
 
 // next compares what is in Git with what should be, and orders the one step that comes next.
 func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) (err error) {
+	if err := b.down.checkKnown(b.downstream); err != nil {
+		l.digest = "" // The status keeps what it says of the package.
+		return err
+	}
 	l.state = b.down.Snapshot().Package(b.downstream)
 	if l.open, err = k.shared.claim(ctx, b, l.state); err != nil {
 		return err

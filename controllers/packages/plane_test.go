@@ -106,6 +106,8 @@ type plane struct {
 	renderer variant.Renderer
 	// memory and files are the budgets.
 	memory, files *memory.Budget
+	// limits are those of repositories.
+	limits pkgrepo.Options
 	// interval is how often repositories are read without anything being edited.
 	interval time.Duration
 	// store changes where artifacts are kept; nil leaves it as it is.
@@ -159,7 +161,7 @@ func (p *plane) start() {
 	}
 	p.shared = packages.NewPlane()
 	shared := packages.Shared{
-		Plane: p.shared, Depot: pkgrepo.New(upstream, pkgrepo.Options{Clock: clock.RealClock{}}),
+		Plane: p.shared, Depot: pkgrepo.New(upstream, p.limits),
 		Credentials: auth.New(mgr.GetAPIReader(), auth.Options{}), Renderer: p.renderer, Memory: p.memory, Files: p.files,
 		Shell: kernel.Shell{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: p.events, FieldOwner: "sluice-test",

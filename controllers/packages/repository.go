@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kernel"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/status"
 )
 
@@ -61,7 +62,7 @@ func (*repositories) View(obj *packagesv1.Repository) kernel.View {
 
 // Table implements kernel.Kind.
 func (*repositories) Table() status.Table {
-	return status.Table{Facts: []string{packagesv1.HistoryBlockedCondition}}
+	return status.Table{Facts: []string{packagesv1.HistoryBlockedCondition, packagesv1.IncompleteCondition}}
 }
 
 // Work implements kernel.Kind: it looks what is in Git, carries out what is ordered, and shows what there is as objects.
@@ -141,6 +142,10 @@ func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository)
 		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
 	}
 	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
+	settings.Wanted = map[string]bool{}
+	for _, v := range k.keptIn(client.ObjectKeyFromObject(obj)) {
+		settings.Wanted[v.Spec.GetDownstreamPackage()] = true
+	}
 	settings.Index = obj.Spec.History != nil && obj.Spec.History.Index
 	if settings.Fetch, err = k.remote(ctx, &source, ""); err != nil {
 		return settings, fmt.Errorf("GitRepository %s: %w", name, err)
@@ -187,7 +192,8 @@ func (k *repositories) Report(obj *packagesv1.Repository, r round, err error) ke
 	if hidden := leftOut(s); hidden > 0 {
 		message += fmt.Sprintf("; %s without an object, as a package has more than %d", counted(hidden, "open change"), maxOpen)
 	}
-	return kernel.Report{Message: message, Facts: r.pruned.facts(), Again: r.pruned.again()}
+	message = printable.Line(message+disregarded(s), maxConditionWords)
+	return kernel.Report{Message: message, Facts: append(r.pruned.facts(), incomplete(s)...), Again: r.pruned.again()}
 }
 
 // isNews tells whether a look found what the status did not say before, or could not be sure of.

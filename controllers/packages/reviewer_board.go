@@ -250,6 +250,9 @@ func (w *boardWork) orphans() (found []forge.Request) {
 	if len(w.board.left) == 0 {
 		return nil
 	}
+	if w.mirror.Snapshot().RefsLeftOut > 0 {
+		return nil // A branch that is not known may be there.
+	}
 	refs := w.mirror.Snapshot().Refs // As it is now: what was asked for in this look has its branch there.
 	for head, owner := range w.board.left {
 		if _, isThere := refs["refs/heads/"+head]; isThere {

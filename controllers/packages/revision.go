@@ -93,6 +93,9 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	case err != nil:
 		return s, err
 	}
+	if err := m.checkKnown(obj.Spec.Package); err != nil {
+		return s, err
+	}
 	if s.seen = k.find(obj, m); s.seen == nil {
 		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
 	}

@@ -135,8 +135,14 @@ func (k *repositories) tell(ctx context.Context, key types.NamespacedName, befor
 	if before != nil {
 		was = shown(key.Name, before)
 	}
-	for name, r := range shown(key.Name, after) {
+	is := shown(key.Name, after)
+	for name, r := range is {
 		if !isSame(was[name], r) || moved.concerns(r.Package) {
+			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
+		}
+	}
+	for name := range was {
+		if is[name] == nil { // It may be left out alone.
 			k.shared.revisions.wake(types.NamespacedName{Namespace: key.Namespace, Name: name})
 		}
 	}

@@ -102,6 +102,9 @@ func (f *foresight) look(ctx context.Context, is packagesv1.TargetPreview, name 
 	l := &look{}
 	b, err := f.variants.brief(ctx, v, l)
 	if err == nil {
+		err = b.down.checkKnown(b.downstream)
+	}
+	if err == nil {
 		l.state = b.down.Snapshot().Package(b.downstream)
 		l.open, err = f.shared.claim(ctx, b, l.state)
 	}

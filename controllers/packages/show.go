@@ -136,7 +136,7 @@ func (k *repositories) show(ctx context.Context, obj *packagesv1.Repository, s *
 	var errs []error
 	for i := range list.Items {
 		have := &list.Items[i]
-		if there[have.Name] = true; want[have.Name] == nil {
+		if there[have.Name] = true; want[have.Name] == nil && s.CheckKnown(have.Spec.Package) == nil {
 			errs = append(errs, k.shared.hide(ctx, have))
 		}
 	}

@@ -17,6 +17,9 @@ func (m *mirror) find(ctx context.Context, up packagesv1.Upstream) (packagesv1.U
 	case up.Revision != 0:
 		selector.Revision = fmt.Sprintf("v%d", up.Revision)
 	case up.Tag == "" && up.Branch == "" && up.Range == "":
+		if err := m.checkKnown(up.Package); err != nil {
+			return packagesv1.UpstreamStatus{}, err
+		}
 		newest := m.Snapshot().Package(up.Package).Newest()
 		if newest == nil {
 			return packagesv1.UpstreamStatus{}, failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s has no published revision", up.Package, up.Repo))
@@ -25,6 +28,8 @@ func (m *mirror) find(ctx context.Context, up packagesv1.Upstream) (packagesv1.U
 	}
 	found, err := m.Resolve(ctx, selector)
 	switch {
+	case errors.Is(err, pkgrepo.ErrLimit):
+		err = explainLimit(fmt.Errorf("repository %s: %w", up.Repo, err))
 	case errors.Is(err, pkgrepo.ErrNotFound):
 		err = failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s: %w", up.Package, up.Repo, err))
 	case errors.Is(err, pkgrepo.ErrSelector), errors.Is(err, pkgrepo.ErrName):

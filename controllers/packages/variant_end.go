@@ -75,6 +75,9 @@ func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
 		return unlessGone(err)
 	}
+	if err := b.down.checkKnown(b.downstream); err != nil {
+		return err
+	}
 	l.state = b.down.Snapshot().Package(b.downstream)
 	l.open = ownChange(l.state, b.owns)
 	if err := b.canRead(l.state, l.open != nil); err != nil {

@@ -8,12 +8,14 @@ import (
 var (
 	// ErrName says that a package, a workspace, a branch or a directory has a name that is not safe in git.
 	ErrName = errors.New("name is not usable")
-	// ErrLimit says that a repository exceeds one of the limits in Options. The text names it.
+	// ErrLimit says that a repository, or what is left out of it, exceeds one of the limits in Options. The text names it.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrNotFound says that the repository has nothing of what was selected.
 	ErrNotFound = errors.New("not found")
 	// ErrSelector says that a selector cannot be read.
 	ErrSelector = errors.New("selector is not usable")
+	// ErrInTheWay says that a branch or tag has the name of a folder that a change needs for its own.
+	ErrInTheWay = errors.New("a ref is in the way")
 	// ErrReadOnly says that the repository has no remote to push to.
 	ErrReadOnly = errors.New("repository is read only")
 

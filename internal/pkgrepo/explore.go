@@ -3,6 +3,7 @@ package pkgrepo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"sluice.dev/sluice/internal/git"
@@ -23,12 +24,20 @@ type explorer struct {
 
 // explore reads what is not known yet, and then tells every revision what is.
 func (e *explorer) explore(ctx context.Context) error {
-	if err := e.fetch(ctx, e.unknown()); err != nil {
+	gaps := e.unknown()
+	if e.isOver() { // The packages on the branch come first, so that the branch has to be known.
+		if len(gaps) > 0 && gaps[0].folders {
+			if err := e.fetch(ctx, gaps[:1]); err != nil {
+				return err
+			}
+		}
+		e.bound()
+		gaps = e.unknown()
+	}
+	if err := e.fetch(ctx, gaps); err != nil {
 		return err
 	}
-	if err := e.branch(); err != nil {
-		return err
-	}
+	e.branch()
 	for _, name := range e.snapshot.paths() {
 		pkg := e.snapshot.Packages[name]
 		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
@@ -131,21 +140,25 @@ func (e *explorer) tell(r *Revision) {
 }
 
 // branch adds what is on the branch: the outermost packages, and all that refs name.
-func (e *explorer) branch() error {
+func (e *explorer) branch() {
 	s := e.snapshot
 	if s.Head == "" {
-		return nil
+		e.bound()
+		return
 	}
 	found, _ := s.known.folders(s.Head)
-	s.Ignored = append(s.Ignored, found.ignored...)
+	for _, name := range found.ignored {
+		s.report(Unsafe, name)
+	}
+	for _, path := range found.beyond {
+		s.leaveOut(path, "package "+shown(path), fmt.Sprintf("the branch has more than %d packages", e.depot.options.MaxPackages))
+	}
 	for _, f := range found.outermost {
 		if pkg, ok := e.below(f.Dir); ok {
 			s.at(pkg)
 		}
 	}
-	if len(s.Packages) > e.depot.options.MaxPackages {
-		return e.tooMany()
-	}
+	e.bound()
 	for _, name := range s.paths() {
 		pkg := s.Packages[name]
 		r := Revision{Package: pkg.Path, Ref: e.layout.branch, Commit: s.Head}
@@ -153,7 +166,6 @@ func (e *explorer) branch() error {
 			pkg.Branch = &r
 		}
 	}
-	return nil
 }
 
 // nameBranch names what is on the branch after the newest published revision of the same tree.

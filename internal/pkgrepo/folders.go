@@ -12,6 +12,8 @@ import (
 type folders struct {
 	// outermost are those that are in no other package, in Git's order.
 	outermost []git.Found
+	// beyond are the packages in those that are too many, which are named only.
+	beyond []string
 	// ignored are those whose names are not safe.
 	ignored []string
 }
@@ -22,7 +24,8 @@ func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 	var found folders
 	last := ""
 	err := commit.Find(kpt.KptfileName, func(f git.Found) error {
-		if _, ok := e.below(f.Dir); !ok || f.Dir == tree.Root || last != "" && strings.HasPrefix(f.Dir, last+"/") {
+		pkg, ok := e.below(f.Dir)
+		if !ok || f.Dir == tree.Root || last != "" && strings.HasPrefix(f.Dir, last+"/") {
 			return nil
 		}
 		last = f.Dir
@@ -30,9 +33,11 @@ func (e *explorer) findFolders(commit *git.Commit) (folders, error) {
 			found.ignored = append(found.ignored, "folder "+shown(f.Dir))
 			return nil
 		}
-		if found.outermost = append(found.outermost, f); len(found.outermost) > e.depot.options.MaxPackages {
-			return e.tooMany()
+		if len(found.outermost) == e.depot.options.MaxPackages {
+			found.beyond = append(found.beyond, strings.Clone(pkg))
+			return nil
 		}
+		found.outermost = append(found.outermost, f)
 		return nil
 	})
 	return found, err

@@ -62,12 +62,17 @@ func (h *holdings) add(tenant string, bytes int64) {
 const (
 	perRef     = 250
 	perPackage = 1024
+	perLeftOut = 24
 )
 
 // bytes is about what the snapshot takes.
 func (s *Snapshot) bytes() int64 {
 	// Kptfiles are kept as what they say, which takes more than their text.
 	total := 2*s.known.bytes + int64(len(s.Packages))*perPackage
+	total += int64(len(s.leftOut)) * perLeftOut
+	for _, path := range s.known.found.beyond {
+		total += int64(len(path)) + perLeftOut
+	}
 	for name := range s.Refs {
 		total += int64(2*len(name)) + perRef
 	}

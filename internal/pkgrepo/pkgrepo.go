@@ -15,6 +15,7 @@ package pkgrepo
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -31,9 +32,9 @@ const Detailed = 3
 type Options struct {
 	// Clock tells when commits are made. Default the machine's.
 	Clock clock.PassiveClock
-	// MaxRefs bounds the branches and tags of a repository. Default 100,000.
+	// MaxRefs bounds the branches and tags of a repository that are known. Default 100,000.
 	MaxRefs int
-	// MaxPackages bounds the packages of a repository. Default 10,000.
+	// MaxPackages bounds the packages of a repository that are known. Default 10,000.
 	MaxPackages int
 	// MaxKptfileBytes bounds one Kptfile. Default 256 KiB.
 	MaxKptfileBytes int64
@@ -64,12 +65,13 @@ type Depot struct {
 	options  Options
 	memory   *recollection
 	holdings *holdings
+	seed     maphash.Seed
 }
 
 // New returns a Depot that has nothing to do with any repository yet.
 func New(client *git.Client, options Options) *Depot {
 	options = options.withDefaults()
-	return &Depot{client: client, options: options, memory: newMemory(maxMemoryBytes), holdings: newHoldings(options.MaxSnapshotBytes)}
+	return &Depot{client: client, options: options, memory: newMemory(maxMemoryBytes), holdings: newHoldings(options.MaxSnapshotBytes), seed: maphash.MakeSeed()}
 }
 
 // Person is who made a commit.
@@ -91,6 +93,8 @@ type Settings struct {
 	Signer git.Signer
 	// Index has commits on the branch carry a file that lists the packages and their tags: .sluice/index in the directory.
 	Index bool
+	// Wanted are packages that come before others where there are more than MaxPackages, or MaxRefs. Nobody may change it.
+	Wanted map[string]bool
 }
 
 // Repository is a repository of packages, and what is known of it. It is safe for concurrent use: Sync and Apply wait for each

@@ -1,6 +1,7 @@
 package pkgrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,11 @@ func (p *plan) close() error {
 func (p *plan) add(ctx context.Context, t *task) error {
 	t.updates, t.onBranch, t.lost = nil, false, nil
 	pkg := p.snapshot.Package(t.Package)
-	var err error
+	err := cmp.Or(p.snapshot.CheckKnown(t.Package), p.isFree(t))
+	if err != nil && t.Kind != Prune {
+		t.fail(err)
+		return nil
+	}
 	switch t.Kind {
 	case Write:
 		err = p.write(ctx, t, pkg)

@@ -80,8 +80,8 @@ func TestARepositoryOfPorchIsReadAsItIs(t *testing.T) {
 	if got := snapshot.Package("edge/web").NextWorkspace(); got != "packagevariant-6" {
 		t.Errorf("the next workspace is %s", got)
 	}
-	if len(snapshot.Packages) != 3 || snapshot.IgnoredCount != 0 {
-		t.Errorf("%d packages, ignored %v", len(snapshot.Packages), snapshot.Ignored)
+	if len(snapshot.Packages) != 3 || len(snapshot.Problems) != 0 {
+		t.Errorf("%d packages, problems %v", len(snapshot.Packages), snapshot.Problems)
 	}
 	before := s.Raw("for-each-ref")
 	s.sync()

@@ -150,7 +150,7 @@ func (p *plan) extend(ctx context.Context, edit git.Edit, message string) (strin
 		on = []string{p.head}
 	}
 	edits := []git.Edit{edit}
-	if p.settings.Index {
+	if p.settings.Index && p.snapshot.isListed() {
 		edits = append(edits, p.index())
 	}
 	commit, err := p.commit(ctx, edits, message, on...)

@@ -60,7 +60,7 @@ func (r *Repository) Resolve(ctx context.Context, s Selector) (Found, error) {
 	}
 	found, err := w.choose(snapshot, s)
 	if err != nil {
-		return Found{}, err
+		return Found{}, snapshot.missing(err)
 	}
 	found.Commit = snapshot.Refs[found.Ref].Target()
 	found.Tree, err = w.treeOf(ctx, snapshot, found, s.Package)
@@ -118,6 +118,11 @@ func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
 	case s.Tag != "":
 		return chooseTag(snapshot, own, s.Tag)
 	case s.Range != "":
+		if snapshot.RefsLeftOut > 0 { // One that is left out may be the highest.
+			if err := cmp.Or(snapshot.CheckKnown(s.Package), snapshot.CheckKnown("")); err != nil {
+				return Found{}, err
+			}
+		}
 		return chooseRange(snapshot, own, s.Range)
 	}
 	ref := headsPrefix + strings.TrimPrefix(s.Branch, headsPrefix)

@@ -1,6 +1,7 @@
 package pkgrepo
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 
@@ -129,19 +130,25 @@ func first(all []Revision, fits func(*Revision) bool) *Revision {
 type Snapshot struct {
 	// Head is the commit that the branch names; empty as long as there is no branch, or nothing at all.
 	Head string
-	// Refs are all branches and tags by their full names.
+	// Refs are all branches and tags by their full names, MaxRefs at most.
 	Refs map[string]git.Ref
+	// RefsLeftOut is how many there are beyond that.
+	RefsLeftOut int
 	// Packages are those on the branch, outermost folders with a Kptfile, and those that branches and tags name, by their
-	// path below the directory.
+	// path below the directory, MaxPackages at most. See CheckKnown before you conclude anything from what is not there.
 	Packages map[string]*Package
-	// Ignored are folders and refs that have the shape of a package's and names that are not safe: the first few, and how many
-	// there are in all.
-	Ignored      []string
-	IgnoredCount int
+	// Problems are what is left out of the snapshot, or is of no use, by its cause.
+	Problems []Problem
 	// Unfinished says why what a crash left half done could not be completed; nil if there is nothing, or nothing any more.
 	Unfinished error
 
 	known *known
+	// leftOut are the packages of which nothing, or not all, is known, with the seed of their hashes, and excess says why.
+	leftOut leftOut
+	seed    maphash.Seed
+	excess  string
+	// listing names the refs and wanted packages that the snapshot was made of, if something of it is left out.
+	listing string
 	// partial says that there is more to find out though nothing moves.
 	partial bool
 }
@@ -156,13 +163,3 @@ func (s *Snapshot) Package(path string) *Package {
 
 // paths are those of the packages in order: what is left out where something is too much is the same each time.
 func (s *Snapshot) paths() []string { return slices.Sorted(maps.Keys(s.Packages)) }
-
-// maxIgnored is how many of the ignored are named.
-const maxIgnored = 20
-
-// cut keeps the first few of the ignored, so that they are the same ones each time.
-func (s *Snapshot) cut() {
-	slices.Sort(s.Ignored)
-	s.IgnoredCount = len(s.Ignored)
-	s.Ignored = slices.Clip(slices.Clone(s.Ignored[:min(len(s.Ignored), maxIgnored)]))
-}

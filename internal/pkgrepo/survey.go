@@ -2,7 +2,6 @@ package pkgrepo
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,12 +10,10 @@ import (
 )
 
 // survey sorts refs into packages. What is in their commits is not known yet.
-func (w work) survey(refs map[string]git.Ref) (*Snapshot, error) {
-	limits := w.depot.options
-	if len(refs) > limits.MaxRefs {
-		return nil, fmt.Errorf("%w: the repository has %d branches and tags, more than %d", ErrLimit, len(refs), limits.MaxRefs)
-	}
-	s := &Snapshot{Refs: refs, Packages: map[string]*Package{}, Head: refs[w.branch].Target()}
+func (w work) survey(refs map[string]git.Ref) *Snapshot {
+	s := &Snapshot{Packages: map[string]*Package{}, Head: refs[w.branch].Target(), seed: w.depot.seed}
+	refs = w.trim(s, refs)
+	s.Refs = refs
 	marked := map[place]bool{}
 	for name, ref := range refs {
 		p, ok := w.parse(name)
@@ -41,17 +38,10 @@ func (w work) survey(refs map[string]git.Ref) (*Snapshot, error) {
 		at := s.at(p.pkg)
 		at.Open = append(at.Open, found)
 	}
-	if len(s.Packages) > limits.MaxPackages {
-		return nil, w.tooMany()
-	}
 	for _, pkg := range s.Packages {
 		pkg.sort(marked)
 	}
-	return s, nil
-}
-
-func (w work) tooMany() error {
-	return fmt.Errorf("%w: the repository has more than %d packages", ErrLimit, w.depot.options.MaxPackages)
+	return s
 }
 
 // leaveOut tells of a ref in the shape of a package's that is none because of its name. What is in other directories, and all
@@ -60,7 +50,7 @@ func (w work) leaveOut(s *Snapshot, name string) {
 	for _, prefix := range []string{draftPrefix, proposedPrefix, deletionPrefix} {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if ok && name != w.branch && (w.directory == "" || strings.HasPrefix(rest, w.directory+"/")) {
-			s.Ignored = append(s.Ignored, "branch "+shown(strings.TrimPrefix(name, headsPrefix)))
+			s.report(Unsafe, refName(name))
 		}
 	}
 }

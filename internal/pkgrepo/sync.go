@@ -16,8 +16,8 @@ const maxLooks = 3
 // refs, and, if something has moved, one fetch of that. Where a crash has left a publication half done, on a server
 // without atomic pushes, it is completed.
 //
-// The error is one of package git, ErrLimit or ErrName; the last snapshot stays then. What is wrong with one package is said in
-// its revisions and is no error.
+// The error is one of package git, ErrName, or ErrLimit where there is no memory; the last snapshot stays then. What is wrong with one
+// package is said in its revisions and is no error, nor are packages and refs beyond a bound: see CheckKnown and Problems.
 func (r *Repository) Sync(ctx context.Context) (*Snapshot, bool, error) {
 	w, end, err := r.alone(ctx)
 	if err != nil {
@@ -57,13 +57,17 @@ func (w work) look(ctx context.Context) (*Snapshot, error) {
 			return nil, err
 		}
 		before := w.Snapshot()
-		if before != nil && !before.partial && before.known.remote == w.settings.Fetch.Key() && sameRefs(before.Refs, listed) {
+		if before != nil && !before.partial && before.known.remote == w.settings.Fetch.Key() && w.isOf(before, listed) {
 			return before, nil
 		}
 		s, err := w.describe(ctx, byName(listed), tries == maxLooks)
-		if !errors.Is(err, errVanished) {
-			return s, err
+		if errors.Is(err, errVanished) {
+			continue
 		}
+		if err == nil && s.excess != "" {
+			s.listing = w.digest(listed)
+		}
+		return s, err
 	}
 }
 
@@ -73,16 +77,15 @@ var errVanished = errors.New("a commit has vanished")
 // describe makes a snapshot of what refs lead to. Where a commit is not to be had, that is errVanished, or the revision's error
 // if it is not worth another look.
 func (w work) describe(ctx context.Context, refs map[string]git.Ref, last bool) (*Snapshot, error) {
-	s, err := w.survey(refs)
-	if err != nil {
-		return nil, err
-	}
+	s := w.survey(refs)
 	s.known = w.begin(w.Snapshot())
 	e := &explorer{work: w, snapshot: s, last: last, passing: map[string]error{}, fetches: maxFetches}
 	if err := e.explore(ctx); err != nil {
 		return nil, err
 	}
 	s.known.end()
+	s.reportUnreadable()
+	w.reportInTheWay(s)
 	s.cut()
 	return s, nil
 }
@@ -102,6 +105,7 @@ func (w work) absorb(ctx context.Context, updates []git.Update) error {
 	if err != nil {
 		return fmt.Errorf("look at what was pushed: %w", err)
 	}
+	s.carry(before)
 	w.last.Store(s)
 	return nil
 }

@@ -148,8 +148,13 @@ func TestOneBadPackageHarmsNoOther(t *testing.T) {
 	if len(good) != 2 || good[0].Err != nil || good[1].Err == nil {
 		t.Errorf("%+v", good)
 	}
-	if len(got.Packages) != 6 || got.IgnoredCount != 5 {
-		t.Errorf("%d packages, ignored %q", len(got.Packages), got.Ignored)
+	for cause, want := range map[pkgrepo.Cause]int{pkgrepo.Unsafe: 5, pkgrepo.Unreadable: 3, pkgrepo.OfNoPackage: 1} {
+		if p := got.Problem(cause); p.Count != want {
+			t.Errorf("%s: %d, want %d: %q", cause, p.Count, want, p.Names)
+		}
+	}
+	if len(got.Packages) != 6 {
+		t.Errorf("%d packages", len(got.Packages))
 	}
 }
 

@@ -30,6 +30,10 @@ const (
 // influence on Ready: all else goes on.
 const HistoryBlockedCondition = "HistoryBlocked"
 
+// IncompleteCondition is True on a Repository while something in it is left out or cannot be used; the message names it. Negative polarity,
+// without influence on Ready: all else goes on.
+const IncompleteCondition = "Incomplete"
+
 // DeletionGuardedCondition is True on a PackageVariantSet while variants without a target stay because of its guard.
 // Negative polarity; Ready is False with it.
 const DeletionGuardedCondition = "DeletionGuarded"
@@ -71,6 +75,17 @@ const (
 	// PushFailedReason: nothing could be pushed: the server is away, or refuses the credentials, or others were faster
 	// again and again. Tried again with growing delays.
 	PushFailedReason = "PushFailed"
+)
+
+// Reasons why a part of a Repository cannot be worked on.
+const (
+	// LimitExceededReason: the repository has more packages, or more branches and tags, than Sluice keeps in memory; the message has the
+	// bound. Packages beyond it keep their objects and wait. Remove branches, tags or packages.
+	LimitExceededReason = "LimitExceeded"
+
+	// RefInTheWayReason: a branch or tag has the name of a folder that refs of packages have to be in, as drafts or drafts/app; the
+	// message names it. Rename or remove it.
+	RefInTheWayReason = "RefInTheWay"
 )
 
 // Reasons why the spec of a PackageVariant leads nowhere.

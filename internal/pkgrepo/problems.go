@@ -1,0 +1,160 @@
+package pkgrepo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// Cause is why something in a repository is left out, or is of no use. All else goes on.
+type Cause string
+
+// The causes.
+const (
+	// OverLimit is of packages and refs that are beyond a bound.
+	OverLimit Cause = "OverLimit"
+	// InTheWay is of branches and tags whose names are the folders that refs of packages have to be in.
+	InTheWay Cause = "InTheWay"
+	// Unreadable is of branches and tags of a package that is not in their commit, or cannot be read there.
+	Unreadable Cause = "Unreadable"
+	// Unsafe is of folders and branches in the shape of a package's whose names are not safe.
+	Unsafe Cause = "Unsafe"
+	// OfNoPackage is of tags in the shape of a package's where there is no package.
+	OfNoPackage Cause = "OfNoPackage"
+)
+
+// Problem is what has one cause: the first few names in order, and how many there are in all.
+type Problem struct {
+	Cause Cause
+	Names []string
+	Count int
+}
+
+// Problem is what has the cause. It has a Count of zero where nothing has.
+func (s *Snapshot) Problem(of Cause) Problem {
+	if at := slices.IndexFunc(s.Problems, func(p Problem) bool { return p.Cause == of }); at >= 0 {
+		return s.Problems[at]
+	}
+	return Problem{Cause: of}
+}
+
+// report adds a name to what has the cause.
+func (s *Snapshot) report(of Cause, name string) {
+	at := slices.IndexFunc(s.Problems, func(p Problem) bool { return p.Cause == of })
+	if at < 0 {
+		at = len(s.Problems)
+		s.Problems = append(s.Problems, Problem{Cause: of})
+	}
+	s.Problems[at].Names = append(s.Problems[at].Names, name)
+}
+
+// maxNames is how many names a problem has.
+const maxNames = 20
+
+// cut keeps the first few names of each problem, so that they are the same ones each time.
+func (s *Snapshot) cut() {
+	slices.SortFunc(s.Problems, func(a, b Problem) int { return cmp.Compare(a.Cause, b.Cause) })
+	for i := range s.Problems {
+		p := &s.Problems[i]
+		slices.Sort(p.Names)
+		p.Names = slices.Compact(p.Names)
+		p.Count = max(p.Count, len(p.Names))
+		p.Names = slices.Clip(slices.Clone(p.Names[:min(len(p.Names), maxNames)]))
+	}
+}
+
+// refName is a branch or tag as people call it.
+func refName(ref string) string {
+	if branch, ok := strings.CutPrefix(ref, headsPrefix); ok {
+		return "branch " + printable.Line(branch, shownBytes)
+	}
+	return "tag " + printable.Line(strings.TrimPrefix(ref, tagsPrefix), shownBytes)
+}
+
+// reportUnreadable names the branches and tags of packages that cannot be read. Where a package is nowhere else, the tags are those of
+// something else.
+func (s *Snapshot) reportUnreadable() {
+	for _, pkg := range s.Packages {
+		cause := OfNoPackage
+		all := slices.Concat(pkg.Open, pkg.newest())
+		if pkg.Branch != nil {
+			all = append(all, *pkg.Branch)
+		}
+		isElsewhere := func(r Revision) bool { return r.Lifecycle != Published || !errors.Is(r.Err, fs.ErrNotExist) }
+		if slices.ContainsFunc(all, isElsewhere) {
+			cause = Unreadable
+		}
+		for i := range all {
+			if all[i].Err != nil {
+				s.report(cause, fmt.Sprintf("%s (%s)", refName(all[i].Ref), printable.Line(all[i].Err.Error(), shownBytes)))
+			}
+		}
+	}
+}
+
+// folderOf is the folder of refs that a ref of the package in a lifecycle is in.
+func (l layout) folderOf(lifecycle Lifecycle, pkg string) string {
+	return strings.TrimSuffix(l.ref(place{lifecycle: lifecycle, pkg: pkg}), "/")
+}
+
+// above is a ref that has the name of a folder, or of one above it; empty without one. Git makes no ref in that folder then.
+func above(refs map[string]git.Ref, folder string) string {
+	for at := len(headsPrefix); at < len(folder); at++ {
+		if folder[at] == '/' {
+			if _, isThere := refs[folder[:at]]; isThere {
+				return folder[:at]
+			}
+		}
+	}
+	if _, isThere := refs[folder]; isThere {
+		return folder
+	}
+	return ""
+}
+
+// reportInTheWay names the branches and tags that keep refs of packages from being made.
+func (w work) reportInTheWay(s *Snapshot) {
+	found := map[string]string{}
+	for path := range s.Packages {
+		for _, lifecycle := range []Lifecycle{Draft, Proposed, DeletionProposed, Published} {
+			folder := w.folderOf(lifecycle, path)
+			if ref := above(s.Refs, folder); ref != "" && (found[ref] == "" || folder < found[ref]) {
+				found[ref] = folder
+			}
+		}
+	}
+	for _, ref := range []string{draftPrefix, proposedPrefix, deletionPrefix} { // Packages will come.
+		if ref = strings.TrimSuffix(ref, "/"); s.Refs[ref].Name != "" && ref != w.branch {
+			found[ref] = cmp.Or(found[ref], ref)
+		}
+	}
+	for ref, folder := range found {
+		s.report(InTheWay, inTheWay(ref, folder))
+	}
+}
+
+func inTheWay(ref, folder string) string {
+	return fmt.Sprintf("%s is in the way of %s/…", refName(ref), strings.TrimPrefix(refName(folder), "branch "))
+}
+
+// isFree returns ErrInTheWay where Git cannot make the refs that a change needs.
+func (p *plan) isFree(t *task) error {
+	in := map[Kind]Lifecycle{
+		Write: Draft, Reject: Draft, Propose: Proposed, Publish: Published, Record: Published, ProposeDeletion: DeletionProposed,
+	}
+	lifecycle, makes := in[t.Kind]
+	if !makes {
+		return nil
+	}
+	folder := p.folderOf(lifecycle, t.Package)
+	if ref := above(p.snapshot.Refs, folder); ref != "" {
+		return fmt.Errorf("%w: %s; rename or remove it", ErrInTheWay, inTheWay(ref, folder))
+	}
+	return nil
+}
