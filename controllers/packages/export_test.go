@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -17,14 +18,21 @@ import (
 // Spread is what came of one spreading of variants.
 type Spread struct{ Made, Changed, Gone, Unwanted, Problems int }
 
-// SpreadOnce makes the variants of a set what is wanted, given those that are there.
+// SpreadOnce makes the variants of a set what is wanted, given those that are there. The record of the guard is in the set's status.
 func SpreadOnce(
-	ctx context.Context, c client.Client, obj *packagesv1.PackageVariantSet, there map[string]*packagesv1.PackageVariant, wanted fanout.Wanted,
+	ctx context.Context, c client.Client, now clock.PassiveClock, obj *packagesv1.PackageVariantSet, there map[string]*packagesv1.PackageVariant, wanted fanout.Wanted,
 ) (Spread, error) {
-	k := &sets{shared: Shared{Shell: kernel.Shell{Client: c, Reader: c, FieldOwner: "sluice-test"}}, written: newWritten()}
+	k := &sets{shared: Shared{Shell: kernel.Shell{Client: c, Reader: c, FieldOwner: "sluice-test", Clock: now}}, written: newWritten()}
 	s := &spread{there: there, wanted: wanted}
 	err := k.spread(ctx, obj, s)
-	return Spread{s.made, s.changed, s.gone, s.unwanted, len(s.wanted.Problems)}, err
+	late := 0
+	if err == nil {
+		obj.Status.DeletionGuard = &s.guard.record
+		if late, err = k.letGo(ctx, s); s.guard.acknowledged == "" {
+			obj.Status.DeletionGuard.Gone -= capped(late)
+		}
+	}
+	return Spread{s.made, s.changed, s.gone, s.guard.kept(), len(s.wanted.Problems)}, err
 }
 
 // Reviewing asks forges for the reviews of changes in repositories that nobody reads.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -40,6 +41,8 @@ type sets struct {
 	written  *written
 	log      logr.Logger
 	previews *previews
+	// failed says of sets why variants could not be deleted, until their next reconciliation reports it.
+	failed sync.Map
 }
 
 var (
@@ -64,12 +67,13 @@ type spread struct {
 	waits     string
 	isStopped bool
 	again     time.Duration
-	// have are the variants that are there now, and unwanted how many of them have no target and stay.
-	have     []*packagesv1.PackageVariant
-	unwanted int
-	// isGuarded says that those stay, and late how many variants were not what they were taken for: they are looked at again.
-	isGuarded bool
-	late      int
+	// have are the variants that are there now, and guard what is decided about those without a target.
+	have  []*packagesv1.PackageVariant
+	guard guard
+	// repositories are those of the namespace, by name.
+	repositories map[string]*packagesv1.Repository
+	// late is how many variants were not what they were taken for: they are looked at again.
+	late int
 	// preview is what would become of the variants, and previewText the whole of it. held says why a revision is, and approved
 	// which preview of it was.
 	preview        *packagesv1.SetPreview
@@ -125,6 +129,7 @@ func (k *sets) Forget(key client.ObjectKey) {
 	k.shared.SetLookups.Forget(key)
 	k.shared.Gates.Forget(key)
 	k.written.forget(key)
+	k.failed.Delete(key)
 	k.forgetPreview(key)
 }
 
@@ -144,7 +149,7 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 	if err != nil {
 		return s, err
 	}
-	s.targets = len(found.found)
+	s.targets, s.repositories = len(found.found), found.repositories
 	if s.there, err = k.variants(ctx, obj); err != nil {
 		return s, err
 	}
@@ -161,8 +166,11 @@ func (k *sets) Work(ctx context.Context, obj *packagesv1.PackageVariantSet, _ ke
 	if err := k.publish(ctx, obj, s); err != nil {
 		return s, err
 	}
-	if s.unwanted > 0 {
-		return s, failure.Wait(packagesv1.DeletionGuardedReason, 0, errors.New(guarded(s)))
+	if s.guard.isClosed {
+		return s, failure.Wait(packagesv1.DeletionGuardedReason, 0, errors.New(s.guard.message))
+	}
+	if err := k.failedDeletion(client.ObjectKeyFromObject(obj)); err != nil {
+		return s, err
 	}
 	if problems := len(s.wanted.Problems); problems > 0 {
 		first := s.wanted.Problems[0]
@@ -205,7 +213,7 @@ func (k *sets) want(ctx context.Context, obj *packagesv1.PackageVariantSet, s *s
 }
 
 // Report implements kernel.Kind.
-func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kernel.Report {
+func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, err error) kernel.Report {
 	if s.isDone || s.preview != nil {
 		obj.Status.Preview, obj.Status.Artifact = s.preview, s.artifact
 	}
@@ -214,7 +222,7 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 	}
 	ready, open := tally(s.have)
 	obj.Status.Targets, obj.Status.Variants, obj.Status.ReadyVariants, obj.Status.OpenVariants = capped(s.targets), capped(len(s.have)), capped(ready), capped(open)
-	obj.Status.Unwanted, obj.Status.ProblemCount, obj.Status.Problems = capped(s.unwanted), capped(len(s.wanted.Problems)), nil
+	obj.Status.Unwanted, obj.Status.ProblemCount, obj.Status.Problems = capped(s.guard.kept()), capped(len(s.wanted.Problems)), nil
 	for _, p := range s.wanted.Problems[:min(len(s.wanted.Problems), maxProblems)] {
 		obj.Status.Problems = append(obj.Status.Problems, packagesv1.TargetProblem{
 			Target: printable.Line(p.Target.String(), maxProblemText), Message: printable.Line(p.Err.Error(), maxProblemText),
@@ -224,14 +232,21 @@ func (*sets) Report(obj *packagesv1.PackageVariantSet, s *spread, _ error) kerne
 	if obj.Spec.DryRun {
 		return dry(obj, s, report)
 	}
+	obj.Status.DeletionGuard = &s.guard.record
+	switch {
+	case len(s.guard.due) > 0 && err == nil:
+		report.Progress, report.Again = "Deleting "+counted(len(s.guard.due), "variant")+" without a target", kernel.Sooner(s.again, countDelay)
+	case s.guard.kept() > 0:
+		report.Message += fmt.Sprintf("; %s without a target will stay for spec.deletionGuard.gracePeriod", counted(s.guard.kept(), "variant"))
+	}
 	if s.late > 0 {
 		report.Progress, report.Again = fmt.Sprintf("%d variants have changed meanwhile", s.late), kernel.Sooner(s.again, countDelay)
 	}
 	if obj.Status.Rollout = s.rollout; s.rollout != nil {
 		report.Facts = append(report.Facts, rolledOut(s))
 	}
-	if s.unwanted > 0 {
-		report.Facts = append(report.Facts, status.True(packagesv1.DeletionGuardedCondition, packagesv1.DeletionGuardedReason, guarded(s)))
+	if s.guard.isClosed {
+		report.Facts = append(report.Facts, status.True(packagesv1.DeletionGuardedCondition, packagesv1.DeletionGuardedReason, s.guard.message))
 	}
 	return report
 }
@@ -265,19 +280,14 @@ const (
 	maxProblemText = 512
 )
 
-// guarded says what the guard keeps.
-func guarded(s *spread) string {
-	return fmt.Sprintf("%d of %d variants have no target any more and stay, as spec.deletionGuard lets go of less; correct the selectors, or set the annotation %s to %q",
-		s.unwanted, len(s.have), packagesv1.AllowDeletionAnnotation, fmt.Sprint(s.unwanted))
-}
-
 // Events implements kernel.Kind.
 func (k *sets) Events(before, after *packagesv1.PackageVariantSet, s *spread, err error) []event.Event {
 	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantSetKind))
 	var events []event.Event
-	if s.made+s.changed+s.gone > 0 {
-		events = append(events, event.Happened(about, packagesv1.VariantsChangedReason, fmt.Sprintf("Variants: %d made, %d changed, %d deleted", s.made, s.changed, s.gone), ""))
+	if s.made+s.changed > 0 {
+		events = append(events, event.Happened(about, packagesv1.VariantsChangedReason, fmt.Sprintf("Variants: %d made, %d changed", s.made, s.changed), ""))
 	}
+	events = append(events, s.guard.events(about)...)
 	events = append(events, k.tellWaves(about, before, after)...)
 	if s.approved != "" {
 		events = append(events, event.Happened(about, packagesv1.PreviewApprovedReason, fmt.Sprintf("The preview %s was approved: its revision is rolled out", s.approved), ""))

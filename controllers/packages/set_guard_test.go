@@ -48,10 +48,10 @@ func TestWhatComesMeanwhileMakesNoRoom(t *testing.T) {
 	p.start()
 	p.answered(set, "after a restart")
 	guarded()
-	p.ask(set, func() { set.Spec.DeletionGuard = &packagesv1.DeletionGuard{MinPercent: new(int32(0))} })
+	p.ask(set, func() { set.Spec.DeletionGuard = hasty(0) })
 	p.spread(set, "d/app", "e/app", "f/app")
 	// Those that have come are as any others by now.
-	p.ask(set, func() { set.Spec.DeletionGuard = nil })
+	p.ask(set, func() { set.Spec.DeletionGuard = hasty(50) })
 	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("d")}, "core")
 	p.spread(set, "e/app", "f/app")
 }

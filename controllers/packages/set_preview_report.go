@@ -153,8 +153,8 @@ func previewSaid(p *packagesv1.SetPreview) string {
 		p.Created, p.Changed, p.Unchanged, p.Conflicted, p.Failed, p.Deleted)
 }
 
-// Settle implements kernel.Owner.
-func (k *sets) Settle(ctx context.Context, obj *packagesv1.PackageVariantSet, _ *spread) error {
+// collectPreviews drops stored previews that the status does not name.
+func (k *sets) collectPreviews(ctx context.Context, obj *packagesv1.PackageVariantSet) error {
 	named := ""
 	if artifact := obj.Status.Artifact; artifact != nil {
 		named = artifact.Path

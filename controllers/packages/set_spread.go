@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +16,10 @@ import (
 	"sluice.dev/sluice/internal/printable"
 )
 
-// spread makes the variants that are missing, changes those that are to be others, and lets go of those without a target,
-// unless the guard keeps them. What goes wrong with one of them is its target's problem.
+// spread makes the variants that are missing, changes those that are to be others, and finds out which of those without a target go.
+// What goes wrong with one of them is its target's problem.
 func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s *spread) error {
-	s.isGuarded = isGuarded(obj, s.there, untargeted(obj.Name, s.there, s.wanted))
+	k.judge(obj, s)
 	there := maps.Clone(s.there)
 	for _, downstream := range s.wanted.Places() {
 		name, target := objectName(obj.Name, downstream.Repo, downstream.Package), s.wanted.Targets[downstream]
@@ -36,16 +34,13 @@ func (k *sets) spread(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 			s.have = append(s.have, have)
 		}
 	}
-	going := untargeted(obj.Name, s.there, s.wanted)
-	if s.isGuarded {
-		s.unwanted = len(going)
-	}
-	for name, v := range there {
-		if s.isGuarded || going[name] == nil {
-			s.have = append(s.have, v)
+	for _, v := range there {
+		s.have = append(s.have, v)
+		if err := k.mark(ctx, obj, v, s); err != nil {
+			return err
 		}
 	}
-	return k.letGo(ctx, going, s)
+	return nil
 }
 
 // untargeted are the variants that have no target any more, by name.
@@ -59,22 +54,6 @@ func untargeted(set string, there map[string]*packagesv1.PackageVariant, wanted 
 			!isUnwanted(fanout.There{Downstream: v.Spec.Downstream, Target: v.Annotations[packagesv1.TargetAnnotation]})
 	})
 	return leaving
-}
-
-// isGuarded tells whether those that are leaving have to stay. Those that go already make room for no more, nor do those that have
-// come since the guard keeps others: what makes the one may have made the other.
-func isGuarded(obj *packagesv1.PackageVariantSet, there, leaving map[string]*packagesv1.PackageVariant) bool {
-	allowed, err := strconv.Atoi(strings.TrimSpace(obj.Annotations[packagesv1.AllowDeletionAnnotation]))
-	if err == nil && len(leaving) <= allowed {
-		return false
-	}
-	count := 0
-	for name, v := range there {
-		if v.DeletionTimestamp.IsZero() && (leaving[name] != nil || v.Annotations[packagesv1.BesideAnnotation] == "") {
-			count++
-		}
-	}
-	return !fanout.MayGo(count, len(leaving), obj.Spec.GetGuardPercent())
 }
 
 // ensure makes a variant, or what it is to be of one that is there. What the template does not say is people's.
@@ -124,37 +103,19 @@ func (k *sets) ensure(
 
 // ownAnnotations are those that say where a variant comes from.
 func ownAnnotations() []string {
-	return []string{packagesv1.TargetAnnotation, packagesv1.RevisionAnnotation, packagesv1.JoinedAnnotation, packagesv1.BesideAnnotation}
+	return []string{
+		packagesv1.TargetAnnotation, packagesv1.RevisionAnnotation, packagesv1.JoinedAnnotation, packagesv1.BesideAnnotation, packagesv1.TargetGoneAnnotation,
+	}
 }
 
 // annotations are what a variant says of where it comes from.
 func (s *spread) annotations(have *packagesv1.PackageVariant, target fanout.Target, m marks) map[string]string {
 	notes := map[string]string{packagesv1.TargetAnnotation: target.Key(), packagesv1.RevisionAnnotation: m.revision, packagesv1.JoinedAnnotation: m.joined}
-	if s.isGuarded && (have == nil || have.Annotations[packagesv1.BesideAnnotation] != "") {
+	if s.guard.kept() > 0 && (have == nil || have.Annotations[packagesv1.BesideAnnotation] != "") {
 		notes[packagesv1.BesideAnnotation] = "true"
 	}
 	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
 	return notes
-}
-
-// letGo deletes variants, unless the guard keeps them. Their own deletionPolicy says what becomes of their packages.
-func (k *sets) letGo(ctx context.Context, going map[string]*packagesv1.PackageVariant, s *spread) error {
-	if s.isGuarded {
-		return nil
-	}
-	for name, v := range going {
-		err := k.shared.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
-		switch {
-		case apierrors.IsConflict(err):
-			s.late++
-			s.have = append(s.have, v)
-		case client.IgnoreNotFound(err) != nil:
-			return fmt.Errorf("delete PackageVariant %s: %w", name, err)
-		default:
-			s.gone++
-		}
-	}
-	return nil
 }
 
 // tally counts how many variants are ready, and have an open change.

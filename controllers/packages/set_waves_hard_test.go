@@ -70,7 +70,7 @@ func (r *rollout) places() string {
 func waitingIsAFailure(t *testing.T, f *fleet) {
 	t.Helper()
 	r := f.rollout(t, "waiting", func(s *packagesv1.PackageVariantSetSpec) {
-		s.DeletionGuard = &packagesv1.DeletionGuard{MinPercent: new(int32(0))}
+		s.DeletionGuard = hasty(0)
 	})
 	other := &packagesv1.PackageVariant{ObjectMeta: r.meta("other"), Spec: packagesv1.PackageVariantSpec{
 		Upstream: packagesv1.Upstream{Repo: "blueprints", Package: r.name}, Downstream: packagesv1.Downstream{Repo: "canary", Package: "taken"},

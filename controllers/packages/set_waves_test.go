@@ -79,7 +79,7 @@ func (f *fleet) begin(t *testing.T, name string, more map[string]string, change 
 	r := &rollout{fleet: &own, name: name, more: more}
 	r.release("v1", "1.0.0")
 	r.set = &packagesv1.PackageVariantSet{ObjectMeta: r.meta(name), Spec: packagesv1.PackageVariantSetSpec{
-		Upstream: packagesv1.Upstream{Repo: "blueprints", Package: name}, ServiceAccountName: "reader",
+		Upstream: packagesv1.Upstream{Repo: "blueprints", Package: name}, ServiceAccountName: "reader", DeletionGuard: hasty(packagesv1.DefaultGuardPercent),
 		Targets: []packagesv1.Target{{
 			RepositorySelector: &metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "yes"}},
 			Template: &packagesv1.VariantTemplate{

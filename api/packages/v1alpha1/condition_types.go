@@ -220,9 +220,9 @@ const (
 
 // Reasons of a PackageVariantSet.
 const (
-	// DeletionGuardedReason: more of the variants have lost their targets than spec.deletionGuard lets go. All of them stay.
-	// Correct the selectors; or name the number that may go in the annotation 'packages.sluice.dev/allow-deletion', or lower
-	// the guard.
+	// DeletionGuardedReason: more targets have gone since a person last accepted them than spec.deletionGuard allows, or the
+	// record of earlier deletions is missing. All variants without a target stay. Correct the selectors or restore the targets; or
+	// set the annotation 'packages.sluice.dev/allow-deletion' to status.deletionGuard.digest.
 	DeletionGuardedReason = "DeletionGuarded"
 
 	// TargetsFailedReason: some targets have no variant as they should; status.problems says which, and why. The others have.
@@ -246,6 +246,12 @@ const (
 
 	// PreviewApprovedReason: the preview of a revision was approved; the message has its digest.
 	PreviewApprovedReason = "PreviewApproved"
+
+	// TargetGoneReason: targets have gone, and their variants stay for the grace period; the message names some of them.
+	TargetGoneReason = "TargetGone"
+
+	// DeletionAcknowledgedReason: a person acknowledged that variants without a target are deleted; the message has the digest.
+	DeletionAcknowledgedReason = "DeletionAcknowledged"
 
 	// VariantsChangedReason: variants were made, changed or deleted.
 	VariantsChangedReason = "VariantsChanged"

@@ -49,6 +49,14 @@ func (in *PackageVariantSetSpec) GetGuardPercent() int {
 	return int(*in.DeletionGuard.MinPercent)
 }
 
+// GetGracePeriod returns how long a variant outlives its target: DefaultGracePeriod when nothing is set.
+func (in *PackageVariantSetSpec) GetGracePeriod() time.Duration {
+	if in.DeletionGuard == nil {
+		return DefaultGracePeriod
+	}
+	return orDefault(in.DeletionGuard.GracePeriod, DefaultGracePeriod)
+}
+
 // GetOnFailure returns what becomes of a rollout in which a variant fails: FailureStops when nothing is set.
 func (in *Rollout) GetOnFailure() OnFailure { return cmp.Or(in.OnFailure, FailureStops) }
 

@@ -42,6 +42,8 @@ func TestSetAcceptance(t *testing.T) {
 		"LabelOurs":     {"nobody says whose a package is", template("labels: {packages.sluice.dev/a: b}"), "are the controller's"},
 		"Guard":         {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 0}}", ""},
 		"GuardAbove":    {"a guard is a percentage", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {minPercent: 101}}", "minPercent"},
+		"Grace":         {"a grace period may be none", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {gracePeriod: 0s}}", ""},
+		"GraceText":     {"and is a time", "spec: {UP, targets: [{repositorySelector: {}}], deletionGuard: {gracePeriod: soon}}", "gracePeriod"},
 		"Waves":         {"a rollout has waves", rollout("waves: [{name: a, selector: {matchLabels: {a: b}}, maxInFlight: 1, pause: true, soak: 1h}, {name: b, maxInFlight: 100%}], gates: [{readyExpr: 'true'}, {object: {apiVersion: v1, kind: ConfigMap, name: a}}], onFailure: Continue"), ""},
 		"NoWaves":       {"and some of them", rollout("waves: []"), "should have at least 1 items"},
 		"WaveTwice":     {"each of a name", rollout("waves: [{name: a}, {name: a}]"), "Duplicate value"},

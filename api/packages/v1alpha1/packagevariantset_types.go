@@ -19,6 +19,9 @@ const (
 
 	// DefaultGuardPercent is how many of a set's variants have to stay, in percent, where spec.deletionGuard says nothing.
 	DefaultGuardPercent = 50
+
+	// DefaultGracePeriod is how long a variant outlives its target, where spec.deletionGuard says nothing.
+	DefaultGracePeriod = 10 * time.Minute
 )
 
 // PackageVariantSetSpec says which targets get a variant of a package, and what is special about each.
@@ -143,12 +146,64 @@ type ObjectSelector struct {
 
 // DeletionGuard keeps a mistake from taking many variants away.
 type DeletionGuard struct {
-	// MinPercent of the variants that there are have to stay, or none of them goes. 50 when nothing is set; 0 is no guard.
+	// MinPercent of the accepted targets must keep their variants. Sluice compares the targets that have gone since a person last
+	// accepted them, also those that went one by one. Beyond that, it deletes no variant until a person acknowledges the
+	// deletion. The default is 50; 0 turns the guard off.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=50
 	// +optional
 	MinPercent *int32 `json:"minPercent,omitempty"`
+
+	// GracePeriod is how long a variant stays after its target has disappeared or no longer matches. A target that comes back in
+	// time keeps its variant. The default is 10m; 0s deletes the variant at once. There is no grace period for a Repository that an
+	// edit of this spec deselects.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"
+	// +optional
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
+}
+
+// DeletionGuardStatus is the record of the deletion guard. Sluice writes it before it deletes a variant.
+type DeletionGuardStatus struct {
+	// Generation of the spec with which a person last accepted the targets. Without it, nothing is known of earlier deletions, and the
+	// guard keeps all variants.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// Targets is the number of accepted targets: those that a person accepted, and those added since.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Targets int32 `json:"targets"`
+
+	// Gone is how many of these lost their variants since then.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Gone int32 `json:"gone"`
+
+	// Digest names the variants that the guard keeps. A person acknowledges their deletion by setting the annotation
+	// 'packages.sluice.dev/allow-deletion' to it.
+	// +kubebuilder:validation:MaxLength=71
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Since is when the guard began to keep them.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// Variants are the names of the first of them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	Variants []string `json:"variants,omitempty"`
+
+	// Acknowledged is the digest of the deletion that a person acknowledged last. It allows nothing more.
+	// +kubebuilder:validation:MaxLength=71
+	// +optional
+	Acknowledged string `json:"acknowledged,omitempty"`
 }
 
 // PackageVariantSetStatus is what was last seen of a PackageVariantSet.
@@ -182,9 +237,13 @@ type PackageVariantSetStatus struct {
 	// +optional
 	OpenVariants int32 `json:"openVariants"`
 
-	// Unwanted is how many variants have no target any more, and stay because of the guard.
+	// Unwanted is how many variants have no target any more, and stay: because of the guard, or for the grace period.
 	// +optional
 	Unwanted int32 `json:"unwanted,omitempty"`
+
+	// DeletionGuard is what the guard remembers.
+	// +optional
+	DeletionGuard *DeletionGuardStatus `json:"deletionGuard,omitempty"`
 
 	// ProblemCount is how many targets have a problem.
 	// +optional
