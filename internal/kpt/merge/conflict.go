@@ -163,6 +163,7 @@ func (m *merger) conflict(at *place, base, theirs, local *yaml.Node) {
 	if at.upstreams {
 		return
 	}
+	m.conflicts++
 	m.report(Conflict{
 		Path: at.String(), Base: show(base, at.secret), Upstream: show(theirs, at.secret), Local: show(local, at.secret),
 	})

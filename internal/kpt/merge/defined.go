@@ -76,10 +76,24 @@ func definedShape(schema *yaml.Node, depth int) *shape {
 		read.set = kpt.Text(schema, "x-kubernetes-list-type") == "set" && isScalarType(kpt.Text(items, "type"))
 		read.keys = definedKeys(schema, items)
 	}
-	if len(read.fields) == 0 && read.every == nil && !read.open && !read.set && len(read.keys) == 0 {
+	if one := definedUnion(schema); len(one.fields) > 1 {
+		read.unions = append(read.unions, one)
+	}
+	if len(read.fields) == 0 && len(read.unions) == 0 && read.every == nil && !read.open && !read.set && len(read.keys) == 0 {
 		return nil
 	}
 	return read
+}
+
+// definedUnion is that of the fields of which oneOf requires one each.
+func definedUnion(schema *yaml.Node) union {
+	found := union{}
+	for _, one := range kpt.Elements(kpt.Lookup(schema, "oneOf")) {
+		if required := kpt.Elements(kpt.Lookup(one, "required")); len(required) == 1 {
+			found.fields = append(found.fields, required[0].Value)
+		}
+	}
+	return found
 }
 
 func isScalarType(name string) bool {

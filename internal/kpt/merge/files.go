@@ -5,8 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"sluice.dev/sluice/internal/kpt"
 )
@@ -127,84 +125,14 @@ func (w *work) mergeContent(name string, base, theirs, local []byte) []byte {
 	case bytes.Equal(base, local) || bytes.Equal(theirs, local):
 		return theirs
 	}
-	merged, clash := mergeText(base, theirs, local, w.takesUpstream)
-	if clash {
+	merged, clashes := mergeText(base, theirs, local, w.takesUpstream)
+	if len(clashes) > 0 {
 		w.reportFile(name, contentFile(base), contentFile(theirs), contentFile(local))
 	}
 	return merged
 }
 
 func contentFile(content []byte) *kpt.File { return &kpt.File{Mode: 0o644, Content: content} }
-
-// maxText bounds the text that is merged line by line.
-const maxText = 1 << 20
-
-// mergeText merges line by line. Where both sides changed the same lines, or lines beside each other, one side counts.
-func mergeText(base, theirs, local []byte, takesUpstream bool) (merged []byte, clash bool) {
-	for _, text := range [][]byte{base, theirs, local} {
-		if len(text) > maxText || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-			if takesUpstream {
-				return theirs, true
-			}
-			return local, true
-		}
-	}
-	return mergeLines(linesOf(base), linesOf(theirs), linesOf(local), takesUpstream)
-}
-
-func linesOf(text []byte) []string { return slices.Collect(strings.Lines(string(text))) }
-
-// mergeLines goes from one line that all sides have to the next.
-func mergeLines(base, theirs, local []string, takesUpstream bool) (merged []byte, clash bool) {
-	numbers := map[string]int{}
-	says := func(lines []string) []int {
-		found := make([]int, len(lines))
-		for i, line := range lines {
-			if numbers[line] == 0 {
-				numbers[line] = len(numbers) + 1
-			}
-			found[i] = numbers[line]
-		}
-		return found
-	}
-	inBase, inTheirs, inLocal := says(base), says(theirs), says(local)
-	toLocal := map[int]int{}
-	for _, found := range common(inBase, inLocal) {
-		toLocal[found.a] = found.b
-	}
-	out := strings.Builder{}
-	b, t, l := 0, 0, 0
-	between := func(toB, toT, toL int) {
-		was, up, mine := strings.Join(base[b:toB], ""), strings.Join(theirs[t:toT], ""), strings.Join(local[l:toL], "")
-		text := mine
-		switch {
-		case was == up || up == mine:
-		case was == mine:
-			text = up
-		default:
-			clash = true
-			if takesUpstream {
-				text = up
-			}
-		}
-		_, _ = out.WriteString(text) // A builder takes everything.
-	}
-	for _, found := range append(common(inBase, inTheirs), pair{len(base), len(theirs)}) {
-		at, both := toLocal[found.a]
-		if found.a == len(base) {
-			at, both = len(local), true
-		}
-		if !both {
-			continue
-		}
-		between(found.a, found.b, at)
-		if found.a < len(base) {
-			_, _ = out.WriteString(base[found.a])
-		}
-		b, t, l = found.a+1, found.b+1, at+1
-	}
-	return []byte(out.String()), clash
-}
 
 // collisions takes out files that stand where another has a folder. Neither side alone can have made both.
 func (w *work) collisions() {

@@ -12,6 +12,11 @@ import (
 func (m *merger) mergeList(base, theirs, local *yaml.Node, at *place) {
 	all := elements{contentOf(base), theirs.Content, local.Content}
 	rows := m.rows(&all, at.known)
+	var before *yaml.Node
+	conflicts, grants := m.conflicts, at.known != nil && at.known.grants
+	if grants {
+		before = copied(local)
+	}
 	results := map[*row]*yaml.Node{}
 	for _, r := range rows {
 		below := at.below(label(r), at.known.element())
@@ -22,6 +27,10 @@ func (m *merger) mergeList(base, theirs, local *yaml.Node, at *place) {
 	content := []*yaml.Node{}
 	for _, r := range m.order(&all, rows, results, at) {
 		content = append(content, results[r])
+	}
+	if grants && m.conflicts == conflicts && givesBack(contentOf(base), before.Content, content) &&
+		!m.decide(at, base, theirs, before) {
+		content = before.Content
 	}
 	local.Content = content
 }

@@ -24,7 +24,7 @@ func matchObjects(all *resources) []*row {
 			return []string{id.Group, id.Kind, id.Name, r.Subpackage()}
 		})},
 	})
-	return slices.DeleteFunc(rows, func(r *row) bool {
+	rows = slices.DeleteFunc(rows, func(r *row) bool {
 		for of := range sides {
 			if item := all.of(r, of); item != nil && isOther(item) {
 				return true
@@ -32,6 +32,7 @@ func matchObjects(all *resources) []*row {
 		}
 		return false
 	})
+	return matchRenamed(all, rows)
 }
 
 // resourceKey is a key made of words; named is that only what has a name has one. What is no object has none.

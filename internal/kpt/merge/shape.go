@@ -25,6 +25,9 @@ type shape struct {
 	functions bool
 	// open is a map of anybody's entries. That it is missing says the same as that it is empty.
 	open bool
+	// unions are groups of fields that exclude each other, and grants is a list of the rules of a role.
+	unions []union
+	grants bool
 	// upstreams is a value that people have no say in, and upstreamsKeys begin the keys of a map that have such values.
 	upstreams     bool
 	upstreamsKeys string
@@ -171,6 +174,11 @@ func (t *table) shape(name string) *shape {
 func (t *table) field(of, name, form, what string, keys []string) {
 	value := t.shape(what)
 	switch form {
+	case "union":
+		t.shape(of).unions = append(t.shape(of).unions, newUnion(keys))
+		return
+	case "grants":
+		value = &shape{grants: true}
 	case "list":
 		value = &shape{every: value}
 		for _, key := range keys {

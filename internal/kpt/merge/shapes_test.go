@@ -30,6 +30,7 @@ func TestTableSaysWhatTheLibrariesSay(t *testing.T) {
 	types := clientTypes(t)
 	kinds := clientKinds(t, types)
 	addOldTypes(t, types, kinds)
+	addUnions(types)
 	want := "# Written by the test of this package, with -update. TYPE FIELD FORM OF KEYS…\n" + strings.Join(render(types, kinds), "\n") + "\n"
 	if *update {
 		if err := os.WriteFile("shapes.txt", []byte(want), 0o600); err != nil {
@@ -60,6 +61,12 @@ type clientType struct {
 			Type    clientForm `yaml:"type"`
 			Default any        `yaml:"default"`
 		} `yaml:"fields"`
+		Unions []struct {
+			Discriminator string `yaml:"discriminator"`
+			Fields        []struct {
+				Name string `yaml:"fieldName"`
+			} `yaml:"fields"`
+		} `yaml:"unions"`
 	} `yaml:"map"`
 }
 
@@ -120,6 +127,18 @@ func clientTypes(t *testing.T) described {
 		types[one.Name] = map[string]entry{}
 		for _, field := range one.Map.Fields {
 			types[one.Name][field.Name] = field.Type.entry(defaults)
+		}
+		for _, found := range one.Map.Unions {
+			words := []string{}
+			for _, field := range found.Fields {
+				words = append(words, field.Name)
+			}
+			if found.Discriminator != "" {
+				words = append(words, found.Discriminator+"=")
+			}
+			if len(words) > 1 {
+				types[one.Name]["-"] = entry{form: "union", of: "-", keys: words}
+			}
 		}
 	}
 	return types
@@ -245,6 +264,51 @@ func (o *oldType) entry() entry {
 		return entry{form: "map", of: reference(&more)}
 	}
 	return entry{form: "is", of: reference(o)}
+}
+
+// unions are those that the libraries' schemas do not tell, by the last words of their types' names: "*" stands for all other fields.
+func unions() map[string][]string {
+	rolling := []string{"rollingUpdate", "type=RollingUpdate"}
+	return map[string][]string{
+		"DaemonSetUpdateStrategy": rolling, "DeploymentStrategy": rolling, "StatefulSetUpdateStrategy": rolling,
+		"EnvFromSource": {"configMapRef", "secretRef"}, "EnvVar": {"value", "valueFrom"}, "EnvVarSource": {"*"},
+		"Handler": {"*"}, "LifecycleHandler": {"*"}, "Probe": {"exec", "grpc", "httpGet", "tcpSocket"},
+		"IngressBackend": {"resource", "service"}, "NetworkPolicyPeer": {"*"},
+		"MetricSpec": {"*", "type="}, "MetricTarget": {"*", "type="},
+		"PodDisruptionBudgetSpec": {"maxUnavailable", "minAvailable"},
+		"RoleRef":                 {"apiGroup", "kind=", "name"},
+		"Volume":                  {"*", "-name"}, "VolumeProjection": {"*"},
+		"PersistentVolumeSpec": {
+			"*", "-accessModes", "-capacity", "-claimRef", "-mountOptions", "-nodeAffinity", "-persistentVolumeReclaimPolicy",
+			"-storageClassName", "-volumeAttributesClassName", "-volumeMode",
+		},
+	}
+}
+
+// addUnions adds them to the types, and which lists are of the rules of a role.
+func addUnions(types described) {
+	for name, fields := range types {
+		short := name[strings.LastIndexByte(name, '.')+1:]
+		words := []string{}
+		for _, word := range unions()[short] {
+			if word != "*" {
+				words = append(words, word)
+				continue
+			}
+			for _, field := range slices.Sorted(maps.Keys(fields)) {
+				if !slices.Contains(unions()[short], "-"+field) && !slices.Contains(unions()[short], field+"=") {
+					words = append(words, field)
+				}
+			}
+		}
+		words = slices.DeleteFunc(words, func(word string) bool { return word[0] == '-' })
+		if len(words) > 1 {
+			fields["-"] = entry{form: "union", of: "-", keys: words}
+		}
+		if strings.Contains(name, ".rbac.") && (short == "Role" || short == "ClusterRole") {
+			fields["rules"] = entry{form: "grants", of: "-", keys: []string{"-"}}
+		}
+	}
 }
 
 // render writes the lines that say something, and leaves out types that lead to nothing.

@@ -13,8 +13,9 @@ type merger struct {
 	*forms
 	// takesUpstream is that of two changes upstream's counts.
 	takesUpstream bool
-	// report is told of every conflict.
-	report func(Conflict)
+	// report is told of every conflict, and conflicts counts them.
+	report    func(Conflict)
+	conflicts int
 	// keyed are the places of keys in maps that were looked into.
 	keyed map[*yaml.Node]map[int]int
 }
@@ -59,7 +60,11 @@ func (m *merger) merge(base, theirs, local *yaml.Node, at *place) *yaml.Node {
 	case m.same(theirs, local) || m.same(base, theirs):
 		m.comments(base, theirs, local, at)
 		return local
-	case m.same(base, local) || m.decide(at, base, theirs, local):
+	case m.same(base, local):
+		return m.replace(base, theirs, local, at)
+	case isText(at, base, theirs, local):
+		return m.mergeLinesOf(base, theirs, local, at)
+	case m.decide(at, base, theirs, local):
 		return m.replace(base, theirs, local, at)
 	}
 	return local
@@ -197,6 +202,7 @@ func (m *merger) keys(node *yaml.Node) map[int]int {
 func (m *merger) mergeMap(base, theirs, local *yaml.Node, at *place) {
 	secret := isSecret(base) || isSecret(theirs) || isSecret(local)
 	inBase, inTheirs, inLocal := m.keys(base), m.keys(theirs), m.keys(local)
+	decided := m.unions(base, theirs, local, at)
 	side := func(node *yaml.Node, places map[int]int, key int) (name, value *yaml.Node) {
 		if i, found := places[key]; found {
 			return node.Content[i], node.Content[i+1]
@@ -211,7 +217,12 @@ func (m *merger) mergeMap(base, theirs, local *yaml.Node, at *place) {
 		localName, localValue := side(local, inLocal, key)
 		below := at.field(name)
 		below.secret = at.secret || secret && !isShown(name.Value)
-		value := m.merge(baseValue, theirValue, localValue, below)
+		value := localValue
+		if upstream, found := decided[name.Value]; !found {
+			value = m.merge(baseValue, theirValue, localValue, below)
+		} else if upstream {
+			value = copied(theirValue)
+		}
 		if value == nil {
 			return
 		}
