@@ -25,7 +25,9 @@ type brief struct {
 
 	up *mirror
 	// upstream is the package's path below the directory of its Repository.
-	upstream  string
+	upstream string
+	// ref is the full name of the branch or tag that leads to the blueprint.
+	ref       string
 	blueprint variant.Blueprint
 	config    variant.Config
 
@@ -50,6 +52,9 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
 	if b.down, err = k.shared.repository(ctx, b.downRepo); err != nil {
+		return nil, fmt.Errorf("downstream: %w", err)
+	}
+	if err = b.down.refusesWrites(); err != nil {
 		return nil, fmt.Errorf("downstream: %w", err)
 	}
 	var marks variant.Marks
@@ -87,7 +92,7 @@ func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *l
 	b.blueprint = variant.Blueprint{
 		Repo: b.up.url, Directory: path.Join("/", b.up.directory, found.Package), Ref: shortRef(found.Ref), Commit: found.Commit, Tree: found.Tree,
 	}
-	l.upstream = &found
+	b.ref, l.upstream = found.Ref, &found
 	return nil
 }
 

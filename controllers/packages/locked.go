@@ -13,7 +13,6 @@ import (
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/auth"
-	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/kpt"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -35,7 +34,7 @@ func (s Shared) locked(ctx context.Context, namespace string, lock *kpt.Lock) (k
 		}
 		m := s.mirrors.get(client.ObjectKeyFromObject(repository))
 		if m == nil {
-			return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s was not read yet; see its conditions", repository.Name))
+			return nil, notRead(repository.Name)
 		}
 		return m.Read(ctx, lock.Commit, pkg)
 	}

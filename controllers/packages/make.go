@@ -64,8 +64,16 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err := m.stands(ctx, cur); err != nil {
 		return pkgrepo.Made{}, err
 	}
+	// The order may have waited, and other keys be trusted since.
+	up := m.shared.mirrors.get(m.up.key)
+	if up == nil {
+		return pkgrepo.Made{}, notRead(m.up.key.Name)
+	}
+	err := up.verify(ctx, m.ref, m.blueprint.Commit)
+	if err != nil {
+		return pkgrepo.Made{}, fmt.Errorf("upstream: %w", err)
+	}
 	request := variant.Request{Next: variant.Version{Blueprint: m.blueprint, Config: m.config}, Local: cur.Local, Policy: merge.Policy(m.policy)}
-	var err error
 	if request.Next.Blueprint.Package, err = m.shared.blueprints.read(ctx, m.brief); err != nil {
 		return pkgrepo.Made{}, err
 	}

@@ -67,6 +67,7 @@ func newBench(t *testing.T) *bench {
 		downRepo: types.NamespacedName{Namespace: "default", Name: "cluster"}, downstream: "app",
 		config: variant.Config{Owner: kpt.Owner{Namespace: "default", Name: "app"}, Package: "app"},
 	}}
+	b.shared.mirrors.put(b.up)
 	b.blueprint = variant.Blueprint{Repo: b.up.url, Directory: "/app", Ref: "app/v1", Commit: commit, Tree: b.up.Snapshot().Package("app").Branch.Tree}
 	return b
 }

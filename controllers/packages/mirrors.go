@@ -25,6 +25,8 @@ type mirror struct {
 	directory string
 	// isDeployment says that what is published is deployed from here.
 	isDeployment bool
+	// trust says which signatures its commits must have; nil for none.
+	trust *trust
 }
 
 func newMirrors() *mirrors { return &mirrors{all: map[types.NamespacedName]*mirror{}} }

@@ -145,7 +145,12 @@ func (s Shared) repository(ctx context.Context, key types.NamespacedName) (*mirr
 	if m := s.mirrors.get(key); m != nil {
 		return m, nil
 	}
-	return nil, failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s was not read yet; see its conditions", key.Name))
+	return nil, notRead(key.Name)
+}
+
+// notRead waits for a Repository of which nothing is known.
+func notRead(name string) error {
+	return failure.Wait(packagesv1.RepositoryNotReadyReason, 0, fmt.Errorf("repository %s was not read yet; see its conditions", name))
 }
 
 // Setup adds the controllers of all kinds to the manager. Each kind has delays of its own.

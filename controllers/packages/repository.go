@@ -111,11 +111,25 @@ func (k *repositories) look(ctx context.Context, key types.NamespacedName, obj *
 
 // mirror is what is known of the repository, as its objects say how to reach it now.
 func (k *repositories) mirror(ctx context.Context, obj *packagesv1.Repository) (*mirror, error) {
-	settings, err := k.settings(ctx, obj)
+	source, err := k.source(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
 	made := &mirror{key: client.ObjectKeyFromObject(obj), directory: obj.Spec.Directory, isDeployment: obj.Spec.Deployment}
+	known := k.shared.mirrors.get(made.key)
+	if made.trust, err = k.trust(ctx, source, known); err != nil || known != nil && known.trust != made.trust {
+		k.shared.mirrors.forget(made.key) // Whatever fails from here on, nobody reads it under the trust of before.
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := k.settings(ctx, obj, source)
+	if err != nil {
+		return nil, err
+	}
+	if made.trust != nil {
+		settings.Push = git.Remote{}
+	}
 	if made.url, _, err = auth.SplitURL(settings.Fetch.URL); err != nil {
 		return nil, err
 	}
@@ -127,32 +141,39 @@ func (k *repositories) mirror(ctx context.Context, obj *packagesv1.Repository) (
 	return made, nil
 }
 
-// settings say how to reach the repository, as the GitRepository has it.
-func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository) (pkgrepo.Settings, error) {
-	var settings pkgrepo.Settings
+// source is the GitRepository of the repository.
+func (k *repositories) source(ctx context.Context, obj *packagesv1.Repository) (*sourcev1.GitRepository, error) {
 	var source sourcev1.GitRepository
 	name := obj.Spec.GitRepositoryRef.Name
 	err := k.shared.Client.Get(ctx, types.NamespacedName{Namespace: obj.Namespace, Name: name}, &source)
 	switch {
 	case apierrors.IsNotFound(err):
-		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("spec.gitRepositoryRef: there is no GitRepository %s in the namespace", name))
+		return nil, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("spec.gitRepositoryRef: there is no GitRepository %s in the namespace", name))
 	case err != nil:
-		return settings, fmt.Errorf("get GitRepository %s: %w", name, err)
+		return nil, fmt.Errorf("get GitRepository %s: %w", name, err)
 	case source.Undecodable != "":
-		return settings, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
+		return nil, failure.Wait(packagesv1.GitRepositoryNotFoundReason, 0, fmt.Errorf("GitRepository %s: %s", name, source.Undecodable))
 	}
+	return &source, nil
+}
+
+// settings say how to reach the repository, as the GitRepository has it.
+func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository, source *sourcev1.GitRepository) (pkgrepo.Settings, error) {
+	var settings pkgrepo.Settings
+	name := source.Name
+	var err error
 	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
 	settings.Wanted = map[string]bool{}
 	for _, v := range k.keptIn(client.ObjectKeyFromObject(obj)) {
 		settings.Wanted[v.Spec.GetDownstreamPackage()] = true
 	}
 	settings.Index = obj.Spec.History != nil && obj.Spec.History.Index
-	if settings.Fetch, err = k.remote(ctx, &source, ""); err != nil {
+	if settings.Fetch, err = k.remote(ctx, source, ""); err != nil {
 		return settings, fmt.Errorf("GitRepository %s: %w", name, err)
 	}
 	settings.Push = settings.Fetch
 	if ref := obj.Spec.PushSecretRef; ref != nil {
-		if settings.Push, err = k.remote(ctx, &source, ref.Name); err != nil {
+		if settings.Push, err = k.remote(ctx, source, ref.Name); err != nil {
 			return settings, fmt.Errorf("spec.pushSecretRef: %w", err)
 		}
 	}

@@ -108,6 +108,9 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 			return s, err
 		}
 	}
+	if err := m.refusesWrites(); err != nil && (asked != seen || !isPublished(s.seen)) {
+		return s, errors.Join(err, k.shared.Pipeline.Store.Delete(ctx, stored(obj)))
+	}
 	if err := k.publish(ctx, obj, m, s); err != nil || follows || asked == seen {
 		return s, err
 	}

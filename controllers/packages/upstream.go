@@ -36,6 +36,8 @@ func (m *mirror) find(ctx context.Context, up packagesv1.Upstream) (packagesv1.U
 		err = failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf("spec.upstream: %w", err))
 	case err != nil:
 		err = fmt.Errorf("find package %s of Repository %s: %w", up.Package, up.Repo, err)
+	default:
+		err = m.verify(ctx, found.Ref, found.Commit)
 	}
 	return packagesv1.UpstreamStatus{
 		Repo: up.Repo, Package: up.Package, Revision: found.Revision, Ref: found.Ref, Commit: found.Commit, Tree: found.Tree,

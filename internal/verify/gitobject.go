@@ -55,3 +55,22 @@ func SignedTag(raw []byte) SignedObject {
 	}
 	return SignedObject{Payload: raw[:signature], Signature: raw[signature:]}
 }
+
+// VerifyCommit returns the key that signed the commit object. The error is as Verify's.
+func (k *GitKeys) VerifyCommit(raw []byte) (key string, err error) {
+	object, err := SignedCommit(raw)
+	if err != nil {
+		return "", err
+	}
+	return k.Verify(object)
+}
+
+// VerifyTag returns the key that signed the tag object. It has to be the tag of that name, of that commit: a server could show any
+// signed tag under any name. The error is as Verify's.
+func (k *GitKeys) VerifyTag(raw []byte, name, commit string) (key string, err error) {
+	head := "object " + commit + "\ntype commit\ntag " + name + "\n"
+	if !bytes.HasPrefix(raw, []byte(head)) {
+		return "", refuse("the tag names another commit, or has another name itself: sign the commit under the name %q", name)
+	}
+	return k.Verify(SignedTag(raw))
+}

@@ -64,6 +64,10 @@ const (
 	// Mend the Secret.
 	SigningKeyInvalidReason = "SigningKeyInvalid"
 
+	// VerificationKeysInvalidReason: the keys of spec.verify of the GitRepository cannot be read. Correct the Secret. Until then, no
+	// package of the Repository is read.
+	VerificationKeysInvalidReason = "VerificationKeysInvalid"
+
 	// SyncFailedReason: the repository could not be read. What was last seen of it stays. Tried again with growing delays;
 	// check the GitRepository, and that the server is reachable from the cluster.
 	SyncFailedReason = "SyncFailed"
@@ -102,6 +106,15 @@ const (
 	// UpstreamNotFoundReason: the repository has no such package, or none at that revision, tag or branch, or no version in
 	// the range. Looked for again when the repository moves.
 	UpstreamNotFoundReason = "UpstreamNotFound"
+
+	// VerificationFailedReason: the GitRepository of the upstream Repository has spec.verify, and the commit or tag that was chosen is
+	// not signed as it demands. Sign it, or choose another one. What is published stays.
+	VerificationFailedReason = "VerificationFailed"
+
+	// VerificationUnsupportedReason: the GitRepository of the Repository has spec.verify, and something is to be written there. Sluice
+	// verifies packages that it reads from upstream, and writes nothing to such a Repository. Use a GitRepository without
+	// spec.verify for it.
+	VerificationUnsupportedReason = "VerificationUnsupported"
 
 	// NotOwnedReason: the package is there downstream, and is nobody's or another variant's; the message says whose. Set
 	// adoptionPolicy to adoptExisting where it is nobody's, or choose another package.

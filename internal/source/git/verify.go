@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +74,7 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 	var by strings.Builder
 	if s.spec.Verification.VerifyTag() {
 		tag += "@" + s.chosen.Tag
-		key, err := s.verifyTag(trusted, signed.Tag)
+		key, err := trusted.VerifyTag(signed.Tag, strings.TrimPrefix(s.chosen.Ref, tagPrefix), s.chosen.Hash)
 		if errors.Is(err, verify.ErrUnsigned) {
 			return "", failure.Retry(sourcev1.InvalidGitObjectReason, fmt.Errorf("cannot verify signature of tag '%s' since it is not signed: %w", tag, err))
 		}
@@ -85,28 +84,13 @@ func (s *session) Verify(ctx context.Context, _ source.Selection) (string, error
 		fmt.Fprintf(&by, "\n\t- tag '%s' with key '%s'", tag, key)
 	}
 	if s.spec.Verification.VerifyHEAD() {
-		object, err := verify.SignedCommit(signed.Commit)
-		if err == nil {
-			var key string
-			key, err = trusted.Verify(object)
-			fmt.Fprintf(&by, "\n\t- commit '%s' with key '%s'", s.chosen.Hash, key)
-		}
+		key, err := trusted.VerifyCommit(signed.Commit)
 		if err != nil {
 			return "", failure.Retry(sourcev1.InvalidCommitSignatureReason, fmt.Errorf("signature verification of commit '%s' failed: %w", s.chosen.Hash, err))
 		}
+		fmt.Fprintf(&by, "\n\t- commit '%s' with key '%s'", s.chosen.Hash, key)
 	}
 	return by.String(), nil
-}
-
-// verifyTag proves that the tag is signed, and that it is the one that was asked for: a server could show any signed tag
-// under any name.
-func (s *session) verifyTag(trusted *verify.GitKeys, raw []byte) (string, error) {
-	name := strings.TrimPrefix(s.chosen.Ref, tagPrefix)
-	head := fmt.Sprintf("object %s\ntype commit\ntag %s\n", s.chosen.Hash, name)
-	if !bytes.HasPrefix(raw, []byte(head)) {
-		return "", fmt.Errorf("%w: the tag names another commit, or has another name itself: sign the commit under the name %q", verify.ErrSignature, name)
-	}
-	return trusted.Verify(verify.SignedTag(raw))
 }
 
 // signed asks once for the objects.
