@@ -49,6 +49,9 @@ type NewCommit struct {
 	Author, Committer Identity
 	// Message is written without control characters but line feeds and tabs, and with a line feed at its end.
 	Message string
+	// TreeTrailer is the key of a trailer that is added to the message, with the id of the commit's root tree as its value. Empty
+	// adds none.
+	TreeTrailer string
 	// Signer signs the commit at the time of the committer. Nil leaves it unsigned.
 	Signer Signer
 }
@@ -63,6 +66,9 @@ func (n *NewCommit) encode(tree plumbing.Hash) ([]byte, error) {
 		return nil, err
 	}
 	message := cleanMessage(n.Message)
+	if n.TreeTrailer != "" {
+		message += n.TreeTrailer + ": " + tree.String() + "\n"
+	}
 	if len(message) > maxMessage {
 		return nil, limitErrorf("message is longer than %d bytes", maxMessage)
 	}

@@ -410,7 +410,7 @@ func TestMessagesCannotBeForged(t *testing.T) {
 		}}, nil
 	}
 	draft := s.one(change)
-	want := "Sluice-Variant: good\\n\\nSluice-Package: other\\nSluice-Change: x\nSluice-Upstream: repo pkg v1\nSluice-Config: sha256:abc\nSluice-Package: web\nSluice-Workspace: mine"
+	want := "Sluice-Variant: good\\n\\nSluice-Package: other\\nSluice-Change: x\nSluice-Upstream: repo pkg v1\nSluice-Config: sha256:abc\nSluice-Package: web\nSluice-Workspace: mine\nSluice-Tree: " + s.at(draft.Commit+"^{tree}")
 	if diff := cmp.Diff(want, s.Raw("log", "-1", "--format=%(trailers)", draft.Commit)); diff != "" {
 		t.Error(diff)
 	}

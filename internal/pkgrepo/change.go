@@ -19,12 +19,13 @@ const (
 	// Propose freezes a draft, and Reject thaws it.
 	Propose Kind = "Propose"
 	Reject  Kind = "Reject"
-	// Publish puts an open change onto the branch, tags it with the next number, and removes the open change.
+	// Publish puts an open change onto the branch, tags it with the next number, and removes the open change. Where a commit of the
+	// change was not made by this program, the publication is a merge of it: no commit of a person becomes unreachable.
 	Publish Kind = "Publish"
 	// Record tags what somebody else has put onto the branch, as a forge does that merges a change, with the next number, and
 	// removes the open change that it is if that is still there. Nothing is written to the branch.
 	Record Kind = "Record"
-	// Drop removes an open change.
+	// Drop removes an open change. It is ErrNotOwn where a commit on it was not made by this program, unless Discard is set.
 	Drop Kind = "Drop"
 	// ProposeDeletion marks a published revision, and RejectDeletion takes the mark away.
 	ProposeDeletion Kind = "ProposeDeletion"
@@ -48,13 +49,16 @@ type Change struct {
 	// Expect is the commit that the change is bound to: the tip of the open change or the commit of the revision. If the
 	// repository has another one, the change is ErrMoved. Publish and Remove require it; it is what was approved.
 	Expect string
+	// Discard says that a Drop also removes commits that people made: somebody asked for exactly that, and named the tip.
+	Discard bool
 	// Tree is what a Record is bound to: the package's folder on the branch. With another one there, it is ErrMoved.
 	Tree string
 	// Make makes what a Write or Preview puts into the package. It is called again after a lost race.
 	Make func(context.Context, Current) (Made, error)
 	// Leftovers are what a Prune removes, MaxLeftovers at most. Those that are somewhere else by now stay.
 	Leftovers []Leftover
-	// Message describes the commit of a Publish or a Remove; a zero one is filled in.
+	// Message describes the commit of a Publish or a Remove; a zero one is filled in. That of a ProposeDeletion says which variant
+	// asks for it, and is empty for people.
 	Message Message
 }
 

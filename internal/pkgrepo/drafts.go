@@ -201,7 +201,15 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})
 	}
 	message := made.Message.text("Change "+t.Package, trailer{packageTrailer, p.path(t.Package)}, trailer{workspaceTrailer, t.workspace})
-	commit, err := p.commit(ctx, []git.Edit{edit}, message, p.under(t, on, draft)...)
+	next := git.NewCommit{Edits: []git.Edit{edit}, Message: message, Parents: p.under(t, on, draft)}
+	if len(next.Parents) > 0 {
+		next.Base = next.Parents[0]
+	}
+	isOwn := draft == nil || draft.IsOwn
+	if isOwn {
+		next.TreeTrailer = treeTrailer
+	}
+	commit, err := p.commit(ctx, next)
 	if err != nil {
 		return err
 	}
@@ -216,7 +224,7 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 			return nil
 		}
 	}
-	p.remember(commit, t.Package, detail{tree: id})
+	p.remember(commit, t.Package, detail{tree: id, isOwn: isOwn})
 	p.rememberFacts(id, made.Package)
 	t.push(Result{Commit: commit, Tree: id, Workspace: t.workspace}, git.Update{
 		Ref: p.ref(place{Draft, t.Package, t.workspace}), Old: old, New: commit,
@@ -298,7 +306,8 @@ func (p *plan) move(t *task, pkg *Package, from, to Lifecycle) error {
 	return nil
 }
 
-// drop plans the removal of an open change.
+// drop plans the removal of an open change, which it leaves alone where a commit on it is somebody else's and the change was not asked
+// to discard that.
 func (p *plan) drop(t *task, pkg *Package) error {
 	var updates []git.Update
 	var other *Revision
@@ -308,6 +317,8 @@ func (p *plan) drop(t *task, pkg *Package) error {
 		case r == nil:
 		case t.Expect != "" && r.Commit != t.Expect:
 			other = r
+		case !r.IsOwn && !t.Discard:
+			return fmt.Errorf("%w: branch %s", ErrNotOwn, shown(r.Ref))
 		default:
 			updates = append(updates, git.Update{Ref: r.Ref, Old: r.Commit})
 		}

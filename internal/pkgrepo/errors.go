@@ -27,6 +27,8 @@ var (
 	ErrExists = errors.New("it exists already")
 	// ErrGone says that there is no such open change, revision or package.
 	ErrGone = errors.New("it is not there")
+	// ErrNotOwn says that an open change has commits that this program did not make.
+	ErrNotOwn = errors.New("the change has commits that people made")
 	// ErrProposed says that a change is proposed and therefore frozen.
 	ErrProposed = errors.New("the change is proposed and cannot be written to")
 )

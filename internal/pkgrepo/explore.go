@@ -87,6 +87,10 @@ func (e *explorer) unknown() []*gap {
 					g := at(r.Commit, r.Ref)
 					g.paths = append(g.paths, path)
 				}
+				if r.Mark != "" && !e.isKnown(r.Mark, path) {
+					g := at(r.Mark, e.ref(place{DeletionProposed, r.Package, r.Name}))
+					g.paths = append(g.paths, path)
+				}
 			}
 		}
 	}
@@ -123,7 +127,10 @@ func (e *explorer) tell(r *Revision) {
 		r.Err = e.passing[r.Commit]
 		return
 	}
-	r.Tree, r.Err = d.tree, d.err
+	r.Tree, r.Err, r.IsOwn = d.tree, d.err, d.isOwn
+	if m, ok := known.detail(spot{r.Mark, e.path(r.Package)}); ok && r.Mark != r.Commit {
+		r.Proposer = Proposer{m.note.variant, m.note.uid}
+	}
 	if r.Name != "" && d.note.pkg == e.path(r.Package) {
 		// Anybody may have written the message.
 		if r.Source = d.note.change; CheckWorkspace(d.note.workspace) == nil {

@@ -105,19 +105,23 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 		}
 	}
 	about := parseNote(commit.Message)
+	root, err := commit.TreeID("")
+	if err != nil {
+		return err
+	}
+	isOwn := about.tree == root
 	for _, path := range g.paths {
 		if e.isKnown(commit.Hash, path) {
 			continue
 		}
-		if err := e.learnPackage(commit, path, about); err != nil {
+		if err := e.learnPackage(commit, path, detail{note: about.of(path), isOwn: isOwn}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *explorer) learnPackage(commit *git.Commit, path string, about note) (err error) {
-	d := detail{note: about.of(path)}
+func (e *explorer) learnPackage(commit *git.Commit, path string, d detail) (err error) {
 	d.tree, err = commit.TreeID(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

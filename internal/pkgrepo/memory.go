@@ -22,13 +22,15 @@ type spot struct{ commit, path string }
 type detail struct {
 	tree string
 	note note
+	// isOwn says that the commit is of this program, and that everything below it on its draft is as well.
+	isOwn bool
 	// err says why there is no tree.
 	err error
 }
 
 // weight is about how many bytes the words of a detail take.
 func (d detail) weight(at spot) int64 {
-	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change))
+	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change) + len(d.note.variant) + len(d.note.uid))
 }
 
 // learned are the facts of a tree, or why there are none.

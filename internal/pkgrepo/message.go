@@ -11,6 +11,7 @@ import (
 // tell people where a commit is from, and what a crash has interrupted.
 const (
 	variantTrailer   = "Sluice-Variant"
+	uidTrailer       = "Sluice-Variant-UID"
 	upstreamTrailer  = "Sluice-Upstream"
 	configTrailer    = "Sluice-Config"
 	packageTrailer   = "Sluice-Package"
@@ -18,6 +19,9 @@ const (
 	workspaceTrailer = "Sluice-Workspace"
 	changeTrailer    = "Sluice-Change"
 	removedTrailer   = "Sluice-Removed"
+	// treeTrailer has the root tree of a draft's commit. It is there as long as every commit of the draft was made here, and whoever
+	// amends such a commit changes the tree: so the tip alone says whether anything on the draft is somebody else's.
+	treeTrailer = "Sluice-Tree"
 )
 
 const (
@@ -34,9 +38,9 @@ type Message struct {
 	Subject string
 	// Body is text below it.
 	Body string
-	// Variant is <namespace>/<name> of what made the change, Upstream what it was made from, and Config the digest of what it was
-	// made with. Each becomes a trailer unless it is empty.
-	Variant, Upstream, Config string
+	// Variant is <namespace>/<name> of what made the change and UID that object's, Upstream what it was made from, and Config the
+	// digest of what it was made with. Each becomes a trailer unless it is empty.
+	Variant, UID, Upstream, Config string
 }
 
 // trailer is a line at the end of a message.
@@ -54,7 +58,7 @@ func (m Message) text(otherwise string, more ...trailer) string {
 		text.WriteString("\n" + body + "\n")
 	}
 	text.WriteString("\n")
-	all := append([]trailer{{variantTrailer, m.Variant}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}}, more...)
+	all := append([]trailer{{variantTrailer, m.Variant}, {uidTrailer, m.UID}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}}, more...)
 	for _, t := range all {
 		if value := strings.TrimSpace(printable.Line(t.value, maxTrailerBytes)); value != "" {
 			text.WriteString(t.key + ": " + value + "\n")
@@ -100,6 +104,8 @@ type note struct {
 	workspace string
 	revision  string
 	change    string // the tip that was published
+	// variant and uid are of the variant that asked for it, and tree is the root tree that the commit was made with.
+	variant, uid, tree string
 }
 
 // of is what the note tells of the package at the path. It holds nothing of the message, which may be long.
@@ -109,6 +115,7 @@ func (n note) of(path string) note {
 	}
 	return note{
 		pkg: path, workspace: strings.Clone(n.workspace), revision: strings.Clone(n.revision), change: strings.Clone(n.change),
+		variant: strings.Clone(n.variant), uid: strings.Clone(n.uid),
 	}
 }
 
@@ -145,6 +152,12 @@ func (n *note) read(line string) {
 		n.revision = keep(n.revision, value)
 	case changeTrailer:
 		n.change = keep(n.change, value)
+	case variantTrailer:
+		n.variant = keep(n.variant, value)
+	case uidTrailer:
+		n.uid = keep(n.uid, value)
+	case treeTrailer:
+		n.tree = keep(n.tree, value)
 	}
 }
 

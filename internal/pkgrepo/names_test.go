@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice.dev/sluice/internal/printable"
 )
 
 func TestNamesThatAreNotSafeAreRefused(t *testing.T) {
@@ -115,7 +117,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		m := Message{Subject: subject, Body: body, Variant: value, Upstream: value, Config: value}
 		text := m.text("otherwise", trailer{packageTrailer, path}, trailer{revisionTrailer, "v3"}, trailer{workspaceTrailer, workspace}, trailer{changeTrailer, "abc"})
-		want := note{pkg: path, workspace: workspace, revision: "v3", change: "abc"}
+		want := note{pkg: path, workspace: workspace, revision: "v3", change: "abc", variant: strings.TrimSpace(printable.Line(value, maxTrailerBytes))}
 		if diff := cmp.Diff(want, parseNote(text+porchLine(path, workspace)), cmp.AllowUnexported(note{})); diff != "" {
 			t.Error(diff)
 		}

@@ -45,6 +45,9 @@ func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, erro
 	}
 	want(s.Head, w.branch)
 	for _, t := range tasks {
+		if r, err := p.release(t, s.Package(t.Package)); err == nil && t.Kind == ProposeDeletion && t.Message.Variant != "" {
+			want(r.Commit, r.Ref)
+		}
 		if pkg := s.Package(t.Package); pkg != nil && !t.isOfRelease() {
 			for i := range pkg.Open {
 				if r := &pkg.Open[i]; r.Workspace == t.workspace && r.Tree != "" {
@@ -105,9 +108,9 @@ func (p *plan) add(ctx context.Context, t *task) error {
 	case Record:
 		err = p.record(ctx, t, pkg)
 	case ProposeDeletion:
-		err = p.mark(t, pkg, true)
+		err = p.mark(ctx, t, pkg, true)
 	case RejectDeletion:
-		err = p.mark(t, pkg, false)
+		err = p.mark(ctx, t, pkg, false)
 	case Remove:
 		err = p.remove(ctx, t, pkg)
 	case Prune:
@@ -150,21 +153,16 @@ func (p *plan) treeAt(ctx context.Context, commit, pkg string) (string, error) {
 	return id, err
 }
 
-// commit makes a commit on others, of the files of the first one; without any, it is the first.
-func (p *plan) commit(ctx context.Context, edits []git.Edit, message string, on ...string) (string, error) {
+// commit makes a commit, of the files of its base. Its author and committer are those of the settings.
+func (p *plan) commit(ctx context.Context, made git.NewCommit) (string, error) {
 	now := p.depot.options.Clock.Now().UTC()
 	author, committer := p.settings.Author, p.settings.Committer
 	if committer == (Person{}) {
 		committer = author
 	}
-	made := git.NewCommit{
-		Parents: on, Edits: edits, Message: message, Signer: p.settings.Signer,
-		Author:    git.Identity{Name: author.Name, Email: author.Email, When: now},
-		Committer: git.Identity{Name: committer.Name, Email: committer.Email, When: now},
-	}
-	if len(on) > 0 {
-		made.Base = on[0]
-	}
+	made.Signer = p.settings.Signer
+	made.Author = git.Identity{Name: author.Name, Email: author.Email, When: now}
+	made.Committer = git.Identity{Name: committer.Name, Email: committer.Email, When: now}
 	return p.objects.Commit(ctx, made)
 }
 

@@ -46,7 +46,11 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	message := t.Message.text(fmt.Sprintf("Publish %s %s", t.Package, name), trailer{packageTrailer, path},
 		trailer{revisionTrailer, name}, trailer{workspaceTrailer, t.workspace}, trailer{changeTrailer, change.Commit})
 	p.tags[t.Package] = append(p.tags[t.Package], name)
-	commit, err := p.extend(ctx, git.Edit{Path: path, Tree: change.Tree}, message+porchLine(path, t.workspace))
+	var merged []string
+	if !change.IsOwn {
+		merged = []string{change.Commit}
+	}
+	commit, err := p.extend(ctx, git.Edit{Path: path, Tree: change.Tree}, message+porchLine(path, t.workspace), merged...)
 	if err != nil {
 		p.tags[t.Package] = p.tags[t.Package][:len(p.tags[t.Package])-1]
 		return err
@@ -143,17 +147,16 @@ func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string, most 
 	})
 }
 
-// extend makes a commit on the branch, or on what is planned there already.
-func (p *plan) extend(ctx context.Context, edit git.Edit, message string) (string, error) {
-	var on []string
+// extend makes a commit on the branch, or on what is planned there already, which merges others.
+func (p *plan) extend(ctx context.Context, edit git.Edit, message string, merged ...string) (string, error) {
+	next := git.NewCommit{Base: p.head, Parents: merged, Edits: []git.Edit{edit}, Message: message}
 	if p.head != "" {
-		on = []string{p.head}
+		next.Parents = append([]string{p.head}, merged...)
 	}
-	edits := []git.Edit{edit}
 	if p.settings.Index && p.snapshot.isListed() {
-		edits = append(edits, p.index())
+		next.Edits = append(next.Edits, p.index())
 	}
-	commit, err := p.commit(ctx, edits, message, on...)
+	commit, err := p.commit(ctx, next)
 	if err == nil {
 		p.head = commit
 	}
@@ -181,8 +184,8 @@ func (p *plan) flag(r *Revision) (ref, at string) {
 	return ref, p.snapshot.Refs[ref].Hash
 }
 
-// mark plans that the branch which marks a revision comes, or goes.
-func (p *plan) mark(t *task, pkg *Package, wanted bool) error {
+// mark plans that the branch which marks a revision comes, or goes. A commit on it says which variant asked for it.
+func (p *plan) mark(ctx context.Context, t *task, pkg *Package, wanted bool) error {
 	r, err := p.release(t, pkg)
 	if err != nil {
 		return err
@@ -191,8 +194,18 @@ func (p *plan) mark(t *task, pkg *Package, wanted bool) error {
 	switch ref, at := p.flag(r); {
 	case wanted == (at != ""):
 		t.settle(result)
-	case wanted:
+	case wanted && t.Message.Variant == "":
 		t.push(result, git.Update{Ref: ref, New: r.Commit})
+	case wanted:
+		if _, err := p.base(r.Commit); err != nil {
+			return err
+		}
+		message := t.Message.text("Propose the deletion of "+t.Package, trailer{packageTrailer, p.path(t.Package)})
+		mark, err := p.commit(ctx, git.NewCommit{Base: r.Commit, Parents: []string{r.Commit}, Message: message})
+		if err != nil {
+			return err
+		}
+		t.push(result, git.Update{Ref: ref, New: mark})
 	default:
 		t.push(result, git.Update{Ref: ref, Old: at})
 	}

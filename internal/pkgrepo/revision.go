@@ -38,12 +38,21 @@ type Revision struct {
 	Commit, Tree string
 	// Source is the tip of the open change that the revision was published from, where its commit tells.
 	Source string
+	// IsOwn says of an open change that every commit on it was made by this program. It is false where that cannot be told.
+	IsOwn bool
+	// Mark is the commit of the branch that proposes the deletion of a published revision, and Proposer the variant that asked for
+	// it, which is the zero one for people, and for revisions that are not among the newest Detailed.
+	Mark     string
+	Proposer Proposer
 	// Facts are those of the Kptfile. Of published revisions that are not among the newest Detailed there are none.
 	Facts kpt.Facts
 	// Err says why there are no facts, or no tree, though there should be: a Kptfile that cannot be read, a tag of a package
 	// that is not in its commit. It lasts as long as the commit.
 	Err error
 }
+
+// Proposer is the variant that proposed a deletion, as <namespace>/<name> and the UID of the object.
+type Proposer struct{ Variant, UID string }
 
 // Package is all that a repository has of a package.
 type Package struct {

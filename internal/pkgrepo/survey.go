@@ -14,7 +14,7 @@ func (w work) survey(refs map[string]git.Ref) *Snapshot {
 	s := &Snapshot{Packages: map[string]*Package{}, Head: refs[w.branch].Target(), seed: w.depot.seed}
 	refs = w.trim(s, refs)
 	s.Refs = refs
-	marked := map[place]bool{}
+	marks := map[place]string{}
 	for name, ref := range refs {
 		p, ok := w.parse(name)
 		if !ok {
@@ -22,7 +22,7 @@ func (w work) survey(refs map[string]git.Ref) *Snapshot {
 			continue
 		}
 		if p.lifecycle == DeletionProposed {
-			marked[p] = true
+			marks[p] = ref.Target()
 			continue
 		}
 		found := Revision{Package: p.pkg, Lifecycle: p.lifecycle, Ref: name, Commit: ref.Target()}
@@ -39,7 +39,7 @@ func (w work) survey(refs map[string]git.Ref) *Snapshot {
 		at.Open = append(at.Open, found)
 	}
 	for _, pkg := range s.Packages {
-		pkg.sort(marked)
+		pkg.sort(marks)
 	}
 	return s
 }
@@ -65,14 +65,14 @@ func (s *Snapshot) at(path string) *Package {
 	return pkg
 }
 
-func (p *Package) sort(marked map[place]bool) {
+func (p *Package) sort(marks map[place]string) {
 	slices.SortFunc(p.Open, func(a, b Revision) int {
 		return cmp.Or(strings.Compare(a.Workspace, b.Workspace), strings.Compare(a.Ref, b.Ref))
 	})
 	p.sortPublished()
 	for i := range p.Published {
-		if marked[place{DeletionProposed, p.Path, p.Published[i].Name}] {
-			p.Published[i].Lifecycle = DeletionProposed
+		if mark := marks[place{DeletionProposed, p.Path, p.Published[i].Name}]; mark != "" {
+			p.Published[i].Lifecycle, p.Published[i].Mark = DeletionProposed, mark
 		}
 	}
 }
