@@ -96,7 +96,9 @@ func TestAPackageOfPeopleIsAdoptedIfTheVariantMay(t *testing.T) {
 	p.ask(v, func() {
 		v.Spec.AdoptionPolicy, v.Spec.ConflictPolicy = packagesv1.AdoptExisting, packagesv1.ConflictLocal
 	})
-	p.published(v, "v1")
+	// The spec approves no conflicts: people's files differ from upstream's.
+	p.drafted(v, cluster, func(upstream.Files) bool { return true })
+	p.publish(v)
 	files := cluster.Tree("main")
 	if !strings.Contains(files["app/deployment.yaml"].Content, "replicas: 7") || files["app/notes.txt"].Content != "ours\n" {
 		t.Errorf("what people had is lost: %v\n%s", paths(files), files["app/deployment.yaml"].Content)
@@ -128,7 +130,7 @@ func TestOfTwoVariantsOneHasThePackage(t *testing.T) {
 	until(p, revision, "the deletion is proposed", func(r *packagesv1.PackageRevision) (bool, string) {
 		return r.Status.Lifecycle == packagesv1.LifecycleDeletionProposed, said(r)
 	})
-	p.delete(revision)
+	p.remove(revision)
 	p.drafted(third, cluster, func(upstream.Files) bool { return true })
 	if got := third.Status.Change.Workspace; got != "packagevariant-2" {
 		t.Errorf("the workspace is %s: a name was used twice", got)

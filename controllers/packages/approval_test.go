@@ -131,12 +131,10 @@ func TestAGateHoldsEveryApproval(t *testing.T) {
 			}
 			s.person(s.draft(), map[string]string{"Kptfile": s.checked()})
 			s.sync()
-			if policy == packagesv1.ApprovalManual {
-				until(s.plane, s.v, "the edit is seen", func(v *packagesv1.PackageVariant) (bool, string) {
-					return v.Status.Change != nil && v.Status.Change.Commit == s.cluster.Raw("rev-parse", s.draft()), said(v)
-				})
-				s.publish(s.v)
-			}
+			until(s.plane, s.v, "the edit is seen", func(v *packagesv1.PackageVariant) (bool, string) {
+				return v.Status.Change != nil && v.Status.Change.Commit == s.cluster.Raw("rev-parse", s.draft()), said(v)
+			})
+			s.publish(s.v) // Under every policy: the commit is a person's.
 			s.released()
 			s.has(s.published("Kptfile"), "status: \"True\"", "example.com/checked")
 		})

@@ -168,9 +168,7 @@ func TestAVariantThatGoesProposesTheDeletion(t *testing.T) {
 	if _, ok := cluster.Tree("main")["app/Kptfile"]; !ok {
 		t.Error("the package is gone before anybody approved")
 	}
-	if err := env.Client.Delete(t.Context(), revision); err != nil {
-		t.Fatal(err)
-	}
+	p.remove(revision)
 	testenv.Eventually(t, "the package leaves the branch", func(context.Context) (bool, string) {
 		_, there := cluster.Tree("main")["app/Kptfile"]
 		return !there, "it is there"

@@ -268,7 +268,7 @@ func (d *desk) tell(o order, result pkgrepo.Result) {
 	now := &outcome{key: o.key, result: result, made: o.made}
 	d.outcomes[o.from] = now
 	if before := d.written[o.from]; o.change.Kind == pkgrepo.Write && result.Err == nil &&
-		(before == nil || before.result.Commit != result.Commit) {
+		(before == nil || before.result.Commit != result.Commit || o.made.isComputed && !before.made.isComputed) {
 		d.written[o.from] = now
 	}
 	d.givers[o.from.kind].wake(objectOf(o.from.NamespacedName))

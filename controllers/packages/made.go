@@ -39,6 +39,9 @@ type made struct {
 	conditions []kpt.Condition
 	// content names what was made, where it is made for the preview of a set.
 	content string
+	// isComputed says that it was made of the blueprint, the spec and what is on the branch alone, so that nothing of it is from the
+	// draft, to which others may push.
+	isComputed bool
 	// isPreview says that it was not written.
 	isPreview bool
 	// isUnchanged says that the package was as it should be: what was said of it before stays right.

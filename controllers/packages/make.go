@@ -23,6 +23,9 @@ type maker struct {
 	policy packagesv1.ConflictPolicy
 	// workspace is that of the draft that is written to; empty for a new one.
 	workspace string
+	// computes says that what is in the draft does not count: the package is made of what is on the branch, for an approval by the
+	// spec.
+	computes bool
 	// previews is how many changes the preview of a set names; zero for what is made for the variant itself.
 	previews int
 	// kept is filled in with what was made last.
@@ -84,6 +87,13 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
+	if m.computes && cur.Open != nil {
+		cur.Open, cur.Local = nil, nil
+		if request.Local = nil; cur.Branch != nil {
+			cur.Local, request.Local = onBranch, onBranch
+		}
+	}
+	m.kept.isComputed = cur.Open == nil
 	var conflicts []merge.Conflict
 	if cur.Open != nil && cur.Branch != nil && cur.Open.Facts.Base != cur.Branch.Tree {
 		if request.Local, conflicts, err = m.catchUp(ctx, cur, onBranch); err != nil {

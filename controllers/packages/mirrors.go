@@ -21,8 +21,8 @@ type mirror struct {
 	key types.NamespacedName
 	// url is where it is, without credentials, as packages name their upstream.
 	url string
-	// directory is where its packages are.
-	directory string
+	// branch is the one that has what is published, and directory is where its packages are.
+	branch, directory string
 	// isDeployment says that what is published is deployed from here.
 	isDeployment bool
 	// trust says which signatures its commits must have; nil for none.

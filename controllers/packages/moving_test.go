@@ -34,7 +34,7 @@ func TestAVariantThatMovesLetsGo(t *testing.T) {
 	if got := refs(cluster); strings.Contains(got, "/drafts/") || !strings.Contains(got, "deletionProposed/app/v1") || !strings.Contains(got, "refs/tags/other/app/v1") {
 		t.Errorf("the refs are\n%s", got)
 	}
-	p.delete(p.revision(old.PackageRevision, packagesv1.LifecycleDeletionProposed))
+	p.remove(p.revision(old.PackageRevision, packagesv1.LifecycleDeletionProposed))
 	until(p, v, "the old package leaves the branch", func(*packagesv1.PackageVariant) (bool, string) {
 		files := cluster.Tree("main")
 		_, was := files["app/Kptfile"]

@@ -53,18 +53,21 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 
 // step is the change that comes next; nil if there is nothing to do for now.
 func (k *variants) step(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgrepo.Change {
+	if change := withdrawal(l.state); change != nil && !obj.Spec.DryRun {
+		return change
+	}
 	switch {
 	case l.open == nil && l.isPublished(b):
 		return nil
 	case l.open != nil && l.open.Lifecycle == pkgrepo.Proposed:
 		return k.proposed(obj, b, l)
-	case l.open == nil || !l.isMade(b):
+	case l.open == nil || !l.isMade(b) || !obj.Spec.DryRun && l.computes(obj) && !l.isComputed():
 		if obj.Spec.DryRun {
 			l.pending, l.pendingReason = "dryRun keeps the package as it is", packagesv1.DryRunReason
 			return l.make(pkgrepo.Preview, b)
 		}
 		return l.make(pkgrepo.Write, b)
-	case obj.Spec.DryRun || !isApproved(obj, l) || len(l.open.Facts.Waiting()) > 0:
+	case obj.Spec.DryRun || !isApproved(obj, l):
 		return nil
 	}
 	return &pkgrepo.Change{Kind: pkgrepo.Propose, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
@@ -101,11 +104,11 @@ func baseOf(branch *pkgrepo.Revision) string {
 // proposed is what comes after a proposal: nothing but its approval, as it is frozen. Where it is the spec that approves, it also
 // sets back what it would not propose any more: nobody else looks at it.
 func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *pkgrepo.Change {
-	approves := !obj.Spec.DryRun && isApproved(obj, l) && len(l.open.Facts.Waiting()) == 0
+	approves := !obj.Spec.DryRun && isApproved(obj, l)
 	change := &pkgrepo.Change{Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
 	switch isMade := l.isMade(b); {
-	case !isMade && approves:
-		change.Kind = pkgrepo.Reject
+	case !obj.Spec.DryRun && l.computes(obj) && (!isMade || !l.isComputed()):
+		change.Kind = pkgrepo.Reject // It is computed again as a draft, and proposed after that.
 	case !isMade:
 		l.pending = fmt.Sprintf("The proposal %s is frozen; publish it, or set it back to Draft", l.open.Workspace)
 		l.pendingReason = packagesv1.FrozenProposalReason
@@ -118,13 +121,30 @@ func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *
 	return change
 }
 
-// isApproved tells whether the spec approves the change that is open. Whoever set its policy had the right to.
+// isApproved tells whether the spec approves the change that is open: it is the very tree that this process has computed of approved
+// inputs, without a conflict or a closed gate. Any other commit on the change's branch makes it one that people approve.
 func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
+	return policyApproves(obj, l) && l.isComputed() && len(l.wrote.made.conflicts) == 0 && len(l.open.Facts.Waiting()) == 0
+}
+
+// isComputed tells whether the tip of the open change is what this process has computed last, of nothing that is in the draft.
+func (l *look) isComputed() bool {
+	return l.wrote != nil && l.wrote.made.isComputed && l.wrote.result.Commit == l.open.Commit
+}
+
+// computes tells whether the open change is to be computed for an approval by the spec. Where people have committed to it, it is
+// merged with their work, and they approve it.
+func (l *look) computes(obj *packagesv1.PackageVariant) bool {
+	return policyApproves(obj, l) && (l.open == nil || l.open.IsOwn)
+}
+
+// policyApproves tells whether the approval policy is for such a change. You need the approve permission to set it.
+func policyApproves(obj *packagesv1.PackageVariant, l *look) bool {
 	switch obj.Spec.GetApprovalPolicy() {
 	case packagesv1.ApprovalAlways:
 		return true
 	case packagesv1.ApprovalInitial:
-		return l.state.Branch == nil && len(l.state.Published) == 0
+		return branchOf(l.state) == nil && l.state.Newest() == nil
 	case packagesv1.ApprovalManual:
 	}
 	return false
@@ -138,8 +158,11 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 		made: &made{isPreview: change.Kind == pkgrepo.Preview},
 	}
 	o.key = l.keyOf(b, change.Kind, obj.Spec.GetConflictPolicy())
+	if change.Kind == pkgrepo.Write && l.computes(obj) {
+		o.key += " computed"
+	}
 	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {
-		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, kept: o.made}).make
+		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, computes: l.computes(obj), kept: o.made}).make
 	}
 	o.change = change
 	found := k.shared.desk.ask(b.downRepo, o)
@@ -192,6 +215,12 @@ func progressOf(change pkgrepo.Change) string {
 		return "Publishing the proposal"
 	case pkgrepo.Record:
 		return "Recording what was merged"
+	case pkgrepo.RejectDeletion:
+		return "Withdrawing the proposed deletion"
+	case pkgrepo.ProposeDeletion:
+		return "Proposing the deletion"
+	case pkgrepo.Remove:
+		return "Removing the package"
 	default:
 		return "Taking back what is open"
 	}

@@ -92,6 +92,8 @@ func said(obj *packagesv1.PackageVariant, l *look) string {
 		return fmt.Sprintf("%s: %s is proposed, and waits for its approval%s", name, l.open.Workspace, l.review.tail())
 	case len(l.open.Facts.Waiting()) > 0:
 		return fmt.Sprintf("%s: %s waits for its readiness gates%s", name, l.open.Workspace, l.review.tail())
+	case policyApproves(obj, l) && !l.open.IsOwn:
+		return fmt.Sprintf("%s: %s has commits that Sluice did not make; review it, then propose and approve it%s", name, l.open.Workspace, l.review.tail())
 	case l.review.isAsked:
 		return fmt.Sprintf("%s: %s waits for its review%s", name, l.open.Workspace, l.review.tail())
 	}
@@ -156,6 +158,12 @@ func rendered(l *look, err error) status.Fact {
 func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err error) []event.Event {
 	about := event.About(after, packagesv1.GroupVersion.WithKind(packagesv1.PackageVariantKind))
 	var events []event.Event
+	if l.keptDraft != "" && l.progress == "" {
+		kept := event.Happened(about, packagesv1.DraftKeptReason,
+			fmt.Sprintf("Branch %s stays in Git, as people have committed to it; use it, or delete the branch", l.keptDraft), "")
+		kept.Type = event.Warning
+		events = append(events, kept)
+	}
 	if err != nil {
 		if !status.SaysTheSame(before, after) {
 			_, reason := k.Table().Explain(err)

@@ -115,7 +115,7 @@ func (k *repositories) mirror(ctx context.Context, obj *packagesv1.Repository) (
 	if err != nil {
 		return nil, err
 	}
-	made := &mirror{key: client.ObjectKeyFromObject(obj), directory: obj.Spec.Directory, isDeployment: obj.Spec.Deployment}
+	made := &mirror{key: client.ObjectKeyFromObject(obj), branch: obj.Spec.GetBranch(), directory: obj.Spec.Directory, isDeployment: obj.Spec.Deployment}
 	known := k.shared.mirrors.get(made.key)
 	if made.trust, err = k.trust(ctx, source, known); err != nil || known != nil && known.trust != made.trust {
 		k.shared.mirrors.forget(made.key) // Whatever fails from here on, nobody reads it under the trust of before.

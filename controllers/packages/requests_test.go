@@ -109,9 +109,9 @@ func TestTheNewestRevisionsAndAllChangesAreShown(t *testing.T) {
 	shows(map[string]packagesv1.Lifecycle{"v4": published, "v5": published, "mine": draftOf})
 	r = p.revision(name, packagesv1.LifecycleDraft)
 	p.ask(r, func() { r.Spec.Lifecycle = packagesv1.LifecycleProposed })
-	p.delete(p.revision(name, packagesv1.LifecycleProposed))
-	p.gone(r)
-	if got := refs(cluster); strings.Contains(got, "/mine") || strings.Count(got, "refs/heads/") != 1 {
-		t.Errorf("a proposal that was dropped has left a branch:\n%s", got)
-	}
+	p.remove(p.revision(name, packagesv1.LifecycleProposed))
+	testenv.Eventually(t, "the proposal is discarded", func(context.Context) (bool, string) {
+		got := refs(cluster)
+		return !strings.Contains(got, "/mine") && strings.Count(got, "refs/heads/") == 1, got
+	})
 }

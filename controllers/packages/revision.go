@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/fluxcd/pkg/runtime/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -31,10 +32,9 @@ import (
 type revisions struct{ shared Shared }
 
 var (
-	_ kernel.Kind[*packagesv1.PackageRevision, *sight]       = (*revisions)(nil)
-	_ kernel.Owner[*packagesv1.PackageRevision, *sight]      = (*revisions)(nil)
-	_ kernel.Dismantler[*packagesv1.PackageRevision, *sight] = (*revisions)(nil)
-	_ kernel.Forgetter                                       = (*revisions)(nil)
+	_ kernel.Kind[*packagesv1.PackageRevision, *sight]  = (*revisions)(nil)
+	_ kernel.Owner[*packagesv1.PackageRevision, *sight] = (*revisions)(nil)
+	_ kernel.Forgetter                                  = (*revisions)(nil)
 )
 
 // sight is what came of one look at a revision.
@@ -47,6 +47,8 @@ type sight struct {
 	// lags says that the spec still asks for what was reported last, and could not be made to follow Git: as long as it cannot,
 	// that stays reported.
 	lags bool
+	// expired says why an approval to remove something was taken back; empty if none was in this round.
+	expired string
 }
 
 // setupRevision adds the controller of PackageRevision objects to the manager.
@@ -74,7 +76,7 @@ func (*revisions) View(obj *packagesv1.PackageRevision) kernel.View {
 
 // Table implements kernel.Kind.
 func (*revisions) Table() status.Table {
-	return status.Table{Facts: []string{packagesv1.GatesMetCondition, packagesv1.ArtifactInStorageCondition}}
+	return status.Table{Facts: []string{packagesv1.GatesMetCondition, packagesv1.ArtifactInStorageCondition, packagesv1.ApprovedCondition}}
 }
 
 // Forget implements kernel.Forgetter.
@@ -91,7 +93,7 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	case err != nil && unlessGone(err) == nil:
 		return s, k.abandon(ctx, obj, err)
 	case err != nil:
-		return s, err
+		return s, k.unread(ctx, obj, s, err)
 	}
 	if err := m.checkKnown(obj.Spec.Package); err != nil {
 		return s, err
@@ -100,7 +102,7 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
 	}
 	asked, seen := obj.Spec.GetLifecycle(), packagesv1.Lifecycle(s.seen.Lifecycle)
-	follows := asked != seen && isStale(obj, seen)
+	follows := asked != seen && (isStale(obj, seen) || isExpired(obj))
 	if follows {
 		// Whatever fails later, nobody is to take the old wish for one that is against what Git has now.
 		if err := k.follow(ctx, obj, seen); err != nil {
@@ -114,9 +116,26 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	if err := k.publish(ctx, obj, m, s); err != nil || follows || asked == seen {
 		return s, err
 	}
+	if asked == packagesv1.LifecycleDeleted {
+		change, err := k.removal(ctx, obj, m, s.seen)
+		if err == nil {
+			err = k.order(obj, m, s, change)
+		}
+		if err != nil {
+			return s, s.expire(err)
+		}
+		return s, nil
+	}
 	change, err := transition(obj, s.seen)
+	if err == nil && change.Kind == pkgrepo.Publish {
+		err = k.isInjected(ctx, s.seen)
+	}
 	if err != nil {
 		return s, err
+	}
+	if newest := m.Snapshot().Package(s.seen.Package).Newest(); change.Kind == pkgrepo.ProposeDeletion && newest != nil && newest.Name != s.seen.Name {
+		return s, failure.Stall(packagesv1.InvalidTransitionReason, fmt.Errorf(
+			"%s is the newest revision, and only that one can be removed; ask for Published, and use spec.history of the Repository to prune old tags", newest.Name))
 	}
 	return s, k.order(obj, m, s, change)
 }
@@ -135,6 +154,8 @@ func isStale(obj *packagesv1.PackageRevision, seen packagesv1.Lifecycle) bool {
 	case obj.Status.Lifecycle == "":
 		// An approval that was carried out is no word against a deletion that is proposed since.
 		return asked != packagesv1.LifecyclePublished || obj.Spec.ApprovedCommit == "" || seen == packagesv1.LifecycleDeletionProposed
+	case asked == packagesv1.LifecycleDeleted:
+		return false // It is carried out now, or it expires.
 	case seen.IsPublished() && !asked.IsPublished(), !seen.IsPublished() && asked == packagesv1.LifecycleDeletionProposed:
 		return true
 	}
@@ -197,12 +218,32 @@ func mayPublish(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) error {
 	return nil
 }
 
+// isInjected says which required points of the package nothing fills, as its variant knows it: the conditions in the Kptfile are written by
+// whoever may push to the draft.
+func (k *revisions) isInjected(ctx context.Context, seen *pkgrepo.Revision) error {
+	namespace, name, _ := strings.Cut(seen.Facts.Variant, "/")
+	if name == "" {
+		return nil
+	}
+	var v packagesv1.PackageVariant
+	if err := k.shared.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !conditions.IsFalse(&v, packagesv1.InjectedCondition) {
+		return nil
+	}
+	return failure.Wait(packagesv1.GatesNotMetReason, 0, fmt.Errorf("PackageVariant %s: %s", v.Name, conditions.GetMessage(&v, packagesv1.InjectedCondition)))
+}
+
 // order has the change made, and tells what became of it.
 func (k *revisions) order(obj *packagesv1.PackageRevision, m *mirror, s *sight, change *pkgrepo.Change) error {
 	o := order{
 		from: orderer{ofRevision, client.ObjectKeyFromObject(obj)}, of: m.Repository, uid: obj.UID, generation: obj.Generation,
 		key:    strings.Join([]string{string(change.Kind), s.seen.Ref, change.Expect}, " "),
 		change: *change,
+	}
+	if change.Kind == pkgrepo.Remove || change.Discard {
+		o.key += fmt.Sprintf(" %d", obj.Generation) // Each approval has an outcome of its own.
 	}
 	s.done = k.shared.desk.ask(in(obj, obj.Spec.Repository), o)
 	if s.done == nil || s.done.result.Err == nil {

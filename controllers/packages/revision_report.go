@@ -29,7 +29,7 @@ const (
 // Report implements kernel.Kind.
 func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) kernel.Report {
 	if s.seen == nil {
-		return kernel.Report{Facts: k.Table().Stated(obj)}
+		return kernel.Report{Facts: append(status.Kept(obj, packagesv1.GatesMetCondition, packagesv1.ArtifactInStorageCondition), s.approved(obj)...)}
 	}
 	seen, to := s.seen, &obj.Status
 	if !s.lags {
@@ -50,7 +50,18 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 		facts = append(facts, status.True(packagesv1.ArtifactInStorageCondition, packagesv1.SucceededReason,
 			fmt.Sprintf("Stored artifact for revision %s", s.artifact.Revision)))
 	}
-	return kernel.Report{Message: revisionSaid(seen), Progress: s.progress, Facts: facts}
+	return kernel.Report{Message: revisionSaid(seen), Progress: s.progress, Facts: append(facts, s.approved(obj)...)}
+}
+
+// approved says that an approval has expired, until something else is asked for.
+func (s *sight) approved(obj *packagesv1.PackageRevision) []status.Fact {
+	switch {
+	case s.expired != "":
+		return []status.Fact{status.False(packagesv1.ApprovedCondition, packagesv1.ApprovalExpiredReason, fit(s.expired, maxConditionWords))}
+	case isExpired(obj), obj.Spec.GetLifecycle() == obj.Status.Lifecycle:
+		return status.Kept(obj, packagesv1.ApprovedCondition)
+	}
+	return nil
 }
 
 func gatesOf(r *pkgrepo.Revision) (gates []packagesv1.ReadinessGate) {
@@ -81,7 +92,11 @@ func revisionSaid(r *pkgrepo.Revision) string {
 	case pkgrepo.Proposed:
 		return fmt.Sprintf("Proposal of package %s, which waits for its approval", r.Package)
 	case pkgrepo.DeletionProposed:
-		return fmt.Sprintf("Revision %s of package %s, whose deletion waits for its approval", r.Name, r.Package)
+		said := fmt.Sprintf("Revision %s of package %s, whose deletion waits for its approval", r.Name, r.Package)
+		if r.Proposer.Variant != "" {
+			said += fmt.Sprintf("; PackageVariant %s (UID %s) proposed it when it was deleted or moved", fit(r.Proposer.Variant, maxOwner), fit(r.Proposer.UID, maxLabel))
+		}
+		return said
 	case pkgrepo.Published:
 	}
 	return fmt.Sprintf("Revision %s of package %s", r.Name, r.Package)

@@ -106,6 +106,13 @@ func (k *repositories) isWithdrawn(ctx context.Context, m *mirror, o order) bool
 	case ofSet:
 		giver = &packagesv1.PackageVariantSet{}
 	}
+	if o.change.Kind == pkgrepo.Remove {
+		// A variant may have begun to keep the package since the approval.
+		if keeper, err := k.shared.liveKeeper(ctx, m, o.change.Package, ""); err != nil || keeper != "" {
+			k.shared.desk.drop(o)
+			return true
+		}
+	}
 	err := k.shared.Client.Get(ctx, objectOf(o.from.NamespacedName), giver)
 	if err != nil && !apierrors.IsNotFound(err) || err == nil && giver.GetUID() == o.uid && giver.GetGeneration() == o.generation {
 		return false

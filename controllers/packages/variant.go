@@ -23,6 +23,7 @@ import (
 // +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagevariants/finalizers,verbs=update
 // +kubebuilder:rbac:groups=packages.sluice.dev,resources=packagerevisions/approval,verbs=update
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=packagevariants.packages.sluice.dev,verbs=get
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;impersonate
 
 // variants makes PackageVariant a kernel.Kind: what the package should be, and what is left to do about it.
@@ -58,6 +59,8 @@ type look struct {
 	change *packagesv1.ChangeStatus
 	// adopted is what was taken over as it was; nil for nothing.
 	adopted *packagesv1.AdoptedStatus
+	// keptDraft is the branch of a draft that the variant left behind, as people have committed to it.
+	keptDraft string
 	// review is how the review of the change goes.
 	review reviewed
 	// pending says why the package is not made anew though it should be, with the reason; empty if it is.

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -12,14 +16,14 @@ import (
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
-// Dismantle implements kernel.Dismantler: the variant lets go of what it keeps. Where the namespace goes as well, everything is
-// left as it is.
+// Dismantle implements kernel.Dismantler: the variant lets go of what it keeps. Where its namespace or its kind is deleted as well,
+// everything is left as it is.
 func (k *variants) Dismantle(ctx context.Context, obj *packagesv1.PackageVariant) (*look, error) {
 	l := &look{}
 	if obj.Undecodable != "" || obj.Spec.DryRun {
 		return l, nil
 	}
-	if ends, err := endsWith(ctx, k.shared.Reader, obj.Namespace); err != nil || ends {
+	if ends, err := isBeingRemoved(ctx, k.shared.Reader, obj.Namespace); err != nil || ends {
 		return l, err
 	}
 	kept := []packagesv1.DownstreamStatus{target(obj)}
@@ -64,8 +68,8 @@ func (k *variants) move(ctx context.Context, obj *packagesv1.PackageVariant, l *
 	return nil
 }
 
-// letGo drops the open change of a package, and proposes to delete what is published; with orphan, and where the Repository is
-// gone, it leaves everything as it is. While it has something to do, the look says which progress it makes.
+// letGo drops the open change of a package unless people have committed to it, and proposes to delete what is published; with orphan, and
+// where the Repository is gone, it leaves everything as it is. While it has something to do, the look says which progress it makes.
 func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at packagesv1.DownstreamStatus, l *look) error {
 	if obj.Spec.GetDeletionPolicy() == packagesv1.DeletionOrphan {
 		return nil
@@ -86,9 +90,19 @@ func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at
 	if err := b.canRead(l.state, l.open != nil); err != nil {
 		return err // It may be the variant's.
 	}
+	if l.open != nil && !l.open.IsOwn {
+		l.keptDraft = shortRef(l.open.Ref)
+	}
 	if change := leaving(b, l); change != nil {
-		_, err := k.order(obj, b, l, *change)
-		return err
+		keeper, err := k.shared.liveKeeper(ctx, b.down, b.downstream, obj.UID)
+		if err != nil {
+			return err
+		}
+		if change.Kind == pkgrepo.Drop || keeper == "" {
+			change.Message = pkgrepo.Message{Variant: b.owner, UID: string(obj.UID)}
+			_, err = k.order(obj, b, l, *change)
+			return err
+		}
 	}
 	l.state, l.open = nil, nil
 	return nil
@@ -96,7 +110,7 @@ func (k *variants) letGo(ctx context.Context, obj *packagesv1.PackageVariant, at
 
 // leaving is the change that comes next when the variant goes; nil if nothing of it is left.
 func leaving(b *brief, l *look) *pkgrepo.Change {
-	if l.open != nil {
+	if l.open != nil && l.open.IsOwn {
 		return &pkgrepo.Change{Kind: pkgrepo.Drop, Package: b.downstream, Workspace: l.open.Workspace, Expect: l.open.Commit}
 	}
 	if l.state == nil || l.state.Branch == nil || !b.owns(l.state.Branch) {
@@ -108,6 +122,45 @@ func leaving(b *brief, l *look) *pkgrepo.Change {
 	}
 	return &pkgrepo.Change{Kind: pkgrepo.ProposeDeletion, Package: b.downstream, Revision: newest.Name, Expect: newest.Commit}
 }
+
+// withdrawal takes back a proposed deletion that a variant asked for: this one keeps the package. What people proposed stays.
+func withdrawal(p *pkgrepo.Package) *pkgrepo.Change {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Published {
+		if r := &p.Published[i]; r.Lifecycle == pkgrepo.DeletionProposed && r.Proposer.Variant != "" {
+			return &pkgrepo.Change{Kind: pkgrepo.RejectDeletion, Package: r.Package, Revision: r.Name, Expect: r.Commit}
+		}
+	}
+	return nil
+}
+
+// isBeingRemoved tells whether the objects of the namespace go without anybody having meant each of them: the namespace is being
+// deleted, or their kind is.
+func isBeingRemoved(ctx context.Context, reader client.Reader, namespace string) (bool, error) {
+	for _, one := range []struct {
+		obj  client.Object
+		name string
+	}{
+		{&corev1.Namespace{}, namespace},
+		{&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}, variantsCRD},
+	} {
+		err := reader.Get(ctx, types.NamespacedName{Name: one.name}, one.obj)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && !one.obj.GetDeletionTimestamp().IsZero():
+			return true, nil
+		case apierrors.IsForbidden(err):
+			continue // An installation for one namespace may not read it. All that follows can be taken back.
+		case err != nil:
+			return false, fmt.Errorf("get %s: %w", one.name, err)
+		}
+	}
+	return false, nil
+}
+
+// variantsCRD is the name of the CustomResourceDefinition of PackageVariants.
+const variantsCRD = "packagevariants.packages.sluice.dev"
 
 // Settle implements kernel.Owner.
 func (*variants) Settle(context.Context, *packagesv1.PackageVariant, *look) error { return nil }

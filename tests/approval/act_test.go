@@ -75,11 +75,6 @@ func remove(ctx context.Context, as client.Client, object *unstructured.Unstruct
 	return as.Delete(ctx, object)
 }
 
-// removeInForeground deletes the object with what it owns.
-func removeInForeground(ctx context.Context, as client.Client, object *unstructured.Unstructured) error {
-	return as.Delete(ctx, object, client.PropagationPolicy("Foreground"))
-}
-
 // removeAll deletes all objects of the kind in the namespace in one request.
 func removeAll(ctx context.Context, as client.Client, object *unstructured.Unstructured) error {
 	return as.DeleteAllOf(ctx, object, client.InNamespace(object.GetNamespace()))

@@ -96,7 +96,8 @@ func TestTheRightMayBeForOneRevision(t *testing.T) {
 	})
 	for revision, refused := range map[string]bool{"mine": false, "others": true} {
 		object := given(t, packagesv1.PackageRevisionKind, namespace, "metadata: {name: "+revision+"}\n"+isNewest)
-		if wrong := refusal(acting.Delete(t.Context(), object), refused); wrong != "" {
+		leave := patch(`{"spec":{"lifecycle":"DeletionProposed"}}`)
+		if wrong := refusal(leave(t.Context(), acting, object), refused); wrong != "" {
 			t.Errorf("%s: %s", revision, wrong)
 		}
 	}

@@ -41,10 +41,11 @@ func TestKubectlIsAskedForTheRight(t *testing.T) {
 		"ServerSide": {"and on the server", isProposed, "apply --server-side --force-conflicts -f -", "", manifest, true},
 		"Replace":    {"or put in place", isProposed, "replace -f -", "", manifest, true},
 		"Force":      {"or deleted and made again", isNewest, "replace --force -f -", "", manifest, true},
-		"Delete":     {"a revision is deleted", isNewest, "delete pkgrev web", "", "", true},
-		"DeleteAll":  {"all of them are", isNewest, "delete pkgrev --all", "", "", true},
-		"Orphan":     {"in any way", isLeaving, "delete pkgrev web --cascade=orphan --now", "", "", true},
-		"Drop":       {"a draft is dropped", isDraft, "delete pkgrev web", "", "", false},
+		"Remove": {
+			"a package is removed", isLeaving,
+			`patch pkgrev web --type=merge -p {"spec":{"lifecycle":"Deleted","approvedCommit":"` + commit1 + `"}}`, "", "", true,
+		},
+		"Delete": {"an object is deleted, which changes nothing in Git", isNewest, "delete pkgrev web", "", "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

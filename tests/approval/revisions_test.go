@@ -34,11 +34,8 @@ func TestRevisionsAreCreatedAsDrafts(t *testing.T) {
 		"Published":  {"nobody publishes by creating", "", nil, draft + ", lifecycle: Published}", true},
 		"WithCommit": {"nor with a commit", "", nil, draft + ", lifecycle: Published, approvedCommit: COMMIT1}", true},
 		"Deletion":   {"nor proposes a deletion", "", nil, draft + ", lifecycle: DeletionProposed}", true},
+		"Removal":    {"nor removes anything", "", nil, draft + ", lifecycle: Deleted, approvedCommit: COMMIT1}", true},
 		"Approved":   {"an approval is not brought along", "", nil, draft + ", approvedCommit: COMMIT1}", true},
-		"Owned": {
-			"who may delete the owner would delete what is published later", "", nil,
-			"metadata: {name: web, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: a}]}\n" + draft + "}", true,
-		},
 	})
 }
 
@@ -71,38 +68,17 @@ func TestPublishingTakesTheRightToApprove(t *testing.T) {
 	})
 }
 
-func TestDeletingWhatIsPublishedTakesTheRightToApprove(t *testing.T) {
+func TestRemovingTakesTheRightToApprove(t *testing.T) {
 	t.Parallel()
+	const removed = `{"spec":{"lifecycle":"Deleted","approvedCommit":"` + commit1 + `"}}`
 	testAttempts(t, packagesv1.PackageRevisionKind, map[string]attempt{
-		"Draft":         {"a draft may be dropped", isDraft, remove, "", false},
-		"Proposed":      {"a proposal as well", isProposed, remove, "", false},
-		"Unseen":        {"and what was not looked at yet", draft + "}", remove, "", false},
-		"UnseenKept":    {"unless it may turn out to be published", finalized + draft + "}", remove, "", true},
-		"DraftKept":     {"a draft that was looked at is one", finalized + isDraft, remove, "", false},
-		"DraftAll":      {"all at once", isDraft, removeAll, "", false},
-		"Published":     {"what is published is not dropped", isNewest, remove, "", true},
-		"Foreground":    {"in no way", isNewest, removeInForeground, "", true},
-		"PublishedAll":  {"nor all at once", isNewest, removeAll, "", true},
-		"Deletion":      {"to delete is to approve the deletion", isLeaving, remove, "", true},
-		"Behind":        {"what was observed counts", isBehind, remove, "", true},
-		"Ahead":         {"and what is asked for", isAhead, remove, "", true},
-		"Finalizer":     {"a finalizer is the controller's", finalized + isNewest, patch(`{"metadata":{"finalizers":["example.com/mine"]}}`), "", true},
-		"FinalizerGone": {"all of them too", finalized + isDraft, patch(`{"metadata":{"finalizers":null}}`), "", true},
-		"FinalizerMore": {"nobody else sets it", isDraft, patch(`{"metadata":{"finalizers":["packages.sluice.dev/revision"]}}`), "", true},
-		"FinalizerMine": {"others are others' business", finalized + isNewest, patch(`{"metadata":{"finalizers":["packages.sluice.dev/revision"]}}`), "", false},
-		"FinalizerSSA": {
-			"in every way", isNewest,
-			apply("metadata: {name: web, finalizers: [packages.sluice.dev/x]}"), "", true,
-		},
-		"Owner": {
-			"who deletes the owner deletes what it owns", isNewest,
-			patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"a"}]}}`), "", true,
-		},
-		"Disown": {
-			"an owner may be left out",
-			"metadata: {name: web, ownerReferences: [{apiVersion: example.com/v1, kind: A, name: a, uid: a}]}\n" + isDraft,
-			patch(`{"metadata":{"ownerReferences":null}}`), "", false,
-		},
+		"Deletion": {"an approval removes the package", isLeaving, patch(removed), "", true},
+		"Draft":    {"and discards a draft, with people's commits", isDraft, patch(removed), "", true},
+		"SSA":      {"in every way", isLeaving, apply(draft + ", lifecycle: Deleted, approvedCommit: COMMIT1}"), "", true},
+		"Object":   {"deleting the object changes nothing in Git", isLeaving, remove, "", false},
+		"Newest":   {"the same for a published revision", isNewest, remove, "", false},
+		"All":      {"and for all at once", isDraft, removeAll, "", false},
+		"Kept":     {"and for an object with a finalizer", finalized + isNewest, remove, "", false},
 	})
 }
 

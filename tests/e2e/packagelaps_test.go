@@ -96,7 +96,8 @@ func (l *packageLaps) steps(lap int) []lapStep {
 		{"publications", func() { l.ask(packagesv1.LifecyclePublished) }, l.forAll(packagesv1.LifecyclePublished, second)},
 		{"proposal of a deletion", func() { l.delete(l.last()) }, l.isLeaving},
 		{"deletion", func() {
-			l.delete(&packagesv1.PackageRevision{ObjectMeta: l.meta(l.last().Status.Published.PackageRevision)})
+			obj := &packagesv1.PackageRevision{ObjectMeta: l.meta(l.last().Status.Published.PackageRevision)}
+			l.amend(obj, func() { obj.Spec.Lifecycle, obj.Spec.ApprovedCommit = packagesv1.LifecycleDeleted, obj.Status.Commit })
 		}, l.isGone},
 	}
 }

@@ -49,6 +49,9 @@ const (
 
 	// ArtifactInStorageCondition is True while the artifact that status names is stored and served.
 	ArtifactInStorageCondition = "ArtifactInStorage"
+
+	// ApprovedCondition is False after an approval to remove something has expired, until the next request. Else absent.
+	ApprovedCondition = "Approved"
 )
 
 // Reasons why a Repository cannot be worked on.
@@ -193,8 +196,16 @@ const (
 	// DryRunReason: dryRun keeps the package from being changed. Reason of UpdatePending.
 	DryRunReason = "DryRun"
 
-	// DeletionProposedReason: the deletion of the package is proposed. Delete its PackageRevision to approve it, or set
-	// lifecycle back to Published.
+	// ApprovalExpiredReason: spec.lifecycle asked to remove something, and the controller could not do so in that round; the message
+	// says why. The controller took the request back. Correct the cause, then approve again. Reason of Ready and Approved.
+	ApprovalExpiredReason = "ApprovalExpired"
+
+	// DraftKeptReason: a variant that went left a draft in Git, because people have committed to it; the message names the branch.
+	// Use or remove the branch. Reason of an event.
+	DraftKeptReason = "DraftKept"
+
+	// DeletionProposedReason: the deletion of the package is proposed. Set lifecycle to Deleted and approvedCommit to status.commit to
+	// approve it, or set lifecycle back to Published.
 	DeletionProposedReason = "DeletionProposed"
 
 	// GoneReason: Git has the change or revision no more. The object is deleted.

@@ -25,7 +25,7 @@ func TestRevisionAcceptance(t *testing.T) {
 		"Dots":        {"no branch has such a name", "spec: {repository: a, package: b, workspace: c..d}", unsafe},
 		"Lock":        {"no branch has such a name", "spec: {repository: a, package: b, workspace: c.lock}", unsafe},
 		"LongName":    {"a workspace is bounded", "spec: {repository: a, package: b, workspace: " + strings.Repeat("c", 201) + "}", "Too long"},
-		"Lifecycle":   {"there are four", "spec: {ONE, lifecycle: Approved}", "Unsupported value"},
+		"Lifecycle":   {"there are five", "spec: {ONE, lifecycle: Approved}", "Unsupported value"},
 		"Half":        {"a commit is named in full", "spec: {ONE, approvedCommit: '1111111'}", "approvedCommit: Invalid value"},
 		"Upper":       {"as Git writes it", "spec: {ONE, approvedCommit: '" + strings.Repeat("A", 40) + "'}", "approvedCommit: Invalid value"},
 		"Tasks":       {"files are in Git", "spec: {ONE, tasks: []}", "unknown field"},
@@ -35,9 +35,10 @@ func TestRevisionAcceptance(t *testing.T) {
 func TestRevisionTransitions(t *testing.T) {
 	t.Parallel()
 	const (
-		commit = "approvedCommit has to name the commit"
-		stays  = "what is published stays published"
-		seen   = "\nstatus: {observedGeneration: 1, lifecycle: "
+		commit  = "approvedCommit has to name the commit"
+		stays   = "what is published stays published"
+		removes = "Deleted needs approvedCommit"
+		seen    = "\nstatus: {observedGeneration: 1, lifecycle: "
 	)
 	testTransitions(t, packagesv1.PackageRevisionKind, map[string]transition{
 		"Propose":        {"a draft is proposed", "spec: {ONE}" + seen + "Draft}", "spec: {ONE, lifecycle: Proposed}", ""},
@@ -56,6 +57,12 @@ func TestRevisionTransitions(t *testing.T) {
 		"Unpublish":      {"what is published is no draft again", "spec: {ONE, lifecycle: Published}" + seen + "Published}", "spec: {ONE, lifecycle: Draft}", stays},
 		"Propose again":  {"nor a proposal", "spec: {ONE, lifecycle: DeletionProposed}" + seen + "DeletionProposed}", "spec: {ONE, lifecycle: Proposed}", stays},
 		"DeleteDraft":    {"a draft is deleted at once", "spec: {ONE}" + seen + "Draft}", "spec: {ONE, lifecycle: DeletionProposed}", stays},
+		"Remove":         {"an approved deletion names the commit", "spec: {ONE, lifecycle: DeletionProposed}" + seen + "DeletionProposed}", "spec: {ONE, lifecycle: Deleted, approvedCommit: COMMIT1}", ""},
+		"RemoveNoCommit": {"always", "spec: {ONE, lifecycle: DeletionProposed}" + seen + "DeletionProposed}", "spec: {ONE, lifecycle: Deleted}", removes},
+		"RemoveAtOnce":   {"a deletion is proposed first", "spec: {ONE, lifecycle: Published}" + seen + "Published}", "spec: {ONE, lifecycle: Deleted, approvedCommit: COMMIT1}", removes},
+		"RemoveUnseen":   {"and was observed", "spec: {ONE}", "spec: {ONE, lifecycle: Deleted, approvedCommit: COMMIT1}", removes},
+		"Discard":        {"a draft is discarded at a commit", "spec: {ONE}" + seen + "Draft}", "spec: {ONE, lifecycle: Deleted, approvedCommit: COMMIT1}", ""},
+		"RemoveExpires":  {"an approval is taken back", "spec: {ONE, lifecycle: Deleted, approvedCommit: COMMIT1}" + seen + "DeletionProposed}", "spec: {ONE, lifecycle: DeletionProposed}", ""},
 		"Repository":     {"a change stays where it is", "spec: {ONE}", "spec: {repository: b, package: web, workspace: one}", "repository is immutable"},
 		"Package":        {"a change stays where it is", "spec: {ONE}", "spec: {repository: edge, package: b, workspace: one}", "package is immutable"},
 		"Workspace":      {"a change keeps its name", "spec: {ONE}", "spec: {repository: edge, package: web, workspace: b}", "workspace is immutable"},

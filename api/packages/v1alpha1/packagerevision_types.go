@@ -45,14 +45,16 @@ type PackageRevisionSpec struct {
 	// +required
 	Workspace string `json:"workspace"`
 
-	// Lifecycle that is asked for. A draft may be proposed, and a proposal taken back; to publish, or to propose or
-	// approve a deletion, takes the right to approve.
-	// +kubebuilder:validation:Enum=Draft;Proposed;Published;DeletionProposed
+	// Lifecycle that is asked for. Anyone who can edit the object can propose a draft and take a proposal back. You need the
+	// approve permission to publish, and to propose or approve a deletion. Deleted removes the commit in approvedCommit: a
+	// revision whose deletion is proposed leaves the branch, and a draft or proposal is discarded.
+	// +kubebuilder:validation:Enum=Draft;Proposed;Published;DeletionProposed;Deleted
 	// +kubebuilder:default=Draft
 	// +optional
 	Lifecycle Lifecycle `json:"lifecycle,omitempty"`
 
-	// ApprovedCommit is the commit that may be published: the one in status when it was looked at. Another one is not.
+	// ApprovedCommit is the commit that the controller may publish or remove. Set it to status.commit after you have reviewed
+	// that commit. The controller refuses any other commit.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}|[0-9a-f]{64})$`
 	// +optional
@@ -190,7 +192,8 @@ type PackageCondition struct {
 // PackageRevision is a change of a package that is open, or one of its newest revisions that were published.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'Published' || (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') == 'Published' || has(self.spec.approvedCommit) || (has(self.status) && has(self.status.lifecycle) && self.status.lifecycle in ['Published', 'DeletionProposed'])",message="to publish, approvedCommit has to name the commit",fieldPath=.spec.approvedCommit
-// +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') == (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') || ((has(self.status) && has(self.status.lifecycle) && self.status.lifecycle in ['Published', 'DeletionProposed']) ? (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') in ['Published', 'DeletionProposed'] : (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'DeletionProposed')",message="what is published stays published until its deletion is approved, and nothing else can be proposed for deletion",fieldPath=.spec.lifecycle
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') == (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') || ((has(self.status) && has(self.status.lifecycle) && self.status.lifecycle in ['Published', 'DeletionProposed']) ? (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') in ['Published', 'DeletionProposed', 'Deleted'] : (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'DeletionProposed')",message="what is published stays published until its deletion is approved, and nothing else can be proposed for deletion",fieldPath=.spec.lifecycle
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'Deleted' || (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') == 'Deleted' || (has(self.spec.approvedCommit) && has(oldSelf.status) && has(oldSelf.status.lifecycle) && oldSelf.status.lifecycle != 'Published')",message="Deleted needs approvedCommit, and a revision whose deletion is proposed, or a draft or proposal",fieldPath=.spec.lifecycle
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

@@ -76,6 +76,8 @@ const (
 	LifecyclePublished Lifecycle = "Published"
 	// LifecycleDeletionProposed is a published revision whose deletion is to be approved.
 	LifecycleDeletionProposed Lifecycle = "DeletionProposed"
+	// LifecycleDeleted approves the removal of the commit that approvedCommit names. It is only asked for, never observed.
+	LifecycleDeleted Lifecycle = "Deleted"
 )
 
 // IsPublished says whether a revision of the lifecycle was published: it is never changed again.
