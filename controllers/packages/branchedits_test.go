@@ -83,9 +83,7 @@ func TestCatchingUpKeepsToThePolicy(t *testing.T) {
 				if change.Commit != draft || !conditions.IsStalled(s.v) {
 					t.Errorf("the draft was written: %s", said(s.v))
 				}
-				if change == nil {
-					change = s.v.Status.Preview
-				}
+				change = s.v.Status.Preview // The commit that is open has no conflict.
 			}
 			if change == nil || change.ConflictCount != 1 || !strings.Contains(change.Conflicts[0].Local, "hotfix") || !strings.Contains(change.Conflicts[0].Upstream, "2.0.0") {
 				t.Errorf("the conflict is not told: %+v", change)

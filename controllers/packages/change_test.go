@@ -85,13 +85,13 @@ func TestAResolvedConflictGoes(t *testing.T) {
 		}
 	}
 	mend := func(image string) string {
-		return cluster.Commit(branch, "mend", upstream.Text(map[string]string{"app/deployment.yaml": strings.Replace(draft, "2.0.0", image, 1)}))
+		return cluster.Commit(branch, "mend", upstream.Text(map[string]string{"app/deployment.yaml": strings.Replace(draft, "1.0.0-mine", image, 1)}))
 	}
 	p.tip(v, cluster.Commit(branch, "elsewhere", upstream.Text(map[string]string{"app/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: more\n"})))
 	conflicts(1)
 	p.tip(v, mend("2.0.0-mine"))
 	conflicts(0)
-	p.tip(v, mend("2.0.0"))
+	p.tip(v, mend("1.0.0-mine"))
 	conflicts(1)
 	p.stop()
 	p.start()

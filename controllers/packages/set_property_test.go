@@ -132,7 +132,7 @@ func (w *world) wanted() fanout.Wanted {
 			return packagesv1.PackageVariantSpec{
 				Upstream: packagesv1.Upstream{Repo: "blueprints", Package: "app"}, Labels: map[string]string{"edit": w.label},
 				Downstream:     packagesv1.Downstream{Repo: w.leads[t.Name], Package: "app"},
-				AdoptionPolicy: packagesv1.AdoptNone, DeletionPolicy: packagesv1.DeletionOrphan, ConflictPolicy: packagesv1.ConflictUpstream,
+				AdoptionPolicy: packagesv1.AdoptNone, DeletionPolicy: packagesv1.DeletionOrphan, ConflictPolicy: packagesv1.ConflictLocal,
 			}, nil
 		})
 	}

@@ -101,7 +101,7 @@ func TestATemplateIsFilledIn(t *testing.T) {
 			Pipeline: &packagesv1.Pipeline{Mutators: []packagesv1.Function{{
 				Image: "set-labels", ConfigMap: map[string]string{"a": "b", "cluster": "edge-1"},
 			}}},
-			AdoptionPolicy: packagesv1.AdoptNone, DeletionPolicy: packagesv1.DeletionDelete, ConflictPolicy: packagesv1.ConflictUpstream,
+			AdoptionPolicy: packagesv1.AdoptNone, DeletionPolicy: packagesv1.DeletionDelete, ConflictPolicy: packagesv1.ConflictLocal,
 			Approval: &packagesv1.Approval{Policy: packagesv1.ApprovalInitial},
 		}},
 	}

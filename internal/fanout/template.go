@@ -130,7 +130,7 @@ func (t *template) spec(values map[string]any, repositories Repositories) (packa
 		Annotations:    w.entries(f.Annotations, t.annotations),
 		Namespace:      w.text(t.namespace),
 		AdoptionPolicy: cmp.Or(f.AdoptionPolicy, packagesv1.AdoptNone), DeletionPolicy: cmp.Or(f.DeletionPolicy, packagesv1.DeletionDelete),
-		Approval: f.Approval, ConflictPolicy: cmp.Or(f.ConflictPolicy, packagesv1.ConflictUpstream), ServiceAccountName: f.ServiceAccountName,
+		Approval: f.Approval, ConflictPolicy: cmp.Or(f.ConflictPolicy, packagesv1.ConflictLocal), ServiceAccountName: f.ServiceAccountName,
 	}
 	if context := f.PackageContext; context != nil {
 		made.PackageContext = &packagesv1.PackageContext{Data: w.entries(context.Data, t.data), RemoveKeys: slices.Clip(context.RemoveKeys)}

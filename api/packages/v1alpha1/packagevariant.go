@@ -67,7 +67,7 @@ func (in *PackageVariantSpec) GetReview() *Review {
 	return in.Approval.Review
 }
 
-// GetConflictPolicy returns what is taken of a conflict: ConflictUpstream when nothing is set.
+// GetConflictPolicy returns what is taken of a conflict: ConflictLocal when nothing is set.
 func (in *PackageVariantSpec) GetConflictPolicy() ConflictPolicy {
-	return cmp.Or(in.ConflictPolicy, ConflictUpstream)
+	return cmp.Or(in.ConflictPolicy, ConflictLocal)
 }

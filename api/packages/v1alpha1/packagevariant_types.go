@@ -88,10 +88,11 @@ type PackageVariantSpec struct {
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
 
-	// ConflictPolicy says what is taken where upstream and people's edits changed the same: 'Upstream', 'Local', or, with
-	// 'Fail', nothing until the conflict is gone.
+	// ConflictPolicy says which value the draft gets where upstream and people's edits changed the same: 'Local' keeps people's,
+	// 'Upstream' takes upstream's, and with 'Fail' nothing is written until the conflict is gone. Every conflict is listed, and
+	// publishing a change with conflicts takes an approval that names their digest.
 	// +kubebuilder:validation:Enum=Upstream;Local;Fail
-	// +kubebuilder:default=Upstream
+	// +kubebuilder:default=Local
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 

@@ -52,13 +52,13 @@ type Approval struct {
 	Review *Review `json:"review,omitempty"`
 }
 
-// ConflictPolicy says what is taken where upstream and people's edits changed the same.
+// ConflictPolicy says which value a draft gets where upstream and people's edits changed the same.
 type ConflictPolicy string
 
 const (
-	// ConflictUpstream takes upstream's. It is meant when nothing is set.
+	// ConflictUpstream takes upstream's.
 	ConflictUpstream ConflictPolicy = "Upstream"
-	// ConflictLocal keeps people's.
+	// ConflictLocal keeps people's. It is meant when nothing is set.
 	ConflictLocal ConflictPolicy = "Local"
 	// ConflictFail changes nothing until the conflict is gone.
 	ConflictFail ConflictPolicy = "Fail"

@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 		"Branch":               {"packages are on main", packagesv1.RepositoryKind, "spec: {GIT}", []string{"spec", "branch"}, "main"},
 		"Adoption":             {"nothing is taken over", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "adoptionPolicy"}, "adoptNone"},
 		"Deletion":             {"what is deleted goes", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "deletionPolicy"}, "delete"},
-		"Conflict":             {"upstream wins", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "conflictPolicy"}, "Upstream"},
+		"Conflict":             {"people win", packagesv1.PackageVariantKind, "spec: {UP, DOWN}", []string{"spec", "conflictPolicy"}, "Local"},
 		"Approval":             {"people approve", packagesv1.PackageVariantKind, "spec: {UP, DOWN, approval: {}}", []string{"spec", "approval", "policy"}, "Manual"},
 		"Lifecycle":            {"a change begins as a draft", packagesv1.PackageRevisionKind, "spec: {ONE}", []string{"spec", "lifecycle"}, "Draft"},
 	}

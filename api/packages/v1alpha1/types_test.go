@@ -33,7 +33,7 @@ func TestWhatIsMeantWhenNothingIsSet(t *testing.T) {
 	check("adoption", packagesv1.AdoptNone, variant.Spec.GetAdoptionPolicy())
 	check("deletion", packagesv1.DeletionDelete, variant.Spec.GetDeletionPolicy())
 	check("approval", packagesv1.ApprovalManual, variant.Spec.GetApprovalPolicy())
-	check("conflicts", packagesv1.ConflictUpstream, variant.Spec.GetConflictPolicy())
+	check("conflicts", packagesv1.ConflictLocal, variant.Spec.GetConflictPolicy())
 	check("interval of revisions", time.Hour, revision.GetRequeueAfter())
 	check("lifecycle", packagesv1.LifecycleDraft, revision.Spec.GetLifecycle())
 
