@@ -69,7 +69,7 @@ func (k *sets) judge(obj *packagesv1.PackageVariantSet, s *spread) {
 	}
 	g.due = map[string]*packagesv1.PackageVariant{}
 	for name, v := range g.leaving {
-		if wait := k.grace(obj, v); wait > 0 && !s.isDeselected(obj, v) {
+		if wait := k.grace(obj, v); wait > 0 && !k.isDeselected(obj, v, s) {
 			s.again = kernel.Sooner(s.again, wait)
 		} else {
 			g.due[name] = v
@@ -137,10 +137,14 @@ func acknowledges(text, digest string) bool {
 	return len(digits) >= minDigits && strings.HasPrefix(digest, "sha256:"+digits)
 }
 
-// isDeselected tells whether an edit of the spec deselects a Repository that is still there: a person meant it.
-func (s *spread) isDeselected(obj *packagesv1.PackageVariantSet, v *packagesv1.PackageVariant) bool {
+// isDeselected tells whether an edit of the spec deselects a Repository that is still there: a person meant it. One that was missed
+// before the edit was not meant by it.
+func (k *sets) isDeselected(obj *packagesv1.PackageVariantSet, v *packagesv1.PackageVariant, s *spread) bool {
 	last := obj.Status.DeletionGuard
 	if last == nil || last.Generation == 0 || last.Generation == obj.Generation {
+		return false
+	}
+	if _, isMissed := k.goneSince(v); isMissed {
 		return false
 	}
 	target, _ := strings.CutPrefix(v.Annotations[packagesv1.TargetAnnotation], packagesv1.RepositoryKind+" ")

@@ -198,6 +198,12 @@ func TestALabelThatIsRenamedDeletesNothing(t *testing.T) {
 		until(p, set, name+" is missed", func(s *packagesv1.PackageVariantSet) (bool, string) {
 			return int(s.Status.Unwanted) == i+1, fmt.Sprintf("%+v", s.Status)
 		})
+		if i == 0 { // An edit that has nothing to do with it ends no grace period.
+			p.ask(set, func() { set.Spec.Targets[0].Template.Labels = map[string]string{"new": "yes"} })
+			until(p, set, "the edit is done", func(s *packagesv1.PackageVariantSet) (bool, string) {
+				return s.Status.DeletionGuard.Generation == set.Generation, fmt.Sprintf("%+v", s.Status)
+			})
+		}
 	}
 	p.guards(set, 6)
 	p.ask(set, func() { set.Spec.Targets[0] = selects("location") })
