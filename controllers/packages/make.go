@@ -101,7 +101,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		}
 	}
 	if facts := factsOf(cur); facts != nil && facts.Lock != nil {
-		if err := m.last(ctx, facts, &request); err != nil {
+		if err := m.last(ctx, cur, facts, &request); err != nil {
 			return pkgrepo.Made{}, err
 		}
 	}
@@ -128,6 +128,9 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	}
 	message := m.message(m.subject(cur))
 	message.Config, err = m.intent(m.blueprint.Commit)
+	if err == nil && outcome.Pristine {
+		message.Pristine = pristine(message.Config, outcome.Package)
+	}
 	m.kept.isUnchanged = outcome.Unchanged && cur.Open != nil
 	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: m.kept.isUnchanged}, err
 }
@@ -191,14 +194,44 @@ func (m *maker) moved(ctx context.Context, lock *kpt.Lock) (kpt.Package, error) 
 	return m.up.Read(ctx, lock.Commit, pkg)
 }
 
-// last finds out what the package that is there was made as. Where that is gone for good, all of it counts as people's edits.
-func (m *maker) last(ctx context.Context, facts *kpt.Facts, request *variant.Request) error {
+// pristine names what was made with a configuration, where there are no edits of people in it. Whoever amends the commit changes what
+// it has.
+func pristine(config string, made kpt.Package) string { return config + " " + contentDigest(made) }
+
+// made is the package as it was made last, before people's edits, from the history of the repository that it is in; nil where that does not
+// have it.
+func (m *maker) made(ctx context.Context, cur pkgrepo.Current, config string) (kpt.Package, error) {
+	there := cmp.Or(cur.Open, cur.Branch)
+	found, err := m.down.LastPristine(ctx, there.Commit, m.downstream, config+" ")
+	if err != nil || config == "" {
+		return nil, ignoreMissing(err)
+	}
+	read, err := m.down.Read(ctx, found.Commit, m.downstream)
+	if err != nil || pristine(config, read) != found.Note {
+		return nil, ignoreMissing(err)
+	}
+	return read, nil
+}
+
+func ignoreMissing(err error) error {
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// last finds out what the package that is there was made as. Where upstream does not have that any more, its own history may. Otherwise
+// all of it counts as people's edits.
+func (m *maker) last(ctx context.Context, cur pkgrepo.Current, facts *kpt.Facts, request *variant.Request) error {
 	locked, err := m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
 	if errors.Is(err, errNoSource) {
 		locked, err = m.moved(ctx, facts.Lock)
 	}
 	switch {
 	case errors.Is(err, errNoSource), isGone(err):
+		if request.Made, err = m.made(ctx, cur, facts.Config); err != nil {
+			return fmt.Errorf("look for what was made last in the history of package %s: %w", m.downstream, err)
+		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("read what the package was made from last, commit %s of %s: %w", facts.Lock.Commit, facts.Lock.Repo, err)

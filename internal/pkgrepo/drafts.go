@@ -224,7 +224,7 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 			return nil
 		}
 	}
-	p.remember(commit, t.Package, detail{tree: id, isOwn: isOwn})
+	p.remember(commit, t.Package, detail{tree: id, isOwn: isOwn, note: note{pkg: edit.Path, pristine: made.Message.Pristine}})
 	p.rememberFacts(id, made.Package)
 	t.push(Result{Commit: commit, Tree: id, Workspace: t.workspace}, git.Update{
 		Ref: p.ref(place{Draft, t.Package, t.workspace}), Old: old, New: commit,

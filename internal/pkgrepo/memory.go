@@ -30,7 +30,8 @@ type detail struct {
 
 // weight is about how many bytes the words of a detail take.
 func (d detail) weight(at spot) int64 {
-	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change) + len(d.note.variant) + len(d.note.uid))
+	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change) + len(d.note.variant) + len(d.note.uid) +
+		len(d.note.pristine))
 }
 
 // learned are the facts of a tree, or why there are none.

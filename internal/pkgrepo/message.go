@@ -7,8 +7,8 @@ import (
 	"sluice.dev/sluice/internal/printable"
 )
 
-// The trailers of commits, see git-interpret-trailers(1). Nothing that is decided on a package's content depends on them: they
-// tell people where a commit is from, and what a crash has interrupted.
+// The trailers of commits, see git-interpret-trailers(1). Nothing that is decided on a package's content depends on them, but for
+// Sluice-Pristine, which the content has to confirm: they tell people where a commit is from, and what a crash has interrupted.
 const (
 	variantTrailer   = "Sluice-Variant"
 	uidTrailer       = "Sluice-Variant-UID"
@@ -21,7 +21,8 @@ const (
 	removedTrailer   = "Sluice-Removed"
 	// treeTrailer has the root tree of a draft's commit. It is there as long as every commit of the draft was made here, and whoever
 	// amends such a commit changes the tree: so the tip alone says whether anything on the draft is somebody else's.
-	treeTrailer = "Sluice-Tree"
+	treeTrailer     = "Sluice-Tree"
+	pristineTrailer = "Sluice-Pristine"
 )
 
 const (
@@ -41,6 +42,9 @@ type Message struct {
 	// Variant is <namespace>/<name> of what made the change and UID that object's, Upstream what it was made from, and Config the
 	// digest of what it was made with. Each becomes a trailer unless it is empty.
 	Variant, UID, Upstream, Config string
+	// Pristine says that there are no edits of people in the package, and names what was made; see LastPristine. It becomes a trailer
+	// unless it is empty, also of the commit that publishes the package.
+	Pristine string
 }
 
 // trailer is a line at the end of a message.
@@ -58,7 +62,9 @@ func (m Message) text(otherwise string, more ...trailer) string {
 		text.WriteString("\n" + body + "\n")
 	}
 	text.WriteString("\n")
-	all := append([]trailer{{variantTrailer, m.Variant}, {uidTrailer, m.UID}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}}, more...)
+	all := append([]trailer{
+		{variantTrailer, m.Variant}, {uidTrailer, m.UID}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}, {pristineTrailer, m.Pristine},
+	}, more...)
 	for _, t := range all {
 		if value := strings.TrimSpace(printable.Line(t.value, maxTrailerBytes)); value != "" {
 			text.WriteString(t.key + ": " + value + "\n")
@@ -106,6 +112,7 @@ type note struct {
 	change    string // the tip that was published
 	// variant and uid are of the variant that asked for it, and tree is the root tree that the commit was made with.
 	variant, uid, tree string
+	pristine           string // what was made, where people edited nothing of it
 }
 
 // of is what the note tells of the package at the path. It holds nothing of the message, which may be long.
@@ -116,6 +123,7 @@ func (n note) of(path string) note {
 	return note{
 		pkg: path, workspace: strings.Clone(n.workspace), revision: strings.Clone(n.revision), change: strings.Clone(n.change),
 		variant: strings.Clone(n.variant), uid: strings.Clone(n.uid),
+		pristine: strings.Clone(n.pristine),
 	}
 }
 
@@ -158,6 +166,8 @@ func (n *note) read(line string) {
 		n.uid = keep(n.uid, value)
 	case treeTrailer:
 		n.tree = keep(n.tree, value)
+	case pristineTrailer:
+		n.pristine = keep(n.pristine, value)
 	}
 }
 

@@ -43,6 +43,8 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 		return err
 	}
 	path, name := p.path(t.Package), numbered(number)
+	tip, _ := p.snapshot.known.detail(spot{change.Commit, path})
+	t.Message.Pristine = tip.note.pristine
 	message := t.Message.text(fmt.Sprintf("Publish %s %s", t.Package, name), trailer{packageTrailer, path},
 		trailer{revisionTrailer, name}, trailer{workspaceTrailer, t.workspace}, trailer{changeTrailer, change.Commit})
 	p.tags[t.Package] = append(p.tags[t.Package], name)

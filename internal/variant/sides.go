@@ -63,6 +63,8 @@ func (r Request) basis(ctx context.Context, renderer Renderer, l *local) (kpt.Pa
 		return base, BasisApplied, err
 	case r.Locked != nil:
 		return r.Locked, BasisLock, nil
+	case r.Made != nil:
+		return r.Made, BasisMade, nil
 	default:
 		return kpt.Package{}, BasisEmpty, nil
 	}

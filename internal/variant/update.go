@@ -21,7 +21,10 @@ const (
 	// BasisLock is the upstream package that the package's own lock names, of one that is taken over, or whose last version
 	// cannot be made again.
 	BasisLock Basis = "UpstreamLock"
-	// BasisEmpty is nothing, of a package that is taken over and does not say where it comes from: all of it counts as people's.
+	// BasisMade is what was made last, before people's edits, of a package whose lock names what is not there any more.
+	BasisMade Basis = "Made"
+	// BasisEmpty is nothing, of a package that is taken over and does not say where it comes from, or whose origin is gone: all of it
+	// counts as people's.
 	BasisEmpty Basis = "Empty"
 )
 
@@ -40,6 +43,8 @@ type Request struct {
 	// Locked is the upstream package that the local one's lock names. It stands in for Last in a package that is taken over;
 	// nil where it is not known either.
 	Locked kpt.Package
+	// Made is the local package as it was made last, before people's edits. It stands in where neither Last nor Locked is known.
+	Made kpt.Package
 	// Base is the tree that the package has on the branch, empty for none; the Kptfile notes it.
 	Base string
 	// Policy says whose change counts in a conflict. With merge.Fail, nothing is made.
@@ -58,6 +63,8 @@ type Outcome struct {
 	// Stands says that no variant has marked the local package as its own, and that this is all it lacks: it can be taken over
 	// as it is.
 	Stands bool
+	// Pristine says that there are no edits of people in the package.
+	Pristine bool
 	// Conflicts are places that upstream and people changed in different ways, in the order of the files.
 	Conflicts []merge.Conflict
 	// Results are what the functions did.
@@ -75,7 +82,7 @@ func Desired(ctx context.Context, v Version, base string, renderer Renderer) (Ou
 	if err != nil {
 		return Outcome{}, err
 	}
-	return v.outcome(made, base, Outcome{Basis: BasisNone})
+	return v.outcome(made, base, Outcome{Basis: BasisNone, Pristine: true})
 }
 
 // Update makes the next version with people's edits in it: what the local package says beyond what the last version makes of
@@ -126,6 +133,9 @@ func (r Request) update(ctx context.Context, renderer Renderer) (Outcome, error)
 			return Outcome{}, err
 		}
 	}
+	if basis == BasisEmpty && !r.isUnmarked && r.Policy == merge.Upstream {
+		r.Policy = merge.Local // Nobody can tell any more which values are people's, so none of them is replaced.
+	}
 	merged, conflicts, err := merge.Merge(s.base, s.theirs, s.local, r.Policy)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("merge: %w", err)
@@ -133,7 +143,9 @@ func (r Request) update(ctx context.Context, renderer Renderer) (Outcome, error)
 	if r.Policy == merge.Fail && len(conflicts) > 0 {
 		return Outcome{Basis: basis, Conflicts: conflicts}, fmt.Errorf("%w: %s", ErrConflict, conflicts[0])
 	}
-	return r.settle(ctx, renderer, merged, Outcome{Basis: basis, Conflicts: conflicts})
+	outcome, err := r.settle(ctx, renderer, merged, Outcome{Basis: basis, Conflicts: conflicts})
+	outcome.Pristine = err == nil && outcome.Package.Equal(theirs.Package)
+	return outcome, err
 }
 
 // settle makes the controller's parts of what was merged, and renders it.
