@@ -49,7 +49,7 @@ func (s Shared) keeper(ctx context.Context, b *brief) string {
 		for i := range list.Items {
 			v := &list.Items[i]
 			at := target(v)
-			isThere := at.Repo == m.key.Name && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream)
+			isThere := at.Repo == m.key.Name && m.branch == b.down.branch && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream)
 			if isThere && v.DeletionTimestamp.IsZero() && (v.Spec.GetAdoptionPolicy() == packagesv1.AdoptExisting || adoptedAt(v, at) != nil) {
 				may = append(may, *v)
 			}

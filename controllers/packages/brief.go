@@ -96,11 +96,10 @@ func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *l
 	return nil
 }
 
-// followsItself tells whether each revision that the variant publishes would be the newest one that it follows. Branches of one Git
-// repository share its tags.
+// followsItself tells whether each revision that the variant publishes would be the newest one that it follows.
 func (b *brief) followsItself(up packagesv1.Upstream) bool {
 	return up.Revision == 0 && up.Tag == "" && up.Branch == "" && up.Range == "" &&
-		b.up.url == b.down.url && path.Join(b.up.directory, b.upstream) == path.Join(b.down.directory, b.downstream)
+		b.up.url == b.down.url && b.up.branch == b.down.branch && path.Join(b.up.directory, b.upstream) == path.Join(b.down.directory, b.downstream)
 }
 
 // configOf is what the spec says of the package.

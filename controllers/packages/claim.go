@@ -40,6 +40,9 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 		if !strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) {
 			continue // People may have drafts of their own.
 		}
+		if keeps := s.keeping(ctx, b, other.Facts.Variant); keeps.beside && !keeps.here {
+			continue // Drafts do not say for which branch they are; the variant does.
+		}
 		if err := s.mayAdopt(ctx, b, other.Facts.Variant); err != nil {
 			return nil, err
 		}
@@ -126,11 +129,22 @@ func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
 
 // isKept tells whether the other variant is there, and keeps the package. Where nobody can tell, it is.
 func (s Shared) isKept(ctx context.Context, b *brief, other string) bool {
+	return s.keeping(ctx, b, other).here
+}
+
+// keeping is where a variant keeps a package: here, or on another branch of the same Git repository.
+type keeping struct{ here, beside bool }
+
+// keeping tells where the other variant keeps the package. Where that cannot be known, it keeps it here.
+func (s Shared) keeping(ctx context.Context, b *brief, other string) (found keeping) {
+	if other == "" {
+		return found
+	}
 	namespace, name, _ := strings.Cut(other, "/")
 	var keeper packagesv1.PackageVariant
 	err := s.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &keeper)
 	if err != nil || keeper.Undecodable != "" {
-		return !apierrors.IsNotFound(err)
+		return keeping{here: !apierrors.IsNotFound(err)}
 	}
 	kept := []packagesv1.DownstreamStatus{{Repo: keeper.Spec.Downstream.Repo, Package: keeper.Spec.GetDownstreamPackage()}}
 	if last := keeper.Status.Downstream; last != nil {
@@ -138,9 +152,9 @@ func (s Shared) isKept(ctx context.Context, b *brief, other string) bool {
 	}
 	for _, at := range kept {
 		m := s.mirrors.get(types.NamespacedName{Namespace: namespace, Name: at.Repo})
-		if m == nil || m.url == b.down.url && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream) {
-			return true
-		}
+		isSame := m != nil && m.url == b.down.url && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream)
+		found.here = found.here || m == nil || isSame && m.branch == b.down.branch
+		found.beside = found.beside || isSame && m.branch != b.down.branch
 	}
-	return false
+	return found
 }

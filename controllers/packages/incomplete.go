@@ -41,6 +41,7 @@ func incomplete(s *pkgrepo.Snapshot) []status.Fact {
 	}{
 		{pkgrepo.OverLimit, packagesv1.LimitExceededReason, "Left out, as there are too many: %s. Remove branches, tags or packages."},
 		{pkgrepo.InTheWay, packagesv1.RefInTheWayReason, "Rename or remove: %s."},
+		{pkgrepo.Unproven, packagesv1.BranchUnknownReason, "Not used until the server says whether the branch has them: %s."},
 		{pkgrepo.Unreadable, packagesv1.InvalidPackageReason, "Cannot be read: %s. Correct or remove them in Git."},
 	} {
 		if p := s.Problem(cause.of); p.Count > 0 {

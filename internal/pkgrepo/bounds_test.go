@@ -18,8 +18,9 @@ func TestPackagesBeyondTheBoundHarmNoOther(t *testing.T) {
 		s.settings.Wanted = map[string]bool{"new": true, "kept": true}
 	})
 	head := s.Commit("main", "app", packaged("app"))
-	s.Tag("tagged/v1", s.Commit("main", "tagged", packaged("tagged")), false)
-	s.DeleteRef("refs/heads/main")
+	tagged := s.Commit("main", "tagged", packaged("tagged"))
+	s.Tag("tagged/v1", tagged, false)
+	head = s.CommitTree(s.at(head+"^{tree}"), "without tagged", tagged)
 	s.SetRef("refs/heads/main", head)
 	s.SetRef("refs/heads/drafts/kept/mine", head)
 	s.sync()

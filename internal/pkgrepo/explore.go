@@ -24,6 +24,9 @@ type explorer struct {
 
 // explore reads what is not known yet, and then tells every revision what is.
 func (e *explorer) explore(ctx context.Context) error {
+	if err := e.stand(ctx); err != nil {
+		return err
+	}
 	gaps := e.unknown()
 	if e.isOver() { // The packages on the branch come first, so that the branch has to be known.
 		if len(gaps) > 0 && gaps[0].folders {
@@ -38,6 +41,7 @@ func (e *explorer) explore(ctx context.Context) error {
 		return err
 	}
 	e.branch()
+	e.snapshot.elsewhere = nil
 	for _, name := range e.snapshot.paths() {
 		pkg := e.snapshot.Packages[name]
 		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {

@@ -9,11 +9,12 @@ import (
 // the snapshot before, or from the memory, so that a repository which stands still in most places costs what moves, however
 // much others have put into the memory.
 type known struct {
-	remote  string
-	memory  *recollection
-	before  *known // nil once the snapshot is made
-	details map[spot]detail
-	facts   map[string]learned
+	remote   string
+	memory   *recollection
+	before   *known // nil once the snapshot is made
+	details  map[spot]detail
+	facts    map[string]learned
+	standing standing
 	// head is the commit that found is about.
 	head  string
 	found folders

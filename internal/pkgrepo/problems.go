@@ -27,6 +27,8 @@ const (
 	Unsafe Cause = "Unsafe"
 	// OfNoPackage is of tags in the shape of a package's where there is no package.
 	OfNoPackage Cause = "OfNoPackage"
+	// Unproven is of tags of packages that are not used because the server did not say whether the branch has their commits.
+	Unproven Cause = "Unproven"
 )
 
 // Problem is what has one cause: the first few names in order, and how many there are in all.

@@ -115,8 +115,12 @@ func (p *plan) isBegunOn(ctx context.Context, change *Revision, tree string) (bo
 		return tree == "", nil
 	}
 	left, most := map[string]bool{}, p.depot.options.MaxWalk
-	for _, r := range p.snapshot.Package(change.Package).Published {
+	pkg := p.snapshot.Package(change.Package)
+	for _, r := range pkg.Published {
 		left[r.Commit] = true
+	}
+	for _, commit := range pkg.beside { // The branch may have been set back behind them.
+		left[commit] = true
 	}
 	collect := func(c git.Logged) bool {
 		left[c.Hash] = true
@@ -160,6 +164,8 @@ func (p *plan) extend(ctx context.Context, edit git.Edit, message string, merged
 	}
 	commit, err := p.commit(ctx, next)
 	if err == nil {
+		key := grownKey{p.snapshot.known.remote, commit}
+		p.depot.memory.put(key, p.head, int64(len(key.commit)+len(p.head)))
 		p.head = commit
 	}
 	return commit, err

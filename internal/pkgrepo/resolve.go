@@ -16,9 +16,10 @@ import (
 type Selector struct {
 	// Package is the path below the repository's directory.
 	Package string
-	// Revision is the number of a published one, v3 or 3, or the name of one with a semantic version, v1.2.0.
+	// Revision is the number of a published one, v3 or 3, or the name of one with a semantic version, v1.2.0. What other branches
+	// have published is none, also for a Range.
 	Revision string
-	// Tag is the last part of one of the package's tags, <path>/<tag>, or else a tag of the repository.
+	// Tag is the last part of one of the package's tags, <path>/<tag>, or else a tag of the repository, whatever branch has it.
 	Tag string
 	// Branch is a short name. It need not be the one that packages are published on.
 	Branch string
@@ -114,7 +115,7 @@ func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
 	case countSet(s) != 1:
 		return Found{}, fmt.Errorf("%w: it needs exactly one of a revision, a tag, a branch and a range", ErrSelector)
 	case s.Revision != "":
-		return chooseRevision(snapshot, own, s.Revision)
+		return w.chooseRevision(snapshot, s.Package, s.Revision)
 	case s.Tag != "":
 		return chooseTag(snapshot, own, s.Tag)
 	case s.Range != "":
@@ -123,7 +124,7 @@ func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
 				return Found{}, err
 			}
 		}
-		return chooseRange(snapshot, own, s.Range)
+		return w.chooseRange(snapshot, s.Package, s.Range)
 	}
 	ref := headsPrefix + strings.TrimPrefix(s.Branch, headsPrefix)
 	if _, ok := snapshot.Refs[ref]; !ok {
@@ -132,16 +133,16 @@ func (w work) choose(snapshot *Snapshot, s Selector) (Found, error) {
 	return Found{Ref: ref}, nil
 }
 
-func chooseRevision(snapshot *Snapshot, own, name string) (Found, error) {
+func (w work) chooseRevision(snapshot *Snapshot, pkg, name string) (Found, error) {
 	if number := parseNumber(name); number > 0 {
 		name = numbered(number)
 	} else if _, _, ok := parseName(name); !ok {
 		return Found{}, fmt.Errorf("%w: revision %s is neither a number such as v3 nor a version such as v1.2.0", ErrSelector, shown(name))
 	}
-	if _, ok := snapshot.Refs[own+name]; !ok {
-		return Found{}, fmt.Errorf("revision %s: %w", shown(name), ErrNotFound)
+	if err := w.notPublished(snapshot, pkg, name); err != nil {
+		return Found{}, fmt.Errorf("revision %s: %w", shown(name), err)
 	}
-	return Found{Ref: own + name, Revision: name}, nil
+	return Found{Ref: w.ref(place{Published, pkg, name}), Revision: name}, nil
 }
 
 func chooseTag(snapshot *Snapshot, own, tag string) (Found, error) {
@@ -154,15 +155,18 @@ func chooseTag(snapshot *Snapshot, own, tag string) (Found, error) {
 	return Found{}, fmt.Errorf("tag %s: %w", shown(tag), ErrNotFound)
 }
 
-func chooseRange(snapshot *Snapshot, own, text string) (Found, error) {
+func (w work) chooseRange(snapshot *Snapshot, pkg, text string) (Found, error) {
 	wanted, err := revision.ParseRange(text)
 	if err != nil {
 		return Found{}, fmt.Errorf("%w: %w", ErrSelector, err)
 	}
 	var names []string
+	own, isOwn := tagsPrefix+w.path(pkg)+"/", map[string]bool{}
 	for ref := range snapshot.Refs {
 		if tag, ok := strings.CutPrefix(ref, own); ok {
-			names = append(names, tag)
+			if isOwn[tag] = w.notPublished(snapshot, pkg, tag) == nil; isOwn[tag] {
+				names = append(names, tag)
+			}
 		} else if tag, ok := strings.CutPrefix(ref, tagsPrefix); ok {
 			names = append(names, tag)
 		}
@@ -176,7 +180,10 @@ func chooseRange(snapshot *Snapshot, own, text string) (Found, error) {
 	if best == "" {
 		return Found{}, fmt.Errorf("version in the range %s: %w", shown(text), ErrNotFound)
 	}
-	return chooseTag(snapshot, own, best)
+	if !isOwn[best] {
+		own = tagsPrefix
+	}
+	return Found{Ref: own + best, Revision: best}, nil
 }
 
 // compareTies orders names of versions that are equal in precedence: by build metadata, whose numbers count as such, then by

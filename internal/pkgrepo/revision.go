@@ -63,18 +63,19 @@ type Package struct {
 	Branch *Revision
 	// Open are the drafts and the proposed changes, by workspace.
 	Open []Revision
-	// Published begins with the newest: by number, then those that have a semantic version, by precedence.
+	// Published begins with the newest: by number, then those that have a semantic version, by precedence. Tags whose commits are not
+	// in the history of the branch are none of them: another branch of the Git repository published those.
 	Published []Revision
+
+	// highest is the highest number that a tag of the package has, on whatever branch.
+	highest int
+	// beside are the commits of tags that are no revisions.
+	beside []string
 }
 
-// Next is the number that the next revision gets: one more than the highest there has been.
-func (p *Package) Next() int {
-	highest := 0
-	for i := range p.Published {
-		highest = max(highest, p.Published[i].Number)
-	}
-	return highest + 1
-}
+// Next is the number that the next revision gets: one more than the highest there has been, also on other branches, with which the
+// branch shares its tags.
+func (p *Package) Next() int { return p.highest + 1 }
 
 // NextWorkspace is the name of a workspace that nobody has used, as Porch counts: one more than the highest there is among
 // open changes and the newest published revisions.
@@ -152,6 +153,8 @@ type Snapshot struct {
 	Unfinished error
 
 	known *known
+	// elsewhere are the packages of which only other branches have tags, until it is known whether this one has the folder.
+	elsewhere map[string]*Package
 	// leftOut are the packages of which nothing, or not all, is known, with the seed of their hashes, and excess says why.
 	leftOut leftOut
 	seed    maphash.Seed

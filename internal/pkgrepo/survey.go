@@ -31,6 +31,7 @@ func (w work) survey(refs map[string]git.Ref) *Snapshot {
 				found.Name = p.name
 				at := s.at(p.pkg)
 				at.Published = append(at.Published, found)
+				at.highest = max(at.highest, found.Number)
 			}
 			continue
 		}
@@ -59,7 +60,7 @@ func (w work) leaveOut(s *Snapshot, name string) {
 func (s *Snapshot) at(path string) *Package {
 	pkg := s.Packages[path]
 	if pkg == nil {
-		pkg = &Package{Path: path}
+		pkg = cmp.Or(s.elsewhere[path], &Package{Path: path})
 		s.Packages[path] = pkg
 	}
 	return pkg

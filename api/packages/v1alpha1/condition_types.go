@@ -93,6 +93,10 @@ const (
 	// RefInTheWayReason: a branch or tag has the name of a folder that refs of packages have to be in, as drafts or drafts/app; the
 	// message names it. Rename or remove it.
 	RefInTheWayReason = "RefInTheWay"
+
+	// BranchUnknownReason: the server did not say whether the branch has the commits of tags that are new; the message names the tags.
+	// They are not used until it does.
+	BranchUnknownReason = "BranchUnknown"
 )
 
 // Reasons why the spec of a PackageVariant leads nowhere.

@@ -1,0 +1,216 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/memory"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// standing is how the commits of package tags stand to a commit of the branch. A commit of a tag that neither map has is in its history.
+type standing struct {
+	head string
+	// beside are the commits that are not in the history of the head, and unsure those that are asked about again: the last look could
+	// not tell.
+	beside, unsure map[string]bool
+}
+
+// grownKey is a commit that was made on the branch here, and what is remembered of it is the commit that it stands on.
+type grownKey struct{ remote, commit string }
+
+// stand finds out which tags are revisions of the branch. All branches of a Git repository share its tags, so that another branch may
+// have published the same package: a tag is a revision of this one only if its commit is in the branch's history.
+//
+// What was in the history of a commit is in that of its descendants as well. So it asks only about new tags and, when the branch was
+// moved by others, whether it still has its earlier head and which tags have joined it: all in one request, and in none for what was
+// pushed here. Where the server does not answer, what was known before stays, and new tags are no revisions for now.
+func (e *explorer) stand(ctx context.Context) error {
+	s := e.snapshot
+	tags := s.tagCommits()
+	if len(tags) == 0 {
+		return nil
+	}
+	was, shown := e.stood()
+	c := &comparison{explorer: e, tags: tags, was: was, shown: shown, now: standing{head: s.Head, beside: map[string]bool{}, unsure: map[string]bool{}}}
+	c.grow()
+	err := c.compare(ctx)
+	switch {
+	case errors.Is(err, git.ErrRefNotFound) && !e.last:
+		return fmt.Errorf("%w: %w", errVanished, err)
+	case err != nil && (ctx.Err() != nil || errors.Is(err, memory.ErrShortage)):
+		return err
+	case err != nil:
+		c.hold(err)
+	}
+	s.known.standing, s.elsewhere = c.now, map[string]*Package{}
+	for path, pkg := range s.Packages {
+		pkg.Published = slices.DeleteFunc(pkg.Published, func(r Revision) bool {
+			if c.now.beside[r.Commit] {
+				pkg.beside = append(pkg.beside, r.Commit)
+			}
+			return c.now.beside[r.Commit]
+		})
+		if len(pkg.Open)+len(pkg.Published) == 0 {
+			delete(s.Packages, path)
+			s.elsewhere[path] = pkg
+		}
+	}
+	return nil
+}
+
+// tagCommits are the commits of all package tags, and the tag that leads to each.
+func (s *Snapshot) tagCommits() map[string]git.Ref {
+	commits := map[string]git.Ref{}
+	for _, pkg := range s.Packages {
+		for i := range pkg.Published {
+			commits[pkg.Published[i].Commit] = s.Refs[pkg.Published[i].Ref]
+		}
+	}
+	return commits
+}
+
+// stood is what the snapshot before says: how its tags stand, and which commits its revisions had.
+func (e *explorer) stood() (was standing, shown map[string]git.Ref) {
+	before := e.Snapshot()
+	if before == nil || before.known.remote != e.snapshot.known.remote {
+		return standing{}, nil
+	}
+	return before.known.standing, before.tagCommits()
+}
+
+// comparison compares the tags of a snapshot with its branch.
+type comparison struct {
+	*explorer
+
+	tags map[string]git.Ref
+	was  standing
+	// shown are the commits of the revisions that the snapshot before had.
+	shown map[string]git.Ref
+	now   standing
+	// own are the head and the commits below it that were made here, down to the earlier head if isGrown.
+	own     map[string]bool
+	isGrown bool
+}
+
+// grow follows the commits that were made here from the head down to the earlier one.
+func (c *comparison) grow() {
+	c.own = map[string]bool{}
+	at := c.now.head
+	for at != "" && at != c.was.head {
+		c.own[at] = true
+		parent, ok := recall[string](c.snapshot.known.memory, grownKey{c.snapshot.known.remote, at})
+		if !ok {
+			return
+		}
+		at = parent
+	}
+	c.isGrown = at == c.was.head
+}
+
+// compare asks about what is not known, and notes the answers.
+func (c *comparison) compare(ctx context.Context) error {
+	if c.now.head == "" {
+		for commit := range c.tags {
+			c.now.beside[commit] = true
+		}
+		return nil
+	}
+	wants, asksHead := c.unknown(c.isGrown)
+	beside, err := c.ask(ctx, wants, asksHead)
+	if asksHead && (beside[c.was.head] || errors.Is(err, git.ErrRefNotFound)) {
+		// The branch was set back, or rewritten: nothing that was known is any more.
+		c.was, c.shown = standing{}, nil
+		wants, _ = c.unknown(false)
+		beside, err = c.ask(ctx, wants, false)
+	}
+	if err != nil {
+		return err
+	}
+	asked := map[string]bool{}
+	for _, want := range wants {
+		asked[want.Hash] = true
+	}
+	for commit := range c.tags {
+		if asked[commit] && beside[commit] || !asked[commit] && !c.own[commit] && c.was.beside[commit] {
+			c.now.beside[commit] = true
+		}
+	}
+	return nil
+}
+
+// unknown are the tags to ask about, and whether it matters that the branch still has its earlier head.
+func (c *comparison) unknown(isGrown bool) (wants []git.Want, asksHead bool) {
+	for _, commit := range slices.Sorted(maps.Keys(c.tags)) {
+		_, isShown := c.shown[commit]
+		isBeside := c.was.beside[commit]
+		switch isKnown := (isShown || isBeside) && !c.was.unsure[commit]; {
+		case c.own[commit], isKnown && isGrown:
+		case isKnown && !isBeside:
+			asksHead = true
+		default:
+			tag := c.tags[commit]
+			want := git.Want{Hash: commit, Ref: tag.Name}
+			if tag.Hash != commit {
+				want.Tag = tag.Hash
+			}
+			wants = append(wants, want)
+		}
+	}
+	return wants, asksHead
+}
+
+// ask asks the server which commits are not in the branch's history.
+func (c *comparison) ask(ctx context.Context, wants []git.Want, asksHead bool) (map[string]bool, error) {
+	if asksHead {
+		wants = append(slices.Clone(wants), git.Want{Hash: c.was.head})
+	}
+	if len(wants) == 0 {
+		return nil, nil
+	}
+	return c.depot.client.Beside(ctx, c.settings.Fetch, git.Want{Hash: c.now.head, Ref: c.layout.branch}, wants)
+}
+
+// hold keeps what was known. The head stays that about which it was known, so that the next look asks again.
+func (c *comparison) hold(why error) {
+	c.was, c.shown = c.stood()
+	s := c.snapshot
+	if !c.isGrown {
+		c.now.head = c.was.head
+	}
+	for commit, tag := range c.tags {
+		_, isShown := c.shown[commit]
+		switch {
+		case c.own[commit]:
+			c.now.unsure[commit] = !c.isGrown
+		case isShown || c.was.beside[commit]:
+			c.now.beside[commit], c.now.unsure[commit] = c.was.beside[commit], c.was.unsure[commit]
+		default:
+			c.now.beside[commit], c.now.unsure[commit] = true, true
+		}
+		if c.now.beside[commit] && c.now.unsure[commit] {
+			s.report(Unproven, fmt.Sprintf("%s (%s)", refName(tag.Name), printable.Line(why.Error(), shownBytes)))
+		}
+	}
+	s.partial = true
+}
+
+// notPublished tells why there is no published revision of the name; nil if there is one.
+func (w work) notPublished(s *Snapshot, pkg, name string) error {
+	at, isThere := s.Refs[w.ref(place{Published, pkg, name})]
+	now, branch := s.known.standing, strings.TrimPrefix(w.branch, headsPrefix)
+	switch commit := at.Target(); {
+	case !isThere:
+		return ErrNotFound
+	case now.beside[commit] && now.unsure[commit]:
+		return fmt.Errorf("%w: the server did not say whether branch %s has commit %s of the tag", ErrNotFound, branch, commit)
+	case now.beside[commit]:
+		return fmt.Errorf("%w: commit %s of the tag is not on branch %s; name the tag in spec.upstream.tag to follow it all the same", ErrNotFound, commit, branch)
+	}
+	return nil
+}
