@@ -36,6 +36,8 @@ func explain(err error) error {
 	case errors.As(err, &syntax), errors.Is(err, kpt.ErrTooLarge), errors.Is(err, kpt.ErrSubmodule), errors.Is(err, kpt.ErrNoKptfile),
 		errors.Is(err, merge.ErrTooComplex):
 		return failure.Stall(packagesv1.InvalidPackageReason, err)
+	case errors.Is(err, pkgrepo.ErrNested):
+		return failure.Wait(packagesv1.NotOwnedReason, 0, err)
 	case errors.Is(err, pkgrepo.ErrName):
 		return failure.Stall(packagesv1.InvalidSpecReason, err)
 	case errors.Is(err, pkgrepo.ErrLimit):

@@ -112,8 +112,8 @@ func (o *Objects) compose(ctx context.Context, n NewCommit) ([]byte, error) {
 }
 
 // TreeAt is the id of the tree that a commit has at the path: one of the bases, or one made here. The empty path is the root.
-// fs.ErrNotExist where there is no folder.
-func (o *Objects) TreeAt(ctx context.Context, commit, path string) (string, error) {
+// fs.ErrNotExist where there is no folder. Folders in it are left out as by Commit.TreeID.
+func (o *Objects) TreeAt(ctx context.Context, commit, path string, without ...string) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.forget(ctx)
@@ -135,6 +135,19 @@ func (o *Objects) TreeAt(ctx context.Context, commit, path string) (string, erro
 			return "", describe(path, fs.ErrNotExist)
 		}
 		at = found.hash
+	}
+	reader := treeReader(func(hash plumbing.Hash, use func([]byte) error) error {
+		content, err := o.read(ctx, hash, plumbing.TreeObject)
+		if err != nil {
+			return err
+		}
+		return use(content)
+	})
+	if at, err = reader.without(at, without); err == nil && at.IsZero() {
+		err = describe(path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return "", err
 	}
 	return at.String(), nil
 }

@@ -18,6 +18,9 @@ type Edit struct {
 	Files []File
 	// Tree is, instead of files, the id of a folder that one of the bases has, or a commit made before.
 	Tree string
+	// Keep are files in it, by their paths below it. The folders that hold them stay as they are. If Tree has such folders, it is
+	// taken without them.
+	Keep []string
 }
 
 // File is what a folder is given.
@@ -107,7 +110,7 @@ func (o *Objects) edit(ctx context.Context, root *editedTree, e Edit) error {
 			return err
 		}
 	}
-	return nil
+	return o.keep(ctx, &editedTree{entries: at.before}, at, e)
 }
 
 // descend opens the folder at the end of the steps. Where there is none, one is made, or else nil is returned.
@@ -147,14 +150,26 @@ func (o *Objects) plantAt(ctx context.Context, root *editedTree, steps []string,
 		return describe(e.Path, err) // It is no folder.
 	}
 	if len(planted.entries) == 0 {
-		return o.edit(ctx, root, Edit{Path: e.Path}) // Git has no empty folders.
+		return o.edit(ctx, root, Edit{Path: e.Path, Keep: e.Keep}) // Git has no empty folders.
 	}
 	at, err := o.descend(ctx, root, steps[:len(steps)-1], true)
 	if err != nil {
 		return err
 	}
-	at.entries[steps[len(steps)-1]] = entry{octal: octalTree, hash: hash}
-	return nil
+	name := steps[len(steps)-1]
+	if len(e.Keep) == 0 {
+		at.entries[name] = entry{octal: octalTree, hash: hash}
+		return nil
+	}
+	if err := o.drop(ctx, planted, e.Keep); err != nil {
+		return describe(e.Path, err)
+	}
+	before, err := o.inside(ctx, at, name)
+	if err != nil {
+		return err
+	}
+	at.entries[name] = entry{octal: octalTree, open: planted}
+	return o.keep(ctx, before, planted, e)
 }
 
 // put adds a file to a folder that is being replaced.

@@ -16,9 +16,16 @@ import (
 
 // TreeID is Git's id of a folder, 40 hexadecimal digits: folders with the same one hold the same. The path is as in an fs.FS, "."
 // or empty for the root. fs.ErrNotExist where there is no such folder. It reads no more than the folders on the way, and
-// nothing in them is checked.
-func (c *Commit) TreeID(path string) (string, error) {
+// nothing in them is checked. The id is the one that the folder has without the folders in it that hold the given files, by
+// their paths in the folder; fs.ErrNotExist if nothing is left of it.
+func (c *Commit) TreeID(path string, without ...string) (string, error) {
 	hash, err := c.folder(path)
+	if err == nil {
+		hash, err = treeReader(c.planter.blobs.withTree).without(hash, without)
+	}
+	if err == nil && hash.IsZero() {
+		err = fs.ErrNotExist
+	}
 	if err != nil {
 		return "", &fs.PathError{Op: "find", Path: path, Err: err}
 	}
@@ -26,8 +33,8 @@ func (c *Commit) TreeID(path string) (string, error) {
 }
 
 // Folder is what is in a folder, as Tree is what is in the commit: it has been checked, and the limits of Options hold. The ID
-// of its root is the folder's. fs.ErrNotExist where there is no such folder.
-func (c *Commit) Folder(path string) (*tree.Tree, error) {
+// of its root is the folder's. fs.ErrNotExist where there is no such folder. Folders in it that hold the given files are left out.
+func (c *Commit) Folder(path string, without ...string) (*tree.Tree, error) {
 	hash, err := c.folder(path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "find", Path: path, Err: err}
@@ -41,7 +48,7 @@ func (c *Commit) Folder(path string) (*tree.Tree, error) {
 		return nil, fmt.Errorf("in %s: %w", transport.PrintableQuoted(path), err)
 	}
 	root.ID, root.Known = string(hash[:]), &found.Facts
-	return &tree.Tree{Root: root, Time: c.CommitterTime}, nil
+	return (&tree.Tree{Root: root, Time: c.CommitterTime}).Without(without)
 }
 
 // ReadFile is the content of a plain file, ErrLimit when it has more bytes than allowed, fs.ErrNotExist where there is none.

@@ -33,6 +33,8 @@ type Seen struct {
 	Path string
 	// Tree is Git's id of the folder; empty where there is none.
 	Tree string
+	// Without are files in it. A commit also counts if its folder has the id without the folders that hold them; see Commit.TreeID.
+	Without []string
 	// Max is how many commits are looked at, the tip among them: 4,096 at most.
 	Max int
 }
@@ -42,6 +44,7 @@ type sighting struct {
 	repository string
 	commit     plumbing.Hash
 	path, tree string
+	without    string
 	most       int
 }
 
@@ -73,7 +76,7 @@ func (c *Client) LastSeen(ctx context.Context, remote Remote, what Seen) (string
 		return "", conclude(ctx, "wait for another fetch from", remote, err)
 	}
 	defer h.release(ctx)
-	key := sighting{h.repository(), hash, what.Path, what.Tree, what.Max}
+	key := sighting{h.repository(), hash, what.Path, what.Tree, strings.Join(what.Without, "\x00"), what.Max}
 	if known, ok := c.sightings.Get(key); ok && key.repository != "" && what.Tip.Ref != "" {
 		return known, nil
 	}
@@ -82,8 +85,11 @@ func (c *Client) LastSeen(ctx context.Context, remote Remote, what Seen) (string
 		client: c, most: what.Max, depth: min(what.Max, firstLook),
 		request: request{Want: what.Tip, hash: hash, filter: allFiles, held: h},
 		match: func(ctx context.Context, p *pack, step historical) (bool, error) {
-			id, err := p.treeAt(ctx, step.tree, what.Path)
 			commit = step.hash.String()
+			id, err := p.treeAt(ctx, step.tree, what.Path)
+			if err == nil && id != strings.ToLower(what.Tree) && id != "" && len(what.Without) > 0 {
+				id, err = p.treeWithout(ctx, plumbing.NewHash(id), what.Without)
+			}
 			return id == strings.ToLower(what.Tree), err
 		},
 	}
@@ -278,4 +284,19 @@ func (p *pack) treeAt(ctx context.Context, root plumbing.Hash, path string) (str
 		root = entry.hash
 	}
 	return root.String(), nil
+}
+
+// treeWithout is the id of a folder without those in it that hold the files; empty if nothing is left.
+func (p *pack) treeWithout(ctx context.Context, root plumbing.Hash, files []string) (string, error) {
+	reader := treeReader(func(hash plumbing.Hash, use func([]byte) error) error {
+		if _, isThere := p.lookUp(hash); !isThere {
+			return errIncomplete
+		}
+		return blobs{ctx, p}.withTree(hash, use)
+	})
+	left, err := reader.without(root, files)
+	if err != nil || left.IsZero() {
+		return "", err
+	}
+	return left.String(), nil
 }

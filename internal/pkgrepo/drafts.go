@@ -52,7 +52,7 @@ func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on 
 	now, on := Current{Open: change, Workspace: t.workspace}, p.snapshot.Head
 	if change != nil {
 		on = change.Commit
-	} else if err = p.clear(t.Package); err != nil {
+	} else if err = p.clear(ctx, t.Package); err != nil {
 		return err
 	}
 	if now.Branch, err = p.onBranch(ctx, t.Package); err != nil {
@@ -142,8 +142,8 @@ func (p *plan) onBranch(ctx context.Context, path string) (*Revision, error) {
 	return &Revision{Package: path, Ref: p.branch, Commit: p.snapshot.Head, Tree: tree, Err: missing}, nil
 }
 
-// clear tells whether no file is in the way of a package.
-func (p *plan) clear(path string) error {
+// clear tells whether no file is in the way of a package, and none of its files belongs to another one.
+func (p *plan) clear(ctx context.Context, path string) error {
 	if p.snapshot.Head == "" {
 		return nil
 	}
@@ -159,14 +159,14 @@ func (p *plan) clear(path string) error {
 		info, err := head.Tree().Lstat(whole[:at])
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil
+			return p.unclaimed(ctx, path)
 		case err != nil:
 			return err
 		case !info.IsDir():
 			return fmt.Errorf("%w: a file is at %s", ErrExists, shown(whole[:at]))
 		}
 	}
-	return nil
+	return p.unclaimed(ctx, path)
 }
 
 // local is what a write finds in the draft, or on the branch.
@@ -182,7 +182,7 @@ func (p *plan) local(ctx context.Context, on string, now Current, pkg string) (f
 	if err != nil {
 		return nil, 0, err
 	}
-	return p.readFrom(ctx, commit, pkg)
+	return p.readFrom(ctx, commit, pkg, p.snapshot.inner(pkg))
 }
 
 // put makes the commit of a write.
@@ -195,7 +195,10 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 			return err
 		}
 	}
-	edit := git.Edit{Path: p.path(t.Package)}
+	if err := p.separate(t.Package, on, made.Package); err != nil {
+		return err
+	}
+	edit := git.Edit{Path: p.path(t.Package), Keep: p.snapshot.inner(t.Package)}
 	for _, name := range made.Package.Paths() {
 		file := made.Package[name]
 		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})

@@ -103,7 +103,7 @@ func (e *explorer) unknown() []*gap {
 
 // isKnown tells whether a package's tree in a commit, and the facts of that, are known.
 func (e *explorer) isKnown(commit, path string) bool {
-	d, ok := e.snapshot.known.detail(spot{commit, path})
+	d, ok := e.snapshot.known.detail(e.spot(commit, path))
 	if !ok || d.err != nil {
 		return ok
 	}
@@ -118,7 +118,7 @@ func (e *explorer) branchIsKnown() bool {
 		if !ok {
 			break
 		}
-		_, ok = e.snapshot.known.factsOf(f.Tree)
+		ok = e.isKnown(e.snapshot.Head, f.Dir)
 	}
 	return ok
 }
@@ -126,13 +126,13 @@ func (e *explorer) branchIsKnown() bool {
 // tell tells a revision what is known of it.
 func (e *explorer) tell(r *Revision) {
 	known := e.snapshot.known
-	d, ok := known.detail(spot{r.Commit, e.path(r.Package)})
+	d, ok := known.detail(e.work.spot(e.snapshot, r.Commit, r.Package))
 	if !ok {
 		r.Err = e.passing[r.Commit]
 		return
 	}
 	r.Tree, r.Err, r.IsOwn = d.tree, d.err, d.isOwn
-	if m, ok := known.detail(spot{r.Mark, e.path(r.Package)}); ok && r.Mark != r.Commit {
+	if m, ok := known.detail(e.work.spot(e.snapshot, r.Mark, r.Package)); ok && r.Mark != r.Commit {
 		r.Proposer = Proposer{m.note.variant, m.note.uid}
 	}
 	if r.Name != "" && d.note.pkg == e.path(r.Package) {

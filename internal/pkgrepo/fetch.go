@@ -55,7 +55,7 @@ func isContent(err error) bool {
 // fail remembers why a commit cannot be read for as long as it is wanted: one bad commit is not fetched at each look.
 func (e *explorer) fail(g *gap, err error) error {
 	for _, path := range g.paths {
-		e.snapshot.known.details[spot{g.want.Hash, path}] = detail{err: err}
+		e.snapshot.known.details[e.spot(g.want.Hash, path)] = detail{err: err}
 	}
 	return nil
 }
@@ -122,7 +122,8 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 }
 
 func (e *explorer) learnPackage(commit *git.Commit, path string, d detail) (err error) {
-	d.tree, err = commit.TreeID(path)
+	pkg, _ := e.below(path)
+	d.tree, err = commit.TreeID(path, e.snapshot.inner(pkg)...)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.err = fmt.Errorf("folder %s is not in the commit: %w", shown(path), fs.ErrNotExist)
@@ -131,7 +132,7 @@ func (e *explorer) learnPackage(commit *git.Commit, path string, d detail) (err 
 	case err != nil:
 		return err
 	}
-	e.snapshot.known.learn(spot{commit.Hash, path}, d)
+	e.snapshot.known.learn(e.spot(commit.Hash, path), d)
 	if _, ok := e.snapshot.known.factsOf(d.tree); ok || d.err != nil {
 		return nil //nolint:nilerr // What is wrong with the package is learnt with it.
 	}

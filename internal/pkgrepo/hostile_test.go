@@ -182,10 +182,10 @@ func TestADeadServerEndsWithTheContext(t *testing.T) {
 func TestWritingReplacesNobodysFolder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, overHTTP)
-	s.Commit("main", "first", together(packaged("team/web"), upstream.Text(map[string]string{"plain": "a file"})))
-	change := write("team", "mine", "x")
+	s.Commit("main", "first", together(packaged("team/web"), upstream.Text(map[string]string{"plain": "a file", "loose/x": "a file"})))
+	change := write("loose", "mine", "x")
 	change.Make = func(_ context.Context, now pkgrepo.Current) (pkgrepo.Made, error) {
-		if now.Branch == nil || now.Branch.Err == nil || now.Local["web/Kptfile"].Mode == 0 {
+		if now.Branch == nil || now.Branch.Err == nil || now.Local["x"].Mode == 0 {
 			t.Errorf("%+v", now)
 		}
 		return pkgrepo.Made{Unchanged: true}, nil
@@ -193,8 +193,8 @@ func TestWritingReplacesNobodysFolder(t *testing.T) {
 	if r := s.one(change); r.Changed {
 		t.Errorf("%+v", r)
 	}
-	for _, path := range []string{"plain", "plain/web"} {
-		if r := s.Apply(t.Context(), []pkgrepo.Change{write(path, "", "x")})[0]; !errors.Is(r.Err, pkgrepo.ErrExists) {
+	for path, want := range map[string]error{"plain": pkgrepo.ErrExists, "plain/web": pkgrepo.ErrExists, "team": pkgrepo.ErrNested} {
+		if r := s.Apply(t.Context(), []pkgrepo.Change{write(path, "", "x")})[0]; !errors.Is(r.Err, want) {
 			t.Errorf("%s: %v", path, r.Err)
 		}
 	}

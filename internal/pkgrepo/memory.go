@@ -15,8 +15,9 @@ const (
 	entryBytes = 512
 )
 
-// spot is a package's folder in a commit, or, without a path, the commit itself.
-type spot struct{ commit, path string }
+// spot is a package's folder in a commit, or, without a path, the commit itself. Without is a digest of the packages in the folder
+// that are no part of it, empty if there are none.
+type spot struct{ commit, path, without string }
 
 // detail is what is known of a spot for good: a commit does not change.
 type detail struct {
@@ -30,8 +31,8 @@ type detail struct {
 
 // weight is about how many bytes the words of a detail take.
 func (d detail) weight(at spot) int64 {
-	return int64(len(at.commit) + len(at.path) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change) + len(d.note.variant) + len(d.note.uid) +
-		len(d.note.pristine))
+	return int64(len(at.commit) + len(at.path) + len(at.without) + len(d.note.workspace) + len(d.note.revision) + len(d.note.change) +
+		len(d.note.variant) + len(d.note.uid) + len(d.note.pristine))
 }
 
 // learned are the facts of a tree, or why there are none.

@@ -146,7 +146,7 @@ func (p *plan) treeAt(ctx context.Context, commit, pkg string) (string, error) {
 	if commit == "" {
 		return "", nil
 	}
-	id, err := p.objects.TreeAt(ctx, commit, p.path(pkg))
+	id, err := p.objects.TreeAt(ctx, commit, p.path(pkg), p.snapshot.inner(pkg)...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -168,7 +168,7 @@ func (p *plan) commit(ctx context.Context, made git.NewCommit) (string, error) {
 
 // remember keeps what is known of a commit that was made here, so that nobody has to look.
 func (p *plan) remember(commit, pkg string, d detail) {
-	at := spot{commit, p.path(pkg)}
+	at := p.spot(p.snapshot, commit, pkg)
 	p.depot.memory.put(detailKey{p.snapshot.known.remote, at}, d, d.weight(at))
 }
 

@@ -26,7 +26,7 @@ func (r *Repository) Read(ctx context.Context, commit, pkg string) (kpt.Package,
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := w.readFrom(ctx, fetched, pkg)
+	found, _, err := w.readFrom(ctx, fetched, pkg, r.Snapshot().inner(pkg))
 	return found, errors.Join(err, fetched.Close())
 }
 
@@ -48,9 +48,8 @@ func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Packag
 	}
 	commit := ""
 	if s != nil && s.Head != "" {
-		commit, err = w.depot.client.LastSeen(ctx, w.settings.Fetch, git.Seen{
-			Tip: git.Want{Hash: s.Head, Ref: w.branch}, Path: w.path(pkg), Tree: tree, Max: w.depot.options.MaxWalk,
-		})
+		tip := git.Want{Hash: s.Head, Ref: w.branch}
+		commit, err = w.depot.client.LastSeen(ctx, w.settings.Fetch, w.seen(s, tip, pkg, tree, w.depot.options.MaxWalk))
 	}
 	if err == nil && commit == "" {
 		err = fmt.Errorf("package %s with tree %s: %w", shown(pkg), shown(tree), ErrNotFound)
@@ -64,16 +63,20 @@ func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Packag
 // readCost is what each byte of a package comes to while it is read.
 const readCost = 2
 
-// readFrom reads a package in a commit that is open. It has drawn so much memory.
-func (w work) readFrom(ctx context.Context, commit *git.Commit, pkg string) (found kpt.Package, drawn int64, err error) {
-	folder, err := commit.Folder(w.path(pkg))
+// readFrom reads a package in a commit that is open, without inner packages, which have these Kptfiles. It has drawn so much memory.
+func (w work) readFrom(ctx context.Context, commit *git.Commit, pkg string, inner []string) (found kpt.Package, drawn int64, err error) {
+	folder, err := commit.Folder(w.path(pkg), inner...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, fmt.Errorf("package %s in commit %s: %w", shown(pkg), commit.Hash, ErrNotFound)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	cost := readCost * folder.Root.Known.Weight
+	facts, err := folder.Root.Facts()
+	if err != nil {
+		return nil, 0, err
+	}
+	cost := readCost * facts.Weight
 	if err = memory.Draw(ctx, cost); err == nil {
 		drawn = cost
 		found, err = kpt.Read(folder, ".", kpt.Limits{})

@@ -39,20 +39,16 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.clear(t.Package), p.upToDate(ctx, change)); err != nil {
+	if err := errors.Join(p.clear(ctx, t.Package), p.upToDate(ctx, change)); err != nil {
 		return err
 	}
 	path, name := p.path(t.Package), numbered(number)
-	tip, _ := p.snapshot.known.detail(spot{change.Commit, path})
+	tip, _ := p.snapshot.known.detail(p.spot(p.snapshot, change.Commit, t.Package))
 	t.Message.Pristine = tip.note.pristine
 	message := t.Message.text(fmt.Sprintf("Publish %s %s", t.Package, name), trailer{packageTrailer, path},
 		trailer{revisionTrailer, name}, trailer{workspaceTrailer, t.workspace}, trailer{changeTrailer, change.Commit})
 	p.tags[t.Package] = append(p.tags[t.Package], name)
-	var merged []string
-	if !change.IsOwn {
-		merged = []string{change.Commit}
-	}
-	commit, err := p.extend(ctx, git.Edit{Path: path, Tree: change.Tree}, message+porchLine(path, t.workspace), merged...)
+	commit, err := p.takeOver(ctx, change, message+porchLine(path, t.workspace))
 	if err != nil {
 		p.tags[t.Package] = p.tags[t.Package][:len(p.tags[t.Package])-1]
 		return err
@@ -62,6 +58,23 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	t.push(Result{Commit: commit, Tree: change.Tree, Workspace: t.workspace, Number: number},
 		slices.Insert(leave, 0, git.Update{Ref: p.ref(place{Published, t.Package, name}), New: commit})...)
 	return nil
+}
+
+// takeOver makes the commit on the branch that has the package of an open change. Inner packages stay as the branch has them.
+func (p *plan) takeOver(ctx context.Context, change *Revision, message string) (string, error) {
+	if err := p.bringsNone(change); err != nil {
+		return "", err
+	}
+	path := p.path(change.Package)
+	whole, err := p.objects.TreeAt(ctx, change.Commit, path)
+	if err != nil {
+		return "", err
+	}
+	var merged []string
+	if !change.IsOwn {
+		merged = []string{change.Commit}
+	}
+	return p.extend(ctx, git.Edit{Path: path, Tree: whole, Keep: p.snapshot.inner(change.Package)}, message, merged...)
 }
 
 // wasPublished ends a publication that was made before. What a crash has left of the open change goes.
@@ -148,9 +161,8 @@ func (p *plan) isBegunOn(ctx context.Context, change *Revision, tree string) (bo
 
 // hasSeen tells whether the package had the tree in the newest commits of an open change.
 func (p *plan) hasSeen(ctx context.Context, change *Revision, tree string, most int) (bool, error) {
-	return p.depot.client.SeenIn(ctx, p.settings.Fetch, git.Seen{
-		Tip: git.Want{Hash: change.Commit, Ref: change.Ref}, Path: p.path(change.Package), Tree: tree, Max: most,
-	})
+	tip := git.Want{Hash: change.Commit, Ref: change.Ref}
+	return p.depot.client.SeenIn(ctx, p.settings.Fetch, p.seen(p.snapshot, tip, change.Package, tree, most))
 }
 
 // extend makes a commit on the branch, or on what is planned there already, which merges others.
@@ -250,7 +262,7 @@ func (p *plan) remove(ctx context.Context, t *task, pkg *Package) error {
 	}
 	message := t.Message.text(fmt.Sprintf("Remove %s", t.Package), trailer{packageTrailer, p.path(t.Package)}, trailer{removedTrailer, r.Name})
 	p.gone[t.Package] = true
-	if result.Commit, err = p.extend(ctx, git.Edit{Path: p.path(t.Package)}, message); err != nil {
+	if result.Commit, err = p.extend(ctx, git.Edit{Path: p.path(t.Package), Keep: p.snapshot.inner(t.Package)}, message); err != nil {
 		p.gone[t.Package] = false
 		return err
 	}

@@ -211,7 +211,7 @@ func compareParts(a, b string) int {
 
 // treeOf is the tree of a package in a chosen commit.
 func (w work) treeOf(ctx context.Context, snapshot *Snapshot, found Found, pkg string) (string, error) {
-	at := spot{found.Commit, w.path(pkg)}
+	at := w.spot(snapshot, found.Commit, pkg)
 	missing := fmt.Errorf("package %s in %s: %w", shown(pkg), shown(found.Ref), ErrNotFound)
 	d, ok := snapshot.known.details[at]
 	if !ok {
@@ -224,7 +224,7 @@ func (w work) treeOf(ctx context.Context, snapshot *Snapshot, found Found, pkg s
 	if err != nil {
 		return "", err
 	}
-	d.tree, err = commit.TreeID(at.path)
+	d.tree, err = commit.TreeID(at.path, snapshot.inner(pkg)...)
 	if err != nil {
 		d.err = missing
 	}

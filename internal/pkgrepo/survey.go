@@ -39,6 +39,7 @@ func (w work) survey(refs map[string]git.Ref) *Snapshot {
 		at := s.at(p.pkg)
 		at.Open = append(at.Open, found)
 	}
+	s.named = s.paths()
 	for _, pkg := range s.Packages {
 		pkg.sort(marks)
 	}

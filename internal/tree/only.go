@@ -60,3 +60,40 @@ func (t *Tree) Keep(keep func(name string, isDir bool) bool) (*Tree, error) {
 	}
 	return &Tree{Root: t.Root.with(kept), Time: t.Time}, nil
 }
+
+// Without is the tree without the folders that hold the given files, and without those that are empty then.
+func (t *Tree) Without(files []string) (*Tree, error) {
+	if len(files) == 0 {
+		return t, nil
+	}
+	root, err := t.Root.without(Select(files))
+	return &Tree{Root: root, Time: t.Time}, err
+}
+
+// without is the folder itself if it has none of these folders. It is empty if it holds one of the files.
+func (n *Node) without(marks *Selection) (*Node, error) {
+	children, err := n.List()
+	if err != nil {
+		return nil, err
+	}
+	var kept []*Node
+	isSame := true
+	for _, child := range children {
+		inside, left := marks.In(child.Name), child
+		switch {
+		case child.Mode.IsRegular() && inside.Whole():
+			return n.with(nil), nil
+		case inside != nil && !inside.Whole() && child.Mode.IsDir():
+			if left, err = child.without(inside); err != nil {
+				return nil, err
+			}
+		}
+		if isSame = isSame && left == child; left == child || len(left.Children) > 0 {
+			kept = append(kept, left)
+		}
+	}
+	if isSame {
+		return n, nil
+	}
+	return n.with(kept), nil
+}

@@ -56,3 +56,40 @@ func TestOnlyWhatPathsLeadTo(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutFoldersThatHoldAFile(t *testing.T) {
+	t.Parallel()
+	file := func(name string) *tree.Node { return &tree.Node{Name: name, Mode: 0o644} }
+	folder := func(name string, children ...*tree.Node) *tree.Node {
+		return &tree.Node{Name: name, Mode: fs.ModeDir | 0o755, Children: children}
+	}
+	all := &tree.Tree{Root: folder(tree.Root,
+		file("K"), folder("apps", folder("db", file("K"), file("a"))), folder("empty"), folder("web", file("K"), folder("x", file("K"))))}
+	for name, tc := range map[string]struct{ marks, want []string }{
+		"none":               {nil, []string{"K", "apps/db/K", "apps/db/a", "empty", "web/K", "web/x/K"}},
+		"not there":          {[]string{"web/L", "none/K", "K/K"}, []string{"K", "apps/db/K", "apps/db/a", "empty", "web/K", "web/x/K"}},
+		"one in the other":   {[]string{"web/x/K", "web/K"}, []string{"K", "apps/db/K", "apps/db/a", "empty"}},
+		"the inner one":      {[]string{"web/x/K"}, []string{"K", "apps/db/K", "apps/db/a", "empty", "web/K"}},
+		"all of a folder":    {[]string{"apps/db/K"}, []string{"K", "empty", "web/K", "web/x/K"}},
+		"a folder as mark":   {[]string{"apps/db"}, []string{"K", "apps/db/K", "apps/db/a", "empty", "web/K", "web/x/K"}},
+		"an empty one stays": {[]string{"empty/K"}, []string{"K", "apps/db/K", "apps/db/a", "empty", "web/K", "web/x/K"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			left, err := all.Without(tc.marks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			err = fs.WalkDir(left, tree.Root, func(name string, entry fs.DirEntry, err error) error {
+				if err == nil && (!entry.IsDir() || name == "empty") {
+					names = append(names, name)
+				}
+				return err
+			})
+			if err != nil || !slices.Equal(names, tc.want) {
+				t.Errorf("%q, %v", names, err)
+			}
+		})
+	}
+}

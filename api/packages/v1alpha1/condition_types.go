@@ -124,7 +124,8 @@ const (
 	VerificationUnsupportedReason = "VerificationUnsupported"
 
 	// NotOwnedReason: the package is there downstream, and is nobody's or another variant's; the message says whose. Set
-	// adoptionPolicy to adoptExisting where it is nobody's, or choose another package.
+	// adoptionPolicy to adoptExisting where it is nobody's, or choose another package. Also: a file would belong to two packages,
+	// one of which lies in the folder of the other; the message names both.
 	NotOwnedReason = "NotOwned"
 
 	// InvalidPackageReason: the package cannot be read: its Kptfile or another file has errors, or it is too large. Mend it

@@ -1,0 +1,169 @@
+package pkgrepo
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// A package may lie in the folder of another one, as edge/web does in edge. Each file has one owner: a folder below a package is a
+// package of its own if it has a Kptfile and a branch or tag names it. Then it is no part of the outer package: the content of that,
+// and its tree id, are those of the folder without it. All other folders are part of the outer package, with their Kptfiles.
+
+// ErrNested says that files would belong to two packages, one of which lies in the other.
+var ErrNested = errors.New("packages overlap")
+
+// inner are the Kptfiles of the packages below another one, by their paths in it, that branches and tags name.
+func (s *Snapshot) inner(pkg string) (kptfiles []string) {
+	if s == nil {
+		return nil
+	}
+	at, _ := slices.BinarySearch(s.named, pkg+"/")
+	for ; at < len(s.named); at++ {
+		below, ok := strings.CutPrefix(s.named[at], pkg+"/")
+		if !ok {
+			break
+		}
+		kptfiles = append(kptfiles, below+"/"+kpt.KptfileName)
+	}
+	return kptfiles
+}
+
+// spot is the place of a package in a commit.
+func (w work) spot(s *Snapshot, commit, pkg string) spot {
+	at := spot{commit: commit, path: w.path(pkg)}
+	if inner := s.inner(pkg); len(inner) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(inner, "\n")))
+		at.without = string(sum[:])
+	}
+	return at
+}
+
+// spot is the place of a folder in a commit.
+func (e *explorer) spot(commit, path string) spot {
+	pkg, _ := e.below(path)
+	return e.work.spot(e.snapshot, commit, pkg)
+}
+
+// seen asks whether a package had a tree in a history.
+func (w work) seen(s *Snapshot, tip git.Want, pkg, tree string, most int) git.Seen {
+	return git.Seen{Tip: tip, Path: w.path(pkg), Tree: tree, Without: s.inner(pkg), Max: most}
+}
+
+// isAt tells whether a commit has a package in a folder.
+func (p *plan) isAt(commit, pkg string) (bool, error) {
+	if commit == "" {
+		return false, nil
+	}
+	found, err := p.base(commit)
+	if err != nil {
+		return false, err
+	}
+	_, err = found.ReadFile(p.path(pkg)+"/"+kpt.KptfileName, p.depot.options.MaxKptfileBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case isContent(err):
+		err = nil // It is there all the same.
+	}
+	return err == nil, err
+}
+
+// separate tells whether a package has files of its own alone: none of it is in an inner package of the commit, or of the branch, and
+// none brings along the Kptfile of one.
+func (p *plan) separate(pkg, on string, made kpt.Package) error {
+	for _, mark := range p.snapshot.inner(pkg) {
+		folder := strings.TrimSuffix(mark, "/"+kpt.KptfileName)
+		overlap := overlapping(made, folder)
+		if overlap == "" {
+			continue
+		}
+		_, is := made[mark]
+		for _, commit := range []string{on, p.snapshot.Head} {
+			isAt, err := p.isAt(commit, pkg+"/"+folder)
+			if err != nil {
+				return err
+			}
+			is = is || isAt
+		}
+		if is {
+			inner := pkg + "/" + folder
+			return fmt.Errorf("%w: file %s of package %s lies in package %s; rename the folder upstream, or remove the branches and tags of the inner package",
+				ErrNested, shown(overlap), shown(pkg), shown(inner))
+		}
+	}
+	return nil
+}
+
+// bringsNone tells whether an open change has no inner package that was never published and is not on the branch: publishing the change
+// would leave its files behind.
+func (p *plan) bringsNone(change *Revision) error {
+	for _, mark := range p.snapshot.inner(change.Package) {
+		inner := change.Package + "/" + strings.TrimSuffix(mark, "/"+kpt.KptfileName)
+		if p.snapshot.Package(inner).Newest() != nil {
+			continue
+		}
+		isInChange, err := p.isAt(change.Commit, inner)
+		isOnBranch, other := p.isAt(p.snapshot.Head, inner)
+		if err = errors.Join(err, other); err != nil {
+			return err
+		}
+		if isInChange && !isOnBranch {
+			return fmt.Errorf("%w: the change of package %s has package %s in it, which another change begins; drop one of them",
+				ErrNested, shown(change.Package), shown(inner))
+		}
+	}
+	return nil
+}
+
+// overlapping is a file in a folder, or in the place of one that leads there; empty if there is none.
+func overlapping(made kpt.Package, folder string) string {
+	for _, name := range made.Paths() {
+		if strings.HasPrefix(name, folder+"/") || name == folder || strings.HasPrefix(folder, name+"/") {
+			return name
+		}
+	}
+	return ""
+}
+
+// unclaimed tells whether a package takes no files that belong to another one: neither is its folder part of an outer package on the
+// branch, nor would it take in a package that no branch or tag names.
+func (p *plan) unclaimed(ctx context.Context, path string) error {
+	here := p.snapshot.Package(path)
+	if here != nil && here.Branch != nil && !errors.Is(here.Branch.Err, fs.ErrNotExist) {
+		return nil
+	}
+	if outer := p.outer(path); outer != "" {
+		tree, err := p.treeAt(ctx, p.snapshot.Head, path)
+		if tree != "" && err == nil {
+			err = fmt.Errorf("%w: folder %s is part of package %s; choose another package", ErrNested, shown(p.path(path)), shown(outer))
+		}
+		return err
+	}
+	for name := range p.snapshot.Packages {
+		if _, isNamed := slices.BinarySearch(p.snapshot.named, name); !isNamed && strings.HasPrefix(name, path+"/") {
+			return fmt.Errorf("%w: package %s would become part of package %s, as no branch or tag names it; tag it as %s/v1, or choose another package",
+				ErrNested, shown(name), shown(path), printable.Line(p.path(name), shownBytes))
+		}
+	}
+	return nil
+}
+
+// outer is the package on the branch in whose folder another one lies; empty if there is none.
+func (p *plan) outer(path string) string {
+	for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
+		above := p.snapshot.Package(path[:at])
+		if above != nil && above.Branch != nil && !errors.Is(above.Branch.Err, fs.ErrNotExist) {
+			return path[:at]
+		}
+	}
+	return ""
+}
