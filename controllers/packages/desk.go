@@ -2,6 +2,7 @@ package packages
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,6 +75,8 @@ type desk struct {
 	outcomes map[orderer]*outcome
 	// written are those of the orders that wrote an open change last: what comes later may find nothing left to do.
 	written map[orderer]*outcome
+	// costs are how long the packages of orders took to be made the last time.
+	costs map[orderer]time.Duration
 	// woken are the variants that are to be looked at and were not yet, and keptIn lists those of a repository.
 	woken  map[types.NamespacedName]struct{}
 	keptIn func(repository types.NamespacedName) []packagesv1.PackageVariant
@@ -94,7 +97,7 @@ type tray struct {
 func newDesk(repositories *waker, givers map[string]*waker) *desk {
 	return &desk{
 		waiting: map[types.NamespacedName]*tray{}, inHand: map[orderer]string{}, outcomes: map[orderer]*outcome{},
-		written:      map[orderer]*outcome{},
+		written: map[orderer]*outcome{}, costs: map[orderer]time.Duration{},
 		woken:        map[types.NamespacedName]struct{}{},
 		keptIn:       func(types.NamespacedName) []packagesv1.PackageVariant { return nil },
 		repositories: repositories, givers: givers,
@@ -210,21 +213,45 @@ func (d *desk) looks(variant types.NamespacedName) {
 	delete(d.woken, variant)
 }
 
-// take takes all orders for a repository, once they are gathered.
-func (d *desk) take(repository types.NamespacedName) []order {
+// take takes orders for a repository, once they are gathered: those for which a package has to be made, or all others.
+func (d *desk) take(repository types.NamespacedName, makes bool) []order {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.waiting[repository]
 	if t == nil || !t.isDue {
 		return nil
 	}
-	delete(d.waiting, repository)
 	taken := make([]order, 0, len(t.orders))
-	for _, o := range t.orders {
+	for from, o := range t.orders {
+		if (o.change.Make != nil) != makes {
+			continue
+		}
+		delete(t.orders, from)
 		d.inHand[o.from] = o.key
+		o.change.Cost = d.costs[o.from]
 		taken = append(taken, o)
 	}
+	switch {
+	case len(t.orders) == 0:
+		delete(d.waiting, repository)
+	case makes:
+		d.repositories.wake(repository) // They came after all others were taken.
+	}
+	slices.SortFunc(taken, func(a, b order) int { return strings.Compare(a.from.String(), b.from.String()) })
 	return taken
+}
+
+// postpone has an order wait for the next round of its repository, which begins at once, unless its object has ordered something else.
+func (d *desk) postpone(repository types.NamespacedName, o order) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inHand[o.from] != o.key {
+		return
+	}
+	delete(d.inHand, o.from)
+	if t := d.waiting[repository]; t == nil || t.orders[o.from].key == "" {
+		d.put(repository, o)
+	}
 }
 
 // settle says what became of an order, and wakes its object. If that has gone meanwhile, or has ordered something else, nobody
@@ -234,6 +261,9 @@ func (d *desk) settle(o order, result pkgrepo.Result) {
 	defer d.mu.Unlock()
 	if d.inHand[o.from] == o.key {
 		delete(d.inHand, o.from)
+		if o.change.Make != nil {
+			d.costs[o.from] = result.Took
+		}
 		d.tell(o, result)
 	}
 }
@@ -284,6 +314,7 @@ func (d *desk) forget(from orderer) {
 	delete(d.inHand, from)
 	delete(d.outcomes, from)
 	delete(d.written, from)
+	delete(d.costs, from)
 	if from.kind == ofVariant {
 		delete(d.woken, from.NamespacedName)
 	}
@@ -299,6 +330,7 @@ func (d *desk) forgetSet(set types.NamespacedName) {
 	}
 	maps.DeleteFunc(d.inHand, func(from orderer, _ string) bool { return isOf(from) })
 	maps.DeleteFunc(d.outcomes, func(from orderer, _ *outcome) bool { return isOf(from) })
+	maps.DeleteFunc(d.costs, func(from orderer, _ time.Duration) bool { return isOf(from) })
 }
 
 // withdraw takes back an order that still waits: there is nothing left to do.

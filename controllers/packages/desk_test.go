@@ -65,7 +65,7 @@ func TestOrdersAreGatheredWhileMoreAreExpected(t *testing.T) {
 				}
 				began := time.Now()
 				d.ask(repository, order{from: orderer{ofVariant, first}, key: "write"})
-				for len(d.take(repository)) == 0 {
+				for len(d.take(repository, false)) == 0 {
 					time.Sleep(gatherDelay / 10)
 				}
 				if took := time.Since(began); took < test.want || took > test.want+gatherDelay/10 {

@@ -21,6 +21,8 @@ func explain(err error) error {
 	switch {
 	case errors.As(err, &judged):
 		return err
+	case errors.Is(err, pkgrepo.ErrTimeout):
+		return failure.Retry(packagesv1.RenderFailedReason, err) // It is made after all others then.
 	case errors.Is(err, variant.ErrConflict):
 		return failure.Stall(packagesv1.ConflictReason, err)
 	case errors.Is(err, function.ErrUnknownFunction):

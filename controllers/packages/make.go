@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/fair"
@@ -21,6 +22,8 @@ type maker struct {
 
 	shared Shared
 	policy packagesv1.ConflictPolicy
+	// timeout bounds the merging and rendering.
+	timeout time.Duration
 	// workspace is that of the draft that is written to; empty for a new one.
 	workspace string
 	// computes says that what is in the draft does not count: the package is made of what is on the branch, for an approval by the
@@ -40,12 +43,20 @@ func (m *maker) make(ctx context.Context, cur pkgrepo.Current) (done pkgrepo.Mad
 		return done, fmt.Errorf("wait for a slot to make the package: %w", err)
 	}
 	defer slot.Release()
+	ctx, cancel := context.WithTimeoutCause(ctx, m.timeout, errMakeTimeout)
+	defer cancel()
 	err = memory.Part(ctx, func(ctx context.Context) error {
 		done, err = m.update(ctx, cur)
 		return err
 	})
+	if err != nil && errors.Is(context.Cause(ctx), errMakeTimeout) {
+		err = fmt.Errorf("%w: spec.timeout of %s is over: %w", pkgrepo.ErrTimeout, m.timeout, err)
+	}
 	return done, err
 }
+
+// errMakeTimeout is why making a package ends that takes longer than its variant allows.
+var errMakeTimeout = errors.New("spec.timeout is over")
 
 // stands tells why the order does not stand any more. It may have waited, and the repository have moved on since: a draft that was
 // begun meanwhile is not begun twice, and one that has gone is not begun again.

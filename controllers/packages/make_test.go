@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +76,7 @@ func newBench(t *testing.T) *bench {
 // write orders a draft in a workspace, empty for a new one.
 func (b *bench) write(t *testing.T, workspace string) pkgrepo.Result {
 	t.Helper()
-	m := &maker{brief: b.brief, shared: b.shared, policy: packagesv1.ConflictUpstream, workspace: workspace, kept: &made{}}
+	m := &maker{brief: b.brief, shared: b.shared, policy: packagesv1.ConflictUpstream, workspace: workspace, timeout: time.Minute, kept: &made{}}
 	change := pkgrepo.Change{Kind: pkgrepo.Write, Package: "app", Workspace: workspace, Make: m.make}
 	return b.down.Apply(t.Context(), []pkgrepo.Change{change})[0]
 }

@@ -162,7 +162,10 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 		o.key += " computed"
 	}
 	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {
-		change.Make = (&maker{brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, computes: l.computes(obj), kept: o.made}).make
+		change.Make = (&maker{
+			brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, computes: l.computes(obj),
+			timeout: k.shared.Allowed(obj.Spec.GetTimeout()), kept: o.made,
+		}).make
 	}
 	o.change = change
 	found := k.shared.desk.ask(b.downRepo, o)

@@ -28,7 +28,7 @@ func TestNobodyIsToldWhoHasGone(t *testing.T) {
 		d, repository, o := asked()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if taken := d.take(repository); len(taken) != 1 {
+		if taken := d.take(repository, false); len(taken) != 1 {
 			t.Fatalf("%d orders are taken", len(taken))
 		}
 		d.forget(o.from)
@@ -58,7 +58,7 @@ func TestRefusedOrdersWaitOn(t *testing.T) {
 		if len(d.repositories.early) > 0 {
 			t.Error("the repository is woken for what it refused")
 		}
-		if taken := d.take(repository); len(taken) != 1 {
+		if taken := d.take(repository, false); len(taken) != 1 {
 			t.Errorf("%d orders are left", len(taken))
 		}
 	})
@@ -87,7 +87,7 @@ func TestWhatWasWrittenStaysKnown(t *testing.T) {
 			d.ask(repository, o)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			for _, taken := range d.take(repository) {
+			for _, taken := range d.take(repository, false) {
 				d.settle(taken, later.result)
 			}
 			last, wrote := d.last(o.from)

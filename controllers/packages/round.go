@@ -27,24 +27,47 @@ const (
 	passphraseKey = "passphrase"
 )
 
-// carryOut carries out all that is ordered, in one fetch and one push, and removes what the history lets go of with it.
-func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) (p pruned) {
-	key := client.ObjectKeyFromObject(obj)
-	orders := slices.DeleteFunc(k.shared.desk.take(key), func(o order) bool { return k.isWithdrawn(ctx, m, o) })
+// carryOut carries out all that is ordered. What needs no package to be made goes first, in one fetch and one push with what the history
+// lets go of: it does not wait for slow packages. Then packages are made, as far as the round has time for them.
+func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository, m *mirror) pruned {
+	p := k.carryOutReady(ctx, obj, m)
+	k.carryOutAll(ctx, obj, m, k.orders(ctx, obj, m, true), nil)
+	return p
+}
+
+// orders takes the orders that still stand.
+func (k *repositories) orders(ctx context.Context, obj *packagesv1.Repository, m *mirror, makes bool) []order {
+	taken := k.shared.desk.take(client.ObjectKeyFromObject(obj), makes)
+	return slices.DeleteFunc(taken, func(o order) bool { return k.isWithdrawn(ctx, m, o) })
+}
+
+// carryOutReady carries out the orders for which nothing has to be made, and removes leftovers.
+func (k *repositories) carryOutReady(ctx context.Context, obj *packagesv1.Repository, m *mirror) (p pruned) {
+	orders := k.orders(ctx, obj, m, false)
 	leftovers, err := k.leftovers(ctx, obj, m)
 	if errors.Is(err, errUnread) {
 		p.wait, err = k.shared.RequeueDependency, nil
 	}
-	if len(orders)+len(leftovers) == 0 {
-		p.err, p.refused = err, refusedBy(obj, m)
-		return p
+	result := k.carryOutAll(ctx, obj, m, orders, leftovers)
+	if len(leftovers) > 0 {
+		p.gone, err = result.Gone, cmp.Or(err, result.Err)
+		k.tellGone(ctx, result)
 	}
+	p.err, p.refused, p.isMore = err, refusedBy(obj, m), len(leftovers) == pkgrepo.MaxLeftovers
+	return p
+}
+
+// carryOutAll carries out orders together, and tells those who gave them. It returns what became of the leftovers.
+func (k *repositories) carryOutAll(ctx context.Context, obj *packagesv1.Repository, m *mirror, orders []order, leftovers []pkgrepo.Leftover) pkgrepo.Result {
 	changes := make([]pkgrepo.Change, 0, len(orders)+1)
 	for _, o := range orders {
 		changes = append(changes, o.change)
 	}
 	if len(leftovers) > 0 {
 		changes = append(changes, pkgrepo.Change{Kind: pkgrepo.Prune, Leftovers: leftovers})
+	}
+	if len(changes) == 0 {
+		return pkgrepo.Result{}
 	}
 	results := make([]pkgrepo.Result, len(changes))
 	for i := range results {
@@ -53,18 +76,16 @@ func (k *repositories) carryOut(ctx context.Context, obj *packagesv1.Repository,
 	// Whatever becomes of this round, nobody waits for it for ever.
 	defer func() {
 		for i, o := range orders {
+			if errors.Is(results[i].Err, pkgrepo.ErrPostponed) {
+				k.shared.desk.postpone(client.ObjectKeyFromObject(obj), o)
+				continue
+			}
 			k.shared.Changed(o.change.Kind, results[i].Err)
 			k.shared.desk.settle(o, results[i])
 		}
 	}()
 	k.apply(ctx, obj, m, changes, results)
-	if len(leftovers) > 0 {
-		result := results[len(orders)]
-		p.gone, err = result.Gone, cmp.Or(err, result.Err)
-		k.tellGone(ctx, result)
-	}
-	p.err, p.refused, p.isMore = err, refusedBy(obj, m), len(leftovers) == pkgrepo.MaxLeftovers
-	return p
+	return results[len(changes)-1]
 }
 
 // apply carries out changes in the budget. Those that come upon too little are begun anew when there is what they asked for.

@@ -160,7 +160,7 @@ func (f *foresight) work(v *packagesv1.PackageVariant, b *brief, l *look, change
 	} else if known.retry.IsZero() {
 		return known
 	}
-	change.Make = (&maker{brief: b, shared: f.shared, policy: policy, workspace: change.Workspace, previews: f.names, kept: o.made}).make
+	change.Make = (&maker{brief: b, shared: f.shared, policy: policy, workspace: change.Workspace, timeout: f.shared.Allowed(v.Spec.GetTimeout()), previews: f.names, kept: o.made}).make
 	o.change = *change
 	found := f.shared.desk.collect(o)
 	if found == nil {

@@ -10,6 +10,7 @@ import (
 
 // Apply carries out changes, all together in one fetch and one push for publications and one for drafts. Changes that are of
 // several refs are made in one step, or, on a server that cannot do that, in an order that Sync completes after a crash.
+// What is slow to make is made last, and what is done is pushed before it.
 // Every ref moves from where it was expected to be: if somebody else was first, the repository is looked at again and the
 // change is made again, a few times. One bad change harms no other.
 //
@@ -34,7 +35,7 @@ func (r *Repository) Apply(ctx context.Context, changes []Change) []Result {
 	w.carryOut(ctx, tasks, leftovers)
 	leftovers.finish(ctx)
 	for i, t := range tasks {
-		results[i] = t.result
+		results[i], results[i].Took = t.result, t.took
 	}
 	return results
 }
@@ -45,6 +46,8 @@ const maxTries = 5
 // carryOut tries until all tasks are done.
 func (w work) carryOut(ctx context.Context, tasks []*task, leftovers *pruning) {
 	races, broken, refusals := 0, 0, 0
+	forMaking := &share{}
+	defer forMaking.close()
 	for {
 		left := open(tasks)
 		if len(left) == 0 {
@@ -55,7 +58,7 @@ func (w work) carryOut(ctx context.Context, tasks []*task, leftovers *pruning) {
 			failAll(left, err)
 			return
 		}
-		p := &publisher{work: w, snapshot: s, refusals: refusals, pruning: leftovers}
+		p := &publisher{work: w, snapshot: s, refusals: refusals, pruning: leftovers, share: forMaking}
 		for _, together := range []bool{true, false} {
 			if err = p.attempt(ctx, left, together); err != nil {
 				break

@@ -2,6 +2,7 @@ package pkgrepo
 
 import (
 	"context"
+	"time"
 
 	"sluice.dev/sluice/internal/kpt"
 )
@@ -53,8 +54,11 @@ type Change struct {
 	Discard bool
 	// Tree is what a Record is bound to: the package's folder on the branch. With another one there, it is ErrMoved.
 	Tree string
-	// Make makes what a Write or Preview puts into the package. It is called again after a lost race.
+	// Make makes what a Write or Preview puts into the package. It is called again after a lost race. All of an Apply have half of the
+	// time until its deadline: one that is cut off is ErrTimeout, and those that are not begun are ErrPostponed.
 	Make func(context.Context, Current) (Made, error)
+	// Cost is what Make took the last time; zero where it is not known. Changes with the least are made first.
+	Cost time.Duration
 	// Leftovers are what a Prune removes, MaxLeftovers at most. Those that are somewhere else by now stay.
 	Leftovers []Leftover
 	// Message describes the commit of a Publish or a Remove; a zero one is filled in. That of a ProposeDeletion says which variant
@@ -96,10 +100,12 @@ type Result struct {
 	Number int
 	// Changed tells whether the repository was changed for it.
 	Changed bool
+	// Took is how long Make took.
+	Took time.Duration
 	// Gone are the leftovers that a Prune removed. What a server did not let go is no error: see Repository.Refused.
 	Gone []Leftover
 	// Err is what was wrong with this change alone, or what was wrong with all: ErrOutOfDate, ErrMoved, ErrExists, ErrGone,
-	// ErrProposed, ErrReadOnly, ErrName, git.ErrRejected, git.ErrRefMoved after too many lost races, an error of Make, or
+	// ErrProposed, ErrTimeout, ErrPostponed, ErrInTheWay, ErrLimit, ErrReadOnly, ErrName, git.ErrRejected, git.ErrRefMoved after too many lost races, an error of Make, or
 	// one of the connection.
 	Err error
 }

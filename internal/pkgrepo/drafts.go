@@ -67,7 +67,7 @@ func (p *plan) make(ctx context.Context, t *task, change *Revision, use func(on 
 		return err
 	}
 	now.Local = local
-	made, err := t.Make(ctx, now)
+	made, err := p.makes(ctx, t, now)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,10 @@ var (
 	ErrSelector = errors.New("selector is not usable")
 	// ErrInTheWay says that a branch or tag has the name of a folder that a change needs for its own.
 	ErrInTheWay = errors.New("a ref is in the way")
+	// ErrTimeout says that a change was not made in its time.
+	ErrTimeout = errors.New("making the package took too long")
+	// ErrPostponed says that a change was not begun, as others took the time of the round. It is to be asked for again.
+	ErrPostponed = errors.New("the round has no time left for it")
 	// ErrReadOnly says that the repository has no remote to push to.
 	ErrReadOnly = errors.New("repository is read only")
 

@@ -17,7 +17,9 @@ type plan struct {
 
 	snapshot *Snapshot
 	objects  *git.Objects
-	commits  map[string]*git.Commit
+	// share is the time for making packages.
+	share   *share
+	commits map[string]*git.Commit
 	// head is the tip of the publications that are planned so far.
 	head string
 	// workspaces are those that were chosen for new drafts.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/memory"
 )
 
 // maxRefusals is how often a server may refuse changes that are pushed one by one, because it refused them together. After that
@@ -19,6 +20,8 @@ type publisher struct {
 
 	snapshot *Snapshot
 	pruning  *pruning
+	// share is the time for making packages.
+	share *share
 	// settled counts the tasks that were ended or singled out: without any, somebody else was first everywhere.
 	settled  int
 	refusals int
@@ -37,7 +40,9 @@ func (p *publisher) attempt(ctx context.Context, tasks []*task, together bool) e
 			batch = append(batch, t)
 		}
 	}
-	for _, tasks := range append([][]*task{batch}, alone...) {
+	inTurn(batch)
+	for queue := append([][]*task{batch}, alone...); len(queue) > 0; queue = queue[1:] {
+		tasks := queue[0]
 		if len(tasks) == 0 {
 			continue
 		}
@@ -46,24 +51,45 @@ func (p *publisher) attempt(ctx context.Context, tasks []*task, together bool) e
 			p.settled++
 			continue
 		}
-		if err := p.batch(ctx, tasks, together); err != nil {
+		left, err := p.batch(ctx, tasks, together)
+		if err != nil {
 			return err
 		}
+		queue = append(queue, left...)
 	}
 	return nil
 }
 
-// batch plans tasks and pushes them at once.
-func (p *publisher) batch(ctx context.Context, tasks []*task, together bool) (err error) {
+// batch plans tasks and pushes them at once. It returns those that were left for others, which belong together.
+func (p *publisher) batch(ctx context.Context, tasks []*task, together bool) (left [][]*task, err error) {
 	made, err := p.open(ctx, p.snapshot, tasks)
-	if err != nil {
-		return err
+	switch {
+	case isAny(err, git.ErrLimit, memory.ErrBudget) && len(tasks) > 1:
+		half := len(tasks) / 2 // One may have more than there is room for.
+		return [][]*task{tasks[:half], tasks[half:]}, nil
+	case isAny(err, git.ErrLimit, memory.ErrBudget):
+		tasks[0].fail(err)
+		p.settled++
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
+	made.share = p.share
 	defer func() { err = errors.Join(err, made.close()) }()
+	began := p.depot.options.Clock.Now()
 	var planned []*task
-	for _, t := range tasks {
+	for i, t := range tasks {
+		if len(planned) > 0 && p.isFull(began, t) {
+			left = [][]*task{tasks[i:]}
+			break
+		}
 		if err := made.add(ctx, t); err != nil {
-			return err
+			return nil, err
+		}
+		if len(planned) > 0 && t.isCrowded() {
+			t.done, t.result = false, Result{}
+			left = [][]*task{tasks[i:]}
+			break
 		}
 		switch {
 		case t.done:
@@ -73,14 +99,14 @@ func (p *publisher) batch(ctx context.Context, tasks []*task, together bool) (er
 		}
 	}
 	if len(planned) == 0 {
-		return nil
+		return left, nil
 	}
 	moved, err := p.push(ctx, made, planned, together)
 	if len(moved) > 0 {
 		err = errors.Join(err, p.absorb(ctx, moved))
 		p.snapshot = p.Snapshot()
 	}
-	return err
+	return left, err
 }
 
 // push pushes what is planned, and returns what was moved.

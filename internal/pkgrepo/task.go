@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/git"
 )
@@ -24,6 +25,8 @@ type task struct {
 	onBranch bool
 	// alone says that it is pushed by itself: a server refused it together with others.
 	alone bool
+	// took is how long its Make took.
+	took time.Duration
 	// lost is why it was not done the last time.
 	lost error
 }
