@@ -157,14 +157,14 @@ func dryRunWritesNothing(t *testing.T, f *previewed) {
 	if diff := cmp.Diff(want, *p); diff != "" {
 		t.Error(diff)
 	}
-	if first.Target != "Repository north, dry" || first.ConflictCount != 1 || len(first.Conflicts) != 1 || first.Files.Changed != 2 || first.Conflicts[0].Path == "" {
+	if first.Target != "Repository north, dry" || first.ConflictCount != 1 || len(first.Conflicts) != 1 || first.Files.Changed != 1 || first.Conflicts[0].Path == "" {
 		t.Errorf("the conflict comes first: %+v", first)
 	}
 	if second := p.Targets[1]; second.Target != "Repository nowhere, dry" || second.Reason != packagesv1.TargetsFailedReason || !strings.Contains(second.Message, "nowhere") {
 		t.Errorf("then what fails: %+v", second)
 	}
 	lines := f.lines(t, r.set)
-	if north := lines["north"]; len(north.Conflicts) != 1 || north.Conflicts[0].Local != "example.com/app:1.0.0-ours" || len(north.Files.Names) != 2 {
+	if north := lines["north"]; len(north.Conflicts) != 1 || north.Conflicts[0].Local != "example.com/app:1.0.0-ours" || len(north.Files.Names) != 1 {
 		t.Errorf("the artifact has all of it: %+v", north)
 	}
 	if len(lines) != 4 || len(lines["canary"].Objects.Names) != 1 {
@@ -189,7 +189,8 @@ func dryRunWritesNothing(t *testing.T, f *previewed) {
 	r.edit(func(s *packagesv1.PackageVariantSetSpec) {
 		s.DryRun, s.Targets = false, s.Targets[1:2]
 	})
-	r.until("canary v2 one published, north v2 one published, south v2 one published", "first Done, second Done")
+	// A person approves the change with the conflict.
+	r.until("canary v2 one published, north v2 one drafted, south v2 one published", "first Done, second Progressing NotPublished")
 	if s := r.set.Status; s.Preview != nil || s.Artifact != nil {
 		t.Errorf("the preview is left behind: %+v %+v", s.Preview, s.Artifact)
 	}

@@ -74,6 +74,7 @@ func TestOnlySignedUpstreamCommitsAreRead(t *testing.T) {
 	p.published(v, "v1")
 
 	second := p.sign(blueprints, "commit", blueprints.Commit("main", "newer", plain("2.0.0")), bob)
+	blueprints.SetRef("refs/heads/main", second)
 	blueprints.SetRef("refs/tags/app/v2", second)
 	fails(p, v, packagesv1.VerificationFailedReason, second)
 	if v.Status.Published == nil || v.Status.Published.Revision != "v1" || strings.Contains(refs(cluster), "drafts/") {
