@@ -74,21 +74,36 @@ func (m *maker) stands(ctx context.Context, cur pkgrepo.Current) error {
 	return nil
 }
 
+// read reads the upstream package. The order may have waited, and other keys be trusted since: it is verified again.
+func (m *maker) read(ctx context.Context) (kpt.Package, error) {
+	up := m.shared.mirrors.get(m.up.key)
+	if up == nil {
+		return nil, notRead(m.up.key.Name)
+	}
+	if err := up.verify(ctx, m.ref, m.blueprint.Commit); err != nil {
+		return nil, fmt.Errorf("upstream: %w", err)
+	}
+	return m.shared.blueprints.read(ctx, m.brief)
+}
+
+// withoutDraft is what a Write would find without an open change.
+func withoutDraft(cur pkgrepo.Current, onBranch kpt.Package) pkgrepo.Current {
+	if cur.Open != nil {
+		cur.Open, cur.Local = nil, nil
+	}
+	if cur.Branch != nil {
+		cur.Local = onBranch
+	}
+	return cur
+}
+
 func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, error) {
 	if err := m.stands(ctx, cur); err != nil {
 		return pkgrepo.Made{}, err
 	}
-	// The order may have waited, and other keys be trusted since.
-	up := m.shared.mirrors.get(m.up.key)
-	if up == nil {
-		return pkgrepo.Made{}, notRead(m.up.key.Name)
-	}
-	err := up.verify(ctx, m.ref, m.blueprint.Commit)
-	if err != nil {
-		return pkgrepo.Made{}, fmt.Errorf("upstream: %w", err)
-	}
 	request := variant.Request{Next: variant.Version{Blueprint: m.blueprint, Config: m.config}, Local: cur.Local, Policy: merge.Policy(m.policy)}
-	if request.Next.Blueprint.Package, err = m.shared.blueprints.read(ctx, m.brief); err != nil {
+	var err error
+	if request.Next.Blueprint.Package, err = m.read(ctx); err != nil {
 		return pkgrepo.Made{}, err
 	}
 	if cur.Branch != nil {
@@ -98,11 +113,9 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
-	if m.computes && cur.Open != nil {
-		cur.Open, cur.Local = nil, nil
-		if request.Local = nil; cur.Branch != nil {
-			cur.Local, request.Local = onBranch, onBranch
-		}
+	if m.computes {
+		cur = withoutDraft(cur, onBranch)
+		request.Local = cur.Local
 	}
 	m.kept.isComputed = cur.Open == nil
 	var conflicts []merge.Conflict

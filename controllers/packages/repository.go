@@ -161,11 +161,16 @@ func (k *repositories) source(ctx context.Context, obj *packagesv1.Repository) (
 func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository, source *sourcev1.GitRepository) (pkgrepo.Settings, error) {
 	var settings pkgrepo.Settings
 	name := source.Name
-	var err error
 	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
 	settings.Wanted = map[string]bool{}
-	for _, v := range k.keptIn(client.ObjectKeyFromObject(obj)) {
-		settings.Wanted[v.Spec.GetDownstreamPackage()] = true
+	users, err := k.users(ctx, client.ObjectKeyFromObject(obj))
+	if err != nil {
+		return settings, fmt.Errorf("list the variants: %w", err)
+	}
+	for i := range users {
+		if users[i].Spec.Downstream.Repo == obj.Name {
+			settings.Wanted[users[i].Spec.GetDownstreamPackage()] = true
+		}
 	}
 	settings.Index = obj.Spec.History != nil && obj.Spec.History.Index
 	if settings.Fetch, err = k.remote(ctx, source, ""); err != nil {

@@ -116,28 +116,33 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	if err := k.publish(ctx, obj, m, s); err != nil || follows || asked == seen {
 		return s, err
 	}
-	if asked == packagesv1.LifecycleDeleted {
+	return s, k.carryOut(ctx, obj, m, s)
+}
+
+// carryOut orders the change that leads from what Git has to what is asked for.
+func (k *revisions) carryOut(ctx context.Context, obj *packagesv1.PackageRevision, m *mirror, s *sight) error {
+	if obj.Spec.GetLifecycle() == packagesv1.LifecycleDeleted {
 		change, err := k.removal(ctx, obj, m, s.seen)
 		if err == nil {
 			err = k.order(obj, m, s, change)
 		}
 		if err != nil {
-			return s, s.expire(err)
+			return s.expire(err)
 		}
-		return s, nil
+		return nil
 	}
 	change, err := transition(obj, s.seen)
 	if err == nil && change.Kind == pkgrepo.Publish {
 		err = k.isInjected(ctx, s.seen)
 	}
 	if err != nil {
-		return s, err
+		return err
 	}
 	if newest := m.Snapshot().Package(s.seen.Package).Newest(); change.Kind == pkgrepo.ProposeDeletion && newest != nil && newest.Name != s.seen.Name {
-		return s, failure.Stall(packagesv1.InvalidTransitionReason, fmt.Errorf(
+		return failure.Stall(packagesv1.InvalidTransitionReason, fmt.Errorf(
 			"%s is the newest revision, and only that one can be removed; ask for Published, and use spec.history of the Repository to prune old tags", newest.Name))
 	}
-	return s, k.order(obj, m, s, change)
+	return k.order(obj, m, s, change)
 }
 
 // find is the revision that the object stands for; nil if Git has it no more.

@@ -55,8 +55,11 @@ func TestAFolderWithoutOthersHasTheIDOfOneThatNeverHadThem(t *testing.T) {
 		path, tree, want string
 		without          []string
 	}{
-		{"edge", want, never, nil}, {"edge", want, with, marks}, {"edge", whole, with, marks},
-		{"edge/only", "", never, nil}, {"edge/only", "", with, []string{"y/K"}},
+		{"edge", want, never, nil},
+		{"edge", want, with, marks},
+		{"edge", whole, with, marks},
+		{"edge/only", "", never, nil},
+		{"edge/only", "", with, []string{"y/K"}},
 	} {
 		seen := git.Seen{Tip: git.Want{Hash: with, Ref: "refs/heads/main"}, Path: c.path, Tree: c.tree, Without: c.without, Max: 10}
 		if got, err := w.client.LastSeen(t.Context(), w.remote, seen); got != c.want || err != nil {

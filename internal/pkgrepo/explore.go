@@ -85,20 +85,28 @@ func (e *explorer) unknown() []*gap {
 			g := at(s.Head, e.layout.branch)
 			g.paths = append(g.paths, path)
 		}
-		for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
-			for _, r := range all {
-				if !e.isKnown(r.Commit, path) {
-					g := at(r.Commit, r.Ref)
-					g.paths = append(g.paths, path)
-				}
-				if r.Mark != "" && !e.isKnown(r.Mark, path) {
-					g := at(r.Mark, e.ref(place{DeletionProposed, r.Package, r.Name}))
-					g.paths = append(g.paths, path)
-				}
+		for _, want := range e.commits(pkg) {
+			if !e.isKnown(want.Hash, path) {
+				g := at(want.Hash, want.Ref)
+				g.paths = append(g.paths, path)
 			}
 		}
 	}
 	return gaps
+}
+
+// commits are those of a package of which more is wanted than the name: of open changes, of the newest revisions, and of the branches
+// that propose the deletion of these.
+func (e *explorer) commits(pkg *Package) (wants []git.Want) {
+	for _, all := range [][]Revision{pkg.Open, pkg.newest()} {
+		for _, r := range all {
+			wants = append(wants, git.Want{Hash: r.Commit, Ref: r.Ref})
+			if r.Mark != "" {
+				wants = append(wants, git.Want{Hash: r.Mark, Ref: e.ref(place{DeletionProposed, r.Package, r.Name})})
+			}
+		}
+	}
+	return wants
 }
 
 // isKnown tells whether a package's tree in a commit, and the facts of that, are known.

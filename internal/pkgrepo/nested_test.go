@@ -229,7 +229,8 @@ func TestFilesOfAnotherPackageAreRefused(t *testing.T) {
 				inner := s.nest("edge", "edge/web")["edge/web"]
 				s.one(pkgrepo.Change{Kind: pkgrepo.Remove, Package: "edge/web", Expect: inner.Commit})
 			},
-			writes("edge", "web/Kptfile"), []string{`package "edge/web"`},
+			writes("edge", "web/Kptfile"),
+			[]string{`package "edge/web"`},
 		},
 		"the Kptfile of an inner package that begins": {
 			func(s *shop) { s.one(write("edge/web", "theirs", "x")) }, writes("edge", "web/Kptfile"), []string{`package "edge/web"`},

@@ -47,15 +47,8 @@ func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, erro
 	}
 	want(s.Head, w.branch)
 	for _, t := range tasks {
-		if r, err := p.release(t, s.Package(t.Package)); err == nil && t.Kind == ProposeDeletion && t.Message.Variant != "" {
+		for _, r := range p.foundations(t) {
 			want(r.Commit, r.Ref)
-		}
-		if pkg := s.Package(t.Package); pkg != nil && !t.isOfRelease() {
-			for i := range pkg.Open {
-				if r := &pkg.Open[i]; r.Workspace == t.workspace && r.Tree != "" {
-					want(r.Commit, r.Ref)
-				}
-			}
 		}
 	}
 	if len(wants) == 0 {
@@ -75,6 +68,23 @@ func (w work) open(ctx context.Context, s *Snapshot, tasks []*task) (*plan, erro
 	}
 	p.objects = w.depot.client.Compose(ctx, bases...)
 	return p, nil
+}
+
+// foundations are the open changes and the revision that a task builds upon.
+func (p *plan) foundations(t *task) (found []*Revision) {
+	pkg := p.snapshot.Package(t.Package)
+	if r, err := p.release(t, pkg); err == nil && t.Kind == ProposeDeletion && t.Message.Variant != "" {
+		return []*Revision{r}
+	}
+	if pkg == nil || t.isOfRelease() {
+		return nil
+	}
+	for i := range pkg.Open {
+		if r := &pkg.Open[i]; r.Workspace == t.workspace && r.Tree != "" {
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 func (p *plan) close() error {

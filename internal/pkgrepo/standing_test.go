@@ -20,9 +20,9 @@ func (s *shop) onBranch(branch string) *shop {
 	return &other
 }
 
-// releases are the names of a package's published revisions.
-func releases(s *pkgrepo.Snapshot, pkg string) (names []string) {
-	if p := s.Package(pkg); p != nil {
+// releases are the names of the published revisions of the package app.
+func releases(s *pkgrepo.Snapshot) (names []string) {
+	if p := s.Package("app"); p != nil {
 		for i := range p.Published {
 			names = append(names, p.Published[i].Name)
 		}
@@ -54,10 +54,10 @@ func TestTagsOfOtherBranchesAreNoRevisions(t *testing.T) {
 			main.restart()
 			prod = main.onBranch("prod")
 			onMain, onProd := main.sync(), prod.sync()
-			if diff := cmp.Diff([]string{"v3", "v1", "v1.5.0"}, releases(onMain, "app")); diff != "" {
+			if diff := cmp.Diff([]string{"v3", "v1", "v1.5.0"}, releases(onMain)); diff != "" {
 				t.Errorf("main: %s", diff)
 			}
-			if diff := cmp.Diff([]string{"v2"}, releases(onProd, "app")); diff != "" {
+			if diff := cmp.Diff([]string{"v2"}, releases(onProd)); diff != "" {
 				t.Errorf("prod: %s", diff)
 			}
 			if onMain.Package("elsewhere") != nil || onProd.Package("elsewhere") != nil {
@@ -88,7 +88,7 @@ func TestTagsOfOtherBranchesAreNoRevisions(t *testing.T) {
 				t.Errorf("%+v", newest)
 			}
 			for range 3 {
-				prod.publish("app", strings.Repeat("more ", len(releases(prod.sync(), "app"))))
+				prod.publish("app", strings.Repeat("more ", len(releases(prod.sync()))))
 			}
 			if got := main.leftovers(keeping(3)); len(got) != 0 {
 				t.Errorf("tags of another branch count: %+v", got)
@@ -120,7 +120,7 @@ func TestAnotherBranchesTagsBecomeRevisionsOnceMerged(t *testing.T) {
 	} {
 		s.SetRef("refs/heads/main", step.head)
 		got := s.sync()
-		if diff := cmp.Diff(step.want, releases(got, "app")); diff != "" || got.Package("app").Next() != 3 {
+		if diff := cmp.Diff(step.want, releases(got)); diff != "" || got.Package("app").Next() != 3 {
 			t.Errorf("%s %s", step.reason, diff)
 		}
 	}
@@ -143,7 +143,7 @@ func TestWhatIsKnownOfTagsCostsNothing(t *testing.T) {
 		s.publish("app", "one")
 		s.publish("app", "two")
 	})
-	if diff := cmp.Diff([]string{"v2", "v1"}, releases(s.Snapshot(), "app")); diff != "" {
+	if diff := cmp.Diff([]string{"v2", "v1"}, releases(s.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
 	fetches("nothing moved", 0, func() { s.sync() })
@@ -151,7 +151,7 @@ func TestWhatIsKnownOfTagsCostsNothing(t *testing.T) {
 	fetches("the branch was moved by others", 2, func() { s.sync() })
 	s.restart()
 	fetches("the first look", 2, func() { s.sync() })
-	if diff := cmp.Diff([]string{"v2", "v1"}, releases(s.Snapshot(), "app")); diff != "" {
+	if diff := cmp.Diff([]string{"v2", "v1"}, releases(s.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -169,7 +169,7 @@ func TestTagsAreHeldWhereTheServerDoesNotTell(t *testing.T) {
 	s.Commit("main", "more", packaged("other"))
 	s.server.FailNext(1, upstream.Status(503).On(upstream.Fetch))
 	held := s.sync()
-	if diff := cmp.Diff([]string{"v1"}, releases(held, "app")); diff != "" || held.Head != s.at("main") {
+	if diff := cmp.Diff([]string{"v1"}, releases(held)); diff != "" || held.Head != s.at("main") {
 		t.Errorf("at %s: %s", held.Head, diff)
 	}
 	if p := held.Problem(pkgrepo.Unproven); p.Count != 1 || !strings.HasPrefix(p.Names[0], "tag app/v3 (") {
@@ -182,7 +182,7 @@ func TestTagsAreHeldWhereTheServerDoesNotTell(t *testing.T) {
 		t.Error(err)
 	}
 	now := s.sync()
-	if diff := cmp.Diff([]string{"v3", "v1"}, releases(now, "app")); diff != "" || len(now.Problems) > 0 {
+	if diff := cmp.Diff([]string{"v3", "v1"}, releases(now)); diff != "" || len(now.Problems) > 0 {
 		t.Errorf("%s, %+v", diff, now.Problems)
 	}
 }

@@ -64,8 +64,8 @@ func TestMergesByWhatValuesMean(t *testing.T) {
 		},
 		"base64 of a Secret": {
 			reason: "Lines of two encoded values do not make a third.",
-			head:   secretHead, bodies: bodies{"data:\n  f: |\n    YQ\n    YQ\n    YQ\n", "data:\n  f: |\n    Yg\n    YQ\n    YQ\n", "data:\n  f: |\n    YQ\n    YQ\n    Yw\n"},
-			wantUpstream: "data:\n  f: |\n    Yg\n    YQ\n    YQ\n", wantLocal: "data:\n  f: |\n    YQ\n    YQ\n    Yw\n",
+			head:   secretHead, bodies: bodies{"data:\n  f: |\n    YQ\n    YQ\n    YQ\n", "data:\n  f: |\n    Yg\n    YQ\n    YQ\n", "data:\n  f: |\n    YQ\n    YQ\n    Yw\n"}, //nolint:dupword // The lines are values.
+			wantUpstream: "data:\n  f: |\n    Yg\n    YQ\n    YQ\n", wantLocal: "data:\n  f: |\n    YQ\n    YQ\n    Yw\n", //nolint:dupword // The lines are values.
 			conflicts: `data.f: (hidden) | (hidden) | (hidden)`,
 		},
 		"sources of a volume": {

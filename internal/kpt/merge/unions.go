@@ -69,7 +69,7 @@ func (m *merger) unions(base, theirs, local *yaml.Node, at *place) map[string]bo
 		switch {
 		case upChoice == "" || mineChoice == "" || upChoice == mineChoice:
 			continue
-		case !(upChoice != wasChoice && m.differ(was, mine, u.fields)) && !(mineChoice != wasChoice && m.differ(was, up, u.fields)):
+		case (upChoice == wasChoice || !m.differ(was, mine, u.fields)) && (mineChoice == wasChoice || !m.differ(was, up, u.fields)):
 			continue
 		}
 		upstream := m.decide(at, was, up, mine)
