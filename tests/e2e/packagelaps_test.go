@@ -303,7 +303,7 @@ func (l *packageLaps) chronicle() map[string][]string {
 }
 
 // state is what a package is at a commit of a ref, and what the commit says where the ref is the package's own. Commits
-// have other ids each time.
+// and objects have other ids each time.
 func (l *packageLaps) state(repo *upstream.Edited, ref, commit, pkg string) string {
 	l.t.Helper()
 	isBranch := ref == "refs/heads/main"
@@ -323,7 +323,8 @@ func (l *packageLaps) state(repo *upstream.Edited, ref, commit, pkg string) stri
 	return cmp.Or(tree, "none") + " " + aCommit.ReplaceAllString(repo.Raw("log", "-1", "--format=%B", commit), "COMMIT")
 }
 
-var aCommit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+// aCommit is the id of a commit, or the UID of an object: objects are made anew as well.
+var aCommit = regexp.MustCompile(`\b([0-9a-f]{40}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})\b`)
 
 // loseCluster removes all objects of packages and their sources at once, as if the cluster had gone with them.
 func (s *packageScene) loseCluster() {
