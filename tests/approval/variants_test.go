@@ -84,7 +84,7 @@ func edits() map[string]struct {
 		"bindings":           {`{"bindings":[{"name":"a","from":{"packageContext":"a"}}]}`, true},
 		"adoptionPolicy":     {`{"adoptionPolicy":"adoptExisting"}`, true},
 		"deletionPolicy":     {`{"deletionPolicy":"orphan"}`, true},
-		"conflictPolicy":     {`{"conflictPolicy":"Local"}`, true},
+		"conflictPolicy":     {`{"conflictPolicy":"Upstream"}`, true},
 		"serviceAccountName": {`{"serviceAccountName":"a"}`, true},
 		"approval":           {`{"approval":{"policy":"Manual"}}`, false},
 		"dryRun":             {`{"dryRun":true}`, false},
