@@ -1,15 +1,20 @@
 package packages_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/verify/verifytest"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -123,15 +128,14 @@ func TestNothingIsWrittenWhereSignaturesAreDemanded(t *testing.T) {
 	cluster.Commit("drafts/app/mine", "a draft", plain("1.0.0"))
 	v := p.variant(always)
 	fails(p, v, packagesv1.VerificationUnsupportedReason, "GitRepository cluster has spec.verify")
-	var list packagesv1.PackageRevisionList
-	if err := env.Client.List(t.Context(), &list); err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		if r := &list.Items[i]; r.Namespace == p.namespace && r.Spec.Repository == "cluster" && r.Spec.Package == "app" {
-			fails(p, r, packagesv1.VerificationUnsupportedReason, "read only")
-			return
+	testenv.Eventually(t, "the draft waits", func(ctx context.Context) (bool, string) {
+		var list packagesv1.PackageRevisionList
+		err := env.Client.List(ctx, &list, client.InNamespace(p.namespace))
+		for i := range list.Items {
+			if r := &list.Items[i]; r.Spec.Repository == "cluster" && r.Spec.Package == "app" {
+				return conditions.GetReason(r, "Ready") == packagesv1.VerificationUnsupportedReason, said(r)
+			}
 		}
-	}
-	t.Error("the draft has no object")
+		return false, fmt.Sprint(err)
+	})
 }
