@@ -14,18 +14,21 @@ import (
 	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/memory"
 	"sluice.dev/sluice/internal/variant"
 )
 
 // errNoSource says that no Repository of the namespace has what a lock names.
 var errNoSource = errors.New("no Repository has it")
 
-// locked is the upstream package that a lock names, from a Repository of the namespace. One that was not read yet is waited for.
+// locked is the upstream package that a lock names, from the first Repository of the namespace that can read it. Only if none can, one
+// that was not read yet is waited for.
 func (s Shared) locked(ctx context.Context, namespace string, lock *kpt.Lock) (kpt.Package, error) {
 	var list packagesv1.RepositoryList
 	if err := s.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list the Repositories: %w", err)
 	}
+	failed := errNoSource
 	for i := range list.Items {
 		repository := &list.Items[i]
 		pkg, ok := below(repository.Spec.Directory, lock.Directory)
@@ -33,12 +36,19 @@ func (s Shared) locked(ctx context.Context, namespace string, lock *kpt.Lock) (k
 			continue
 		}
 		m := s.mirrors.get(client.ObjectKeyFromObject(repository))
-		if m == nil {
-			return nil, notRead(repository.Name)
+		err := notRead(repository.Name)
+		if m != nil {
+			var found kpt.Package
+			if found, err = m.Read(ctx, lock.Commit, pkg); err == nil || ctx.Err() != nil || errors.Is(err, memory.ErrShortage) {
+				return found, err
+			}
 		}
-		return m.Read(ctx, lock.Commit, pkg)
+		// All of them are one Git repository: if one says that the commit is gone, it is.
+		if errors.Is(failed, errNoSource) || isGone(err) {
+			failed = err
+		}
 	}
-	return nil, errNoSource
+	return nil, failed
 }
 
 // urlOf is where a Repository is, without credentials; empty where nobody knows.
