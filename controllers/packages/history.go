@@ -85,7 +85,7 @@ func (k *repositories) leftovers(ctx context.Context, obj *packagesv1.Repository
 		found, failed = k.needs(ctx)
 		return found
 	})
-	h := pkgrepo.History{Revisions: int(*obj.Spec.History.Revisions), Needed: func(tag, commit string) bool { return needed().has(tag, commit) }}
+	h := pkgrepo.History{Revisions: int(*obj.Spec.History.Revisions), Needed: func(tag, commit string) bool { return needed().has(m.url, tag, commit) }}
 	var found []pkgrepo.Leftover
 	err := k.shared.inBudget(ctx, obj, func(ctx context.Context) (err error) {
 		found, err = m.Leftovers(ctx, h)

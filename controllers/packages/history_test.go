@@ -35,7 +35,7 @@ func (p *plane) tagged(in *upstream.Edited, what string, want ...string) {
 	})
 }
 
-// TestAHistoryRemovesWhatNobodyNeeds: no tag goes before a history is set, and with one no tag that something in the cluster names.
+// TestAHistoryRemovesWhatNobodyNeeds: no tag goes before a history is set, and with one no tag that something in the cluster names there.
 // A server that keeps one is told of in a condition, and stops nothing.
 func TestAHistoryRemovesWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
@@ -54,8 +54,14 @@ func TestAHistoryRemovesWhatNobodyNeeds(t *testing.T) {
 		spec.Upstream, spec.Downstream.Package = packagesv1.Upstream{Repo: "old", Package: "app", Branch: "then"}, "held"
 	})
 	old.Raw("branch", "then", "app/v3")
+	third := p.repository("third")
+	third.Commit("main", "begin", upstream.Text(readme)) // Else its commits would be those of old.
+	revised(p, third, "app", 5)
+	other := p.variantNamed("other", func(spec *packagesv1.PackageVariantSpec) { // Another repository has another tag of the name.
+		spec.Upstream, spec.Downstream.Package = packagesv1.Upstream{Repo: "third", Package: "app", Revision: 5}, "other"
+	})
 	p.look("old")
-	for _, v := range []*packagesv1.PackageVariant{v, held} {
+	for _, v := range []*packagesv1.PackageVariant{v, held, other} {
 		p.drafted(v, cluster, func(upstream.Files) bool { return true })
 	}
 	p.tagged(old, "nothing has gone", "app/v1", "app/v2", "app/v3", "app/v4", "app/v5", "app/v6", "app/v7", "app/v8")

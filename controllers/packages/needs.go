@@ -1,9 +1,12 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -12,23 +15,37 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	sourcev1 "sluice.dev/sluice/api/source/v1"
+	"sluice.dev/sluice/internal/auth"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
 )
 
-// needs are the tags and commits that objects of the cluster and packages name, in whatever repository: of repositories that have
-// the same by several addresses nobody knows that they are one, and a tag too many does no harm.
+// needs are the tags and commits that objects of the cluster and packages name. A commit is needed in each repository that has it. A tag
+// is needed in the repository that is meant: a tag of the same name elsewhere is another one, unless both lead to the same commit, as
+// one repository may have several addresses.
 type needs struct {
-	// tags are whole names, and releases the ends of such: a package's path below some directory, and its revision.
-	tags, releases, commits map[string]bool
+	commits map[string]bool
+	// tags are by their whole names, and releases by the ends of such: a package's path below a directory that is not known, and its
+	// revision.
+	tags, releases map[string][]namedTag
 }
 
-// has tells whether a tag is needed, or the commit that it leads to.
-func (n *needs) has(tag, commit string) bool {
-	if n == nil || n.commits[commit] || n.tags[tag] || n.releases[tag] {
+// namedTag is a tag that something names: the repository's URL, and the commit that it leads to there. What is not known is empty.
+type namedTag struct{ url, commit string }
+
+// has tells whether a tag of a repository is needed, or the commit that it leads to.
+func (n *needs) has(url, tag, commit string) bool {
+	if n == nil || n.commits[commit] {
+		return true
+	}
+	isMeant := func(p namedTag) bool {
+		return p.url == "" || p.commit == "" || p.commit == commit || variant.SameRepository(p.url, url)
+	}
+	if slices.ContainsFunc(n.tags[tag], isMeant) || slices.ContainsFunc(n.releases[tag], isMeant) {
 		return true
 	}
 	for at, r := range tag {
-		if r == '/' && n.releases[tag[at+1:]] {
+		if r == '/' && slices.ContainsFunc(n.releases[tag[at+1:]], isMeant) {
 			return true
 		}
 	}
@@ -40,7 +57,7 @@ var errUnread = errors.New("what packages of other Repositories were made of is 
 
 // needs asks the cluster for them.
 func (k *repositories) needs(ctx context.Context) (*needs, error) {
-	n := &needs{tags: map[string]bool{}, releases: map[string]bool{}, commits: map[string]bool{}}
+	n := &needs{tags: map[string][]namedTag{}, releases: map[string][]namedTag{}, commits: map[string]bool{}}
 	var variants packagesv1.PackageVariantList
 	var sets packagesv1.PackageVariantSetList
 	var revisions packagesv1.PackageRevisionList
@@ -54,13 +71,14 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	}
 	for i := range variants.Items {
 		v := &variants.Items[i]
-		n.addUpstream(v.Spec.Upstream)
+		n.addUpstream(v.Spec.Upstream, k.shared.mirrors.get(in(v, v.Spec.Upstream.Repo)))
 		if found := v.Status.Upstream; found != nil {
 			n.commits[found.Commit] = true
 		}
 	}
 	for i := range sets.Items {
-		n.addUpstream(sets.Items[i].Spec.Upstream)
+		set := &sets.Items[i]
+		n.addUpstream(set.Spec.Upstream, k.shared.mirrors.get(in(set, set.Spec.Upstream.Repo)))
 	}
 	for i := range revisions.Items {
 		if lock := revisions.Items[i].Status.UpstreamLock; lock != nil {
@@ -68,9 +86,7 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 		}
 	}
 	for i := range sources.Items {
-		if ref := sources.Items[i].Spec.Reference; ref != nil {
-			n.tags[ref.Tag], n.tags[strings.TrimPrefix(ref.Name, "refs/tags/")], n.commits[ref.Commit] = true, true, true
-		}
+		n.addSource(&sources.Items[i])
 	}
 	for i := range repositories.Items {
 		// One that cannot be read does not hold up those of others: what is known of its packages is in their PackageRevisions.
@@ -85,15 +101,52 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	return n, errors.Join(errs...)
 }
 
-// addUpstream adds what a spec names.
-func (n *needs) addUpstream(up packagesv1.Upstream) {
+// addSource adds what a GitRepository names.
+func (n *needs) addSource(source *sourcev1.GitRepository) {
+	ref := source.Spec.Reference
+	if ref == nil {
+		return
+	}
+	n.commits[ref.Commit] = true
+	p := namedTag{}
+	if clean, _, err := auth.SplitURL(source.Spec.URL); err == nil {
+		p.url = clean
+	}
+	if stored := source.Status.Artifact; stored != nil && source.Status.ObservedGeneration == source.Generation {
+		_, p.commit, _ = strings.Cut(stored.Revision, "sha1:")
+	}
+	for _, tag := range []string{ref.Tag, strings.TrimPrefix(ref.Name, "refs/tags/")} {
+		n.tags[tag] = append(n.tags[tag], p)
+	}
+}
+
+// addUpstream adds what a spec names in a Repository, which is nil as long as nobody has read it.
+func (n *needs) addUpstream(up packagesv1.Upstream, m *mirror) {
 	n.commits[up.Commit] = true
+	var names []string
 	if up.Revision != 0 {
-		n.releases[fmt.Sprintf("%s/v%d", up.Package, up.Revision)] = true
+		names = append(names, fmt.Sprintf("%s/v%d", up.Package, up.Revision))
 	}
 	if up.Tag != "" {
-		n.tags[up.Tag], n.releases[up.Package+"/"+up.Tag] = true, true
+		names = append(names, up.Package+"/"+up.Tag)
+		n.tags[up.Tag] = append(n.tags[up.Tag], m.named(up.Tag))
 	}
+	for _, name := range names {
+		if m == nil {
+			n.releases[name] = append(n.releases[name], namedTag{})
+			continue
+		}
+		whole := path.Join(m.directory, name)
+		n.tags[whole] = append(n.tags[whole], m.named(whole))
+	}
+}
+
+// named is a tag of the repository.
+func (m *mirror) named(tag string) namedTag {
+	if m == nil || m.Snapshot() == nil {
+		return namedTag{}
+	}
+	return namedTag{m.url, cmp.Or(m.Snapshot().Refs["refs/tags/"+tag].Target(), "absent")}
 }
 
 // addLocks adds what packages were made of.
