@@ -57,6 +57,9 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 	if err = b.down.refusesWrites(); err != nil {
 		return nil, fmt.Errorf("downstream: %w", err)
 	}
+	if err = k.shared.checkCircle(ctx, obj, b); err != nil {
+		return nil, err
+	}
 	var marks variant.Marks
 	if err = k.shared.inBudget(ctx, obj, func(ctx context.Context) error {
 		if err := b.choose(ctx, obj, l); err != nil {
@@ -80,11 +83,6 @@ func (k *variants) brief(ctx context.Context, obj *packagesv1.PackageVariant, l 
 
 // choose finds the upstream revision.
 func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *look) error {
-	if b.followsItself(obj.Spec.Upstream) {
-		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf(
-			"spec.upstream: package %s of Repository %s is what the variant publishes itself; follow another one, or a branch, or name a revision or tag",
-			b.upstream, obj.Spec.Upstream.Repo))
-	}
 	found, err := b.up.find(ctx, obj.Spec.Upstream)
 	if err != nil {
 		return err
@@ -94,12 +92,6 @@ func (b *brief) choose(ctx context.Context, obj *packagesv1.PackageVariant, l *l
 	}
 	b.ref, l.upstream = found.Ref, &found
 	return nil
-}
-
-// followsItself tells whether each revision that the variant publishes would be the newest one that it follows.
-func (b *brief) followsItself(up packagesv1.Upstream) bool {
-	return up.Revision == 0 && up.Tag == "" && up.Branch == "" && up.Range == "" &&
-		b.up.url == b.down.url && b.up.branch == b.down.branch && path.Join(b.up.directory, b.upstream) == path.Join(b.down.directory, b.downstream)
 }
 
 // configOf is what the spec says of the package.

@@ -16,6 +16,8 @@ const (
 	repositoryIndex = "spec.repository"
 	// sourceIndex finds the Repositories of a GitRepository.
 	sourceIndex = "spec.gitRepositoryRef"
+	// upstreamIndex finds the variants that follow a package, or what is in it.
+	upstreamIndex = "spec.upstream"
 	// ownerIndex finds the variants of a set by its UID.
 	ownerIndex = "metadata.controller"
 )
@@ -37,6 +39,12 @@ func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 				return []string{v.Spec.Upstream.Repo, v.Spec.Downstream.Repo}
 			} else if ok {
 				return []string{v.Spec.Upstream.Repo}
+			}
+			return nil
+		}},
+		{&packagesv1.PackageVariant{}, upstreamIndex, func(obj client.Object) []string {
+			if v, ok := obj.(*packagesv1.PackageVariant); ok {
+				return upstreamValues(v)
 			}
 			return nil
 		}},

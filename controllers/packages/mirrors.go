@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
 )
 
 // mirrors are what is known of repositories.
@@ -43,7 +44,7 @@ func (m *mirrors) of(url string) (found []*mirror) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, mirror := range m.all {
-		if mirror.url == url {
+		if variant.SameRepository(mirror.url, url) {
 			found = append(found, mirror)
 		}
 	}

@@ -114,6 +114,10 @@ const (
 	// the range. Looked for again when the repository moves.
 	UpstreamNotFoundReason = "UpstreamNotFound"
 
+	// CircularUpstreamReason: the package is made of itself by way of other variants, which the message names, so that each publication
+	// would be the reason of the next one. Of the variants in the circle, the youngest waits. Choose another package in one of them.
+	CircularUpstreamReason = "CircularUpstream"
+
 	// VerificationFailedReason: the GitRepository of the upstream Repository has spec.verify, and the commit or tag that was chosen is
 	// not signed as it demands. Sign it, or choose another one. What is published stays.
 	VerificationFailedReason = "VerificationFailed"

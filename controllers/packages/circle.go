@@ -1,0 +1,162 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/printable"
+	"sluice.dev/sluice/internal/variant"
+)
+
+// folder is the identity of a package: a folder of a branch of a Git repository.
+type folder struct{ url, branch, path string }
+
+// folder is that of a package of the repository, on its own branch unless another one is named.
+func (m *mirror) folder(branch, pkg string) folder {
+	return folder{m.url, strings.TrimPrefix(cmp.Or(branch, m.branch), "refs/heads/"), path.Join("/", m.directory, pkg)}
+}
+
+// overlaps tells whether a change of one folder may change the other.
+func (f folder) overlaps(other folder) bool {
+	return f.branch == other.branch && variant.SameRepository(f.url, other.url) && (isWithin(f.path, other.path) || isWithin(other.path, f.path))
+}
+
+func isWithin(inner, outer string) bool { return inner == outer || strings.HasPrefix(inner, outer+"/") }
+
+// isMoving tells whether a variant follows what is published or pushed next. One that names a revision, a tag or a commit does not.
+func isMoving(up packagesv1.Upstream) bool {
+	return up.Revision == 0 && up.Tag == "" && up.Commit == ""
+}
+
+// making is a variant with what it is made of, and what it makes.
+type making struct {
+	*packagesv1.PackageVariant
+
+	from, to folder
+	// by is the one before it on the way around.
+	by *making
+}
+
+// checkCircle refuses a variant that would be made of its own output: in one step where its packages overlap, or by way of other variants.
+// Each publication would be the reason of the next one. Of the variants in a circle, the youngest is refused.
+func (s Shared) checkCircle(ctx context.Context, obj *packagesv1.PackageVariant, b *brief) error {
+	up := obj.Spec.Upstream
+	if !isMoving(up) {
+		return nil
+	}
+	own := &making{PackageVariant: obj, from: b.up.folder(up.Branch, b.upstream), to: b.down.folder("", b.downstream)}
+	if own.from.overlaps(own.to) {
+		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf(
+			"spec.upstream: package %s of Repository %s has what the variant publishes itself in package %s; choose another downstream package, or name a revision or tag",
+			b.upstream, up.Repo, b.downstream))
+	}
+	seen := map[types.NamespacedName]bool{client.ObjectKeyFromObject(obj): true}
+	for queue := []*making{own}; len(queue) > 0; queue = queue[1:] {
+		next, err := s.madeOf(ctx, queue[0])
+		if err != nil {
+			return err
+		}
+		for _, m := range next {
+			if key := client.ObjectKeyFromObject(m); seen[key] || !isOlder(m.PackageVariant, obj) {
+				continue
+			} else if seen[key] = true; m.to.overlaps(own.from) {
+				return failure.Wait(packagesv1.CircularUpstreamReason, 0, m.circle(b))
+			}
+			queue = append(queue, m)
+		}
+	}
+	return nil
+}
+
+// circle names the variants of a circle that ends with this one.
+func (m *making) circle(b *brief) error {
+	var names []string
+	for ; m.by != nil; m = m.by {
+		names = append([]string{ownerOf(m.PackageVariant)}, names...)
+	}
+	return errors.New(printable.Line(fmt.Sprintf(
+		"package %s of Repository %s is made of package %s again, by PackageVariants %s; choose another package in one of them, or have one name a revision or tag",
+		b.upstream, b.up.key.Name, b.downstream, strings.Join(names, ", ")), maxText))
+}
+
+// isOlder orders variants by when they were created, and those of one second by their names. One that is not there yet is the youngest.
+func isOlder(a, b *packagesv1.PackageVariant) bool {
+	if b.CreationTimestamp.IsZero() {
+		return true
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(ownerOf(a), ownerOf(b))) < 0
+}
+
+// madeOf are the variants that are made of what another one makes, and follow it.
+func (s Shared) madeOf(ctx context.Context, of *making) ([]*making, error) {
+	var found []*making
+	for _, m := range s.mirrors.of(of.to.url) {
+		for _, value := range upstreamsOver(m, of.to.path) {
+			var list packagesv1.PackageVariantList
+			if err := s.Client.List(ctx, &list, client.InNamespace(m.key.Namespace), client.MatchingFields{upstreamIndex: value}, client.UnsafeDisableDeepCopy); err != nil {
+				return nil, fmt.Errorf("list the variants made of %s: %w", of.to.path, err)
+			}
+			for i := range list.Items {
+				v := &list.Items[i]
+				down := s.mirrors.get(in(v, v.Spec.Downstream.Repo))
+				if down == nil || v.Spec.DryRun || v.Undecodable != "" || !v.DeletionTimestamp.IsZero() {
+					continue // It publishes nothing.
+				}
+				next := &making{
+					PackageVariant: v, from: m.folder(v.Spec.Upstream.Branch, v.Spec.Upstream.Package), to: down.folder("", v.Spec.GetDownstreamPackage()), by: of,
+				}
+				if next.from.overlaps(of.to) {
+					found = append(found, next)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// upstreamsOver are the values of the index that have the variants whose upstream in the repository overlaps the path.
+func upstreamsOver(m *mirror, whole string) []string {
+	pkg, ok := below(m.directory, whole)
+	if !ok {
+		if isWithin(path.Join("/", m.directory), whole) {
+			return []string{upstreamBelow(m.key.Name, "")}
+		}
+		return nil
+	}
+	values := []string{upstreamBelow(m.key.Name, pkg)}
+	for at, r := range pkg {
+		if r == '/' {
+			values = append(values, upstreamAt(m.key.Name, pkg[:at]))
+		}
+	}
+	return values
+}
+
+// upstreamAt and upstreamBelow are values of upstreamIndex: of the variants made of a package, and of those made of it or of what is in it.
+func upstreamAt(repository, pkg string) string { return repository + " = " + pkg }
+
+func upstreamBelow(repository, pkg string) string { return repository + " < " + pkg }
+
+// upstreamValues are what a variant is found by.
+func upstreamValues(v *packagesv1.PackageVariant) []string {
+	up := v.Spec.Upstream
+	if !isMoving(up) {
+		return nil
+	}
+	values := []string{upstreamAt(up.Repo, up.Package), upstreamBelow(up.Repo, ""), upstreamBelow(up.Repo, up.Package)}
+	for at, r := range up.Package {
+		if r == '/' {
+			values = append(values, upstreamBelow(up.Repo, up.Package[:at]))
+		}
+	}
+	return values
+}
