@@ -175,12 +175,15 @@ func (p *plan) extend(ctx context.Context, edit git.Edit, message string, merged
 		next.Edits = append(next.Edits, p.index())
 	}
 	commit, err := p.commit(ctx, next)
-	if err == nil {
+	if err != nil {
+		return "", err
+	}
+	if len(merged) == 0 { // What a merge brings along is for the server to tell.
 		key := grownKey{p.snapshot.known.remote, commit}
 		p.depot.memory.put(key, p.head, int64(len(key.commit)+len(p.head)))
-		p.head = commit
 	}
-	return commit, err
+	p.head = commit
+	return commit, nil
 }
 
 // release is the published revision that a task is about.

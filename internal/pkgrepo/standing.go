@@ -48,7 +48,7 @@ func (e *explorer) stand(ctx context.Context) error {
 	case err != nil:
 		c.hold(err)
 	}
-	s.known.standing, s.elsewhere = c.now, map[string]*Package{}
+	s.known.standing, s.elsewhere, s.named = c.now, map[string]*Package{}, nil
 	for path, pkg := range s.Packages {
 		pkg.Published = slices.DeleteFunc(pkg.Published, func(r Revision) bool {
 			if c.now.beside[r.Commit] {
@@ -56,11 +56,16 @@ func (e *explorer) stand(ctx context.Context) error {
 			}
 			return c.now.beside[r.Commit]
 		})
-		if len(pkg.Open)+len(pkg.Published) == 0 {
+		isHere := len(pkg.Open)+len(pkg.Published) > 0
+		if isHere || slices.ContainsFunc(pkg.beside, func(commit string) bool { return c.now.unsure[commit] }) {
+			s.named = append(s.named, path) // While it is not known, nothing of it becomes part of an outer package.
+		}
+		if !isHere {
 			delete(s.Packages, path)
 			s.elsewhere[path] = pkg
 		}
 	}
+	slices.Sort(s.named)
 	return nil
 }
 

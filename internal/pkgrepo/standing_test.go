@@ -186,3 +186,19 @@ func TestTagsAreHeldWhereTheServerDoesNotTell(t *testing.T) {
 		t.Errorf("%s, %+v", diff, now.Problems)
 	}
 }
+
+// TestTagsOfOtherBranchesNameNoInnerPackages: what another branch publishes below a package is part of the package here.
+func TestTagsOfOtherBranchesNameNoInnerPackages(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	s.Tag("edge/v1", s.Commit("main", "one", together(packaged("edge"), packaged("edge/web"))), false)
+	s.SetRef("refs/heads/prod", s.at("main"))
+	s.Tag("edge/web/v1", s.Commit("prod", "two", packaged("edge/web", "two")), false)
+	if got := s.sync(); got.Package("edge/web") != nil || got.Package("edge").Branch.Tree != s.at("main:edge") {
+		t.Errorf("the inner package is one of its own: %+v", got.Package("edge").Branch)
+	}
+	prod := s.onBranch("prod").sync()
+	if prod.Package("edge/web").Newest() == nil || prod.Package("edge").Branch.Tree == s.at("prod:edge") {
+		t.Errorf("the inner package is part of the outer one: %+v", prod.Package("edge").Branch)
+	}
+}
