@@ -22,7 +22,46 @@ const commitsAtOnce = 1 << 12
 // not lead to. Where it can leave out trees and files, it sends commits alone. ErrRefNotFound when it lacks one of the commits,
 // or the tip; ErrLimit when the histories beside the tip's are larger than Options allow.
 func (c *Client) Beside(ctx context.Context, remote Remote, tip Want, commits []Want) (map[string]bool, error) {
-	b := &besides{client: c, meter: &meter{}, tip: request{Want: tip, filter: allButCommits, whole: true}, left: commits, found: map[string]bool{}}
+	found := map[string]bool{}
+	err := c.beside(ctx, remote, tip, commits, func(history *pack, commit plumbing.Hash) error {
+		if at, isThere := history.lookUp(commit); isThere && history.objects[at].kind == plumbing.CommitObject {
+			found[commit.String()] = true
+		}
+		return nil
+	})
+	return found, err
+}
+
+// StandsOn returns the commits in the history of the tip that a commit stands on: those that commits of its own history, which the tip
+// does not have, were made on. It is the commit itself if the tip's history has it, and empty if the two have nothing in common.
+func (c *Client) StandsOn(ctx context.Context, remote Remote, tip, commit Want) (bases []string, err error) {
+	err = c.beside(ctx, remote, tip, []Want{commit}, func(history *pack, commit plumbing.Hash) error {
+		bases = nil
+		seen := map[plumbing.Hash]bool{commit: true}
+		for queue := []plumbing.Hash{commit}; len(queue) > 0; queue = queue[1:] {
+			if _, isThere := history.lookUp(queue[0]); !isThere {
+				bases = append(bases, queue[0].String())
+				continue
+			}
+			header, err := history.loadCommit(ctx, queue[0])
+			if err != nil {
+				return err
+			}
+			for _, parent := range header.parents {
+				if !seen[parent] {
+					seen[parent] = true
+					queue = append(queue, parent)
+				}
+			}
+		}
+		return nil
+	})
+	return bases, err
+}
+
+// beside has each of the commits looked up in what the server sends of their histories without that of the tip.
+func (c *Client) beside(ctx context.Context, remote Remote, tip Want, commits []Want, lookUp func(*pack, plumbing.Hash) error) error {
+	b := &besides{client: c, meter: &meter{}, tip: request{Want: tip, filter: allButCommits, whole: true}, left: commits, lookUp: lookUp}
 	defer func() { c.options.Observe(b.meter.total()) }()
 	var err error
 	for again := true; again; {
@@ -31,16 +70,16 @@ func (c *Client) Beside(ctx context.Context, remote Remote, tip Want, commits []
 			b.tip.filter = ""
 		}
 	}
-	return b.found, conclude(ctx, "compare commits with "+transport.PrintableQuoted(tip.Ref)+" of", remote, err)
+	return conclude(ctx, "compare commits with "+transport.PrintableQuoted(tip.Ref)+" of", remote, err)
 }
 
-// besides is one comparison. What it has found outlives the connection that it was found over.
+// besides is one comparison. What is left of it outlives a connection.
 type besides struct {
 	client *Client
 	meter  *meter
 	tip    request
 	left   []Want
-	found  map[string]bool
+	lookUp func(history *pack, commit plumbing.Hash) error
 }
 
 func (b *besides) run(ctx context.Context, p peer) error {
@@ -83,9 +122,7 @@ func (b *besides) compare(ctx context.Context, p peer, commits []Want) error {
 		return err
 	}
 	for _, commit := range commits {
-		if at, isThere := history.lookUp(plumbing.NewHash(commit.Hash)); isThere && history.objects[at].kind == plumbing.CommitObject {
-			b.found[commit.Hash] = true
-		}
+		err = errors.Join(err, b.lookUp(history, plumbing.NewHash(commit.Hash)))
 	}
-	return history.Close()
+	return errors.Join(err, history.Close())
 }

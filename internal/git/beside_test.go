@@ -24,6 +24,12 @@ func TestCommitsBesideABranchAreFound(t *testing.T) {
 				key, value, _ := strings.Cut(setting, "=")
 				h.repository.Raw("config", key, value)
 			}
+			onto := h.repository.CommitTree(h.repository.Raw("rev-parse", h.side+"^{tree}"), "onto", h.old)
+			merged := h.repository.CommitTree(h.repository.Raw("rev-parse", h.side+"^{tree}"), "merged", onto, h.tip)
+			h.repository.SetRef("refs/heads/onto", onto)
+			h.repository.SetRef("refs/heads/merged", merged)
+			h.repository.SetRef("refs/heads/aside", h.side)
+			h.repository.SetRef("refs/heads/then", h.old)
 			server := h.HTTP(upstream.HTTPOptions{WithoutV2: kind.withoutV2})
 			client, remote := newClient(t), git.Remote{URL: server.URL("app")}
 			h.repository.Tag("old", h.old, false)
@@ -41,6 +47,14 @@ func TestCommitsBesideABranchAreFound(t *testing.T) {
 			server.Reset()
 			if found, err := client.Beside(t.Context(), remote, tip, all[:2]); len(found) > 0 || err != nil || server.Count(upstream.Fetch) > 2 {
 				t.Errorf("%v after %d fetches: %v", found, server.Count(upstream.Fetch), err)
+			}
+			for commit, want := range map[string][]string{h.side: nil, h.old: {h.old}, onto: {h.old}, merged: {h.old, h.tip}} {
+				bases, err := client.StandsOn(t.Context(), remote, tip, git.Want{Hash: commit})
+				slices.Sort(bases)
+				slices.Sort(want)
+				if diff := cmp.Diff(want, bases); diff != "" || err != nil {
+					t.Error(commit, diff, err)
+				}
 			}
 			absent := strings.Repeat("ab", 20)
 			for _, lacking := range [][2]string{{absent, h.old}, {h.tip, absent}} {

@@ -33,6 +33,8 @@ var (
 	ErrGone = errors.New("it is not there")
 	// ErrNotOwn says that an open change has commits that this program did not make.
 	ErrNotOwn = errors.New("the change has commits that people made")
+	// ErrOutside says that an open change also changes files outside of its package's folder. The text names them.
+	ErrOutside = errors.New("the change has files outside of its package")
 	// ErrProposed says that a change is proposed and therefore frozen.
 	ErrProposed = errors.New("the change is proposed and cannot be written to")
 )

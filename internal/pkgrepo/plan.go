@@ -110,7 +110,7 @@ func (p *plan) add(ctx context.Context, t *task) error {
 	case Preview:
 		err = p.preview(ctx, t, pkg)
 	case Propose:
-		err = p.move(t, pkg, Draft, Proposed)
+		err = p.propose(ctx, t, pkg)
 	case Reject:
 		err = p.move(t, pkg, Proposed, Draft)
 	case Drop:

@@ -114,6 +114,10 @@ const (
 	// the range. Looked for again when the repository moves.
 	UpstreamNotFoundReason = "UpstreamNotFound"
 
+	// FilesOutsidePackageReason: the change also has files outside of the package's folder, which the message names. Its publication would
+	// leave them out, so it is neither proposed nor published. Take them out of the change.
+	FilesOutsidePackageReason = "FilesOutsidePackage"
+
 	// CircularUpstreamReason: the package is made of itself by way of other variants, which the message names, so that each publication
 	// would be the reason of the next one. Of the variants in the circle, the youngest waits. Choose another package in one of them.
 	CircularUpstreamReason = "CircularUpstream"

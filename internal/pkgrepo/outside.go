@@ -1,0 +1,132 @@
+package pkgrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/git"
+	"sluice.dev/sluice/internal/kpt"
+	"sluice.dev/sluice/internal/printable"
+)
+
+// maxOutside is how many files outside of a package are named.
+const maxOutside = 20
+
+// maxOutsideBytes is how long their names may be together.
+const maxOutsideBytes = 1 << 10
+
+// Outside are the files outside of a package's folder that an open change changes: the first ones, and how many there are.
+type Outside struct {
+	Files []string
+	Count int
+}
+
+// outsideKey is an open change that was compared with the branch at a commit.
+type outsideKey struct {
+	remote, head string
+	spot
+}
+
+// propose plans that a draft becomes a proposal.
+func (p *plan) propose(ctx context.Context, t *task, pkg *Package) error {
+	if draft := pkg.open(t.workspace, Draft); draft != nil && expect(t, draft) == nil {
+		if err := p.isInside(ctx, draft); err != nil {
+			return err
+		}
+	}
+	return p.move(t, pkg, Draft, Proposed)
+}
+
+// isInside returns ErrOutside for an open change with files outside of its package's folder: its publication would leave them out. What
+// was made here alone has none.
+func (p *plan) isInside(ctx context.Context, change *Revision) error {
+	if change.IsOwn {
+		return nil
+	}
+	found, err := p.changesOutside(ctx, p.snapshot, change)
+	if err != nil || found.Count == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: folder %s is the package, and the change also has %s (%d in all); take them out of the change, or put them on the branch in a commit of their own",
+		ErrOutside, shown(p.path(change.Package)), printable.Line(strings.Join(found.Files, ", "), maxOutsideBytes), found.Count)
+}
+
+// changesOutside compares an open change with the commits of the branch that it stands on. A draft that was merged with the branch, or
+// caught up with it, stands on several: what is as on one of them is no change.
+func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision) (found Outside, err error) {
+	key := outsideKey{s.known.remote, s.Head, w.spot(s, change.Commit, change.Package)}
+	if known, ok := recall[Outside](w.depot.memory, key); ok {
+		return known, nil
+	}
+	wants := []git.Want{{Hash: change.Commit, Ref: change.Ref}}
+	if s.Head != "" {
+		bases, err := w.depot.client.StandsOn(ctx, w.settings.Fetch, git.Want{Hash: s.Head, Ref: w.branch}, wants[0])
+		if err != nil {
+			return found, err
+		}
+		for _, base := range bases {
+			wants = append(wants, git.Want{Hash: base, Ref: w.branch})
+		}
+	}
+	commits, err := w.depot.client.FetchAll(ctx, w.settings.Fetch, wants)
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, git.CloseAll(commits)) }()
+	for _, commit := range commits {
+		if commit == nil {
+			return found, errBaseGone
+		}
+	}
+	if found, err = w.leastOutside(ctx, commits[0], commits[1:], w.isOutside(s, change.Package)); err == nil {
+		weight := len(key.head) + len(key.commit) + len(key.path)
+		for _, file := range found.Files {
+			weight += len(file)
+		}
+		w.depot.memory.put(key, found, int64(weight))
+	}
+	return found, err
+}
+
+// isOutside tells of a path that it is outside of a package's folder, or in a package below it that the branch has, or leads to one.
+func (w work) isOutside(s *Snapshot, pkg string) func(path string) bool {
+	folder := w.path(pkg)
+	var inner []string
+	for _, mark := range s.inner(pkg) {
+		below := pkg + "/" + strings.TrimSuffix(mark, "/"+kpt.KptfileName)
+		if p := s.Package(below); p != nil && p.Branch != nil && !errors.Is(p.Branch.Err, fs.ErrNotExist) {
+			inner = append(inner, w.path(below))
+		}
+	}
+	isBelow := func(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+	return func(path string) bool {
+		return !isBelow(path, folder) || slices.ContainsFunc(inner, func(at string) bool { return isBelow(path, at) || isBelow(at, path) })
+	}
+}
+
+// leastOutside compares a commit with each of those that it stands on, and returns what differs from the one that is most like it.
+func (w work) leastOutside(ctx context.Context, tip *git.Commit, bases []*git.Commit, isOutside func(string) bool) (found Outside, err error) {
+	objects := w.depot.client.Compose(ctx, append([]*git.Commit{tip}, bases...)...)
+	defer func() { err = errors.Join(err, objects.Close()) }()
+	hashes := []string{""} // Without any, nothing was there before.
+	if len(bases) > 0 {
+		hashes = nil
+	}
+	for _, base := range bases {
+		hashes = append(hashes, base.Hash)
+	}
+	for i, hash := range hashes {
+		d := git.Difference{Skip: func(path string) bool { return !isOutside(path) }, Most: maxOutside}
+		if err := objects.Differ(ctx, hash, tip.Hash, &d); err != nil {
+			return found, err
+		}
+		if i == 0 || d.Count < found.Count {
+			found = Outside{d.Paths, d.Count}
+		}
+	}
+	return found, nil
+}
