@@ -29,6 +29,7 @@ func (k *variants) next(ctx context.Context, obj *packagesv1.PackageVariant, b *
 	if err := k.describe(ctx, obj, b, l); err != nil {
 		return err
 	}
+	k.compareUpstream(ctx, obj, b, l)
 	l.refuse(l.conditions(b))
 	for range 2 {
 		change := k.review(obj, b, l)
@@ -122,9 +123,9 @@ func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *
 }
 
 // isApproved tells whether the spec approves the change that is open: it is the very tree that this process has computed of approved
-// inputs, without a conflict or a closed gate. Any other commit on the change's branch makes it one that people approve.
+// inputs, without a conflict or a closed gate, and upstream does not go back. Any other commit on the change's branch makes it one that people approve.
 func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
-	return policyApproves(obj, l) && l.isComputed() && len(l.wrote.made.conflicts) == 0 && len(l.open.Facts.Waiting()) == 0
+	return policyApproves(obj, l) && l.isComputed() && len(l.wrote.made.conflicts) == 0 && len(l.open.Facts.Waiting()) == 0 && l.older.reason == ""
 }
 
 // isComputed tells whether the tip of the open change is what this process has computed last, of nothing that is in the draft.

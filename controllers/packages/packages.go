@@ -108,6 +108,7 @@ type Plane struct {
 	desk       *desk
 	signers    *signers
 	reviews    *reviews
+	descents   *lru.Cache[descent, bool]
 	described  *lru.Cache[describedKey, *packagesv1.ChangeStatus]
 	// repositories, variants, revisions and sets wake their objects.
 	repositories, variants, revisions, sets *waker
@@ -116,7 +117,7 @@ type Plane struct {
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
 	p := &Plane{
-		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(), described: newDescribed(),
+		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(), described: newDescribed(), descents: newDescents(),
 		repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker(),
 	}
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions, ofSet: p.sets})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
+
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/event"
 	"sluice.dev/sluice/internal/kernel"
@@ -38,6 +40,9 @@ func (k *variants) Report(obj *packagesv1.PackageVariant, l *look, err error) ke
 
 // again is when a variant is looked at that may not read what it needs: nothing tells when a right is granted.
 func (k *variants) again(l *look) time.Duration {
+	if l.older.err != nil {
+		return k.shared.RequeueDependency
+	}
 	for i := range l.injected {
 		if l.injected[i].Reason == packagesv1.InjectionForbiddenReason {
 			return k.shared.RequeueDependency
@@ -94,6 +99,8 @@ func said(obj *packagesv1.PackageVariant, l *look) string {
 		return fmt.Sprintf("%s: %s waits for its readiness gates%s", name, l.open.Workspace, l.review.tail())
 	case policyApproves(obj, l) && !l.open.IsOwn:
 		return fmt.Sprintf("%s: %s has commits that Sluice did not make; review it, then propose and approve it%s", name, l.open.Workspace, l.review.tail())
+	case policyApproves(obj, l) && l.older.reason != "":
+		return fmt.Sprintf("%s: %s goes back to older upstream content, or may do so; propose and approve it yourself%s", name, l.open.Workspace, l.review.tail())
 	case l.review.isAsked:
 		return fmt.Sprintf("%s: %s waits for its review%s", name, l.open.Workspace, l.review.tail())
 	}
@@ -105,6 +112,9 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 	var stated []status.Fact
 	if l.pending != "" {
 		stated = append(stated, status.True(packagesv1.UpdatePendingCondition, l.pendingReason, l.pending))
+	}
+	if l.older.reason != "" {
+		stated = append(stated, status.True(packagesv1.GoesBackCondition, l.older.reason, l.older.message))
 	}
 	change, where := obj.Status.Change, "change"
 	if change == nil || change.ConflictCount == 0 {
@@ -174,6 +184,9 @@ func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err
 	if was, is := before.Status.Change, after.Status.Change; is != nil && (was == nil || was.Commit != is.Commit) {
 		events = append(events, event.Happened(about, packagesv1.DraftWrittenReason,
 			fmt.Sprintf("Draft %s of package %s is at %s", is.Workspace, l.downstream.Package, is.Commit), is.Commit))
+	}
+	if is := conditions.Get(after, packagesv1.GoesBackCondition); is != nil && !conditions.IsTrue(before, packagesv1.GoesBackCondition) {
+		events = append(events, event.Warned(about, is.Reason, is.Message, after.Status.Upstream.Commit))
 	}
 	if was, is := before.Status.Published, after.Status.Published; is != nil && (was == nil || was.Revision != is.Revision) {
 		events = append(events, event.Happened(about, packagesv1.PublishedReason,

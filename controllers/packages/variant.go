@@ -61,6 +61,8 @@ type look struct {
 	adopted *packagesv1.AdoptedStatus
 	// keptDraft is the branch of a draft that the variant left behind, as people have committed to it.
 	keptDraft string
+	// older says that the upstream content goes back.
+	older older
 	// review is how the review of the change goes.
 	review reviewed
 	// pending says why the package is not made anew though it should be, with the reason; empty if it is.
@@ -98,7 +100,7 @@ func (*variants) Table() status.Table {
 		SuspendedReason: packagesv1.SuspendedReason,
 		Facts: []string{
 			packagesv1.UpdatePendingCondition, packagesv1.ConflictedCondition, packagesv1.InjectedCondition, packagesv1.RenderedCondition,
-			packagesv1.ReviewedCondition,
+			packagesv1.ReviewedCondition, packagesv1.GoesBackCondition,
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package pkgrepo
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -96,6 +97,17 @@ func parseName(name string) (number int, version revision.Version, ok bool) {
 	}
 	version, ok = revision.ParseVersion(name)
 	return 0, version, ok
+}
+
+// CompareRevisions orders two names of revisions as published revisions are ordered: negative where a is the older one. It cannot order
+// names that are neither numbers nor versions, nor a number and a version.
+func CompareRevisions(a, b string) (order int, ok bool) {
+	first, left, isFirst := parseName(a)
+	second, right, isSecond := parseName(b)
+	if !isFirst || !isSecond || (first > 0) != (second > 0) {
+		return 0, false
+	}
+	return cmp.Or(cmp.Compare(first, second), left.Compare(right), compareTies(a, b)), true
 }
 
 // VariantWorkspace begins the names of the workspaces of variants, as in Porch.

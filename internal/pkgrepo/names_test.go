@@ -146,3 +146,20 @@ func TestTiesAreBrokenByBuildMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestRevisionsAreComparedAsTheyAreSorted, and no number with a version.
+func TestRevisionsAreComparedAsTheyAreSorted(t *testing.T) {
+	t.Parallel()
+	for pair, want := range map[[2]string]int{
+		{"v1", "v2"}: -1, {"v10", "v2"}: 1, {"v1.2.0", "v1.10.0"}: -1, {"v1.0.0-rc.1", "v1.0.0"}: -1, {"v1.0.0+2", "v1.0.0+10"}: -1, {"v3", "v3"}: 0,
+	} {
+		if order, ok := CompareRevisions(pair[0], pair[1]); order != want || !ok {
+			t.Errorf("%v are ordered %d, %v", pair, order, ok)
+		}
+	}
+	for _, pair := range [][2]string{{"v1", "v1.0.0"}, {"latest", "v1"}, {"main", "next"}} {
+		if _, ok := CompareRevisions(pair[0], pair[1]); ok {
+			t.Errorf("%v are ordered", pair)
+		}
+	}
+}

@@ -60,6 +60,16 @@ func (r *Repository) ReadTree(ctx context.Context, pkg, tree string) (kpt.Packag
 	return r.Read(ctx, commit, pkg)
 }
 
+// Reaches proves that a commit has another one in its history, or is that. The ref says where the commit was found, and may be empty. The
+// error is git.ErrRefNotFound or git.ErrLimit where there is no proof, and as git.Client.Reaches'.
+func (r *Repository) Reaches(ctx context.Context, commit, ref, other string) error {
+	w, err := r.work()
+	if err != nil {
+		return err
+	}
+	return w.depot.client.Reaches(ctx, w.settings.Fetch, git.Want{Hash: commit, Ref: ref}, other)
+}
+
 // readCost is what each byte of a package comes to while it is read.
 const readCost = 2
 

@@ -13,6 +13,10 @@ const (
 	// polarity; Ready is False with it only where conflictPolicy is Fail. status.change says more.
 	ConflictedCondition = "Conflicted"
 
+	// GoesBackCondition is True while the upstream revision that is followed is older than the published one, or is not known to be
+	// newer. Negative polarity, without influence on Ready: the change is drafted, and waits for a person whatever the policy is.
+	GoesBackCondition = "GoesBack"
+
 	// InjectedCondition says whether every required injection point of the package is filled. Absent where the package
 	// has no point.
 	InjectedCondition = "Injected"
@@ -205,6 +209,14 @@ const (
 	// FrozenProposalReason: the package would be another by now, and its change is proposed, which keeps it from being
 	// changed. Reason of UpdatePending. Publish it, or set it back to Draft.
 	FrozenProposalReason = "FrozenProposal"
+
+	// OlderUpstreamReason: the upstream revision that is followed now comes before the published one: its tag has a lower version, or
+	// its commit is in the history of the published one. Reason of GoesBack. Approve the change, or correct upstream or the spec.
+	OlderUpstreamReason = "OlderUpstream"
+
+	// NotComparableReason: neither version nor history say whether the upstream revision comes after the published one. Reason of
+	// GoesBack. Approve the change, or correct upstream or the spec.
+	NotComparableReason = "NotComparable"
 
 	// DryRunReason: dryRun keeps the package from being changed. Reason of UpdatePending.
 	DryRunReason = "DryRun"
