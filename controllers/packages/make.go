@@ -208,6 +208,13 @@ func factsOf(cur pkgrepo.Current) *kpt.Facts {
 	return nil
 }
 
+// mayRead tells whether a lock names the repository that the variant follows, or that the package on the branch was made from. Anybody
+// who may push to a draft could have another Repository read otherwise, and its values shown as those of conflicts.
+func (m *maker) mayRead(lock *kpt.Lock, branch *pkgrepo.Revision) bool {
+	return variant.SameRepository(lock.Repo, m.blueprint.Repo) ||
+		branch != nil && branch.Facts.Lock != nil && variant.SameRepository(lock.Repo, branch.Facts.Lock.Repo)
+}
+
 // moved is the upstream package that a lock names by another URL, from the Repository that the variant follows now: a server that has
 // moved has the same commits.
 func (m *maker) moved(ctx context.Context, lock *kpt.Lock) (kpt.Package, error) {
@@ -247,7 +254,10 @@ func ignoreMissing(err error) error {
 // last finds out what the package that is there was made as. Where upstream does not have that any more, its own history may. Otherwise
 // all of it counts as people's edits.
 func (m *maker) last(ctx context.Context, cur pkgrepo.Current, facts *kpt.Facts, request *variant.Request) error {
-	locked, err := m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
+	locked, err := kpt.Package(nil), errNoSource
+	if m.mayRead(facts.Lock, cur.Branch) {
+		locked, err = m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
+	}
 	if errors.Is(err, errNoSource) {
 		locked, err = m.moved(ctx, facts.Lock)
 	}

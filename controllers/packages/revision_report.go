@@ -2,6 +2,7 @@ package packages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,13 +135,28 @@ func (k *revisions) Events(before, after *packagesv1.PackageRevision, s *sight, 
 	return nil
 }
 
-// revisionLabels are those of a revision's object: what its Kptfile has, as far as they can be labels.
+// revisionLabels are those of a revision's object: what its Kptfile has, as far as they can be labels, and hand the object to no program
+// that would prune it.
 func revisionLabels(r *pkgrepo.Revision) map[string]string {
 	labels := map[string]string{}
 	for key, value := range r.Facts.Labels {
-		if isLabel(key, value) {
+		if isLabel(key, value) && !isOwnership(key) {
 			labels[key] = value
 		}
 	}
 	return labels
+}
+
+// isOwnership tells whether programs that apply and prune objects know by the label which ones are theirs.
+func isOwnership(key string) bool {
+	domain, name, _ := strings.Cut(key, "/")
+	switch domain {
+	case "app.kubernetes.io":
+		return name == "instance" || name == "managed-by"
+	case "applyset.kubernetes.io", "config.k8s.io", "kapp.k14s.io", "objectset.rio.cattle.io":
+		return true
+	}
+	return slices.ContainsFunc([]string{"argoproj.io", "fluxcd.io", "helm.sh", "sluice.dev"}, func(of string) bool {
+		return domain == of || strings.HasSuffix(domain, "."+of)
+	})
 }

@@ -35,8 +35,8 @@ func TestEditsOutliveARewrittenUpstream(t *testing.T) {
 	files := plain("2.0.0")
 	files["app/new.yaml"] = upstream.File{Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n"}
 	rewrite(blueprints, files)
-	p.published(v, "v2")
-	now := cluster.Tree("main")
+	p.waitsForAPerson(v, cluster, "app:2.0.0", packagesv1.NotComparableReason, "v1")
+	now := cluster.Tree(v.Status.Change.Commit)
 	p.has(now["app/deployment.yaml"].Content, "replicas: 7", "app:2.0.0")
 	if _, arrived := now["app/new.yaml"]; !arrived || conditions.Has(v, packagesv1.ConflictedCondition) {
 		t.Errorf("the new file has arrived: %v; %v", arrived, v.Status.Conditions)
@@ -62,5 +62,34 @@ func TestWithoutABaseEditsStay(t *testing.T) {
 	p.has(draft["app/deployment.yaml"].Content, "replicas: 7", "app:2.0.0")
 	if v.Status.Change.ConflictCount != 2 {
 		t.Errorf("the conflicts are %+v", v.Status.Change.Conflicts)
+	}
+}
+
+// TestADraftsLockReadsNoOtherRepository: whoever may push to a draft sees nothing of a Repository that the package was not made from.
+func TestADraftsLockReadsNoOtherRepository(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	secret := p.repository("secret")
+	commit := secret.Commit("main", "app", plain("secret"))
+	blueprints, cluster := p.stocked(readme)
+	v := p.variant()
+	p.drafted(v, cluster, func(f upstream.Files) bool { return len(f) > 0 })
+	branch := "drafts/app/" + v.Status.Change.Workspace
+	draft := cluster.Tree(branch)
+	kptfile := draft["app/Kptfile"].Content
+	kptfile = strings.ReplaceAll(kptfile, p.server.URL("blueprints.git"), p.server.URL("secret.git"))
+	kptfile = strings.ReplaceAll(kptfile, strings.TrimSpace(blueprints.Raw("rev-parse", "app/v1^{commit}")), commit)
+	if kptfile == draft["app/Kptfile"].Content || !strings.Contains(kptfile, commit) {
+		t.Fatalf("the lock is not replaced:\n%s", kptfile)
+	}
+	mine := cluster.Commit(branch, "another lock", upstream.Text(map[string]string{
+		"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(draft["app/deployment.yaml"].Content, "1.0.0", "1.0.0-mine"),
+	}))
+	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
+	until(p, v, "the draft is written again", func(v *packagesv1.PackageVariant) (bool, string) {
+		return v.Status.Change != nil && v.Status.Change.Commit != mine && v.Status.Change.ConflictCount > 0 && conditions.IsReady(v), said(v)
+	})
+	for _, c := range v.Status.Change.Conflicts {
+		p.hasNot(c.Base, "secret")
 	}
 }
