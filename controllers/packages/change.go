@@ -32,16 +32,6 @@ func newDescribed() *lru.Cache[describedKey, *packagesv1.ChangeStatus] {
 	return made
 }
 
-// conflictList are the conflicts of a commit of the open change.
-type conflictList struct {
-	commit, tree string
-	conflicts    []packagesv1.Conflict
-	// unlisted is how many more there were than a status has room for.
-	unlisted int
-	// files are the digests of the files that have conflicts; nil where the commit has to be read for that.
-	files map[string]string
-}
-
 // describe finds out what the open change changes, for exactly the commit that is its tip. What the controller wrote is known from its
 // making. Of all other commits it is computed from Git, as people may have pushed them.
 func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) error {
@@ -63,7 +53,10 @@ func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant,
 	case before.Commit == l.open.Commit:
 		l.change.RenderResults = before.RenderResults
 	}
-	known := l.listed(before)
+	known, err := b.listed(ctx, l, before)
+	if err != nil {
+		return err
+	}
 	if isWritten && !l.wrote.made.isUnchanged && l.wrote.made.branch == baseOf(branchOf(l.state)) {
 		l.wrote.made.showDifference(l.change)
 		known.show(l.change)
@@ -72,22 +65,20 @@ func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant,
 	return k.compare(ctx, obj, b, l, known)
 }
 
-// listed are the conflicts that are known of the open change: of what was written, else of what the status said before.
-func (l *look) listed(before *packagesv1.ChangeStatus) conflictList {
+// listed are the conflicts that are known of the open change: of what was written, else of what the status said before, or of what Git
+// has that the status does not know.
+func (b *brief) listed(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, error) {
 	if w := l.wrote; w != nil && !w.made.isUnchanged && w.result.Workspace == l.open.Workspace {
-		return conflictList{
-			commit: w.result.Commit, tree: w.result.Tree, conflicts: w.made.conflicted(len(w.made.conflicts)), files: w.made.conflictFiles,
+		known := w.made.listed
+		known.commit, known.tree, known.files = w.result.Commit, w.result.Tree, w.made.conflictFiles
+		return known, nil
+	}
+	if before.Commit != l.open.Commit {
+		if known, ok, err := b.recorded(ctx, l, before); ok || err != nil {
+			return known, err
 		}
 	}
-	return conflictList{
-		commit: before.Commit, tree: before.Tree, conflicts: before.Conflicts, unlisted: int(before.ConflictCount) - len(before.Conflicts),
-	}
-}
-
-// show shows the conflicts in a status.
-func (c *conflictList) show(s *packagesv1.ChangeStatus) {
-	s.Conflicts = c.conflicts[:min(len(c.conflicts), packagesv1.MaxConflicts)]
-	s.ConflictCount = capped(len(c.conflicts) + c.unlisted)
+	return conflictsIn(before), nil
 }
 
 // resolve leaves the conflicts in files that are still what they were when the conflicts were listed: whoever changed a file has seen
@@ -104,7 +95,11 @@ func (c *conflictList) resolve(ctx context.Context, b *brief, now kpt.Package) e
 		c.files = digests(had, c.conflicts)
 	}
 	has := digests(now, c.conflicts)
-	c.conflicts = slices.DeleteFunc(slices.Clone(c.conflicts), func(one packagesv1.Conflict) bool { return has[one.File] != c.files[one.File] })
+	left := slices.DeleteFunc(slices.Clone(c.conflicts), func(one packagesv1.Conflict) bool { return has[one.File] != c.files[one.File] })
+	if len(left) < len(c.conflicts) {
+		c.conflicts = left
+		c.name()
+	}
 	return nil
 }
 
@@ -155,7 +150,7 @@ func (k *variants) compare(ctx context.Context, obj *packagesv1.PackageVariant, 
 	}
 	found = found.DeepCopy() // The answer of the API server is read into the status.
 	l.change.Message, l.change.Files, l.change.Objects = found.Message, found.Files, found.Objects
-	if l.change.Conflicts, l.change.ConflictCount = found.Conflicts, found.ConflictCount; !hasMoved {
+	if l.change.Conflicts, l.change.ConflictCount, l.change.ConflictDigest = found.Conflicts, found.ConflictCount, found.ConflictDigest; !hasMoved {
 		known.show(l.change)
 	}
 	return nil

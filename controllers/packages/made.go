@@ -26,7 +26,8 @@ func fit(text string, room int) string { return printable.Line(text, room-1) } /
 
 // made is what an order made of a package, as far as it is told.
 type made struct {
-	conflicts []merge.Conflict
+	// listed are the conflicts, with those that the open change had before.
+	listed conflictList
 	// conflictFiles are the digests of the files that have conflicts.
 	conflictFiles map[string]string
 	results       []function.Result
@@ -51,7 +52,7 @@ type made struct {
 // show tells of it in a status.
 func (m *made) show(s *packagesv1.ChangeStatus) {
 	m.showDifference(s)
-	m.showConflicts(s)
+	m.listed.show(s)
 	m.showResults(s)
 }
 
@@ -95,14 +96,9 @@ func (m *made) differs() (*packagesv1.FileChanges, *packagesv1.ObjectChanges) {
 	return files, objects
 }
 
-// showConflicts tells of nothing else.
-func (m *made) showConflicts(s *packagesv1.ChangeStatus) {
-	s.Conflicts, s.ConflictCount = m.conflicted(packagesv1.MaxConflicts), capped(len(m.conflicts))
-}
-
-// conflicted are the first so many conflicts.
-func (m *made) conflicted(most int) (listed []packagesv1.Conflict) {
-	for _, c := range m.conflicts[:min(len(m.conflicts), most)] {
+// conflicted are conflicts as a status has them.
+func conflicted(conflicts []merge.Conflict) (listed []packagesv1.Conflict) {
+	for _, c := range conflicts {
 		listed = append(listed, packagesv1.Conflict{
 			File: fit(c.File, maxText), Resource: fit(c.Resource, maxText), Path: fit(c.Path, maxText),
 			Base: fit(c.Base, packagesv1.MaxConflictValue), Upstream: fit(c.Upstream, packagesv1.MaxConflictValue), Local: fit(c.Local, packagesv1.MaxConflictValue),
@@ -121,7 +117,15 @@ func counted(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// conflictsSaid says how many there are.
-func conflictsSaid(n int32, where string) string {
-	return fmt.Sprintf("Upstream and people changed the same in %d places; status.%s lists them", n, where)
+// conflictsSaid says how many there are, and how they are approved.
+func conflictsSaid(change *packagesv1.ChangeStatus, where string) string {
+	where = "status." + where + " lists them"
+	if len(change.Conflicts) == 0 {
+		where = "the message of the draft's commit lists them"
+	}
+	said := fmt.Sprintf("Upstream and people changed the same in %s; %s", counted(int(change.ConflictCount), "place"), where)
+	if change.PackageRevision != "" {
+		said += fmt.Sprintf(". To publish them, set spec.approvedConflicts of PackageRevision %s to %s", change.PackageRevision, change.ConflictDigest)
+	}
+	return said
 }

@@ -31,6 +31,8 @@ type maker struct {
 	computes bool
 	// previews is how many changes the preview of a set names; zero for what is made for the variant itself.
 	previews int
+	// before are the conflicts of the open change until now.
+	before conflictList
 	// kept is filled in with what was made last.
 	kept *made
 }
@@ -130,8 +132,11 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		}
 	}
 	outcome, err := variant.Update(ctx, request, m.shared.Renderer)
-	outcome.Conflicts = append(conflicts, outcome.Conflicts...)
-	m.kept.conflicts, m.kept.results = outcome.Conflicts, outcome.Results
+	before := m.before
+	if cur.Open == nil {
+		before = conflictList{} // It went with its draft.
+	}
+	m.kept.listed, m.kept.results = newConflictList(conflicted(append(conflicts, outcome.Conflicts...)), before), outcome.Results
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
@@ -144,13 +149,14 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		return pkgrepo.Made{}, err
 	}
 	m.kept.conditions = facts.Conditions
-	m.kept.conflictFiles = digests(outcome.Package, m.kept.conflicted(len(m.kept.conflicts)))
+	m.kept.conflictFiles = digests(outcome.Package, m.kept.listed.conflicts)
 	m.kept.branch = baseOf(cur.Branch)
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, cmp.Or(m.previews, packagesv1.MaxChangedFiles))
 	if m.previews > 0 {
 		m.kept.content = contentDigest(outcome.Package)
 	}
 	message := m.message(m.subject(cur))
+	message.Body, message.Conflicts = m.kept.listed.words(m.policy), m.kept.listed.record()
 	message.Config, err = m.intent(m.blueprint.Commit)
 	if err == nil && outcome.Pristine {
 		message.Pristine = pristine(message.Config, outcome.Package)
@@ -191,7 +197,7 @@ func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Packag
 	}
 	merged, conflicts, err := merge.Merge(begun, cur.Local, now, merge.Policy(m.policy))
 	if err == nil && m.policy == packagesv1.ConflictFail && len(conflicts) > 0 {
-		m.kept.conflicts = conflicts
+		m.kept.listed = newConflictList(conflicted(conflicts), conflictList{})
 		err = fmt.Errorf("%w: %s", variant.ErrConflict, conflicts[0])
 	}
 	return merged, conflicts, err

@@ -125,7 +125,7 @@ func (k *variants) proposed(obj *packagesv1.PackageVariant, b *brief, l *look) *
 // isApproved tells whether the spec approves the change that is open: it is the very tree that this process has computed of approved
 // inputs, without a conflict or a closed gate, and upstream does not go back. Any other commit on the change's branch makes it one that people approve.
 func isApproved(obj *packagesv1.PackageVariant, l *look) bool {
-	return policyApproves(obj, l) && l.isComputed() && len(l.wrote.made.conflicts) == 0 && len(l.open.Facts.Waiting()) == 0 && l.older.reason == ""
+	return policyApproves(obj, l) && l.isComputed() && l.wrote.made.listed.count() == 0 && len(l.open.Facts.Waiting()) == 0 && l.older.reason == ""
 }
 
 // isComputed tells whether the tip of the open change is what this process has computed last, of nothing that is in the draft.
@@ -165,7 +165,7 @@ func (k *variants) order(obj *packagesv1.PackageVariant, b *brief, l *look, chan
 	if change.Kind == pkgrepo.Write || change.Kind == pkgrepo.Preview {
 		change.Make = (&maker{
 			brief: b, shared: k.shared, policy: obj.Spec.GetConflictPolicy(), workspace: change.Workspace, computes: l.computes(obj),
-			timeout: k.shared.Allowed(obj.Spec.GetTimeout()), kept: o.made,
+			timeout: k.shared.Allowed(obj.Spec.GetTimeout()), before: l.conflicts(), kept: o.made,
 		}).make
 	}
 	o.change = change

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"sluice.dev/sluice/internal/kpt/merge"
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
@@ -70,7 +70,7 @@ func TestWhatWasWrittenStaysKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, repository, o := asked()
-		first := &made{conflicts: []merge.Conflict{{Path: "data.key"}}}
+		first := &made{listed: conflictList{conflicts: []packagesv1.Conflict{{Path: "data.key"}}}}
 		for _, later := range []struct {
 			reason, key string
 			kind        pkgrepo.Kind

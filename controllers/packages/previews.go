@@ -37,7 +37,7 @@ type worked struct {
 }
 
 func newWorked(o *outcome) *worked {
-	w := &worked{key: o.key, conflicts: o.made.conflicted(len(o.made.conflicts)), conflictCount: capped(len(o.made.conflicts)), adopts: o.made.adopted != nil}
+	w := &worked{key: o.key, conflicts: o.made.listed.conflicts, conflictCount: capped(o.made.listed.count()), adopts: o.made.adopted != nil}
 	if w.err = o.result.Err; w.err != nil {
 		w.err = explain(w.err)
 	} else {

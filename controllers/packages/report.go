@@ -82,7 +82,7 @@ func (k *variants) reportChange(obj *packagesv1.PackageVariant, l *look, err err
 	}
 	// Nothing was written, and what is in conflict has to be known all the same. It is no conflict of the commit that is open.
 	s.Preview = &packagesv1.ChangeStatus{}
-	l.last.made.showConflicts(s.Preview)
+	l.last.made.listed.show(s.Preview)
 }
 
 // said is the message of Ready where nothing is wrong.
@@ -121,7 +121,7 @@ func facts(obj *packagesv1.PackageVariant, l *look, err error) []status.Fact {
 		change, where = obj.Status.Preview, "preview"
 	}
 	if change != nil && change.ConflictCount > 0 {
-		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change.ConflictCount, where)))
+		stated = append(stated, status.True(packagesv1.ConflictedCondition, packagesv1.ConflictReason, conflictsSaid(change, where)))
 	}
 	switch missing := l.missing(); {
 	case len(l.injected) == 0 && len(l.bound) == 0:
@@ -187,6 +187,10 @@ func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err
 	}
 	if is := conditions.Get(after, packagesv1.GoesBackCondition); is != nil && !conditions.IsTrue(before, packagesv1.GoesBackCondition) {
 		events = append(events, event.Warned(about, is.Reason, is.Message, after.Status.Upstream.Commit))
+	}
+	if was, is := before.Status.Change, after.Status.Change; is != nil && is.ConflictDigest != "" && (was == nil || was.ConflictDigest != is.ConflictDigest) {
+		events = append(events, event.Warned(about, packagesv1.ConflictedReason, fmt.Sprintf("Draft %s of package %s has conflicts between upstream and people in %s: %s",
+			is.Workspace, l.downstream.Package, counted(int(is.ConflictCount), "place"), is.ConflictDigest), is.Commit))
 	}
 	if was, is := before.Status.Published, after.Status.Published; is != nil && (was == nil || was.Revision != is.Revision) {
 		events = append(events, event.Happened(about, packagesv1.PublishedReason,

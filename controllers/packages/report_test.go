@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
-	"sluice.dev/sluice/internal/kpt/merge"
 	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -13,7 +12,7 @@ import (
 // TestAConflictThatKeepsTheChangeFromBeingMadeIsListed in the preview: the commit that is open does not have it.
 func TestAConflictThatKeepsTheChangeFromBeingMadeIsListed(t *testing.T) {
 	t.Parallel()
-	conflict := merge.Conflict{File: "a.yaml", Path: "a", Base: "1", Upstream: "2", Local: "3"}
+	conflict := packagesv1.Conflict{File: "a.yaml", Path: "a", Base: "1", Upstream: "2", Local: "3"}
 	for reason, open := range map[string]*pkgrepo.Revision{
 		"a draft is open":    {Package: "app", Workspace: "packagevariant-1", Lifecycle: pkgrepo.Draft, Commit: "c"},
 		"no change is there": nil,
@@ -25,7 +24,7 @@ func TestAConflictThatKeepsTheChangeFromBeingMadeIsListed(t *testing.T) {
 			change = &packagesv1.ChangeStatus{Workspace: open.Workspace, Files: &packagesv1.FileChanges{Added: 3}}
 		}
 		l := &look{change: change, downstream: &packagesv1.DownstreamStatus{}, digest: "d", open: open, last: &outcome{
-			result: pkgrepo.Result{Err: err}, made: &made{conflicts: []merge.Conflict{conflict}},
+			result: pkgrepo.Result{Err: err}, made: &made{listed: conflictList{conflicts: []packagesv1.Conflict{conflict}}},
 		}}
 		report := (&variants{}).Report(v, l, err)
 		if shown := v.Status.Preview; shown == nil || shown.ConflictCount != 1 || len(shown.Conflicts) != 1 || shown.Conflicts[0].Local != "3" {

@@ -40,8 +40,8 @@ func reviewWords(obj *packagesv1.PackageVariant, b *brief, l *look, change *pack
 		t.line("**These readiness gates are not open:** %s. Whoever merges this passes them.", forge.Code(printable.List(waiting, fewPoints)))
 	}
 	if change.ConflictCount > 0 {
-		t.line("**Upstream and people changed the same in %d places**, and what is taken there is what conflictPolicy %s says.",
-			change.ConflictCount, forge.Code(string(obj.Spec.GetConflictPolicy())))
+		t.line("**Upstream and people changed the same in %s**, and the draft has the values that conflictPolicy %s says. Merging this accepts these conflicts, whose digest is %s.",
+			counted(int(change.ConflictCount), "place"), forge.Code(string(obj.Spec.GetConflictPolicy())), forge.Code(change.ConflictDigest))
 		var rows [][]string
 		for _, c := range change.Conflicts {
 			rows = append(rows, []string{c.File, c.Resource, c.Path, c.Base, c.Upstream, c.Local})

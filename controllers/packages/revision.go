@@ -40,10 +40,12 @@ var (
 // sight is what came of one look at a revision.
 type sight struct {
 	// seen is the revision as Git has it; nil if it has not.
-	seen     *pkgrepo.Revision
-	artifact *meta.Artifact
-	progress string
-	done     *outcome
+	seen *pkgrepo.Revision
+	// conflicts are those of the open change.
+	conflicts pkgrepo.Conflicts
+	artifact  *meta.Artifact
+	progress  string
+	done      *outcome
 	// lags says that the spec still asks for what was reported last, and could not be made to follow Git: as long as it cannot,
 	// that stays reported.
 	lags bool
@@ -57,6 +59,7 @@ func setupRevision(mgr ctrl.Manager, shared Shared, backoff *kernel.Backoff) err
 		Named("packagerevision").
 		For(&packagesv1.PackageRevision{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}))).
+		Watches(&packagesv1.PackageVariant{}, handler.EnqueueRequestsFromMapFunc(changesOf), builder.WithPredicates(conflictsMoved())).
 		WatchesRawSource(ctrlsource.Func(shared.revisions.Start)).
 		WatchesRawSource(ctrlsource.Channel(shared.Rebuild, &handler.EnqueueRequestForObject{})).
 		WithOptions(shared.ControllerOptions(backoff)).
@@ -101,6 +104,9 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 	if s.seen = k.find(obj, m); s.seen == nil {
 		return s, failure.Wait(packagesv1.GoneReason, 0, fmt.Errorf("repository %s has no %s of package %s; this object goes", obj.Spec.Repository, obj.Spec.Workspace, obj.Spec.Package))
 	}
+	if s.conflicts, err = k.conflicts(ctx, obj, m, s.seen); err != nil {
+		return s, err
+	}
 	asked, seen := obj.Spec.GetLifecycle(), packagesv1.Lifecycle(s.seen.Lifecycle)
 	follows := asked != seen && (isStale(obj, seen) || isExpired(obj))
 	if follows {
@@ -133,7 +139,9 @@ func (k *revisions) carryOut(ctx context.Context, obj *packagesv1.PackageRevisio
 	}
 	change, err := transition(obj, s.seen)
 	if err == nil && change.Kind == pkgrepo.Publish {
-		err = k.isInjected(ctx, s.seen)
+		if err = s.areConflictsApproved(obj); err == nil {
+			err = k.isInjected(ctx, s.seen)
+		}
 	}
 	if err != nil {
 		return err
@@ -179,7 +187,7 @@ func (k *revisions) follow(ctx context.Context, obj *packagesv1.PackageRevision,
 		}
 	}
 	followed := observed.DeepCopy()
-	followed.Spec.Lifecycle, followed.Spec.ApprovedCommit = seen, ""
+	followed.Spec.Lifecycle, followed.Spec.ApprovedCommit, followed.Spec.ApprovedConflicts = seen, "", ""
 	patch := client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})
 	if err := k.shared.Client.Patch(ctx, followed, patch, client.FieldOwner(k.shared.FieldOwner)); err != nil {
 		return fmt.Errorf("follow the lifecycle %s: %w", seen, err)

@@ -38,6 +38,7 @@ func (k *revisions) Report(obj *packagesv1.PackageRevision, s *sight, _ error) k
 	}
 	to.Revision, to.Workspace = capped(seen.Number), seen.Workspace
 	to.Ref, to.Commit, to.Tree, to.PackageVariant = seen.Ref, seen.Commit, seen.Tree, fit(seen.Facts.Variant, maxOwner)
+	to.ConflictCount, to.ConflictDigest = capped(s.conflicts.Count), s.conflicts.Digest
 	to.UpstreamLock = nil
 	if lock := seen.Facts.Lock; lock != nil {
 		to.UpstreamLock = &packagesv1.UpstreamLock{

@@ -61,6 +61,7 @@ func (p *plane) publish(v *packagesv1.PackageVariant) {
 	})
 	p.ask(revision, func() {
 		revision.Spec.Lifecycle, revision.Spec.ApprovedCommit = packagesv1.LifecyclePublished, revision.Status.Commit
+		revision.Spec.ApprovedConflicts = v.Status.Change.ConflictDigest
 	})
 	until(p, revision, "the revision is published", func(r *packagesv1.PackageRevision) (bool, string) {
 		return r.Status.Lifecycle == packagesv1.LifecyclePublished && conditions.IsReady(r), said(r)

@@ -48,7 +48,7 @@ func inColor(command *cobra.Command, out io.Writer, lookup func(string) (string,
 func colors() map[view.State]string {
 	const green, yellow, red, cyan = "32", "33", "31", "36"
 	return map[view.State]string{
-		view.Ready: green, view.Progressing: cyan, view.New: cyan, view.Waiting: yellow, view.Held: yellow,
+		view.Ready: green, view.Progressing: cyan, view.New: cyan, view.Waiting: yellow, view.Held: yellow, view.Conflicted: yellow,
 		view.Suspended: yellow, view.Paused: yellow, view.Deleting: yellow, view.Blocked: red, view.Failed: red, view.Stalled: red,
 	}
 }

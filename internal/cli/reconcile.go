@@ -231,7 +231,7 @@ func attempted(t *target) (verdict, string) {
 		return no, described(fact)
 	case fact.State == view.Deleting:
 		return pending, described(fact)
-	case work.State == view.Ready, work.State == view.Held:
+	case work.State == view.Ready, work.State == view.Held, work.State == view.Conflicted:
 		return yes, t.cameOf(fact)
 	}
 	return pending, described(fact)

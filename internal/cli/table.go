@@ -103,7 +103,7 @@ func (t table) row(to io.Writer, cells []string) {
 // marks stand before the states, so that they are told apart at a glance.
 func marks() map[view.State]string {
 	return map[view.State]string{
-		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Failed: "✗", view.Stalled: "⊘",
+		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Conflicted: "≠", view.Failed: "✗", view.Stalled: "⊘",
 	}
 }
 
@@ -127,7 +127,7 @@ func message(fact view.Fact) string {
 	switch fact.State {
 	case view.Ready, view.Progressing, view.New, view.Suspended, view.Paused:
 		return fact.Message
-	case view.Blocked, view.Deleting, view.Stalled, view.Waiting, view.Failed, view.Held:
+	case view.Blocked, view.Deleting, view.Stalled, view.Waiting, view.Failed, view.Held, view.Conflicted:
 	}
 	if fact.Reason == "" {
 		return fact.Message

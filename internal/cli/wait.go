@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,7 +97,7 @@ func isReady(t *target) (bool, string) {
 		return false, ""
 	}
 	work := view.Work(t.obj).State
-	is := t.obj.GetDeletionTimestamp() == nil && view.IsObserved(t.obj) && (work == view.Ready || work == view.Held)
+	is := t.obj.GetDeletionTimestamp() == nil && view.IsObserved(t.obj) && slices.Contains([]view.State{view.Ready, view.Held, view.Conflicted}, work)
 	return is, described(view.Of(t.obj))
 }
 

@@ -19,6 +19,7 @@ const (
 	workspaceTrailer = "Sluice-Workspace"
 	changeTrailer    = "Sluice-Change"
 	removedTrailer   = "Sluice-Removed"
+	conflictsTrailer = "Sluice-Conflicts"
 	// treeTrailer has the root tree of a draft's commit. It is there as long as every commit of the draft was made here, and whoever
 	// amends such a commit changes the tree: so the tip alone says whether anything on the draft is somebody else's.
 	treeTrailer     = "Sluice-Tree"
@@ -45,6 +46,8 @@ type Message struct {
 	// Pristine says that there are no edits of people in the package, and names what was made; see LastPristine. It becomes a trailer
 	// unless it is empty, also of the commit that publishes the package.
 	Pristine string
+	// Conflicts are those that the commit was written with.
+	Conflicts Conflicts
 }
 
 // trailer is a line at the end of a message.
@@ -64,6 +67,7 @@ func (m Message) text(otherwise string, more ...trailer) string {
 	text.WriteString("\n")
 	all := append([]trailer{
 		{variantTrailer, m.Variant}, {uidTrailer, m.UID}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}, {pristineTrailer, m.Pristine},
+		{conflictsTrailer, m.Conflicts.String()},
 	}, more...)
 	for _, t := range all {
 		if value := strings.TrimSpace(printable.Line(t.value, maxTrailerBytes)); value != "" {
@@ -113,6 +117,7 @@ type note struct {
 	// variant and uid are of the variant that asked for it, and tree is the root tree that the commit was made with.
 	variant, uid, tree string
 	pristine           string // what was made, where people edited nothing of it
+	conflicts          string
 }
 
 // of is what the note tells of the package at the path. It holds nothing of the message, which may be long.
@@ -168,6 +173,8 @@ func (n *note) read(line string) {
 		n.tree = keep(n.tree, value)
 	case pristineTrailer:
 		n.pristine = keep(n.pristine, value)
+	case conflictsTrailer:
+		n.conflicts = keep(n.conflicts, value)
 	}
 }
 

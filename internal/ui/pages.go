@@ -128,7 +128,7 @@ func (u *UI) since(at time.Time) string {
 // mark is the shape that tells a state apart without its colour.
 func mark(state view.State) string {
 	return map[view.State]string{
-		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Failed: "✗", view.Stalled: "⊘",
+		view.Ready: "✔", view.Progressing: "◐", view.Waiting: "◷", view.Held: "‖", view.Conflicted: "≠", view.Failed: "✗", view.Stalled: "⊘",
 		view.Blocked: "▲", view.Deleting: "−", view.Suspended: "■", view.Paused: "■", view.New: "○",
 	}[state]
 }

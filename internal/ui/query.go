@@ -29,7 +29,7 @@ const attention = "attention"
 // needsAttention are those states.
 func needsAttention(state view.State) bool {
 	switch state {
-	case view.Blocked, view.Stalled, view.Failed, view.Held, view.Waiting:
+	case view.Blocked, view.Stalled, view.Failed, view.Conflicted, view.Held, view.Waiting:
 		return true
 	case view.Deleting, view.Suspended, view.Paused, view.New, view.Progressing, view.Ready:
 	}

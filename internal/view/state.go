@@ -39,6 +39,8 @@ const (
 	Failed State = "Failed"
 	// Progressing is one that is being worked on.
 	Progressing State = "Progressing"
+	// Conflicted is one that is ready, and whose open change has conflicts that an approver has to accept.
+	Conflicted State = "Conflicted"
 	// Held is one that is ready, or half-way, and holds back a change.
 	Held State = "Held"
 	// Ready is one that is as its spec asks for.
@@ -47,7 +49,7 @@ const (
 
 // States are all of them, in their order.
 func States() []State {
-	return []State{Blocked, Deleting, Suspended, Paused, New, Stalled, Waiting, Failed, Progressing, Held, Ready}
+	return []State{Blocked, Deleting, Suspended, Paused, New, Stalled, Waiting, Failed, Progressing, Conflicted, Held, Ready}
 }
 
 // Fact is in which state an object is.
@@ -119,9 +121,20 @@ func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
 		*f = Fact{State: Progressing, Since: reconciling.LastTransitionTime.Time, Reason: reconciling.Reason, Message: reconciling.Message}
 	case !speaks(obj, ready):
 		*f = Fact{State: Progressing, Message: "The last edit has not been looked at yet"}
+	case isConflicted(obj, f):
 	case reason != "":
 		*f = Fact{State: Held, Reason: reason, Message: message}
 	}
+}
+
+// isConflicted says that the open change of a package has conflicts, and puts these into the fact.
+func isConflicted(obj *unstructured.Unstructured, f *Fact) bool {
+	found, _ := condition(obj, packagesv1.ConflictedCondition)
+	if found.Status != metav1.ConditionTrue {
+		return false
+	}
+	*f = Fact{State: Conflicted, Since: found.LastTransitionTime.Time, Reason: found.Reason, Message: found.Message}
+	return true
 }
 
 // isHalted says that a release was begun, and goes on only when somebody approves its plan: it is the one that is held.

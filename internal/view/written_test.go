@@ -42,6 +42,10 @@ func TestStatesOfWhatControllersWrite(t *testing.T) {
 			"a proposal waits for its approval", "PackageVariant",
 			second + "status: {change: {lifecycle: Proposed}, conditions: [" + said("True", "Succeeded") + "]}", view.Held, "Proposed",
 		},
+		"ChangeInConflict": {
+			"an approver has to accept the conflicts", "PackageVariant",
+			second + "status: {change: {lifecycle: Proposed, conflictCount: 2}, conditions: [{type: Conflicted, status: 'True', reason: Conflict}, " + said("True", "Succeeded") + "]}", view.Conflicted, "Conflict",
+		},
 		"FrozenProposal": {
 			"the package would be another", "PackageVariant",
 			second + "status: {change: {lifecycle: Proposed}, conditions: [{type: UpdatePending, status: 'True', reason: FrozenProposal}, " + said("True", "Succeeded") + "]}", view.Held, "FrozenProposal",

@@ -21,6 +21,8 @@ const (
 	// isAhead is to be published, and was not yet.
 	isAhead = draft + ", lifecycle: Published, approvedCommit: COMMIT1}\n" + seenProposed
 
+	digest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+
 	finalized = "metadata: {name: web, finalizers: [packages.sluice.dev/revision, example.com/mine]}\n"
 )
 
@@ -36,6 +38,7 @@ func TestRevisionsAreCreatedAsDrafts(t *testing.T) {
 		"Deletion":   {"nor proposes a deletion", "", nil, draft + ", lifecycle: DeletionProposed}", true},
 		"Removal":    {"nor removes anything", "", nil, draft + ", lifecycle: Deleted, approvedCommit: COMMIT1}", true},
 		"Approved":   {"an approval is not brought along", "", nil, draft + ", approvedCommit: COMMIT1}", true},
+		"Conflicts":  {"nor one of conflicts", "", nil, draft + ", approvedConflicts: '" + digest + "'}", true},
 	})
 }
 
@@ -59,6 +62,7 @@ func TestPublishingTakesTheRightToApprove(t *testing.T) {
 		"PublishBare": {"a draft is no shorter way", isDraft, patch(`{"spec":{` + approved + `}}`), "", true},
 		"Commit":      {"an approval is not prepared", isProposed, patch(`{"spec":{"approvedCommit":"` + commit1 + `"}}`), "", true},
 		"CommitOther": {"nor moved on to another commit", isAhead, patch(`{"spec":{"approvedCommit":"` + commit2 + `"}}`), "", true},
+		"Conflicts":   {"nor are conflicts accepted", isProposed, patch(`{"spec":{"approvedConflicts":"` + digest + `"}}`), "", true},
 		"CommitGone":  {"nor taken away", isAhead, patch(`{"spec":{"lifecycle":"Published","approvedCommit":null}}`), "", true},
 		"Withdraw":    {"who may not approve takes no approval back", isAhead, patch(`{"spec":{"lifecycle":"Draft"}}`), "", true},
 		"Unpublish":   {"what is published stays", isNewest, patch(`{"spec":{"lifecycle":"DeletionProposed"}}`), "", true},
@@ -93,6 +97,7 @@ func TestWhatWasObservedIsNotForged(t *testing.T) {
 		"Promote":      {"a draft would need no commit to be published", isDraft, patchStatus(`{"status":{"lifecycle":"Published"}}`), "", true},
 		"Commit":       {"an approver goes by the commit", isProposed, patchStatus(`{"status":{"commit":"` + commit2 + `"}}`), "", true},
 		"Tree":         {"and by the tree", isProposed, patchStatus(`{"status":{"tree":"` + commit1 + `"}}`), "", true},
+		"Conflicts":    {"and by the conflicts", isProposed, patchStatus(`{"status":{"conflictCount":0,"conflictDigest":"` + digest + `"}}`), "", true},
 		"Ref":          {"and by the reference", isProposed, patchStatus(`{"status":{"ref":"refs/heads/main"}}`), "", true},
 		"Revision":     {"and by the number", isNewest, patchStatus(`{"status":{"revision":7}}`), "", true},
 		"Artifact": {

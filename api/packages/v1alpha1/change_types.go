@@ -82,6 +82,12 @@ type ChangeStatus struct {
 	// +optional
 	ConflictCount int32 `json:"conflictCount,omitempty"`
 
+	// ConflictDigest names the list of all conflicts, as 'sha256:…'; empty where there is none. An approval of the change must
+	// name it in spec.approvedConflicts of the PackageRevision.
+	// +kubebuilder:validation:MaxLength=71
+	// +optional
+	ConflictDigest string `json:"conflictDigest,omitempty"`
+
 	// RenderResults are what the functions of the package's pipelines did. Of more than 32, the first are listed.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -202,6 +202,10 @@ const (
 	// commit in status.
 	ApprovedCommitMismatchReason = "ApprovedCommitMismatch"
 
+	// ConflictsNotApprovedReason: the change has conflicts between upstream and people's edits, and approvedConflicts does not name
+	// their digest; the message has it. Look at the conflicts in the variant's status.change, and approve that digest.
+	ConflictsNotApprovedReason = "ConflictsNotApproved"
+
 	// OutOfDateReason: another revision was published since the change was begun. Its variant brings it up to date; a draft
 	// of somebody else has to be begun again.
 	OutOfDateReason = "OutOfDate"
@@ -319,6 +323,10 @@ const (
 const (
 	// DraftWrittenReason: a draft was begun or changed; the message names the commit.
 	DraftWrittenReason = "DraftWritten"
+
+	// ConflictedReason: a change was written in which upstream and people's edits are in conflict; the message has the digest of
+	// the conflicts. Reason of an event.
+	ConflictedReason = "Conflicted"
 
 	// ProposedReason: a draft was proposed.
 	ProposedReason = "Proposed"

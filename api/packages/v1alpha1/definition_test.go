@@ -109,7 +109,7 @@ func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	columns := map[string][]string{
 		"repositories":     {"Branch", "Directory", "Deployment", "Packages", "Changes", "Ready", "Status", "URL", "Head", "Age"},
-		"packagevariants":  {"Upstream", "Revision", "Repository", "Package", "Change", "Published", "Ready", "Status", "Approval", "Workspace", "Age"},
+		"packagevariants":  {"Upstream", "Revision", "Repository", "Package", "Change", "Conflicts", "Published", "Ready", "Status", "Approval", "Workspace", "Age"},
 		"packagerevisions": {"Repository", "Package", "Workspace", "Revision", "Lifecycle", "Ready", "Status", "Requested", "Commit", "Variant", "Age"},
 	}
 	for plural, short := range plurals() {

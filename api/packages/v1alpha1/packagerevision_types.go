@@ -59,6 +59,13 @@ type PackageRevisionSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}|[0-9a-f]{64})$`
 	// +optional
 	ApprovedCommit string `json:"approvedCommit,omitempty"`
+
+	// ApprovedConflicts is the digest of the conflicts that the approver accepts: status.conflictDigest when it was looked at. A
+	// change without conflicts needs none, and one with other conflicts is not published.
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +optional
+	ApprovedConflicts string `json:"approvedConflicts,omitempty"`
 }
 
 // PackageRevisionStatus is what was last seen of a change or revision in Git.
@@ -115,6 +122,18 @@ type PackageRevisionStatus struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	PackageVariant string `json:"packageVariant,omitempty"`
+
+	// ConflictCount is the number of conflicts between upstream and people's edits in the open change. The status.change of its
+	// PackageVariant lists them.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +optional
+	ConflictCount int32 `json:"conflictCount,omitempty"`
+
+	// ConflictDigest names the list of these conflicts, as 'sha256:…'; empty where there is none.
+	// +kubebuilder:validation:MaxLength=71
+	// +optional
+	ConflictDigest string `json:"conflictDigest,omitempty"`
 
 	// ReadinessGates of the package: conditions that have to be True before it is published.
 	// +listType=atomic

@@ -217,6 +217,7 @@ type Downstream struct {
 // +kubebuilder:printcolumn:name="Repository",type=string,JSONPath=`.spec.downstream.repo`
 // +kubebuilder:printcolumn:name="Package",type=string,JSONPath=`.status.downstream.package`
 // +kubebuilder:printcolumn:name="Change",type=string,JSONPath=`.status.change.lifecycle`
+// +kubebuilder:printcolumn:name="Conflicts",type=integer,JSONPath=`.status.change.conflictCount`
 // +kubebuilder:printcolumn:name="Published",type=string,JSONPath=`.status.published.revision`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`

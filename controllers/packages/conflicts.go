@@ -1,0 +1,189 @@
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/pkgrepo"
+)
+
+// conflictList are the conflicts of a commit of the open change.
+type conflictList struct {
+	commit, tree string
+	conflicts    []packagesv1.Conflict
+	// unlisted is how many more there were than a status has room for, or than are known.
+	unlisted int
+	// digest names all of them, those that are not listed among them; empty for none.
+	digest string
+	// files are the digests of the files that have conflicts; nil where the commit has to be read for that.
+	files map[string]string
+}
+
+// newConflictList lists the conflicts that an update met, and those of the open change before that are not the same places: a later
+// update has another base, and would not meet them again.
+func newConflictList(met []packagesv1.Conflict, before conflictList) conflictList {
+	c := conflictList{conflicts: met, unlisted: before.unlisted, digest: before.digest}
+	again := map[[3]string]bool{}
+	for i := range met {
+		again[placeOf(&met[i])] = true
+	}
+	for i := range before.conflicts {
+		if !again[placeOf(&before.conflicts[i])] {
+			c.conflicts = append(c.conflicts[:len(c.conflicts):len(c.conflicts)], before.conflicts[i])
+		}
+	}
+	c.name()
+	return c
+}
+
+func placeOf(c *packagesv1.Conflict) [3]string { return [3]string{c.File, c.Resource, c.Path} }
+
+// conflictsIn are the conflicts that a status lists.
+func conflictsIn(s *packagesv1.ChangeStatus) conflictList {
+	c := conflictList{
+		commit: s.Commit, tree: s.Tree, conflicts: s.Conflicts, unlisted: int(s.ConflictCount) - len(s.Conflicts), digest: s.ConflictDigest,
+	}
+	if c.digest == "" {
+		c.name() // It was written before there were digests.
+	}
+	return c
+}
+
+// count is how many there are.
+func (c *conflictList) count() int { return len(c.conflicts) + c.unlisted }
+
+// name gives the list its digest. Conflicts that are not listed count by the digest of the list that had them.
+func (c *conflictList) name() {
+	if c.count() == 0 {
+		c.digest = ""
+		return
+	}
+	all := []any{c.conflicts}
+	if c.unlisted > 0 {
+		all = append(all, c.unlisted, c.digest)
+	}
+	text, _ := json.Marshal(all) // They are texts and numbers.
+	sum := sha256.Sum256(text)
+	c.digest = "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// show shows the conflicts in a status.
+func (c *conflictList) show(s *packagesv1.ChangeStatus) {
+	s.Conflicts = c.conflicts[:min(len(c.conflicts), packagesv1.MaxConflicts)]
+	s.ConflictCount, s.ConflictDigest = capped(c.count()), c.digest
+}
+
+// record is how a commit names them.
+func (c *conflictList) record() pkgrepo.Conflicts {
+	return pkgrepo.Conflicts{Digest: c.digest, Count: c.count()}
+}
+
+// maxToldConflicts bounds the conflicts that a commit's message lists.
+const maxToldConflicts = 16
+
+// words lists the conflicts in a commit's message, with their three values.
+func (c *conflictList) words(policy packagesv1.ConflictPolicy) string {
+	if c.count() == 0 {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Upstream and people changed the same in %s. Conflict policy: %s.\n", counted(c.count(), "place"), policy)
+	for _, one := range c.conflicts[:min(len(c.conflicts), maxToldConflicts)] {
+		fmt.Fprintf(&text, "\n%s\n  before:   %s\n  upstream: %s\n  here:     %s\n", strings.TrimSpace(one.File+" "+one.Resource+" "+one.Path), one.Base, one.Upstream, one.Local)
+	}
+	if more := c.count() - min(len(c.conflicts), maxToldConflicts); more > 0 {
+		fmt.Fprintf(&text, "\nAnd %d more.\n", more)
+	}
+	return text.String()
+}
+
+// recorded are the conflicts that Git has of the open change, where the status is of a commit before: it was lost, or the process died
+// before it could report. They have no list. The result is false where the status is as new as the record.
+func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, bool, error) {
+	record, commit, err := b.down.Conflicts(ctx, l.open, before.Commit)
+	if err != nil || commit == "" || record.Count == 0 || record.Digest == before.ConflictDigest {
+		return conflictList{}, false, err
+	}
+	return conflictList{commit: commit, unlisted: record.Count, digest: record.Digest}, true, nil
+}
+
+// conflicts are those of an open change: as the status of its variant says of that very commit, else, for one that is to be published, as
+// Git records them.
+func (k *revisions) conflicts(ctx context.Context, obj *packagesv1.PackageRevision, m *mirror, seen *pkgrepo.Revision) (pkgrepo.Conflicts, error) {
+	if packagesv1.Lifecycle(seen.Lifecycle).IsPublished() {
+		return pkgrepo.Conflicts{}, nil
+	}
+	if namespace, name, ok := strings.Cut(seen.Facts.Variant, "/"); ok && namespace == m.key.Namespace {
+		var v packagesv1.PackageVariant
+		err := k.shared.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &v)
+		switch change := v.Status.Change; {
+		case err != nil && !apierrors.IsNotFound(err):
+			return pkgrepo.Conflicts{}, fmt.Errorf("get PackageVariant %s: %w", seen.Facts.Variant, err)
+		case err == nil && change != nil && change.Commit == seen.Commit:
+			known := conflictsIn(change)
+			return known.record(), nil
+		}
+	}
+	if obj.Spec.GetLifecycle() != packagesv1.LifecyclePublished {
+		return pkgrepo.Conflicts{}, nil
+	}
+	found, _, err := m.Conflicts(ctx, seen, "")
+	return found, err
+}
+
+// areConflictsApproved says what keeps a change with conflicts from being published: the approver has to name them.
+func (s *sight) areConflictsApproved(obj *packagesv1.PackageRevision) error {
+	if s.conflicts.Count == 0 || obj.Spec.ApprovedConflicts == s.conflicts.Digest {
+		return nil
+	}
+	return failure.Wait(packagesv1.ConflictsNotApprovedReason, 0, fmt.Errorf(
+		"upstream and people changed the same in %s; look at status.change of the PackageVariant, and set spec.approvedConflicts to %s",
+		counted(s.conflicts.Count, "place"), s.conflicts.Digest))
+}
+
+// changesOf are the requests for the revision that a variant's open change is.
+func changesOf(_ context.Context, obj client.Object) []reconcile.Request {
+	v, ok := obj.(*packagesv1.PackageVariant)
+	if !ok || v.Status.Change == nil || v.Status.Change.PackageRevision == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: in(v, v.Status.Change.PackageRevision)}}
+}
+
+// conflictsMoved passes on variants of which other conflicts are known, or those of another commit.
+func conflictsMoved() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, _ := e.ObjectOld.(*packagesv1.PackageVariant)
+			is, _ := e.ObjectNew.(*packagesv1.PackageVariant)
+			if was == nil || is == nil || is.Status.Change == nil {
+				return false
+			}
+			before := was.Status.Change
+			return before == nil && is.Status.Change.ConflictDigest != "" || before != nil && before.ConflictDigest != is.Status.Change.ConflictDigest
+		},
+	}
+}
+
+// conflicts are those of the open change.
+func (l *look) conflicts() conflictList {
+	if l.change == nil {
+		return conflictList{}
+	}
+	return conflictsIn(l.change)
+}
