@@ -64,7 +64,7 @@ const (
 // others. Of tags and of changes each package has one after the other, the newest first, so that no package takes the room of others. Among
 // packages, those that are wanted come first, then those with tags, and then the names decide.
 func (w work) trim(s *Snapshot, refs map[string]git.Ref) map[string]git.Ref {
-	most := w.depot.options.MaxRefs
+	most := w.bounds.refs
 	if len(refs) <= most {
 		return refs
 	}
@@ -73,7 +73,7 @@ func (w work) trim(s *Snapshot, refs map[string]git.Ref) map[string]git.Ref {
 	for _, c := range all[:most] {
 		kept[c.name] = refs[c.name]
 	}
-	excess := fmt.Sprintf("the repository has %d branches and tags, more than %d", len(refs), most)
+	excess := fmt.Sprintf("the repository has %d branches and tags, more than %s", len(refs), w.bounds.said(most))
 	s.RefsLeftOut = len(refs) - most
 	for _, c := range all[most:] {
 		if c.class == ofOthers {
@@ -157,11 +157,11 @@ func (c candidate) compare(other candidate) int {
 }
 
 // isOver tells whether there are too many packages.
-func (e *explorer) isOver() bool { return len(e.snapshot.Packages) > e.depot.options.MaxPackages }
+func (e *explorer) isOver() bool { return len(e.snapshot.Packages) > e.bounds.packages }
 
 // bound keeps MaxPackages packages: those on the branch first, then those that are wanted, those with tags, and the others by name.
 func (e *explorer) bound() {
-	s, most := e.snapshot, e.depot.options.MaxPackages
+	s, most := e.snapshot, e.bounds.packages
 	if !e.isOver() {
 		return
 	}
@@ -180,7 +180,7 @@ func (e *explorer) bound() {
 	}
 	paths := s.paths()
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
-	excess := fmt.Sprintf("the repository has %d packages, more than %d", len(paths)+len(found.beyond), most)
+	excess := fmt.Sprintf("the repository has %d packages, more than %s", len(paths)+len(found.beyond), e.bounds.said(most))
 	for _, path := range paths[most:] {
 		delete(s.Packages, path)
 		s.leaveOut(path, "package "+shown(path), excess)

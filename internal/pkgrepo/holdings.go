@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// holdings are what the snapshots of all repositories take, which last as long as the repositories. One tenant has half of what
-// there is, so that somebody's thousand repositories keep nobody else's from being read.
+// holdings are what the snapshots of all repositories take, which last as long as the repositories. A tenant has at most half of what
+// all others leave, and a repository half of what the others of its tenant leave: so there is always something left for who comes next.
+// An eighth is for tenants that take a small part of it.
 type holdings struct {
 	most int64
 
@@ -25,18 +26,38 @@ func newHoldings(most int64) *holdings {
 	return &holdings{most: most, by: map[string]int64{}, of: map[*Repository]holding{}}
 }
 
-// take counts a repository's snapshot in the place of the one before. ErrLimit if there is no room for it; the one before
+// small is the part of the memory that each tenant has as long as there is any.
+const small = 256
+
+// room is how much a repository of the tenant may take now. What it has, it may keep.
+func (h *holdings) room(r *Repository, tenant string) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.left(h.of[r], tenant)
+}
+
+// left is called with the lock held.
+func (h *holdings) left(before holding, tenant string) int64 {
+	own, total := h.by[tenant], h.total-before.bytes
+	if before.tenant == tenant {
+		own -= before.bytes
+	}
+	others := total - own
+	room := max(((h.most-h.most/8-others)/2-own)/2, h.most/small-own)
+	return max(min(room, h.most-total), before.bytes)
+}
+
+// take counts a repository's snapshot in the place of the one before. ErrLimit if there is no room for it at all; the one before
 // counts on then.
 func (h *holdings) take(r *Repository, now holding) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.of[r]
-	h.add(before.tenant, -before.bytes)
-	if h.total+now.bytes > h.most || h.by[now.tenant]+now.bytes > h.most/2 {
-		h.add(before.tenant, before.bytes)
-		return fmt.Errorf("%w: the refs and Kptfiles of all repositories may take %d bytes of memory, half of it those of one namespace, and there is no room for %d more; remove branches and tags, or Repositories",
-			ErrLimit, h.most, now.bytes)
+	if room := h.left(before, now.tenant); now.bytes > room {
+		return fmt.Errorf("%w: the refs and Kptfiles of all repositories may take %d bytes of memory, and this one needs %d of the %d that are left for it; remove branches and tags, or Repositories",
+			ErrLimit, h.most, now.bytes, room)
 	}
+	h.add(before.tenant, -before.bytes)
 	h.add(now.tenant, now.bytes)
 	h.of[r] = now
 	return nil

@@ -27,7 +27,7 @@ type known struct {
 // begin begins with what is known from the snapshot before, which may be nil.
 func (w work) begin(before *Snapshot) *known {
 	k := &known{
-		remote: w.settings.Fetch.Key(), memory: w.depot.memory, most: w.depot.options.MaxFactsBytes,
+		remote: w.settings.Fetch.Key(), memory: w.depot.memory, most: w.bounds.facts,
 		details: map[spot]detail{}, facts: map[string]learned{}, used: map[string]bool{},
 	}
 	if before != nil && before.known.remote == k.remote {

@@ -40,7 +40,8 @@ type Options struct {
 	MaxKptfileBytes int64
 	// MaxFactsBytes bounds the Kptfiles whose facts a repository keeps, all together. Default 32 MiB.
 	MaxFactsBytes int64
-	// MaxSnapshotBytes bounds what the snapshots of all repositories take. One tenant has half of it. Default 256 MiB.
+	// MaxSnapshotBytes bounds what the snapshots of all repositories take. One tenant has at most half of what others leave.
+	// Default 256 MiB.
 	MaxSnapshotBytes int64
 	// MaxWalk bounds how many commits of a history are looked at for one question. Default 1,000.
 	MaxWalk int
@@ -136,13 +137,15 @@ type work struct {
 	layout
 
 	settings Settings
+	bounds   bounds
 }
 
 func (r *Repository) work() (work, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, err := newLayout(r.settings.Branch, r.settings.Directory)
-	return work{Repository: r, layout: l, settings: r.settings}, err
+	o := r.depot.options
+	return work{Repository: r, layout: l, settings: r.settings, bounds: bounds{o.MaxRefs, o.MaxPackages, o.MaxFactsBytes, false}}, err
 }
 
 // alone begins work that nobody else does at the same time. The caller ends it.

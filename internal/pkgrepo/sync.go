@@ -61,6 +61,9 @@ func (w work) look(ctx context.Context) (*Snapshot, error) {
 			return before, nil
 		}
 		s, err := w.describe(ctx, byName(listed), tries == maxLooks)
+		if err == nil {
+			s, err = w.fit(ctx, s, byName(listed), tries == maxLooks)
+		}
 		if errors.Is(err, errVanished) {
 			continue
 		}
