@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -226,60 +228,108 @@ func TestALabelThatIsRenamedDeletesNothing(t *testing.T) {
 	p.spread(set, "b/app", "c/app", "d/app", "e/app", "f/app")
 }
 
-// TestAReplacedRepositoryKeepsItsPackages: deleted and created again, it is the same target.
-func TestAReplacedRepositoryKeepsItsPackages(t *testing.T) {
-	t.Parallel()
-	p := newPlane(t)
-	blueprints := p.repository("blueprints")
+// edges are three Repositories of a set, with a published package each, and an open draft. Somebody works on that in north.
+type edges struct {
+	*plane
+
+	set  *packagesv1.PackageVariantSet
+	all  map[string]*upstream.Edited
+	work string
+}
+
+func newEdges(t *testing.T) *edges {
+	t.Helper()
+	e := &edges{plane: newPlane(t), all: map[string]*upstream.Edited{}}
+	blueprints := e.repository("blueprints")
 	blueprints.Tag("app/v1", blueprints.Commit("main", "app", upstream.Text(map[string]string{"app/Kptfile": kptfile, "app/deployment.yaml": deployment})), false)
-	all := map[string]*upstream.Edited{}
-	create := func(name string) {
-		r := p.packages(name)
-		r.Labels = map[string]string{"edge": "yes"}
-		p.create(r)
-	}
 	for _, name := range []string{"east", "north", "south"} {
-		all[name] = p.upstreams.Repository(name + ".git")
-		all[name].AcceptPushes()
-		all[name].Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
-		p.create(p.source(name, p.server))
-		create(name)
+		e.all[name] = e.upstreams.Repository(name + ".git")
+		e.all[name].AcceptPushes()
+		e.all[name].Commit("main", "begin", upstream.Text(map[string]string{"README.md": "hello\n"}))
+		e.create(e.source(name, e.server), e.edge(name))
 	}
-	set := p.set(packagesv1.Target{
+	e.set = e.make()
+	e.rests(0)
+	blueprints.Tag("app/v2", blueprints.Commit("main", "app 2", upstream.Text(map[string]string{"app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0")})), false)
+	e.rests(3)
+	e.work = e.all["north"].Commit("drafts/app/packagevariant-2", "hours of work", upstream.Text(map[string]string{"app/notes.txt": "hours of work\n"}))
+	return e
+}
+
+// edge is a Repository that the set selects.
+func (e *edges) edge(name string) *packagesv1.Repository {
+	r := e.packages(name)
+	r.Labels = map[string]string{"edge": "yes"}
+	return r
+}
+
+// make creates the set.
+func (e *edges) make() *packagesv1.PackageVariantSet {
+	e.Helper()
+	return e.plane.set(packagesv1.Target{
 		RepositorySelector: &metav1.LabelSelector{MatchLabels: map[string]string{"edge": "yes"}},
 		Template:           &packagesv1.VariantTemplate{Approval: &packagesv1.Approval{Policy: packagesv1.ApprovalInitial}},
 	}, func(s *packagesv1.PackageVariantSetSpec) { s.DeletionGuard = nil })
-	rests := func(open int32) {
-		t.Helper()
-		until(p, set, "all packages are there", func(s *packagesv1.PackageVariantSet) (bool, string) {
-			return conditions.IsReady(s) && s.Status.ReadyVariants == 3 && s.Status.OpenVariants == open && s.Status.Unwanted == 0, fmt.Sprintf("%s %+v", said(s), s.Status)
-		})
-	}
-	rests(0)
-	// The next revision is a draft, on which somebody works.
-	blueprints.Tag("app/v2", blueprints.Commit("main", "app 2", upstream.Text(map[string]string{"app/deployment.yaml": strings.ReplaceAll(deployment, "1.0.0", "2.0.0")})), false)
-	rests(3)
-	const draft = "drafts/app/packagevariant-2"
-	all["north"].Commit(draft, "hours of work", upstream.Text(map[string]string{"app/mine.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mine\n"}))
-	refs := func() string { return all["north"].Raw("for-each-ref", "--format=%(refname) %(objectname)") }
-	before := refs()
-	variants := p.spread(set, "east/app", "north/app", "south/app")
+}
+
+// rests waits until each edge has its package, and so many have a draft.
+func (e *edges) rests(open int32) {
+	e.Helper()
+	until(e.plane, e.set, "all packages are there", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.IsReady(s) && s.Status.ReadyVariants == 3 && s.Status.OpenVariants == open && s.Status.Unwanted == 0, fmt.Sprintf("%s %+v", said(s), s.Status)
+	})
+}
+
+// TestAReplacedRepositoryKeepsItsPackages: deleted and created again, it is the same target.
+func TestAReplacedRepositoryKeepsItsPackages(t *testing.T) {
+	t.Parallel()
+	e := newEdges(t)
+	before := refs(e.all["north"])
+	variants := e.spread(e.set, "east/app", "north/app", "south/app")
 	for range 3 {
-		r := p.packages("north")
-		p.delete(r)
-		p.gone(r)
-		until(p, set, "the target is missed", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		r := e.edge("north")
+		e.delete(r)
+		e.gone(r)
+		until(e.plane, e.set, "the target is missed", func(s *packagesv1.PackageVariantSet) (bool, string) {
 			return s.Status.Unwanted == 1, fmt.Sprintf("%+v", s.Status)
 		})
-		create("north")
-		rests(3)
+		e.create(e.edge("north"))
+		e.rests(3)
 	}
-	if after := refs(); after != before {
+	if after := refs(e.all["north"]); after != before {
 		t.Errorf("refs were\n%s\nand are\n%s", before, after)
 	}
-	for i, v := range p.spread(set, "east/app", "north/app", "south/app") {
+	for i, v := range e.spread(e.set, "east/app", "north/app", "south/app") {
 		if v.UID != variants[i].UID {
 			t.Errorf("%s is another one", v.Name)
 		}
+	}
+}
+
+// TestAReplacedSetLosesNothing: the API server deletes its variants with it, and the new set makes them again.
+func TestAReplacedSetLosesNothing(t *testing.T) {
+	t.Parallel()
+	e := newEdges(t)
+	variants := e.spread(e.set, "east/app", "north/app", "south/app")
+	e.delete(e.set)
+	e.gone(e.set)
+	e.set = e.make()
+	for i := range variants {
+		e.delete(&variants[i]) // There is no garbage collector here.
+	}
+	e.rests(3)
+	for i, v := range e.spread(e.set, "east/app", "north/app", "south/app") {
+		if v.UID == variants[i].UID || !metav1.IsControlledBy(&v, e.set) {
+			t.Errorf("%s is not the new set's", v.Name)
+		}
+	}
+	for name, edge := range e.all {
+		testenv.Eventually(t, name+" keeps its package", func(context.Context) (bool, string) {
+			got := refs(edge)
+			return !strings.Contains(got, "deletionProposed") && strings.Contains(got, "refs/tags/app/v1") && edge.Raw("ls-tree", "main", "app") != "", got
+		})
+	}
+	if e.all["north"].Raw("for-each-ref", "--contains", e.work) == "" {
+		t.Error("hours of work are lost")
 	}
 }
