@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,6 +87,9 @@ func (a *awaited) await(ctx context.Context, targets []*target) error {
 	for _, one := range watchesOf(targets) {
 		group.Go(func() {
 			err := one.run(ctx, a.session, func(t *target, obj *unstructured.Unstructured) bool { return a.see(t, obj) })
+			if isTooLate(err) {
+				<-ctx.Done()
+			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			if err != nil && ctx.Err() == nil {
@@ -98,6 +102,12 @@ func (a *awaited) await(ctx context.Context, targets []*target) error {
 		problems = append(problems, unsettled(ctx, targets))
 	}
 	return errors.Join(problems...)
+}
+
+// isTooLate tells whether the client refused a request whose turn would come after the deadline, which has not passed then. The error
+// has no type: golang.org/x/time/rate makes it of text.
+func isTooLate(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "would exceed context deadline")
 }
 
 // unsettled says what became of none of the targets when the time was over.
