@@ -252,13 +252,15 @@ func (k *sets) refund(ctx context.Context, obj *packagesv1.PackageVariantSet, s 
 	if refused == 0 || s.guard.acknowledged != "" {
 		return nil
 	}
-	before := obj.DeepCopy()
-	obj.Status.DeletionGuard.Gone -= capped(refused)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := k.shared.Client.Status().Patch(ctx, obj, patch, client.FieldOwner(k.shared.FieldOwner)); !apierrors.IsConflict(err) {
-		return err
+	gone := obj.Status.DeletionGuard.Gone
+	// It depends on the count alone: others may write to the object meanwhile.
+	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/status/deletionGuard/gone","value":%d},`+
+		`{"op":"replace","path":"/status/deletionGuard/gone","value":%d}]`, obj.UID, gone, gone-capped(refused))
+	err := k.shared.Client.Status().Patch(ctx, obj, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(k.shared.FieldOwner))
+	if apierrors.IsInvalid(err) {
+		return nil // The count is another one, or too high, which errs on the safe side.
 	}
-	return nil // The count is too high, which errs on the safe side.
+	return client.IgnoreNotFound(err)
 }
 
 // failedDeletion says once why variants could not be deleted after the last reconciliation.

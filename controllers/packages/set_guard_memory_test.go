@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -159,11 +160,15 @@ func TestTargetsThatDisappearOneByOneAddUp(t *testing.T) {
 func TestRefusedDeletionsAreReported(t *testing.T) {
 	t.Parallel()
 	var isOpen atomic.Bool
+	var touches atomic.Int32
 	p := newPlane(t, func(p *plane) {
 		p.meet = func(r *http.Request) *http.Response {
 			if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/packagevariants/") || isOpen.Load() {
 				return nil
 			}
+			set := &packagesv1.PackageVariantSet{ObjectMeta: p.meta("fleet")}
+			touch := fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, touches.Add(1))
+			_ = env.Client.Patch(p.Context(), set, client.RawPatch(types.MergePatchType, []byte(touch))) // Others write to it meanwhile.
 			return &http.Response{
 				StatusCode: http.StatusForbidden, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
 				Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"a policy keeps it","code":403}`)),
