@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,7 +43,7 @@ func newConflictList(met []packagesv1.Conflict, before conflictList) conflictLis
 	}
 	for i := range before.conflicts {
 		if !again[placeOf(&before.conflicts[i])] {
-			c.conflicts = append(c.conflicts[:len(c.conflicts):len(c.conflicts)], before.conflicts[i])
+			c.conflicts = append(slices.Clip(c.conflicts), before.conflicts[i])
 		}
 	}
 	c.name()

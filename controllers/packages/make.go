@@ -132,11 +132,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		}
 	}
 	outcome, err := variant.Update(ctx, request, m.shared.Renderer)
-	before := m.before
-	if cur.Open == nil {
-		before = conflictList{} // It went with its draft.
-	}
-	m.kept.listed, m.kept.results = newConflictList(conflicted(append(conflicts, outcome.Conflicts...)), before), outcome.Results
+	m.kept.listed, m.kept.results = m.listed(cur, append(conflicts, outcome.Conflicts...)), outcome.Results
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
@@ -163,6 +159,14 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	}
 	m.kept.isUnchanged = outcome.Unchanged && cur.Open != nil
 	return pkgrepo.Made{Package: outcome.Package, Message: message, Unchanged: m.kept.isUnchanged}, err
+}
+
+// listed are the conflicts that the update met, and those of the draft that it was made in.
+func (m *maker) listed(cur pkgrepo.Current, met []merge.Conflict) conflictList {
+	if cur.Open == nil {
+		return newConflictList(conflicted(met), conflictList{})
+	}
+	return newConflictList(conflicted(met), m.before)
 }
 
 // subject is the first line of the commit.

@@ -67,15 +67,7 @@ func (o *Objects) differ(ctx context.Context, d *Difference, at string, folders 
 		if left == right || d.Count >= maxDifferences || d.Skip(path) {
 			continue
 		}
-		var below [2]plumbing.Hash
-		isFile := false
-		for i, side := range []entry{left, right} {
-			if side.isDir() {
-				below[i] = side.hash
-			} else if side.octal != "" {
-				isFile = true
-			}
-		}
+		below, isFile := foldersOf([2]entry{left, right})
 		if isFile {
 			d.add(path)
 		}
@@ -86,6 +78,18 @@ func (o *Objects) differ(ctx context.Context, d *Difference, at string, folders 
 		}
 	}
 	return nil
+}
+
+// foldersOf are those of two entries that are folders, and whether one of the entries is a file.
+func foldersOf(entries [2]entry) (folders [2]plumbing.Hash, isFile bool) {
+	for i, e := range entries {
+		if e.isDir() {
+			folders[i] = e.hash
+		} else if e.octal != "" {
+			isFile = true
+		}
+	}
+	return folders, isFile
 }
 
 func (d *Difference) add(path string) {

@@ -66,7 +66,11 @@ func (m Message) text(otherwise string, more ...trailer) string {
 	}
 	text.WriteString("\n")
 	all := append([]trailer{
-		{variantTrailer, m.Variant}, {uidTrailer, m.UID}, {upstreamTrailer, m.Upstream}, {configTrailer, m.Config}, {pristineTrailer, m.Pristine},
+		{variantTrailer, m.Variant},
+		{uidTrailer, m.UID},
+		{upstreamTrailer, m.Upstream},
+		{configTrailer, m.Config},
+		{pristineTrailer, m.Pristine},
 		{conflictsTrailer, m.Conflicts.String()},
 	}, more...)
 	for _, t := range all {
