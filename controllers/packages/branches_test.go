@@ -1,12 +1,14 @@
 package packages_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
 
@@ -26,6 +28,9 @@ func TestBranchesOfOneRepositoryHaveTheirOwnRevisions(t *testing.T) {
 	p.ask(stage, func() { stage.Spec.Approval = nil })
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
 	p.drafted(stage, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
+	elsewhere := p.shown("prod", stage.Status.Change.Workspace)
+	p.ask(elsewhere, func() { elsewhere.Spec.Lifecycle = packagesv1.LifecycleProposed })
+	fails(p, elsewhere, packagesv1.OtherBranchReason, "/stage made the change for another branch than prod")
 	inProd := p.variantNamed("in-prod", func(s *packagesv1.PackageVariantSpec) {
 		s.Downstream.Repo, s.Upstream.Revision = "prod", 1
 		always(s)
@@ -54,4 +59,18 @@ func TestBranchesOfOneRepositoryHaveTheirOwnRevisions(t *testing.T) {
 	p.has(refs(cluster), "refs/heads/deletionProposed/app/v2")
 	p.hasNot(refs(cluster), "refs/heads/deletionProposed/app/v1", "refs/heads/deletionProposed/app/v3")
 	p.revision(stage.Status.Published.PackageRevision, packagesv1.LifecyclePublished)
+}
+
+// shown is the object of the draft in a Repository.
+func (p *plane) shown(repository, workspace string) (found *packagesv1.PackageRevision) {
+	p.Helper()
+	testenv.Eventually(p.T, "the draft is shown in Repository "+repository, func(context.Context) (bool, string) {
+		for _, r := range p.revisions("app") {
+			if r.Spec.Repository == repository && r.Spec.Workspace == workspace {
+				found = &r
+			}
+		}
+		return found != nil, ""
+	})
+	return p.revision(found.Name, packagesv1.LifecycleDraft)
 }

@@ -40,7 +40,7 @@ func (s Shared) claim(ctx context.Context, b *brief, p *pkgrepo.Package) (*pkgre
 		if !strings.HasPrefix(other.Workspace, pkgrepo.VariantWorkspace) {
 			continue // People may have drafts of their own.
 		}
-		if keeps := s.keeping(ctx, b, other.Facts.Variant); keeps.beside && !keeps.here {
+		if keeps := s.keeping(ctx, b.down, b.downstream, other.Facts.Variant); keeps.beside && !keeps.here {
 			continue // Drafts do not say for which branch they are; the variant does.
 		}
 		if err := s.mayAdopt(ctx, b, other.Facts.Variant); err != nil {
@@ -129,14 +129,26 @@ func (s Shared) mayAdopt(ctx context.Context, b *brief, other string) error {
 
 // isKept tells whether the other variant is there, and keeps the package. Where nobody can tell, it is.
 func (s Shared) isKept(ctx context.Context, b *brief, other string) bool {
-	return s.keeping(ctx, b, other).here
+	return s.keeping(ctx, b.down, b.downstream, other).here
+}
+
+// isOfBranch says of an open change that its variant made it for another branch of the Git repository. The change itself does not say so.
+func (s Shared) isOfBranch(ctx context.Context, m *mirror, seen *pkgrepo.Revision) error {
+	if isPublished(seen) || !strings.HasPrefix(seen.Facts.Variant, m.key.Namespace+"/") {
+		return nil
+	}
+	if keeps := s.keeping(ctx, m, seen.Package, seen.Facts.Variant); keeps.here || !keeps.beside {
+		return nil
+	}
+	return failure.Wait(packagesv1.OtherBranchReason, 0, fmt.Errorf(
+		"PackageVariant %s made the change for another branch than %s; propose and approve it in the Repository of that branch", seen.Facts.Variant, m.branch))
 }
 
 // keeping is where a variant keeps a package: here, or on another branch of the same Git repository.
 type keeping struct{ here, beside bool }
 
-// keeping tells where the other variant keeps the package. Where that cannot be known, it keeps it here.
-func (s Shared) keeping(ctx context.Context, b *brief, other string) (found keeping) {
+// keeping tells where a variant keeps the package, of which there is a change in the repository. Where that cannot be known, it keeps it here.
+func (s Shared) keeping(ctx context.Context, down *mirror, pkg, other string) (found keeping) {
 	if other == "" {
 		return found
 	}
@@ -152,9 +164,9 @@ func (s Shared) keeping(ctx context.Context, b *brief, other string) (found keep
 	}
 	for _, at := range kept {
 		m := s.mirrors.get(types.NamespacedName{Namespace: namespace, Name: at.Repo})
-		isSame := m != nil && m.url == b.down.url && path.Join(m.directory, at.Package) == path.Join(b.down.directory, b.downstream)
-		found.here = found.here || m == nil || isSame && m.branch == b.down.branch
-		found.beside = found.beside || isSame && m.branch != b.down.branch
+		isSame := m != nil && m.url == down.url && path.Join(m.directory, at.Package) == path.Join(down.directory, pkg)
+		found.here = found.here || m == nil || isSame && m.branch == down.branch
+		found.beside = found.beside || isSame && m.branch != down.branch
 	}
 	return found
 }

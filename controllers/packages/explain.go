@@ -50,6 +50,8 @@ func explain(err error) error {
 		return failure.Retry(packagesv1.PushRejectedReason, err)
 	case errors.Is(err, pkgrepo.ErrOutside):
 		return failure.Wait(packagesv1.FilesOutsidePackageReason, 0, err)
+	case errors.Is(err, pkgrepo.ErrOtherBranch):
+		return failure.Wait(packagesv1.OtherBranchReason, 0, err)
 	case errors.Is(err, pkgrepo.ErrOutOfDate):
 		return failure.Wait(packagesv1.OutOfDateReason, 0, err)
 	case errors.Is(err, pkgrepo.ErrMoved), errors.Is(err, pkgrepo.ErrGone), errors.Is(err, pkgrepo.ErrExists), errors.Is(err, pkgrepo.ErrProposed):

@@ -127,6 +127,9 @@ func (k *revisions) Work(ctx context.Context, obj *packagesv1.PackageRevision, _
 
 // carryOut orders the change that leads from what Git has to what is asked for.
 func (k *revisions) carryOut(ctx context.Context, obj *packagesv1.PackageRevision, m *mirror, s *sight) error {
+	if err := k.shared.isOfBranch(ctx, m, s.seen); err != nil {
+		return err
+	}
 	if obj.Spec.GetLifecycle() == packagesv1.LifecycleDeleted {
 		change, err := k.removal(ctx, obj, m, s.seen)
 		if err == nil {
@@ -140,7 +143,7 @@ func (k *revisions) carryOut(ctx context.Context, obj *packagesv1.PackageRevisio
 	change, err := transition(obj, s.seen)
 	if err == nil && change.Kind == pkgrepo.Publish {
 		if err = s.areConflictsApproved(obj); err == nil {
-			err = k.isInjected(ctx, s.seen)
+			err = k.isInjected(ctx, obj.Namespace, s.seen)
 		}
 	}
 	if err != nil {
@@ -232,10 +235,10 @@ func mayPublish(obj *packagesv1.PackageRevision, seen *pkgrepo.Revision) error {
 }
 
 // isInjected says which required points of the package nothing fills, as its variant knows it: the conditions in the Kptfile are written by
-// whoever may push to the draft.
-func (k *revisions) isInjected(ctx context.Context, seen *pkgrepo.Revision) error {
+// whoever may push to the draft, and so is the name of the variant: it counts only if it is in the namespace.
+func (k *revisions) isInjected(ctx context.Context, of string, seen *pkgrepo.Revision) error {
 	namespace, name, _ := strings.Cut(seen.Facts.Variant, "/")
-	if name == "" {
+	if namespace != of {
 		return nil
 	}
 	var v packagesv1.PackageVariant

@@ -34,7 +34,7 @@ type outsideKey struct {
 // propose plans that a draft becomes a proposal.
 func (p *plan) propose(ctx context.Context, t *task, pkg *Package) error {
 	if draft := pkg.open(t.workspace, Draft); draft != nil && expect(t, draft) == nil {
-		if err := p.isInside(ctx, draft); err != nil {
+		if err := errors.Join(p.isInside(ctx, draft), p.isOfBranch(ctx, draft)); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func (p *plan) publish(ctx context.Context, t *task, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.clear(ctx, t.Package), p.upToDate(ctx, change), p.isInside(ctx, change)); err != nil {
+	if err := errors.Join(p.clear(ctx, t.Package), p.upToDate(ctx, change), p.isInside(ctx, change), p.isOfBranch(ctx, change)); err != nil {
 		return err
 	}
 	path, name := p.path(t.Package), numbered(number)

@@ -159,12 +159,7 @@ func (c *comparison) unknown(isGrown bool) (wants []git.Want, asksHead bool) {
 		case isKnown && !isBeside:
 			asksHead = true
 		default:
-			tag := c.tags[commit]
-			want := git.Want{Hash: commit, Ref: tag.Name}
-			if tag.Hash != commit {
-				want.Tag = tag.Hash
-			}
-			wants = append(wants, want)
+			wants = append(wants, wantOf(c.tags[commit]))
 		}
 	}
 	return wants, asksHead

@@ -12,10 +12,10 @@ import (
 	"sluice.dev/sluice/tests/upstream"
 )
 
-// onBranch is the same Git repository, read on another branch.
-func (s *shop) onBranch(branch string) *shop {
+// onProd is the same Git repository, read on branch prod.
+func (s *shop) onProd() *shop {
 	other := *s
-	other.settings.Branch = branch
+	other.settings.Branch = "prod"
 	other.Repository = s.depot.Repository(other.settings)
 	return &other
 }
@@ -39,7 +39,7 @@ func TestTagsOfOtherBranchesAreNoRevisions(t *testing.T) {
 			main := newShop(t, over)
 			main.Commit("main", "begin", packaged("other"))
 			main.SetRef("refs/heads/prod", main.at("main"))
-			prod := main.onBranch("prod")
+			prod := main.onProd()
 			main.sync()
 			prod.sync()
 			main.publish("app", "one")
@@ -52,7 +52,7 @@ func TestTagsOfOtherBranchesAreNoRevisions(t *testing.T) {
 			main.Tag("app/v1.5.0", main.at("main"), true)
 			main.Tag("elsewhere/v1", main.CommitTree(main.at("main^{tree}"), "aside"), false)
 			main.restart()
-			prod = main.onBranch("prod")
+			prod = main.onProd()
 			onMain, onProd := main.sync(), prod.sync()
 			if diff := cmp.Diff([]string{"v3", "v1", "v1.5.0"}, releases(onMain)); diff != "" {
 				t.Errorf("main: %s", diff)
@@ -197,7 +197,7 @@ func TestTagsOfOtherBranchesNameNoInnerPackages(t *testing.T) {
 	if got := s.sync(); got.Package("edge/web") != nil || got.Package("edge").Branch.Tree != s.at("main:edge") {
 		t.Errorf("the inner package is one of its own: %+v", got.Package("edge").Branch)
 	}
-	prod := s.onBranch("prod").sync()
+	prod := s.onProd().sync()
 	if prod.Package("edge/web").Newest() == nil || prod.Package("edge").Branch.Tree == s.at("prod:edge") {
 		t.Errorf("the inner package is part of the outer one: %+v", prod.Package("edge").Branch)
 	}

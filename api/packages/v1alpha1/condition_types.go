@@ -122,6 +122,10 @@ const (
 	// leave them out, so it is neither proposed nor published. Take them out of the change.
 	FilesOutsidePackageReason = "FilesOutsidePackage"
 
+	// OtherBranchReason: the change was made for another branch of the Git repository. Repositories of one URL show the same drafts. Propose
+	// and approve it in the Repository of its branch.
+	OtherBranchReason = "OtherBranch"
+
 	// CircularUpstreamReason: the package is made of itself by way of other variants, which the message names, so that each publication
 	// would be the reason of the next one. Of the variants in the circle, the youngest waits. Choose another package in one of them.
 	CircularUpstreamReason = "CircularUpstream"
