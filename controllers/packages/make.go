@@ -115,7 +115,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
-	if m.computes {
+	if m.computes && (cur.Open == nil || cur.Open.IsOwn) { // A person may have committed to it since it was ordered.
 		cur = withoutDraft(cur, onBranch)
 		request.Local = cur.Local
 	}

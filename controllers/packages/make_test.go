@@ -35,6 +35,8 @@ func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 	return errors.New("nobody knows")
 }
 
+func (silent) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	f := upstream.ForTest(t)
@@ -79,6 +81,27 @@ func (b *bench) write(t *testing.T, workspace string) pkgrepo.Result {
 	m := &maker{brief: b.brief, shared: b.shared, policy: packagesv1.ConflictUpstream, workspace: workspace, timeout: time.Minute, kept: &made{}}
 	change := pkgrepo.Change{Kind: pkgrepo.Write, Package: "app", Workspace: workspace, Make: m.make}
 	return b.down.Apply(t.Context(), []pkgrepo.Change{change})[0]
+}
+
+// TestAnOrderThatWaitedOverwritesNoWork: the spec approves what is computed without the draft, to which a person has committed since the order
+// was given.
+func TestAnOrderThatWaitedOverwritesNoWork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	draft := b.write(t, "")
+	b.there.Commit("drafts/app/"+draft.Workspace, "mine", upstream.Text(map[string]string{"app/mine.yaml": "mine: 1\n"}))
+	b.config.Labels = map[string]string{"team": "blue"}
+	m := &maker{
+		brief: b.brief, shared: b.shared, policy: packagesv1.ConflictLocal, workspace: draft.Workspace, timeout: time.Minute, computes: true, kept: &made{},
+	}
+	change := pkgrepo.Change{Kind: pkgrepo.Write, Package: "app", Workspace: draft.Workspace, Make: m.make}
+	r := b.down.Apply(t.Context(), []pkgrepo.Change{change})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if files := b.there.Tree("drafts/app/" + draft.Workspace); files["app/mine.yaml"].Content == "" || m.kept.isComputed {
+		t.Errorf("computed: %t, and the draft has %v", m.kept.isComputed, files)
+	}
 }
 
 // TestAnOrderThatWaitedBeginsNoSecondDraft: while it was carried out, the variant looked at what was before, and ordered more.
