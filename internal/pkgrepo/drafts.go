@@ -203,8 +203,12 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 		file := made.Package[name]
 		edit.Files = append(edit.Files, git.File{Path: name, Mode: file.Mode, Content: file.Content})
 	}
+	parents, err := p.under(ctx, t, on, draft)
+	if err != nil {
+		return err
+	}
 	message := made.Message.text("Change "+t.Package, trailer{packageTrailer, p.path(t.Package)}, trailer{workspaceTrailer, t.workspace})
-	next := git.NewCommit{Edits: []git.Edit{edit}, Message: message, Parents: p.under(t, on, draft)}
+	next := git.NewCommit{Edits: []git.Edit{edit}, Message: message, Parents: parents}
 	if len(next.Parents) > 0 {
 		next.Base = next.Parents[0]
 	}
@@ -237,23 +241,23 @@ func (p *plan) put(ctx context.Context, t *task, on string, draft *Revision, mad
 
 // under are the commits that one on a draft stands on. What has come to the package on the branch since the draft was begun is part
 // of what is written: the history says so as well, for others could not merge the draft otherwise. Then the branch comes first, whose
-// files are those beside the package.
-func (p *plan) under(t *task, on string, draft *Revision) []string {
+// files are those beside the package. It is ErrOutside where the draft has other ones: they would be gone from it, and merged for Git.
+func (p *plan) under(ctx context.Context, t *task, on string, draft *Revision) ([]string, error) {
 	if on == "" {
-		return nil
+		return nil, nil
 	}
 	head := p.snapshot.Head
 	if draft == nil || draft.Facts.Base == "" || p.commits[head] == nil {
-		return []string{on}
+		return []string{on}, nil
 	}
 	now := kpt.BaseNone
 	if pkg := p.snapshot.Package(t.Package); pkg != nil && pkg.Branch != nil {
 		now = pkg.Branch.Tree
 	}
 	if now == draft.Facts.Base {
-		return []string{on}
+		return []string{on}, nil
 	}
-	return []string{head, on}
+	return []string{head, on}, p.isInside(ctx, draft)
 }
 
 // nextWorkspace is one that neither the repository nor another task has.

@@ -55,20 +55,29 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 		ErrOutside, shown(p.path(change.Package)), printable.Line(strings.Join(found.Files, ", "), maxOutsideBytes), found.Count)
 }
 
-// changesOutside compares an open change with the commits of the branch that it stands on. A draft that was merged with the branch, or
-// caught up with it, stands on several: what is as on one of them is no change.
+// changesOutside compares an open change with the head of the branch and the commits of it that the change stands on. A draft that was
+// merged with the branch, or caught up with it, stands on several: what is as on one of them is no change.
 func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision) (found Outside, err error) {
 	key := outsideKey{s.known.remote, s.Head, w.spot(s, change.Commit, change.Package)}
 	if known, ok := recall[Outside](w.depot.memory, key); ok {
 		return known, nil
 	}
 	wants := []git.Want{{Hash: change.Commit, Ref: change.Ref}}
+	bases := []string{""} // Without any, nothing was there before.
 	if s.Head != "" {
-		bases, err := w.depot.client.StandsOn(ctx, w.settings.Fetch, git.Want{Hash: s.Head, Ref: w.branch}, wants[0])
+		under, err := w.depot.client.StandsOn(ctx, w.settings.Fetch, git.Want{Hash: s.Head, Ref: w.branch}, wants[0])
 		if err != nil {
 			return found, err
 		}
-		for _, base := range bases {
+		if len(under) > 0 {
+			bases = under
+		}
+		if !slices.Contains(bases, s.Head) {
+			bases = append(bases, s.Head) // It may have been merged as another commit.
+		}
+	}
+	for _, base := range bases {
+		if base != "" {
 			wants = append(wants, git.Want{Hash: base, Ref: w.branch})
 		}
 	}
@@ -82,7 +91,7 @@ func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision)
 			return found, errBaseGone
 		}
 	}
-	if found, err = w.leastOutside(ctx, commits[0], commits[1:], w.isOutside(s, change.Package)); err == nil {
+	if found, err = w.leastOutside(ctx, commits, bases, w.isOutside(s, change.Package, commits[0])); err == nil {
 		weight := len(key.head) + len(key.commit) + len(key.path)
 		for _, file := range found.Files {
 			weight += len(file)
@@ -92,13 +101,20 @@ func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision)
 	return found, err
 }
 
-// isOutside tells of a path that it is outside of a package's folder, or in a package below it that the branch has, or leads to one.
-func (w work) isOutside(s *Snapshot, pkg string) func(path string) bool {
+// isOutside tells of a path that it is outside of a package's folder, or in a package below it, or leads to one. The branch has that package,
+// or had it when the change with the tip was begun: a publication leaves out the files of both.
+func (w work) isOutside(s *Snapshot, pkg string, tip *git.Commit) func(path string) bool {
 	folder := w.path(pkg)
 	var inner []string
 	for _, mark := range s.inner(pkg) {
 		below := pkg + "/" + strings.TrimSuffix(mark, "/"+kpt.KptfileName)
-		if p := s.Package(below); p != nil && p.Branch != nil && !errors.Is(p.Branch.Err, fs.ErrNotExist) {
+		p := s.Package(below)
+		isThere := p != nil && p.Branch != nil && !errors.Is(p.Branch.Err, fs.ErrNotExist)
+		if !isThere && p.Newest() != nil {
+			_, err := tip.Tree().Lstat(folder + "/" + mark)
+			isThere = !errors.Is(err, fs.ErrNotExist)
+		}
+		if isThere {
 			inner = append(inner, w.path(below))
 		}
 	}
@@ -108,20 +124,13 @@ func (w work) isOutside(s *Snapshot, pkg string) func(path string) bool {
 	}
 }
 
-// leastOutside compares a commit with each of those that it stands on, and returns what differs from the one that is most like it.
-func (w work) leastOutside(ctx context.Context, tip *git.Commit, bases []*git.Commit, isOutside func(string) bool) (found Outside, err error) {
-	objects := w.depot.client.Compose(ctx, append([]*git.Commit{tip}, bases...)...)
+// leastOutside compares the first of the commits with each of the bases, and returns what differs from the one that is most like it.
+func (w work) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found Outside, err error) {
+	objects := w.depot.client.Compose(ctx, commits...)
 	defer func() { err = errors.Join(err, objects.Close()) }()
-	hashes := []string{""} // Without any, nothing was there before.
-	if len(bases) > 0 {
-		hashes = nil
-	}
-	for _, base := range bases {
-		hashes = append(hashes, base.Hash)
-	}
-	for i, hash := range hashes {
+	for i, base := range bases {
 		d := git.Difference{Skip: func(path string) bool { return !isOutside(path) }, Most: maxOutside}
-		if err := objects.Differ(ctx, hash, tip.Hash, &d); err != nil {
+		if err := objects.Differ(ctx, base, commits[0].Hash, &d); err != nil {
 			return found, err
 		}
 		if i == 0 || d.Count < found.Count {

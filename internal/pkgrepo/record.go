@@ -8,7 +8,8 @@ import (
 )
 
 // record plans the tag of what is on the branch already. No two changes of a package have one tree, as each names in its Kptfile
-// what it was begun on: a revision of the tree is this one.
+// what it was begun on: a revision of the tree is this one. An open change with files outside of the package is not merged as long as the
+// branch has these not.
 func (p *plan) record(ctx context.Context, t *task, pkg *Package) error {
 	now, err := p.treeAt(ctx, p.snapshot.Head, t.Package)
 	switch {
@@ -22,6 +23,9 @@ func (p *plan) record(ctx context.Context, t *task, pkg *Package) error {
 	var leave []git.Update
 	for _, lifecycle := range []Lifecycle{Proposed, Draft} {
 		if r := pkg.open(t.workspace, lifecycle); r != nil && r.Tree == t.Tree {
+			if err := p.isInside(ctx, r); err != nil {
+				return err
+			}
 			leave = append(leave, git.Update{Ref: r.Ref, Old: r.Commit})
 		}
 	}

@@ -50,6 +50,26 @@ func TestWhatSomebodyElseMergedIsRecorded(t *testing.T) {
 	}
 }
 
+// TestAChangeThatIsMergedInPartStays: somebody brought the package alone to the branch. The rest of the change would be gone with its branch.
+func TestAChangeThatIsMergedInPartStays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, overHTTP)
+	s.publish("web", "one")
+	draft := s.one(write("web", "", "two"))
+	tip := s.person(draft.Commit, "shared/b.yaml", "b\n")
+	ref := "refs/heads/drafts/web/" + draft.Workspace
+	s.SetRef(ref, tip)
+	change := pkgrepo.Change{Kind: pkgrepo.Record, Package: "web", Workspace: draft.Workspace, Tree: draft.Tree}
+	s.Commit("main", "the package", s.Tree(draft.Commit))
+	if r := s.Apply(t.Context(), []pkgrepo.Change{change})[0]; !errors.Is(r.Err, pkgrepo.ErrOutside) || s.refs()[ref] != tip {
+		t.Errorf("%+v, and the refs are %v", r, s.refs())
+	}
+	s.Commit("main", "squashed", s.Tree(tip))
+	if r := s.one(change); r.Number != 2 || s.refs()[ref] != "" {
+		t.Errorf("%+v, and the refs are %v", r, s.refs())
+	}
+}
+
 // TestWhatIsNotWhatWasReviewedIsNotRecorded: somebody has changed it on the branch, or taken it away.
 func TestWhatIsNotWhatWasReviewedIsNotRecorded(t *testing.T) {
 	t.Parallel()
