@@ -55,6 +55,7 @@ func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant,
 	}
 	known, err := b.listed(ctx, l, before)
 	if err != nil {
+		l.change = obj.Status.Change // It names its commit. Of the new one, it would say that there are no conflicts.
 		return err
 	}
 	if isWritten && !l.wrote.made.isUnchanged && l.wrote.made.branch == baseOf(branchOf(l.state)) {

@@ -124,6 +124,29 @@ func TestConflictsAreNotForgotten(t *testing.T) {
 	p.published(v, "v2")
 }
 
+// TestAnUpdateThatTheStatusDoesNotKnowKeepsConflicts: the process died between the push and the status. The update changed the file of the
+// conflict, and no person did.
+func TestAnUpdateThatTheStatusDoesNotKnowKeepsConflicts(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	v, blueprints, cluster := p.conflicted()
+	known := v.Status.Change.DeepCopy()
+	scaled := strings.NewReplacer("replicas: 1", "replicas: 3", "1.0.0", "2.0.0").Replace(deployment)
+	blueprints.Tag("app/v3", blueprints.Commit("main", "scale", upstream.Text(map[string]string{"app/deployment.yaml": scaled})), false)
+	p.drafted(v, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "replicas: 3") })
+	tip := v.Status.Change.Commit
+	p.stop()
+	before := v.DeepCopy()
+	v.Status.Change = known
+	if err := env.Client.Status().Patch(t.Context(), v, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	if c := p.tip(v, tip); c.ConflictCount != 1 || c.ConflictDigest != known.ConflictDigest || len(c.Conflicts) != 1 {
+		t.Errorf("the conflicts are %d, %s: %+v", c.ConflictCount, c.ConflictDigest, c.Conflicts)
+	}
+}
+
 // TestGitRecordsConflictsForAnApproval where the variant is gone.
 func TestGitRecordsConflictsForAnApproval(t *testing.T) {
 	t.Parallel()

@@ -112,11 +112,17 @@ func (c *conflictList) words(policy packagesv1.ConflictPolicy) string {
 }
 
 // recorded are the conflicts that Git has of the open change, where the status is of a commit before: it was lost, or the process died
-// before it could report. They have no list. The result is false where the status is as new as the record.
+// before it could report. They have no list, unless they are those of the status: an update took these over, and changed files by itself.
+// The result is false where the status is as new as the record.
 func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, bool, error) {
 	record, commit, err := b.down.Conflicts(ctx, l.open, before.Commit)
-	if err != nil || commit == "" || record.Count == 0 || record.Digest == before.ConflictDigest {
+	if err != nil || commit == "" || record.Count == 0 {
 		return conflictList{}, false, err
+	}
+	if record.Digest == before.ConflictDigest {
+		known := conflictsIn(before)
+		known.commit, known.tree = commit, commit // Its tree is not known, and is what the commit has.
+		return known, true, nil
 	}
 	return conflictList{commit: commit, unlisted: record.Count, digest: record.Digest}, true, nil
 }

@@ -26,6 +26,7 @@ type bench struct {
 
 	shared Shared
 	there  *upstream.Edited
+	server *upstream.GitHTTP
 }
 
 // silent is a client that cannot tell what there is.
@@ -65,7 +66,7 @@ func newBench(t *testing.T) *bench {
 		}
 		return m
 	}
-	b := &bench{there: there, shared: Shared{Shell: kernel.Shell{Client: silent{}}, Plane: NewPlane(), Renderer: function.New(function.Options{})}, brief: &brief{
+	b := &bench{there: there, server: server, shared: Shared{Shell: kernel.Shell{Client: silent{}}, Plane: NewPlane(), Renderer: function.New(function.Options{})}, brief: &brief{
 		owner: "default/app", up: mirrored("blueprints"), upstream: "app", down: mirrored("cluster"),
 		downRepo: types.NamespacedName{Namespace: "default", Name: "cluster"}, downstream: "app",
 		config: variant.Config{Owner: kpt.Owner{Namespace: "default", Name: "app"}, Package: "app"},
@@ -101,6 +102,28 @@ func TestAnOrderThatWaitedOverwritesNoWork(t *testing.T) {
 	}
 	if files := b.there.Tree("drafts/app/" + draft.Workspace); files["app/mine.yaml"].Content == "" || m.kept.isComputed {
 		t.Errorf("computed: %t, and the draft has %v", m.kept.isComputed, files)
+	}
+}
+
+// TestAStatusNamesNoCommitWithoutItsConflicts: while Git cannot be asked which ones the open change has, the status stays that of the commit
+// before. Otherwise, the new commit could be published without them, and the next look would believe the status.
+func TestAStatusNamesNoCommitWithoutItsConflicts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	draft := b.write(t, "")
+	open := *b.down.Snapshot().Package("app").Find(draft.Workspace)
+	open.Commit = "1111111111111111111111111111111111111111"
+	b.server.Always(upstream.Status(500))
+	obj := &packagesv1.PackageVariant{}
+	obj.Namespace, obj.Name = "default", "app"
+	obj.Status.Change = &packagesv1.ChangeStatus{Workspace: draft.Workspace, Commit: "before", Conflicts: conflictsNamed(0, 1), ConflictCount: 1}
+	l := &look{open: &open, state: b.down.Snapshot().Package("app"), downstream: &packagesv1.DownstreamStatus{Repo: "cluster", Package: "app"}}
+	k := &variants{shared: b.shared}
+	if err := k.describe(t.Context(), obj, b.brief, l); err == nil {
+		t.Fatal("Git was not asked")
+	}
+	if c := l.change; c == nil || c.Commit != "before" || c.ConflictCount != 1 {
+		t.Errorf("the status is %+v", c)
 	}
 }
 
