@@ -39,11 +39,11 @@ type older struct {
 	err error
 }
 
-// compareUpstream finds out whether the upstream revision that was chosen goes back behind the one that is published. A failure to do so
-// counts as going back. It keeps nothing from being drafted.
+// compareUpstream finds out whether the upstream revision that was chosen goes back behind the one that is published, whichever variant
+// published that. A failure to do so counts as going back. It keeps nothing from being drafted.
 func (k *variants) compareUpstream(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) {
 	branch := branchOf(l.state)
-	if branch == nil || branch.Facts.Lock == nil || !b.owns(branch) || b.makes(branch) {
+	if branch == nil || branch.Facts.Lock == nil || b.makes(branch) {
 		return
 	}
 	lock, isOlder := branch.Facts.Lock, false

@@ -69,3 +69,20 @@ func TestABranchThatIsSetBackWaits(t *testing.T) {
 		t.Errorf("published is %+v", v.Status.Published)
 	}
 }
+
+// TestWhoTakesAPackageOverDoesNotTakeItBack: what another variant has published is newer.
+func TestWhoTakesAPackageOverDoesNotTakeItBack(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	blueprints, cluster := p.stocked(readme)
+	first := p.variant(always, func(s *packagesv1.PackageVariantSpec) { s.DeletionPolicy = packagesv1.DeletionOrphan })
+	p.published(first, "v1")
+	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
+	p.published(first, "v2")
+	p.delete(first)
+	p.gone(first)
+	heir := p.variantNamed("heir", always, func(s *packagesv1.PackageVariantSpec) {
+		s.AdoptionPolicy, s.Upstream.Revision, s.Downstream.Package = packagesv1.AdoptExisting, 1, "app"
+	})
+	p.waitsForAPerson(heir, cluster, "app:1.0.0", packagesv1.OlderUpstreamReason, "v2")
+}
