@@ -41,6 +41,21 @@ func TestNobodyApprovesThroughTheController(t *testing.T) {
 	})
 }
 
+// TestNobodyForgesWhatAVariantHasSeen: the conflicts that an approver has to name, and the package that it may write without taking it over.
+func TestNobodyForgesWhatAVariantHasSeen(t *testing.T) {
+	t.Parallel()
+	const seen = manual + "\nstatus: {change: {commit: COMMIT1, conflictCount: 1}, config: a}"
+	testAttempts(t, packagesv1.PackageVariantKind, map[string]attempt{
+		"Conflicts":    {"a conflict would not be named", seen, patchStatus(`{"status":{"change":{"conflictCount":0}}}`), "", true},
+		"Change":       {"nor would those of another commit", seen, patchStatus(`{"status":{"change":null}}`), "", true},
+		"ChangePut":    {"in no way", seen, replaceStatus(map[string]any{"change": map[string]any{"commit": commit1}}), "", true},
+		"NoStatus":     {"in no way", seen, patchStatus(`{"status":null}`), "", true},
+		"Adopted":      {"a package of people would be written without being taken over", manual, patchStatus(`{"status":{"adopted":{"tree":"` + commit1 + `","config":"a"}}}`), "", true},
+		"Config":       {"the rest is a report", seen, patchStatus(`{"status":{"config":"b"}}`), "", false},
+		"SpecIsEdited": {"an edit of the spec writes no status", seen, patch(`{"spec":{"namespace":"b"}}`), "", false},
+	})
+}
+
 // TestNobodyChoosesTheForgeThatApproves: a merge there is an approval.
 func TestNobodyChoosesTheForgeThatApproves(t *testing.T) {
 	t.Parallel()
