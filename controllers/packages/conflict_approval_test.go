@@ -147,6 +147,27 @@ func TestAnUpdateThatTheStatusDoesNotKnowKeepsConflicts(t *testing.T) {
 	}
 }
 
+// TestASquashedDraftKeepsConflictsForAnApproval that comes before the variant has looked at it: Git has no record of them any more.
+func TestASquashedDraftKeepsConflictsForAnApproval(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	v, _, cluster := p.conflicted()
+	digest, name, branch := v.Status.Change.ConflictDigest, v.Status.Change.PackageRevision, "drafts/app/"+v.Status.Change.Workspace
+	p.ask(v, func() { v.Spec.Suspend = true })
+	until(p, v, "it is suspended", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.ObservedGeneration == v.Generation, said(v) })
+	squashed := cluster.CommitTree(cluster.Raw("rev-parse", branch+"^{tree}"), "squashed", cluster.Raw("rev-parse", "main"))
+	cluster.SetRef("refs/heads/"+branch, squashed)
+	p.look("cluster")
+	r := &packagesv1.PackageRevision{ObjectMeta: p.meta(name)}
+	until(p, r, "it is seen", func(r *packagesv1.PackageRevision) (bool, string) { return r.Status.Commit == squashed, said(r) })
+	p.ask(r, func() { r.Spec.Lifecycle = packagesv1.LifecycleProposed })
+	r = p.revision(name, packagesv1.LifecycleProposed)
+	p.ask(r, func() { r.Spec.Lifecycle, r.Spec.ApprovedCommit = packagesv1.LifecyclePublished, squashed })
+	fails(p, r, packagesv1.ConflictsNotApprovedReason, digest)
+	p.ask(r, func() { r.Spec.ApprovedConflicts = digest })
+	p.revision(name, packagesv1.LifecyclePublished)
+}
+
 // TestGitRecordsConflictsForAnApproval where the variant is gone.
 func TestGitRecordsConflictsForAnApproval(t *testing.T) {
 	t.Parallel()

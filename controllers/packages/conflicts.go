@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -128,27 +129,30 @@ func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.Change
 }
 
 // conflicts are those of an open change: as the status of its variant says of that very commit, else, for one that is to be published, as
-// Git records them.
+// Git records them, or as the status says of the commit before: who squashes the commits of a draft removes the record.
 func (k *revisions) conflicts(ctx context.Context, obj *packagesv1.PackageRevision, m *mirror, seen *pkgrepo.Revision) (pkgrepo.Conflicts, error) {
 	if packagesv1.Lifecycle(seen.Lifecycle).IsPublished() {
 		return pkgrepo.Conflicts{}, nil
 	}
+	var before pkgrepo.Conflicts
 	if namespace, name, ok := strings.Cut(seen.Facts.Variant, "/"); ok && namespace == m.key.Namespace {
 		var v packagesv1.PackageVariant
 		err := k.shared.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &v)
 		switch change := v.Status.Change; {
 		case err != nil && !apierrors.IsNotFound(err):
 			return pkgrepo.Conflicts{}, fmt.Errorf("get PackageVariant %s: %w", seen.Facts.Variant, err)
-		case err == nil && change != nil && change.Commit == seen.Commit:
+		case err == nil && change != nil && change.Workspace == seen.Workspace:
 			known := conflictsIn(change)
-			return known.record(), nil
+			if before = known.record(); change.Commit == seen.Commit {
+				return before, nil
+			}
 		}
 	}
 	if obj.Spec.GetLifecycle() != packagesv1.LifecyclePublished {
 		return pkgrepo.Conflicts{}, nil
 	}
 	found, _, err := m.Conflicts(ctx, seen, "")
-	return found, err
+	return cmp.Or(found, before), err
 }
 
 // areConflictsApproved says what keeps a change with conflicts from being published: the approver has to name them.
