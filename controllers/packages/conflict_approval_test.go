@@ -154,7 +154,9 @@ func TestASquashedDraftKeepsConflictsForAnApproval(t *testing.T) {
 	v, _, cluster := p.conflicted()
 	digest, name, branch := v.Status.Change.ConflictDigest, v.Status.Change.PackageRevision, "drafts/app/"+v.Status.Change.Workspace
 	p.ask(v, func() { v.Spec.Suspend = true })
-	until(p, v, "it is suspended", func(v *packagesv1.PackageVariant) (bool, string) { return v.Status.ObservedGeneration == v.Generation, said(v) })
+	until(p, v, "it is suspended", func(v *packagesv1.PackageVariant) (bool, string) {
+		return v.Status.ObservedGeneration == v.Generation, said(v)
+	})
 	squashed := cluster.CommitTree(cluster.Raw("rev-parse", branch+"^{tree}"), "squashed", cluster.Raw("rev-parse", "main"))
 	cluster.SetRef("refs/heads/"+branch, squashed)
 	p.look("cluster")

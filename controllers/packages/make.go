@@ -88,6 +88,11 @@ func (m *maker) read(ctx context.Context) (kpt.Package, error) {
 	return m.shared.blueprints.read(ctx, m.brief)
 }
 
+// ignoresDraft tells whether the draft is computed anew. A person may have committed to it since that was ordered.
+func (m *maker) ignoresDraft(cur pkgrepo.Current) bool {
+	return m.computes && (cur.Open == nil || cur.Open.IsOwn)
+}
+
 // withoutDraft is what a Write would find without an open change.
 func withoutDraft(cur pkgrepo.Current, onBranch kpt.Package) pkgrepo.Current {
 	if cur.Open != nil {
@@ -115,7 +120,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 	if err != nil {
 		return pkgrepo.Made{}, err
 	}
-	if m.computes && (cur.Open == nil || cur.Open.IsOwn) { // A person may have committed to it since it was ordered.
+	if m.ignoresDraft(cur) {
 		cur = withoutDraft(cur, onBranch)
 		request.Local = cur.Local
 	}
