@@ -20,6 +20,8 @@ type explorer struct {
 	passing map[string]error
 	// fetches are those that are left to find out which commits are bad.
 	fetches int
+	// withouts are the digests of the packages below others, of those that were asked for.
+	withouts map[string]string
 }
 
 // explore reads what is not known yet, and then tells every revision what is.
@@ -27,6 +29,7 @@ func (e *explorer) explore(ctx context.Context) error {
 	if err := e.stand(ctx); err != nil {
 		return err
 	}
+	e.withouts = map[string]string{}
 	gaps := e.unknown()
 	if e.isOver() { // The packages on the branch come first, so that the branch has to be known.
 		if len(gaps) > 0 && gaps[0].folders {
@@ -134,13 +137,13 @@ func (e *explorer) branchIsKnown() bool {
 // tell tells a revision what is known of it.
 func (e *explorer) tell(r *Revision) {
 	known := e.snapshot.known
-	d, ok := known.detail(e.work.spot(e.snapshot, r.Commit, r.Package))
+	d, ok := known.detail(e.spot(r.Commit, e.path(r.Package)))
 	if !ok {
 		r.Err = e.passing[r.Commit]
 		return
 	}
 	r.Tree, r.Err, r.IsOwn = d.tree, d.err, d.isOwn
-	if m, ok := known.detail(e.work.spot(e.snapshot, r.Mark, r.Package)); ok && r.Mark != r.Commit {
+	if m, ok := known.detail(e.spot(r.Mark, e.path(r.Package))); ok && r.Mark != r.Commit {
 		r.Proposer = Proposer{m.note.variant, m.note.uid}
 	}
 	if r.Name != "" && d.note.pkg == e.path(r.Package) {

@@ -37,20 +37,30 @@ func (s *Snapshot) inner(pkg string) (kptfiles []string) {
 	return kptfiles
 }
 
-// spot is the place of a package in a commit.
-func (w work) spot(s *Snapshot, commit, pkg string) spot {
-	at := spot{commit: commit, path: w.path(pkg)}
-	if inner := s.inner(pkg); len(inner) > 0 {
-		sum := sha256.Sum256([]byte(strings.Join(inner, "\n")))
-		at.without = string(sum[:])
+// without is the digest of the packages below another one; empty if there are none.
+func (s *Snapshot) without(pkg string) string {
+	inner := s.inner(pkg)
+	if len(inner) == 0 {
+		return ""
 	}
-	return at
+	sum := sha256.Sum256([]byte(strings.Join(inner, "\n")))
+	return string(sum[:])
 }
 
-// spot is the place of a folder in a commit.
+// spot is the place of a package in a commit.
+func (w work) spot(s *Snapshot, commit, pkg string) spot {
+	return spot{commit, w.path(pkg), s.without(pkg)}
+}
+
+// spot is the place of a folder in a commit. A package may have many drafts and many packages below it.
 func (e *explorer) spot(commit, path string) spot {
 	pkg, _ := e.below(path)
-	return e.work.spot(e.snapshot, commit, pkg)
+	digest, isKnown := e.withouts[pkg]
+	if !isKnown {
+		digest = e.snapshot.without(pkg)
+		e.withouts[pkg] = digest
+	}
+	return spot{commit, path, digest}
 }
 
 // seen asks whether a package had a tree in a history.
@@ -80,9 +90,10 @@ func (p *plan) isAt(commit, pkg string) (bool, error) {
 // separate tells whether a package has files of its own alone: none of it is in an inner package of the commit, or of the branch, and
 // none brings along the Kptfile of one.
 func (p *plan) separate(pkg, on string, made kpt.Package) error {
+	files := made.Paths()
 	for _, mark := range p.snapshot.inner(pkg) {
 		folder := strings.TrimSuffix(mark, "/"+kpt.KptfileName)
-		overlap := overlapping(made, folder)
+		overlap := overlapping(files, folder)
 		if overlap == "" {
 			continue
 		}
@@ -124,12 +135,19 @@ func (p *plan) bringsNone(change *Revision) error {
 	return nil
 }
 
-// overlapping is a file in a folder, or in the place of one that leads there; empty if there is none.
-func overlapping(made kpt.Package, folder string) string {
-	for _, name := range made.Paths() {
-		if strings.HasPrefix(name, folder+"/") || name == folder || strings.HasPrefix(folder, name+"/") {
-			return name
+// overlapping is the first of the files, which are in order, that is in a folder or in the place of one that leads there; empty if there
+// is none.
+func overlapping(files []string, folder string) string {
+	for at, r := range folder + "/" {
+		if r == '/' {
+			if _, isFile := slices.BinarySearch(files, folder[:at]); isFile {
+				return folder[:at]
+			}
 		}
+	}
+	at, _ := slices.BinarySearch(files, folder+"/")
+	if at < len(files) && strings.HasPrefix(files[at], folder+"/") {
+		return files[at]
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 
 	"sluice.dev/sluice/internal/git"
 	"sluice.dev/sluice/internal/kpt"
@@ -107,7 +108,13 @@ func (p *Package) open(workspace string, lifecycle Lifecycle) *Revision {
 	if p == nil {
 		return nil
 	}
-	return first(p.Open, func(r *Revision) bool { return r.Workspace == workspace && r.Lifecycle == lifecycle })
+	at, _ := slices.BinarySearchFunc(p.Open, workspace, func(r Revision, workspace string) int { return strings.Compare(r.Workspace, workspace) })
+	for ; at < len(p.Open) && p.Open[at].Workspace == workspace; at++ {
+		if p.Open[at].Lifecycle == lifecycle {
+			return &p.Open[at]
+		}
+	}
+	return nil
 }
 
 // Newest is the newest published revision; nil if there is none.
