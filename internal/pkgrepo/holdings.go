@@ -94,6 +94,9 @@ func (s *Snapshot) bytes() int64 {
 	for _, path := range s.known.found.beyond {
 		total += int64(len(path)) + perLeftOut
 	}
+	for at, d := range s.known.details { // Anybody may have written the messages.
+		total += d.weight(at)
+	}
 	for name := range s.Refs {
 		total += int64(2*len(name)) + perRef
 	}

@@ -79,3 +79,32 @@ func TestLookingAgainCountsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestTheWordsOfCommitsCount: whoever pushes drafts writes their messages, of which the trailers are kept.
+func TestTheWordsOfCommitsCount(t *testing.T) {
+	t.Parallel()
+	const drafts = 200
+	keys := []string{"Sluice-Variant", "Sluice-Variant-UID", "Sluice-Change", "Sluice-Pristine"}
+	message := "change %d\n\nSluice-Package: app\n"
+	for _, key := range keys {
+		message += key + ": " + strings.Repeat("x", 500) + "\n"
+	}
+	of := func(most int64, message string) *pkgrepo.Snapshot {
+		s := newShop(t, overHTTP, func(s *shop) { s.options.MaxSnapshotBytes = most })
+		head := s.Commit("main", "app", packaged("app"))
+		tree := s.at(head + "^{tree}")
+		s.manyRefs(func(yield func(string, string)) {
+			for i := range drafts {
+				yield(fmt.Sprintf("refs/heads/drafts/app/w%03d", i), s.CommitTree(tree, fmt.Sprintf(message, i), head))
+			}
+		})
+		return s.sync()
+	}
+	if got := of(800_000, "change %d"); got.RefsLeftOut != 0 {
+		t.Errorf("of short messages, %d are left out", got.RefsLeftOut)
+	}
+	got := of(800_000, message)
+	if kept := (drafts - got.RefsLeftOut) * 500 * len(keys); kept > 200_000 || got.RefsLeftOut == drafts {
+		t.Errorf("%d refs are left out, and the others have %d bytes in their messages", got.RefsLeftOut, kept)
+	}
+}
