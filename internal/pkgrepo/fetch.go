@@ -156,7 +156,5 @@ func (e *explorer) readFacts(commit *git.Commit, path string) (l learned, err er
 	case err != nil:
 		return l, err
 	}
-	l.weight = int64(len(text))
-	l.facts, l.err = kpt.ReadFacts(text)
-	return l, nil
+	return factsIn(text), nil
 }

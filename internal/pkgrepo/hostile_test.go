@@ -98,6 +98,32 @@ func TestKptfilesTakeNoMoreThanAllowed(t *testing.T) {
 	}
 }
 
+// TestTersePartsOfKptfilesCount: an element of a list takes two bytes of a Kptfile, and far more as a condition.
+func TestTersePartsOfKptfilesCount(t *testing.T) {
+	t.Parallel()
+	list := strings.Repeat("0,", 2000)
+	for name, part := range map[string]string{
+		"conditions": "status: {conditions: [" + list + "]}", "gates": "info: {readinessGates: [" + list + list + list + list + "]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, overHTTP, func(s *shop) { s.options.MaxFactsBytes = 500_000 })
+			files := upstream.Files{}
+			for i := range 20 {
+				files[fmt.Sprintf("p%02d/Kptfile", i)] = upstream.File{Content: kptfile(fmt.Sprintf("p%02d", i)) + part + "\n"}
+			}
+			s.Commit("main", "many", files)
+			parts := 0
+			for _, pkg := range s.sync().Packages {
+				parts += 64*len(pkg.Branch.Facts.Conditions) + 16*len(pkg.Branch.Facts.Gates)
+			}
+			if parts == 0 || parts > 1_000_000 {
+				t.Errorf("the Kptfiles take %d bytes", parts)
+			}
+		})
+	}
+}
+
 // TestManyBadCommitsAreLookedForOverSeveralRounds: finding them out takes fetches, of which there is a bound for each look.
 func TestManyBadCommitsAreLookedForOverSeveralRounds(t *testing.T) {
 	t.Parallel()

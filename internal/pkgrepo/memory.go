@@ -39,8 +39,15 @@ func (d detail) weight(at spot) int64 {
 type learned struct {
 	facts kpt.Facts
 	err   error
-	// weight is about how many bytes the facts take.
+	// weight is about half of how many bytes the facts take.
 	weight int64
+}
+
+// factsIn reads the text of a Kptfile. Of a list or map, two bytes of the text may become a condition.
+func factsIn(text []byte) learned {
+	facts, err := kpt.ReadFacts(text)
+	parts := 32*(len(facts.Conditions)+len(facts.Labels)+len(facts.Annotations)) + 8*len(facts.Gates)
+	return learned{facts, err, int64(max(len(text), parts))}
 }
 
 // recollection remembers what was read from commits and trees, apart for each repository and identity: nobody is told what is in a

@@ -188,8 +188,7 @@ func (p *plan) remember(commit, pkg string, d detail) {
 func (p *plan) rememberFacts(tree string, made kpt.Package) {
 	text := made[kpt.KptfileName]
 	if text.Mode.IsRegular() && int64(len(text.Content)) <= p.depot.options.MaxKptfileBytes {
-		if facts, err := kpt.ReadFacts(text.Content); err == nil {
-			l := learned{facts: facts, weight: int64(len(text.Content))}
+		if l := factsIn(text.Content); l.err == nil {
 			p.depot.memory.put(factsKey{p.snapshot.known.remote, tree}, l, l.weight)
 		}
 	}
