@@ -13,12 +13,16 @@ import (
 )
 
 const (
-	// maxPoints is of how many packages the points of injection and slots are remembered: of blueprints, and of what is made of them.
-	maxPoints = 2048
+	// maxPoints is of how many packages the points of injection and slots are remembered: of blueprints, and of what is made of them. Of
+	// those that take more than maxPointBytes they are not.
+	maxPoints     = 2048
+	maxPointBytes = 32 << 10
 	// maxBlueprints and maxBlueprintBytes bound the blueprints that are remembered, and how large one of them is: many
 	// variants are made of the same one.
 	maxBlueprints     = 16
 	maxBlueprintBytes = 1 << 20
+	// fileBytes is what a file takes in memory beside its name and content.
+	fileBytes = 128
 )
 
 // blueprints remembers upstream packages. What is remembered belongs to the Repository that it was read with.
@@ -44,8 +48,8 @@ func (c *blueprints) read(ctx context.Context, b *brief) (kpt.Package, error) {
 		return nil, fmt.Errorf("read the upstream package %s: %w", b.upstream, err)
 	}
 	size := 0
-	for _, file := range read {
-		size += len(file.Content)
+	for name, file := range read {
+		size += len(name) + len(file.Content) + fileBytes
 	}
 	if size <= maxBlueprintBytes {
 		c.packages.Add(key, read)
@@ -86,7 +90,7 @@ func (c *blueprints) marked(in *mirror, tree string, read func() (kpt.Package, e
 		return variant.Marks{}, err
 	}
 	found, err := variant.MarksOf(p)
-	if err == nil {
+	if err == nil && found.Bytes() <= maxPointBytes {
 		c.marks.Add(key, found)
 	}
 	return found, err

@@ -46,6 +46,12 @@ func (r *Resources) Points() ([]Point, error) {
 	return points, nil
 }
 
+// Mark is the point without its object: it is small, and nothing can be injected into it.
+func (p Point) Mark() Point {
+	p.resource = &Resource{File: p.resource.File}
+	return p
+}
+
 // File is where the point is, below the package's root.
 func (p Point) File() string { return p.resource.File }
 

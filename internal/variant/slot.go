@@ -25,7 +25,21 @@ type Slots struct {
 	Count int
 }
 
-// MarksOf are those of the package.
+// markBytes is what a mark takes beside its words.
+const markBytes = 256
+
+// Bytes is about what the marks take in memory.
+func (m Marks) Bytes() (bytes int) {
+	for _, p := range m.Points {
+		bytes += len(p.ID.Group) + len(p.ID.Kind) + len(p.ID.Namespace) + len(p.ID.Name) + len(p.Version) + len(p.Injected) + len(p.File()) + markBytes
+	}
+	for _, s := range m.Slots {
+		bytes += len(s.Name) + markBytes
+	}
+	return bytes
+}
+
+// MarksOf are those of the package. They do not hold it in memory.
 func MarksOf(p kpt.Package) (Marks, error) {
 	resources, err := kpt.Open(p)
 	if err != nil {
@@ -34,6 +48,9 @@ func MarksOf(p kpt.Package) (Marks, error) {
 	points, err := resources.Points()
 	if err != nil {
 		return Marks{}, err
+	}
+	for i := range points {
+		points[i] = points[i].Mark()
 	}
 	slots, err := resources.Slots()
 	return Marks{Points: points, Slots: namesOf(slots)}, err
