@@ -22,8 +22,11 @@ type Point struct {
 	resource *Resource
 }
 
+// maxPoints bounds the points of injection of a package. For each of them, an object of the cluster may be read.
+const maxPoints = 1_000
+
 // Points are the points of injection in the package and its subpackages, in the order of the resources. The error is a
-// *SyntaxError where the mark is neither "required" nor "optional", or on a Kptfile.
+// *SyntaxError where the mark is neither "required" nor "optional", or on a Kptfile, and where there are too many.
 func (r *Resources) Points() ([]Point, error) {
 	points := []Point{}
 	for _, item := range r.Items {
@@ -36,6 +39,9 @@ func (r *Resources) Points() ([]Point, error) {
 			return nil, item.problem(mark, "a Kptfile cannot be a point of injection")
 		case mark.Value != "required" && mark.Value != "optional":
 			return nil, item.problem(mark, fmt.Sprintf("%s is %.40q, and neither required nor optional", annotationPoint, mark.Value))
+		}
+		if len(points) == maxPoints {
+			return nil, item.problem(mark, fmt.Sprintf("the package has more than %d points of injection", maxPoints))
 		}
 		_, version := item.GroupVersion()
 		points = append(points, Point{

@@ -1,6 +1,7 @@
 package kpt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -153,6 +154,18 @@ func TestPointsAreMarkedInOneOfTwoWays(t *testing.T) {
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, err)
 		}
+	}
+}
+
+// TestInjectionPointsAreBounded: each of them costs a question to the API server.
+func TestInjectionPointsAreBounded(t *testing.T) {
+	t.Parallel()
+	many := ""
+	for i := range 1_001 {
+		many += point("", "", fmt.Sprint("p", i)) + "---\n"
+	}
+	if _, err := open(t, pkg(map[string]string{"a.yaml": many})).Points(); err == nil || !strings.Contains(err.Error(), "more than 1000 points of injection") {
+		t.Errorf("got %v", err)
 	}
 }
 
