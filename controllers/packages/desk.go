@@ -333,10 +333,14 @@ func (d *desk) forgetSet(set types.NamespacedName) {
 	maps.DeleteFunc(d.costs, func(from orderer, _ time.Duration) bool { return isOf(from) })
 }
 
-// withdraw takes back an order that still waits: there is nothing left to do.
+// withdraw takes back an order that still waits: there is nothing left to do. The object has seen what became of the last one: the
+// same order may be due again later, such as after a person renamed the draft.
 func (d *desk) withdraw(from orderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if known := d.outcomes[from]; known != nil {
+		known.isTold = true
+	}
 	for _, t := range d.waiting {
 		delete(t.orders, from)
 	}

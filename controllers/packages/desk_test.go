@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	"sluice.dev/sluice/internal/pkgrepo"
 )
 
 func TestOrdersAreGatheredWhileMoreAreExpected(t *testing.T) {
@@ -90,4 +91,24 @@ func TestARefusalSharesNothingWithTheOrder(t *testing.T) {
 	if told == nil || told.result.Err == nil || !told.made.isPreview || told.made.content != "" {
 		t.Errorf("of an order that waits on, its object is told %+v", told)
 	}
+}
+
+// TestAnOrderIsCarriedOutAgainAfterItsObjectWasDone: what became of it was seen by then, also where the object did not ask.
+func TestAnOrderIsCarriedOutAgainAfterItsObjectWasDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		repository := types.NamespacedName{Namespace: "default", Name: "cluster"}
+		from := orderer{ofVariant, types.NamespacedName{Namespace: "default", Name: "first"}}
+		d := newDesk(newWaker(), map[string]*waker{ofVariant: newWaker()})
+		for _, round := range []string{"first", "second"} {
+			d.ask(repository, order{from: from, key: "write"})
+			time.Sleep(2 * gatherDelay)
+			taken := d.take(repository, false)
+			if len(taken) != 1 {
+				t.Fatalf("the repository has %d orders in the %s round, want 1", len(taken), round)
+			}
+			d.settle(taken[0], pkgrepo.Result{Commit: "1"})
+			d.withdraw(from)
+		}
+	})
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 )
@@ -55,5 +58,20 @@ func TestWhatHasMovedIsToldAlsoWhereNotAllCanBeShown(t *testing.T) {
 	p.revision(published.Name, packagesv1.LifecycleDeletionProposed)
 	if fails.Load() > 0 {
 		t.Error("nothing failed")
+	}
+}
+
+// TestADraftIsWrittenAnewAtOnce when a person has renamed it: the new name is the person's, and the variant's order is one of before.
+func TestADraftIsWrittenAnewAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, func(p *plane) { p.interval = time.Hour })
+	v, cluster := p.changed()
+	for _, name := range []string{"one", "two"} {
+		p.revision(v.Status.Change.PackageRevision, packagesv1.LifecycleDraft)
+		cluster.RenameBranch("drafts/app/"+v.Status.Change.Workspace, "drafts/app/"+name)
+		until(p, v, "the variant has a draft again", func(v *packagesv1.PackageVariant) (bool, string) {
+			now := v.Status.Change
+			return now != nil && strings.Contains(refs(cluster), "refs/heads/drafts/app/"+now.Workspace+"\n") && conditions.IsReady(v), said(v)
+		})
 	}
 }
