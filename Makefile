@@ -24,11 +24,13 @@ verify: generate fmt lint ## Generate, format and lint; fail when anything diffe
 test: ## Run all tests, with the race detector, against a real API server
 	tests/test.sh
 
-torture: ## Kill the program at all points, also with a set of 200 targets, push beside it, measure it beside 200 hostile objects and in 256 MiB, play 2,000 random sequences of what operators and users do, and hold 200 random pairs of releases against their previews; a failure prints its seed
+torture: ## Kill the program at all points, also with a set of 200 targets, push beside it, measure it beside 200 hostile objects and in 256 MiB, play 2,000 random sequences of what operators and users do, hold 200 random pairs of releases against their previews, and play 5,000 random sequences of what people do to packages, also with old faults; a failure prints its seed
 	SLUICE_TORTURE=1 tests/test.sh -run "Killed|TestForeignWriters|TestAHostileTenant|TestHostileInputs|TagSwapped" -count=1 ./tests/e2e
 	SLUICE_TORTURE=1 tests/test.sh -run "TestALargePackageGoes|TestRandomChanges" -count=1 ./controllers/packages ./internal/pkgrepo
 	SLUICE_TORTURE=1 go test ./internal/git ./internal/source/helmrepository ./storage/local ./internal/archive -run "TestAKilled|Oracle|TestFilterIsFluxs" -count=1
 	SLUICE_TORTURE=$${SLUICE_TORTURE:-2000} go test ./internal/engine -run TestNothingOfAUserIsLost -count=1 -timeout=12h
+	SLUICE_TORTURE=$${SLUICE_TORTURE:-5000} go test ./controllers/packages -run "TestNoWorkOfAPersonIsLost|TestNoWorkIsLostWithTheKinds" -count=1 -timeout=24h
+	tests/faults/run.sh
 	SLUICE_TORTURE_PREVIEWS=$${SLUICE_TORTURE_PREVIEWS:-200} go test ./internal/engine -run TestPreviewsComeTrue -count=1 -timeout=1h
 
 bench: ## Measure against git, tar, gzip, a plain download and kubectl doing the same work
