@@ -28,7 +28,7 @@ func TestBranchesOfOneRepositoryHaveTheirOwnRevisions(t *testing.T) {
 	p.ask(stage, func() { stage.Spec.Approval = nil })
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
 	p.drafted(stage, cluster, func(f upstream.Files) bool { return strings.Contains(f["app/deployment.yaml"].Content, "2.0.0") })
-	elsewhere := p.shown("prod", stage.Status.Change.Workspace)
+	elsewhere := p.shown("prod", stage.Status.Change.Workspace, packagesv1.LifecycleDraft)
 	p.ask(elsewhere, func() { elsewhere.Spec.Lifecycle = packagesv1.LifecycleProposed })
 	fails(p, elsewhere, packagesv1.OtherBranchReason, "/stage made the change for another branch than prod")
 	inProd := p.variantNamed("in-prod", func(s *packagesv1.PackageVariantSpec) {
@@ -61,10 +61,10 @@ func TestBranchesOfOneRepositoryHaveTheirOwnRevisions(t *testing.T) {
 	p.revision(stage.Status.Published.PackageRevision, packagesv1.LifecyclePublished)
 }
 
-// shown is the object of the draft in a Repository.
-func (p *plane) shown(repository, workspace string) (found *packagesv1.PackageRevision) {
+// shown is the object of the workspace in a Repository.
+func (p *plane) shown(repository, workspace string, lifecycle packagesv1.Lifecycle) (found *packagesv1.PackageRevision) {
 	p.Helper()
-	testenv.Eventually(p.T, "the draft is shown in Repository "+repository, func(context.Context) (bool, string) {
+	testenv.Eventually(p.T, workspace+" is shown in Repository "+repository, func(context.Context) (bool, string) {
 		for _, r := range p.revisions("app") {
 			if r.Spec.Repository == repository && r.Spec.Workspace == workspace {
 				found = &r
@@ -72,5 +72,5 @@ func (p *plane) shown(repository, workspace string) (found *packagesv1.PackageRe
 		}
 		return found != nil, ""
 	})
-	return p.revision(found.Name, packagesv1.LifecycleDraft)
+	return p.revision(found.Name, lifecycle)
 }

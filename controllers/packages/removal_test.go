@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
+	sourcev1 "sluice.dev/sluice/api/source/v1"
 	"sluice.dev/sluice/tests/testenv"
 	"sluice.dev/sluice/tests/upstream"
 )
@@ -277,6 +278,24 @@ func TestAnApprovalToRemoveExpires(t *testing.T) {
 		return len(files) == 1, fmt.Sprint(files)
 	})
 	p.gone(r)
+}
+
+// TestAVariantWithoutItsGitRepositoryKeepsItsPackage: as in the middle of a restore, its URL is not known, and it may be that of the other one.
+func TestAVariantWithoutItsGitRepositoryKeepsItsPackage(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	p.stocked(readme)
+	v := p.variant(initial)
+	p.published(v, "v1")
+	source, twin := p.source("twin", p.server), p.packages("twin")
+	source.Spec.URL = p.server.URL("cluster.git")
+	p.create(source, twin)
+	r := p.shown("twin", "packagevariant-1", packagesv1.LifecyclePublished)
+	p.ask(r, func() { r.Spec.Lifecycle = packagesv1.LifecycleDeletionProposed })
+	r = p.revision(r.Name, packagesv1.LifecycleDeletionProposed)
+	p.delete(&sourcev1.GitRepository{ObjectMeta: p.meta("cluster")})
+	p.remove(r)
+	p.expires(r, "PackageVariant "+p.namespace+"/app keeps the package")
 }
 
 // TestOnlyTheNewestRevisionIsRemoved: an older one is in the history, and a request for it does not hang.

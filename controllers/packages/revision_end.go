@@ -93,7 +93,9 @@ func (s Shared) liveKeeper(ctx context.Context, m *mirror, pkg string, except ty
 	whole := path.Join(strings.Trim(m.directory, "/"), pkg)
 	for i := range repositories.Items {
 		r := &repositories.Items[i]
-		if r.Spec.GetBranch() != m.branch || !variant.SameRepository(s.urlOf(ctx, r), m.url) {
+		url := s.urlOf(ctx, r)
+		mayBeSame := url == "" && r.Namespace == m.key.Namespace // Its GitRepository is not there, as in the middle of a restore.
+		if r.Spec.GetBranch() != m.branch || !mayBeSame && !variant.SameRepository(url, m.url) {
 			continue
 		}
 		var variants packagesv1.PackageVariantList
