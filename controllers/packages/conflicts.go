@@ -82,6 +82,12 @@ func (c *conflictList) name() {
 	c.digest = "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// trim drops the conflicts that a status has no room for, as it is kept for as long as the variant is there. The digest still names them.
+func (c *conflictList) trim() {
+	few := slices.Clone(c.conflicts[:min(len(c.conflicts), packagesv1.MaxConflicts)])
+	c.conflicts, c.unlisted = few, c.count()-len(few)
+}
+
 // show shows the conflicts in a status.
 func (c *conflictList) show(s *packagesv1.ChangeStatus) {
 	s.Conflicts = c.conflicts[:min(len(c.conflicts), packagesv1.MaxConflicts)]

@@ -68,3 +68,13 @@ func (r Reviewing) Moved(repository types.NamespacedName) {
 func (r Reviewing) Asked(repository types.NamespacedName) {
 	r.shared.reviews.look(repository, false, true)
 }
+
+// ConflictsInMemory is how many conflicts the orders of variants keep.
+func (p *Plane) ConflictsInMemory() (count int) {
+	p.desk.mu.Lock()
+	defer p.desk.mu.Unlock()
+	for _, kept := range p.desk.written {
+		count += len(kept.made.listed.conflicts)
+	}
+	return count
+}

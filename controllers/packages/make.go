@@ -168,10 +168,15 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 
 // listed are the conflicts that the update met, and those of the draft that it was made in.
 func (m *maker) listed(cur pkgrepo.Current, met []merge.Conflict) conflictList {
+	before := m.before
 	if cur.Open == nil {
-		return newConflictList(conflicted(met), conflictList{})
+		before = conflictList{}
 	}
-	return newConflictList(conflicted(met), m.before)
+	list := newConflictList(conflicted(met), before)
+	if m.previews == 0 { // The preview of a set has a file with all of them.
+		list.trim()
+	}
+	return list
 }
 
 // subject is the first line of the commit.
@@ -207,6 +212,7 @@ func (m *maker) catchUp(ctx context.Context, cur pkgrepo.Current, now kpt.Packag
 	merged, conflicts, err := merge.Merge(begun, cur.Local, now, merge.Policy(m.policy))
 	if err == nil && m.policy == packagesv1.ConflictFail && len(conflicts) > 0 {
 		m.kept.listed = newConflictList(conflicted(conflicts), conflictList{})
+		m.kept.listed.trim()
 		err = fmt.Errorf("%w: %s", variant.ErrConflict, conflicts[0])
 	}
 	return merged, conflicts, err
