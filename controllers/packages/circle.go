@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/failure"
+	"sluice.dev/sluice/internal/pkgrepo"
 	"sluice.dev/sluice/internal/printable"
 	"sluice.dev/sluice/internal/variant"
 )
@@ -59,9 +61,9 @@ func (s Shared) checkCircle(ctx context.Context, obj *packagesv1.PackageVariant,
 			"spec.upstream: package %s of Repository %s has what the variant publishes itself in package %s; choose another downstream package, or name a revision or tag",
 			b.upstream, up.Repo, b.downstream))
 	}
-	seen := map[types.NamespacedName]bool{client.ObjectKeyFromObject(obj): true}
+	seen, listed := map[types.NamespacedName]bool{client.ObjectKeyFromObject(obj): true}, map[listing]bool{}
 	for queue := []*making{own}; len(queue) > 0; queue = queue[1:] {
-		next, err := s.madeOf(ctx, queue[0])
+		next, err := s.madeOf(ctx, queue[0], obj.Namespace, listed)
 		if err != nil {
 			return err
 		}
@@ -96,11 +98,23 @@ func isOlder(a, b *packagesv1.PackageVariant) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(ownerOf(a), ownerOf(b))) < 0
 }
 
-// madeOf are the variants that are made of what another one makes, and follow it.
-func (s Shared) madeOf(ctx context.Context, of *making) ([]*making, error) {
+// listing is of variants that are made of packages of a Repository by one value of the index, on a branch.
+type listing struct {
+	repository    types.NamespacedName
+	value, branch string
+}
+
+// madeOf are the variants that are made of what another one makes, and follow it, but for those that were listed for one before. Anybody
+// can make variants of repositories that he may read: those of other namespaces count once Git has something that they wrote.
+func (s Shared) madeOf(ctx context.Context, of *making, namespace string, listed map[listing]bool) ([]*making, error) {
 	var found []*making
 	for _, m := range s.mirrors.of(of.to.url) {
 		for _, value := range upstreamsOver(m, of.to.path) {
+			at := listing{m.key, value, of.to.branch}
+			if listed[at] {
+				continue
+			}
+			listed[at] = true
 			var list packagesv1.PackageVariantList
 			if err := s.Client.List(ctx, &list, client.InNamespace(m.key.Namespace), client.MatchingFields{upstreamIndex: value}, client.UnsafeDisableDeepCopy); err != nil {
 				return nil, fmt.Errorf("list the variants made of %s: %w", of.to.path, err)
@@ -110,6 +124,9 @@ func (s Shared) madeOf(ctx context.Context, of *making) ([]*making, error) {
 				down := s.mirrors.get(in(v, v.Spec.Downstream.Repo))
 				if down == nil || v.Spec.DryRun || v.Undecodable != "" || !v.DeletionTimestamp.IsZero() {
 					continue // It publishes nothing.
+				}
+				if v.Namespace != namespace && !hasWritten(down, v) {
+					continue
 				}
 				next := &making{
 					PackageVariant: v, from: m.folder(v.Spec.Upstream.Branch, v.Spec.Upstream.Package), to: down.folder("", v.Spec.GetDownstreamPackage()), by: of,
@@ -121,6 +138,13 @@ func (s Shared) madeOf(ctx context.Context, of *making) ([]*making, error) {
 		}
 	}
 	return found, nil
+}
+
+// hasWritten tells whether the package on the branch, or an open change of it, is a variant's.
+func hasWritten(down *mirror, v *packagesv1.PackageVariant) bool {
+	p := down.Snapshot().Package(v.Spec.GetDownstreamPackage())
+	is := func(r pkgrepo.Revision) bool { return r.Facts.Variant == ownerOf(v) }
+	return p != nil && (p.Branch != nil && is(*p.Branch) || slices.ContainsFunc(p.Open, is))
 }
 
 // upstreamsOver are the values of the index that have the variants whose upstream in the repository overlaps the path.
