@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -229,11 +230,20 @@ func factsOf(cur pkgrepo.Current) *kpt.Facts {
 	return nil
 }
 
-// mayRead tells whether a lock names the repository that the variant follows, or that the package on the branch was made from. Anybody
-// who may push to a draft could have another Repository read otherwise, and its values shown as those of conflicts.
-func (m *maker) mayRead(lock *kpt.Lock, branch *pkgrepo.Revision) bool {
-	return variant.SameRepository(lock.Repo, m.blueprint.Repo) ||
-		branch != nil && branch.Facts.Lock != nil && variant.SameRepository(lock.Repo, branch.Facts.Lock.Repo)
+// mayRead tells whether a lock names the folder of the repository that the variant follows, or that the package on the branch was made
+// from: there, or in a Repository that has another URL by now. Anybody who may push to a draft could have other content read otherwise,
+// and its values shown as those of conflicts.
+func (m *maker) mayRead(lock *kpt.Lock, branch *pkgrepo.Revision) (there, elsewhere bool) {
+	made := []kpt.Lock{{Repo: m.blueprint.Repo, Directory: m.blueprint.Directory}}
+	if branch != nil && branch.Facts.Lock != nil {
+		made = append(made, *branch.Facts.Lock)
+	}
+	for _, from := range made {
+		if path.Join("/", lock.Directory) == path.Join("/", from.Directory) {
+			there, elsewhere = there || variant.SameRepository(lock.Repo, from.Repo), true
+		}
+	}
+	return there, elsewhere
 }
 
 // moved is the upstream package that a lock names by another URL, from the Repository that the variant follows now: a server that has
@@ -276,10 +286,11 @@ func ignoreMissing(err error) error {
 // all of it counts as people's edits.
 func (m *maker) last(ctx context.Context, cur pkgrepo.Current, facts *kpt.Facts, request *variant.Request) error {
 	locked, err := kpt.Package(nil), errNoSource
-	if m.mayRead(facts.Lock, cur.Branch) {
+	there, elsewhere := m.mayRead(facts.Lock, cur.Branch)
+	if there {
 		locked, err = m.shared.locked(ctx, m.downRepo.Namespace, facts.Lock)
 	}
-	if errors.Is(err, errNoSource) {
+	if elsewhere && errors.Is(err, errNoSource) {
 		locked, err = m.moved(ctx, facts.Lock)
 	}
 	switch {

@@ -65,31 +65,42 @@ func TestWithoutABaseEditsStay(t *testing.T) {
 	}
 }
 
-// TestADraftsLockReadsNoOtherRepository: whoever may push to a draft sees nothing of a Repository that the package was not made from.
-func TestADraftsLockReadsNoOtherRepository(t *testing.T) {
+// TestADraftsLockReadsNothingElse: whoever may push to a draft sees nothing of a Repository or folder that the package was not made from.
+func TestADraftsLockReadsNothingElse(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t)
-	secret := p.repository("secret")
-	commit := secret.Commit("main", "app", plain("secret"))
-	blueprints, cluster := p.stocked(readme)
-	v := p.variant()
-	p.drafted(v, cluster, func(f upstream.Files) bool { return len(f) > 0 })
-	branch := "drafts/app/" + v.Status.Change.Workspace
-	draft := cluster.Tree(branch)
-	kptfile := draft["app/Kptfile"].Content
-	kptfile = strings.ReplaceAll(kptfile, p.server.URL("blueprints.git"), p.server.URL("secret.git"))
-	kptfile = strings.ReplaceAll(kptfile, strings.TrimSpace(blueprints.Raw("rev-parse", "app/v1^{commit}")), commit)
-	if kptfile == draft["app/Kptfile"].Content || !strings.Contains(kptfile, commit) {
-		t.Fatalf("the lock is not replaced:\n%s", kptfile)
-	}
-	mine := cluster.Commit(branch, "another lock", upstream.Text(map[string]string{
-		"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(draft["app/deployment.yaml"].Content, "1.0.0", "1.0.0-mine"),
-	}))
-	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
-	until(p, v, "the draft is written again", func(v *packagesv1.PackageVariant) (bool, string) {
-		return v.Status.Change != nil && v.Status.Change.Commit != mine && v.Status.Change.ConflictCount > 0 && conditions.IsReady(v), said(v)
-	})
-	for _, c := range v.Status.Change.Conflicts {
-		p.hasNot(c.Base, "secret")
+	for name, isFolder := range map[string]bool{"repository": false, "folder": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlane(t)
+			secret := p.repository("secret")
+			commit, from, to := secret.Commit("main", "app", plain("secret")), p.server.URL("blueprints.git"), p.server.URL("secret.git")
+			blueprints, cluster := p.stocked(readme)
+			first := strings.TrimSpace(blueprints.Raw("rev-parse", "app/v1^{commit}"))
+			if isFolder {
+				hidden := upstream.Files{}
+				for path, file := range plain("secret") {
+					hidden["hidden/"+strings.TrimPrefix(path, "app/")] = file
+				}
+				commit, from, to = blueprints.Commit("main", "hidden", hidden), "directory: /app", "directory: /hidden"
+			}
+			v := p.variant()
+			p.drafted(v, cluster, func(f upstream.Files) bool { return len(f) > 0 })
+			branch := "drafts/app/" + v.Status.Change.Workspace
+			draft := cluster.Tree(branch)
+			kptfile := strings.ReplaceAll(strings.ReplaceAll(draft["app/Kptfile"].Content, from, to), first, commit)
+			if !strings.Contains(kptfile, to) || !strings.Contains(kptfile, commit) {
+				t.Fatalf("the lock is not replaced:\n%s", kptfile)
+			}
+			mine := cluster.Commit(branch, "another lock", upstream.Text(map[string]string{
+				"app/Kptfile": kptfile, "app/deployment.yaml": strings.ReplaceAll(draft["app/deployment.yaml"].Content, "1.0.0", "1.0.0-mine"),
+			}))
+			blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
+			until(p, v, "the draft is written again", func(v *packagesv1.PackageVariant) (bool, string) {
+				return v.Status.Change != nil && v.Status.Change.Commit != mine && v.Status.Change.ConflictCount > 0 && conditions.IsReady(v), said(v)
+			})
+			for _, c := range v.Status.Change.Conflicts {
+				p.hasNot(c.Base, "secret")
+			}
+		})
 	}
 }
