@@ -41,3 +41,26 @@ func TestManyDraftsBesideManyInnerPackagesTakeNoTime(t *testing.T) {
 		t.Errorf("a draft took %s", took)
 	}
 }
+
+// TestManyDraftsOfWhatIsPublishedTakeNoTime: each of them is sought among the commits of the branch.
+func TestManyDraftsOfWhatIsPublishedTakeNoTime(t *testing.T) {
+	t.Parallel()
+	const commits, drafts = 400, 90_000
+	s := newShop(t, overHTTP)
+	head := s.Commit("main", "app", packaged("app", "one"))
+	tree := s.at(head + "^{tree}")
+	for i := range commits {
+		head = s.CommitTree(tree, fmt.Sprint(i), head)
+	}
+	s.SetRef("refs/heads/main", head)
+	s.manyRefs(func(yield func(string, string)) {
+		for i := range drafts {
+			yield(fmt.Sprintf("refs/heads/drafts/app/w%d", i), head)
+		}
+	})
+	began := time.Now()
+	got := s.sync()
+	if took := time.Since(began); took > 10*time.Second || len(got.Package("app").Open) != drafts {
+		t.Errorf("%d drafts took %s", len(got.Package("app").Open), took)
+	}
+}

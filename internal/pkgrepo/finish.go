@@ -91,13 +91,16 @@ type publication struct {
 // remembered, so that a change that is merely the same as the branch costs nothing more.
 func (w work) publications(ctx context.Context, s *Snapshot, missing map[origin]*Revision) ([]publication, error) {
 	var found []publication
-	looked := map[string]string{}
+	looked := map[string][]origin{} // by the commit down to which they were sought
 	for of := range missing {
-		looked[of.tip], _ = recall[string](w.depot.memory, lookedKey{s.known.remote, of.tip})
+		at, _ := recall[string](w.depot.memory, lookedKey{s.known.remote, of.tip})
+		looked[at] = append(looked[at], of)
 	}
 	sought := maps.Clone(missing)
 	visit := func(c git.Logged) bool {
-		maps.DeleteFunc(sought, func(of origin, _ *Revision) bool { return looked[of.tip] == c.Hash })
+		for _, of := range looked[c.Hash] {
+			delete(sought, of)
+		}
 		n := parseNote(c.Message)
 		of := origin{n.change, n.workspace}
 		if change := sought[of]; change != nil && n.revision != "" && n.pkg == w.path(change.Package) {
