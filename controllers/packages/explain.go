@@ -43,7 +43,7 @@ func explain(err error) error {
 	case errors.Is(err, pkgrepo.ErrName):
 		return failure.Stall(packagesv1.InvalidSpecReason, err)
 	case errors.Is(err, pkgrepo.ErrLimit):
-		return explainLimit(err)
+		return failure.Wait(packagesv1.LimitExceededReason, 0, err)
 	case errors.Is(err, pkgrepo.ErrInTheWay):
 		return failure.Retry(packagesv1.RefInTheWayReason, err)
 	case errors.Is(err, git.ErrRejected), errors.Is(err, pkgrepo.ErrReadOnly):

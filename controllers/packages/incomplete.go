@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -21,14 +20,6 @@ func (m *mirror) checkKnown(pkg string) error {
 		return failure.Wait(packagesv1.LimitExceededReason, 0, fmt.Errorf("repository %s: %w", m.key.Name, err))
 	}
 	return nil
-}
-
-// explainLimit gives an error of a bound its reason.
-func explainLimit(err error) error {
-	if errors.Is(err, pkgrepo.ErrLimit) {
-		return failure.Wait(packagesv1.LimitExceededReason, 0, err)
-	}
-	return err
 }
 
 // incomplete are the conditions that name what is left out of the snapshot, or cannot be used. The gravest cause gives the reason.

@@ -29,7 +29,7 @@ func (m *mirror) find(ctx context.Context, up packagesv1.Upstream) (packagesv1.U
 	found, err := m.Resolve(ctx, selector)
 	switch {
 	case errors.Is(err, pkgrepo.ErrLimit):
-		err = explainLimit(fmt.Errorf("repository %s: %w", up.Repo, err))
+		err = failure.Wait(packagesv1.LimitExceededReason, 0, fmt.Errorf("repository %s: %w", up.Repo, err))
 	case errors.Is(err, pkgrepo.ErrNotFound):
 		err = failure.Wait(packagesv1.UpstreamNotFoundReason, 0, fmt.Errorf("package %s of Repository %s: %w", up.Package, up.Repo, err))
 	case errors.Is(err, pkgrepo.ErrSelector), errors.Is(err, pkgrepo.ErrName):
