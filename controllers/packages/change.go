@@ -71,7 +71,7 @@ func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant,
 func (b *brief) listed(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, error) {
 	if w := l.wrote; w != nil && !w.made.isUnchanged && w.result.Workspace == l.open.Workspace {
 		known := w.made.listed
-		known.commit, known.tree, known.files = w.result.Commit, w.result.Tree, w.made.conflictFiles
+		known.commit, known.tree = w.result.Commit, w.result.Tree
 		return known, nil
 	}
 	if before.Commit != l.open.Commit {

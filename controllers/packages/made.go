@@ -27,10 +27,8 @@ func fit(text string, room int) string { return printable.Line(text, room-1) } /
 // made is what an order made of a package, as far as it is told.
 type made struct {
 	// listed are the conflicts, with those that the open change had before.
-	listed conflictList
-	// conflictFiles are the digests of the files that have conflicts.
-	conflictFiles map[string]string
-	results       []function.Result
+	listed  conflictList
+	results []function.Result
 	// difference is what it changes of what is on the branch, and branch names the tree that the package has there.
 	difference variant.Difference
 	branch     string

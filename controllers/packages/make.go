@@ -151,7 +151,7 @@ func (m *maker) update(ctx context.Context, cur pkgrepo.Current) (pkgrepo.Made, 
 		return pkgrepo.Made{}, err
 	}
 	m.kept.conditions = facts.Conditions
-	m.kept.conflictFiles = digests(outcome.Package, m.kept.listed.conflicts)
+	m.kept.listed.files = digests(outcome.Package, m.kept.listed.conflicts)
 	m.kept.branch = baseOf(cur.Branch)
 	m.kept.difference = variant.Diff(onBranch, outcome.Package, cmp.Or(m.previews, packagesv1.MaxChangedFiles))
 	if m.previews > 0 {
