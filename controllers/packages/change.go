@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -25,11 +24,6 @@ const maxDescribed = 1024
 type describedKey struct {
 	repository               types.NamespacedName
 	open, branch, conflicted string
-}
-
-func newDescribed() *lru.Cache[describedKey, *packagesv1.ChangeStatus] {
-	made, _ := lru.New[describedKey, *packagesv1.ChangeStatus](maxDescribed) // It fails for a size below one alone.
-	return made
 }
 
 // describe finds out what the open change changes, for exactly the commit that is its tip. What the controller wrote is known from its

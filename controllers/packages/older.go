@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
@@ -24,11 +23,6 @@ const maxDescents = 1024
 type descent struct {
 	repository    types.NamespacedName
 	commit, after string
-}
-
-func newDescents() *lru.Cache[descent, bool] {
-	made, _ := lru.New[descent, bool](maxDescents) // It fails for a size below one alone.
-	return made
 }
 
 // older says why what is to be published is older than what is published, or not known to be newer.

@@ -117,9 +117,11 @@ type Plane struct {
 // NewPlane returns a Plane that knows nothing yet.
 func NewPlane() *Plane {
 	p := &Plane{
-		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(), described: newDescribed(), descents: newDescents(),
+		mirrors: newMirrors(), blueprints: newBlueprints(), signers: newSigners(), reviews: newReviews(),
 		repositories: newWaker(), variants: newWaker(), revisions: newWaker(), sets: newWaker(),
 	}
+	p.descents, _ = lru.New[descent, bool](maxDescents) // It fails for a size below one alone.
+	p.described, _ = lru.New[describedKey, *packagesv1.ChangeStatus](maxDescribed)
 	p.desk = newDesk(p.repositories, map[string]*waker{ofVariant: p.variants, ofRevision: p.revisions, ofSet: p.sets})
 	return p
 }
