@@ -19,12 +19,6 @@ const maxOutside = 20
 // maxOutsideBytes is how long their names may be together.
 const maxOutsideBytes = 1 << 10
 
-// Outside are the files outside of a package's folder that an open change changes: the first ones, and how many there are.
-type Outside struct {
-	Files []string
-	Count int
-}
-
 // outsideKey is an open change that was compared with the branch at a commit.
 type outsideKey struct {
 	remote, head string
@@ -52,14 +46,14 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 		return err
 	}
 	return fmt.Errorf("%w: folder %s is the package, and the change also has %s (%d in all); take them out of the change, or put them on the branch in a commit of their own",
-		ErrOutside, shown(p.path(change.Package)), printable.Line(strings.Join(found.Files, ", "), maxOutsideBytes), found.Count)
+		ErrOutside, shown(p.path(change.Package)), printable.Line(strings.Join(found.Paths, ", "), maxOutsideBytes), found.Count)
 }
 
 // changesOutside compares an open change with the head of the branch and the commits of it that the change stands on. A draft that was
 // merged with the branch, or caught up with it, stands on several: what is as on one of them is no change.
-func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision) (found Outside, err error) {
+func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision) (found git.Difference, err error) {
 	key := outsideKey{s.known.remote, s.Head, w.spot(s, change.Commit, change.Package)}
-	if known, ok := recall[Outside](w.depot.memory, key); ok {
+	if known, ok := recall[git.Difference](w.depot.memory, key); ok {
 		return known, nil
 	}
 	wants := []git.Want{{Hash: change.Commit, Ref: change.Ref}}
@@ -93,7 +87,7 @@ func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision)
 	}
 	if found, err = w.leastOutside(ctx, commits, bases, w.isOutside(s, change.Package, commits[0])); err == nil {
 		weight := len(key.head) + len(key.commit) + len(key.path)
-		for _, file := range found.Files {
+		for _, file := range found.Paths {
 			weight += len(file)
 		}
 		w.depot.memory.put(key, found, int64(weight))
@@ -125,7 +119,7 @@ func (w work) isOutside(s *Snapshot, pkg string, tip *git.Commit) func(path stri
 }
 
 // leastOutside compares the first of the commits with each of the bases, and returns what differs from the one that is most like it.
-func (w work) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found Outside, err error) {
+func (w work) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found git.Difference, err error) {
 	objects := w.depot.client.Compose(ctx, commits...)
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	for i, base := range bases {
@@ -134,7 +128,7 @@ func (w work) leastOutside(ctx context.Context, commits []*git.Commit, bases []s
 			return found, err
 		}
 		if i == 0 || d.Count < found.Count {
-			found = Outside{d.Paths, d.Count}
+			found = git.Difference{Paths: d.Paths, Count: d.Count}
 		}
 	}
 	return found, nil
