@@ -21,18 +21,20 @@ import (
 // ErrNested says that files would belong to two packages, one of which lies in the other.
 var ErrNested = errors.New("packages overlap")
 
-// inner are the Kptfiles of the packages below another one, by their paths in it, that branches and tags name.
-func (s *Snapshot) inner(pkg string) (kptfiles []string) {
+// within are the packages below another one that branches and tags name.
+func (s *Snapshot) within(pkg string) []string {
 	if s == nil {
 		return nil
 	}
-	at, _ := slices.BinarySearch(s.named, pkg+"/")
-	for ; at < len(s.named); at++ {
-		below, ok := strings.CutPrefix(s.named[at], pkg+"/")
-		if !ok {
-			break
-		}
-		kptfiles = append(kptfiles, below+"/"+kpt.KptfileName)
+	from, _ := slices.BinarySearch(s.named, pkg+"/")
+	to, _ := slices.BinarySearch(s.named, pkg+"0") // It comes after the slash.
+	return s.named[from:to]
+}
+
+// inner are the Kptfiles of these packages, by their paths in the outer one.
+func (s *Snapshot) inner(pkg string) (kptfiles []string) {
+	for _, below := range s.within(pkg) {
+		kptfiles = append(kptfiles, strings.TrimPrefix(below, pkg+"/")+"/"+kpt.KptfileName)
 	}
 	return kptfiles
 }
@@ -91,22 +93,21 @@ func (p *plan) isAt(commit, pkg string) (bool, error) {
 // none brings along the Kptfile of one.
 func (p *plan) separate(pkg, on string, made kpt.Package) error {
 	files := made.Paths()
-	for _, mark := range p.snapshot.inner(pkg) {
-		folder := strings.TrimSuffix(mark, "/"+kpt.KptfileName)
+	for _, inner := range p.snapshot.within(pkg) {
+		folder := strings.TrimPrefix(inner, pkg+"/")
 		overlap := overlapping(files, folder)
 		if overlap == "" {
 			continue
 		}
-		_, is := made[mark]
+		_, is := made[folder+"/"+kpt.KptfileName]
 		for _, commit := range []string{on, p.snapshot.Head} {
-			isAt, err := p.isAt(commit, pkg+"/"+folder)
+			isAt, err := p.isAt(commit, inner)
 			if err != nil {
 				return err
 			}
 			is = is || isAt
 		}
 		if is {
-			inner := pkg + "/" + folder
 			return fmt.Errorf("%w: file %s of package %s lies in package %s; rename the folder upstream, or remove the branches and tags of the inner package",
 				ErrNested, shown(overlap), shown(pkg), shown(inner))
 		}
@@ -117,8 +118,7 @@ func (p *plan) separate(pkg, on string, made kpt.Package) error {
 // bringsNone tells whether an open change has no inner package that was never published and is not on the branch: publishing the change
 // would leave its files behind.
 func (p *plan) bringsNone(change *Revision) error {
-	for _, mark := range p.snapshot.inner(change.Package) {
-		inner := change.Package + "/" + strings.TrimSuffix(mark, "/"+kpt.KptfileName)
+	for _, inner := range p.snapshot.within(change.Package) {
 		if p.snapshot.Package(inner).Newest() != nil {
 			continue
 		}
@@ -155,8 +155,7 @@ func overlapping(files []string, folder string) string {
 // unclaimed tells whether a package takes no files that belong to another one: neither is its folder part of an outer package on the
 // branch, nor would it take in a package that no branch or tag names.
 func (p *plan) unclaimed(ctx context.Context, path string) error {
-	here := p.snapshot.Package(path)
-	if here != nil && here.Branch != nil && !errors.Is(here.Branch.Err, fs.ErrNotExist) {
+	if p.snapshot.Package(path).isOnBranch() {
 		return nil
 	}
 	if outer := p.outer(path); outer != "" {
@@ -178,8 +177,7 @@ func (p *plan) unclaimed(ctx context.Context, path string) error {
 // outer is the package on the branch in whose folder another one lies; empty if there is none.
 func (p *plan) outer(path string) string {
 	for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
-		above := p.snapshot.Package(path[:at])
-		if above != nil && above.Branch != nil && !errors.Is(above.Branch.Err, fs.ErrNotExist) {
+		if p.snapshot.Package(path[:at]).isOnBranch() {
 			return path[:at]
 		}
 	}

@@ -100,12 +100,10 @@ func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision)
 func (w work) isOutside(s *Snapshot, pkg string, tip *git.Commit) func(path string) bool {
 	folder := w.path(pkg)
 	var inner []string
-	for _, mark := range s.inner(pkg) {
-		below := pkg + "/" + strings.TrimSuffix(mark, "/"+kpt.KptfileName)
-		p := s.Package(below)
-		isThere := p != nil && p.Branch != nil && !errors.Is(p.Branch.Err, fs.ErrNotExist)
-		if !isThere && p.Newest() != nil {
-			_, err := tip.Tree().Lstat(folder + "/" + mark)
+	for _, below := range s.within(pkg) {
+		isThere := s.Package(below).isOnBranch()
+		if !isThere && s.Package(below).Newest() != nil {
+			_, err := tip.Tree().Lstat(w.path(below) + "/" + kpt.KptfileName)
 			isThere = !errors.Is(err, fs.ErrNotExist)
 		}
 		if isThere {

@@ -1,7 +1,9 @@
 package pkgrepo
 
 import (
+	"errors"
 	"hash/maphash"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -72,6 +74,11 @@ type Package struct {
 	highest int
 	// beside are the commits of tags that are no revisions.
 	beside []string
+}
+
+// isOnBranch tells whether the branch has the package's folder, also where nobody can read what is in it.
+func (p *Package) isOnBranch() bool {
+	return p != nil && p.Branch != nil && !errors.Is(p.Branch.Err, fs.ErrNotExist)
 }
 
 // Next is the number that the next revision gets: one more than the highest there has been, also on other branches, with which the
