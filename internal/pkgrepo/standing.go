@@ -126,12 +126,12 @@ func (c *comparison) compare(ctx context.Context) error {
 		}
 		return nil
 	}
-	wants, asksHead := c.unknown(c.isGrown)
+	wants, asksHead := c.unknown()
 	beside, err := c.ask(ctx, wants, asksHead)
 	if asksHead && (beside[c.was.head] || errors.Is(err, git.ErrRefNotFound)) {
 		// The branch was set back, or rewritten: nothing that was known is any more.
 		c.was, c.shown = standing{}, nil
-		wants, _ = c.unknown(false)
+		wants, _ = c.unknown()
 		beside, err = c.ask(ctx, wants, false)
 	}
 	if err != nil {
@@ -150,12 +150,12 @@ func (c *comparison) compare(ctx context.Context) error {
 }
 
 // unknown are the tags to ask about, and whether it matters that the branch still has its earlier head.
-func (c *comparison) unknown(isGrown bool) (wants []git.Want, asksHead bool) {
+func (c *comparison) unknown() (wants []git.Want, asksHead bool) {
 	for _, commit := range slices.Sorted(maps.Keys(c.tags)) {
 		_, isShown := c.shown[commit]
 		isBeside := c.was.beside[commit]
 		switch isKnown := (isShown || isBeside) && !c.was.unsure[commit]; {
-		case c.own[commit], isKnown && isGrown:
+		case c.own[commit], isKnown && c.isGrown:
 		case isKnown && !isBeside:
 			asksHead = true
 		default:
