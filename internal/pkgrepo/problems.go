@@ -107,15 +107,13 @@ func (l layout) folderOf(lifecycle Lifecycle, pkg string) string {
 
 // above is a ref that has the name of a folder, or of one above it; empty without one. Git makes no ref in that folder then.
 func above(refs map[string]git.Ref, folder string) string {
-	for at := len(headsPrefix); at < len(folder); at++ {
-		if folder[at] == '/' {
-			if _, isThere := refs[folder[:at]]; isThere {
-				return folder[:at]
-			}
+	for at := len(headsPrefix); at <= len(folder); at++ {
+		if at < len(folder) && folder[at] != '/' {
+			continue
 		}
-	}
-	if _, isThere := refs[folder]; isThere {
-		return folder
+		if _, isThere := refs[folder[:at]]; isThere {
+			return folder[:at]
+		}
 	}
 	return ""
 }
