@@ -41,7 +41,7 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 	if change.IsOwn {
 		return nil
 	}
-	found, err := p.changesOutside(ctx, p.snapshot, change)
+	found, err := p.changesOutside(ctx, change)
 	if err != nil || found.Count == 0 {
 		return err
 	}
@@ -51,31 +51,31 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 
 // changesOutside compares an open change with the head of the branch and the commits of it that the change stands on. A draft that was
 // merged with the branch, or caught up with it, stands on several: what is as on one of them is no change.
-func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision) (found git.Difference, err error) {
-	key := outsideKey{s.known.remote, s.Head, w.spot(s, change.Commit, change.Package)}
-	if known, ok := recall[git.Difference](w.depot.memory, key); ok {
+func (p *plan) changesOutside(ctx context.Context, change *Revision) (found git.Difference, err error) {
+	key := outsideKey{p.snapshot.known.remote, p.snapshot.Head, p.spot(p.snapshot, change.Commit, change.Package)}
+	if known, ok := recall[git.Difference](p.depot.memory, key); ok {
 		return known, nil
 	}
 	wants := []git.Want{{Hash: change.Commit, Ref: change.Ref}}
 	bases := []string{""} // Without any, nothing was there before.
-	if s.Head != "" {
-		under, err := w.depot.client.StandsOn(ctx, w.settings.Fetch, git.Want{Hash: s.Head, Ref: w.branch}, wants[0])
+	if p.snapshot.Head != "" {
+		under, err := p.depot.client.StandsOn(ctx, p.settings.Fetch, git.Want{Hash: p.snapshot.Head, Ref: p.branch}, wants[0])
 		if err != nil {
 			return found, err
 		}
 		if len(under) > 0 {
 			bases = under
 		}
-		if !slices.Contains(bases, s.Head) {
-			bases = append(bases, s.Head) // It may have been merged as another commit.
+		if !slices.Contains(bases, p.snapshot.Head) {
+			bases = append(bases, p.snapshot.Head) // It may have been merged as another commit.
 		}
 	}
 	for _, base := range bases {
 		if base != "" {
-			wants = append(wants, git.Want{Hash: base, Ref: w.branch})
+			wants = append(wants, git.Want{Hash: base, Ref: p.branch})
 		}
 	}
-	commits, err := w.depot.client.FetchAll(ctx, w.settings.Fetch, wants)
+	commits, err := p.depot.client.FetchAll(ctx, p.settings.Fetch, wants)
 	if err != nil {
 		return found, err
 	}
@@ -85,29 +85,29 @@ func (w work) changesOutside(ctx context.Context, s *Snapshot, change *Revision)
 			return found, errBaseGone
 		}
 	}
-	if found, err = w.leastOutside(ctx, commits, bases, w.isOutside(s, change.Package, commits[0])); err == nil {
+	if found, err = p.leastOutside(ctx, commits, bases, p.isOutside(change.Package, commits[0])); err == nil {
 		weight := len(key.head) + len(key.commit) + len(key.path)
 		for _, file := range found.Paths {
 			weight += len(file)
 		}
-		w.depot.memory.put(key, found, int64(weight))
+		p.depot.memory.put(key, found, int64(weight))
 	}
 	return found, err
 }
 
 // isOutside tells of a path that it is outside of a package's folder, or in a package below it, or leads to one. The branch has that package,
 // or had it when the change with the tip was begun: a publication leaves out the files of both.
-func (w work) isOutside(s *Snapshot, pkg string, tip *git.Commit) func(path string) bool {
-	folder := w.path(pkg)
+func (p *plan) isOutside(pkg string, tip *git.Commit) func(path string) bool {
+	folder := p.path(pkg)
 	var inner []string
-	for _, below := range s.within(pkg) {
-		isThere := s.Package(below).isOnBranch()
-		if !isThere && s.Package(below).Newest() != nil {
-			_, err := tip.Tree().Lstat(w.path(below) + "/" + kpt.KptfileName)
+	for _, below := range p.snapshot.within(pkg) {
+		isThere := p.snapshot.Package(below).isOnBranch()
+		if !isThere && p.snapshot.Package(below).Newest() != nil {
+			_, err := tip.Tree().Lstat(p.path(below) + "/" + kpt.KptfileName)
 			isThere = !errors.Is(err, fs.ErrNotExist)
 		}
 		if isThere {
-			inner = append(inner, w.path(below))
+			inner = append(inner, p.path(below))
 		}
 	}
 	isBelow := func(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
@@ -117,8 +117,8 @@ func (w work) isOutside(s *Snapshot, pkg string, tip *git.Commit) func(path stri
 }
 
 // leastOutside compares the first of the commits with each of the bases, and returns what differs from the one that is most like it.
-func (w work) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found git.Difference, err error) {
-	objects := w.depot.client.Compose(ctx, commits...)
+func (p *plan) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found git.Difference, err error) {
+	objects := p.depot.client.Compose(ctx, commits...)
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	for i, base := range bases {
 		d := git.Difference{Skip: func(path string) bool { return !isOutside(path) }, Most: maxOutside}
