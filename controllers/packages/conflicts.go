@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -78,8 +77,7 @@ func (c *conflictList) name() {
 		all = append(all, c.unlisted, c.digest)
 	}
 	text, _ := json.Marshal(all) // They are texts and numbers.
-	sum := sha256.Sum256(text)
-	c.digest = "sha256:" + hex.EncodeToString(sum[:])
+	c.digest = fmt.Sprintf("sha256:%x", sha256.Sum256(text))
 }
 
 // trim drops the conflicts that a status has no room for, as it is kept for as long as the variant is there. The digest still names them.

@@ -3,7 +3,6 @@ package pkgrepo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -39,8 +38,7 @@ func parseConflicts(value string) Conflicts {
 	digest, count, _ := strings.Cut(value, " ")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || !digestForm.MatchString(digest) {
-		sum := sha256.Sum256([]byte(value))
-		return Conflicts{Digest: "sha256:" + hex.EncodeToString(sum[:]), Count: 1}
+		return Conflicts{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(value))), Count: 1}
 	}
 	return Conflicts{Digest: strings.Clone(digest), Count: n}
 }
