@@ -35,7 +35,7 @@ func incomplete(s *pkgrepo.Snapshot) []status.Fact {
 		{pkgrepo.Unproven, packagesv1.BranchUnknownReason, "Not used until the server says whether the branch has them: %s."},
 		{pkgrepo.Unreadable, packagesv1.InvalidPackageReason, "Cannot be read: %s. Correct or remove them in Git."},
 	} {
-		if p := s.Problem(cause.of); p.Count > 0 {
+		if p := s.Problems[cause.of]; p.Count > 0 {
 			if reason == "" {
 				reason = cause.reason
 			}
@@ -64,7 +64,7 @@ func disregarded(s *pkgrepo.Snapshot) (said string) {
 		of   pkgrepo.Cause
 		text string
 	}{{pkgrepo.Unsafe, "; ignored, as the names cannot be used: %s"}, {pkgrepo.OfNoPackage, "; tags of no package: %s"}} {
-		if p := s.Problem(cause.of); p.Count > 0 {
+		if p := s.Problems[cause.of]; p.Count > 0 {
 			said += fmt.Sprintf(cause.text, firstOf(p))
 		}
 	}

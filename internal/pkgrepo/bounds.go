@@ -211,7 +211,7 @@ func (s *Snapshot) carry(before *Snapshot) {
 		return
 	}
 	s.leftOut, s.excess, s.partial, s.RefsLeftOut = maps.Clone(before.leftOut), before.excess, true, before.RefsLeftOut
-	s.Problems = append(slices.DeleteFunc(s.Problems, func(p Problem) bool { return p.Cause == OverLimit }), before.Problem(OverLimit))
+	s.Problems[OverLimit] = before.Problems[OverLimit]
 }
 
 // missing is an error of a selector that finds nothing: where refs are left out, what it selects may be among them.

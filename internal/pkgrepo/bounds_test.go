@@ -31,7 +31,7 @@ func TestPackagesBeyondTheBoundHarmNoOther(t *testing.T) {
 	if len(got.Packages) != 50 || got.Package("app") == nil || got.Package("tagged") == nil || got.Package("kept") == nil || got.Package("a46") == nil {
 		t.Errorf("%d packages", len(got.Packages))
 	}
-	if p := got.Problem(pkgrepo.OverLimit); p.Count != 13 || !strings.Contains(p.Names[0], "a47") {
+	if p := got.Problems[pkgrepo.OverLimit]; p.Count != 13 || !strings.Contains(p.Names[0], "a47") {
 		t.Errorf("%+v", p)
 	}
 	if got.CheckKnown("app") != nil || got.CheckKnown("none") != nil || !errors.Is(got.CheckKnown("a50"), pkgrepo.ErrLimit) {
@@ -50,7 +50,7 @@ func TestPackagesBeyondTheBoundHarmNoOther(t *testing.T) {
 	for i := range 60 {
 		s.DeleteRef(fmt.Sprintf("refs/heads/drafts/a%02d/w", i))
 	}
-	if got = s.sync(); got.Problem(pkgrepo.OverLimit).Count != 0 || got.CheckKnown("a50") != nil {
+	if got = s.sync(); got.Problems[pkgrepo.OverLimit].Count != 0 || got.CheckKnown("a50") != nil {
 		t.Errorf("%+v", got.Problems)
 	}
 }
@@ -68,7 +68,7 @@ func TestFoldersBeyondTheBoundAreNamed(t *testing.T) {
 	head := s.Commit("main", "many", files)
 	s.SetRef("refs/heads/drafts/a/mine", head)
 	got := s.sync()
-	if p := got.Problem(pkgrepo.OverLimit); len(got.Packages) != 10 || p.Count != 3 || got.Package("p09") == nil {
+	if p := got.Problems[pkgrepo.OverLimit]; len(got.Packages) != 10 || p.Count != 3 || got.Package("p09") == nil {
 		t.Errorf("%d packages, %+v", len(got.Packages), p)
 	}
 	if !errors.Is(got.CheckKnown("p11"), pkgrepo.ErrLimit) || !errors.Is(got.CheckKnown("a"), pkgrepo.ErrLimit) {
@@ -140,7 +140,7 @@ func TestARefInTheWayStopsNothingElse(t *testing.T) {
 			head := s.Commit("main", "app", together(packaged("app"), packaged("other")))
 			s.Tag("other/v1", head, false)
 			s.SetRef(c.ref, head)
-			if p := s.sync().Problem(pkgrepo.InTheWay); p.Count != 1 || !strings.Contains(p.Names[0], c.said) {
+			if p := s.sync().Problems[pkgrepo.InTheWay]; p.Count != 1 || !strings.Contains(p.Names[0], c.said) {
 				t.Errorf("%+v", p)
 			}
 			results := s.Apply(t.Context(), []pkgrepo.Change{

@@ -33,27 +33,13 @@ const (
 
 // Problem is what has one cause: the first few names in order, and how many there are in all.
 type Problem struct {
-	Cause Cause
 	Names []string
 	Count int
 }
 
-// Problem is what has the cause. It has a Count of zero where nothing has.
-func (s *Snapshot) Problem(of Cause) Problem {
-	if at := slices.IndexFunc(s.Problems, func(p Problem) bool { return p.Cause == of }); at >= 0 {
-		return s.Problems[at]
-	}
-	return Problem{Cause: of}
-}
-
 // report adds a name to what has the cause.
 func (s *Snapshot) report(of Cause, name string) {
-	at := slices.IndexFunc(s.Problems, func(p Problem) bool { return p.Cause == of })
-	if at < 0 {
-		at = len(s.Problems)
-		s.Problems = append(s.Problems, Problem{Cause: of})
-	}
-	s.Problems[at].Names = append(s.Problems[at].Names, name)
+	s.Problems[of] = Problem{Names: append(s.Problems[of].Names, name)}
 }
 
 // maxNames is how many names a problem has.
@@ -61,13 +47,10 @@ const maxNames = 20
 
 // cut keeps the first few names of each problem, so that they are the same ones each time.
 func (s *Snapshot) cut() {
-	slices.SortFunc(s.Problems, func(a, b Problem) int { return cmp.Compare(a.Cause, b.Cause) })
-	for i := range s.Problems {
-		p := &s.Problems[i]
+	for of, p := range s.Problems {
 		slices.Sort(p.Names)
-		p.Names = slices.Compact(p.Names)
-		p.Count = max(p.Count, len(p.Names))
-		p.Names = slices.Clip(slices.Clone(p.Names[:min(len(p.Names), maxNames)]))
+		names := slices.Compact(p.Names)
+		s.Problems[of] = Problem{slices.Clip(slices.Clone(names[:min(len(names), maxNames)])), len(names)}
 	}
 }
 

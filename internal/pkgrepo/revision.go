@@ -162,7 +162,7 @@ type Snapshot struct {
 	// path below the directory, MaxPackages at most. See CheckKnown before you conclude anything from what is not there.
 	Packages map[string]*Package
 	// Problems are what is left out of the snapshot, or is of no use, by its cause.
-	Problems []Problem
+	Problems map[Cause]Problem
 	// Unfinished says why what a crash left half done could not be completed; nil if there is nothing, or nothing any more.
 	Unfinished error
 

@@ -172,7 +172,7 @@ func TestTagsAreHeldWhereTheServerDoesNotTell(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1"}, releases(held)); diff != "" || held.Head != s.at("main") {
 		t.Errorf("at %s: %s", held.Head, diff)
 	}
-	if p := held.Problem(pkgrepo.Unproven); p.Count != 1 || !strings.HasPrefix(p.Names[0], "tag app/v3 (") {
+	if p := held.Problems[pkgrepo.Unproven]; p.Count != 1 || !strings.HasPrefix(p.Names[0], "tag app/v3 (") {
 		t.Errorf("%+v", p)
 	}
 	if got := held.Package("app").Next(); got != 4 {

@@ -11,7 +11,7 @@ import (
 
 // survey sorts refs into packages. What is in their commits is not known yet.
 func (w work) survey(refs map[string]git.Ref) *Snapshot {
-	s := &Snapshot{Packages: map[string]*Package{}, Head: refs[w.branch].Target(), seed: w.depot.seed}
+	s := &Snapshot{Packages: map[string]*Package{}, Problems: map[Cause]Problem{}, Head: refs[w.branch].Target(), seed: w.depot.seed}
 	refs = w.trim(s, refs)
 	s.Refs = refs
 	marks := map[place]string{}

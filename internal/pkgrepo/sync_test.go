@@ -149,7 +149,7 @@ func TestOneBadPackageHarmsNoOther(t *testing.T) {
 		t.Errorf("%+v", good)
 	}
 	for cause, want := range map[pkgrepo.Cause]int{pkgrepo.Unsafe: 5, pkgrepo.Unreadable: 3, pkgrepo.OfNoPackage: 1} {
-		if p := got.Problem(cause); p.Count != want {
+		if p := got.Problems[cause]; p.Count != want {
 			t.Errorf("%s: %d, want %d: %q", cause, p.Count, want, p.Names)
 		}
 	}
