@@ -41,15 +41,12 @@ func (n *needs) has(url, tag, commit string) bool {
 	isMeant := func(p namedTag) bool {
 		return p.url == "" || p.commit == "" || p.commit == commit || variant.SameRepository(p.url, url)
 	}
-	if slices.ContainsFunc(n.tags[tag], isMeant) || slices.ContainsFunc(n.releases[tag], isMeant) {
-		return true
-	}
-	for at, r := range tag {
-		if r == '/' && slices.ContainsFunc(n.releases[tag[at+1:]], isMeant) {
+	for rest, more := tag, true; more; _, rest, more = strings.Cut(rest, "/") {
+		if slices.ContainsFunc(n.releases[rest], isMeant) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(n.tags[tag], isMeant)
 }
 
 // errUnread says that nobody knows yet what is needed: a Repository was not read so far, though it may well be.
