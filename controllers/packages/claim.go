@@ -12,6 +12,7 @@ import (
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 	"sluice.dev/sluice/internal/failure"
 	"sluice.dev/sluice/internal/pkgrepo"
+	"sluice.dev/sluice/internal/variant"
 )
 
 // claim finds the variant's open change in the package, nil if there is none. Its error says why the package cannot be the
@@ -164,7 +165,7 @@ func (s Shared) keeping(ctx context.Context, down *mirror, pkg, other string) (f
 	}
 	for _, at := range kept {
 		m := s.mirrors.get(types.NamespacedName{Namespace: namespace, Name: at.Repo})
-		isSame := m != nil && m.url == down.url && path.Join(m.directory, at.Package) == path.Join(down.directory, pkg)
+		isSame := m != nil && variant.SameRepository(m.url, down.url) && path.Join(m.directory, at.Package) == path.Join(down.directory, pkg)
 		found.here = found.here || m == nil || isSame && m.branch == down.branch
 		found.beside = found.beside || isSame && m.branch != down.branch
 	}
