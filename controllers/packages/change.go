@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/variant"
 )
 
-// maxDescribed is of how many open changes Sluice remembers how they differ from the branch. It computes the others again.
+// maxDescribed is the number of open changes whose difference from the branch is cached.
 const maxDescribed = 1024
 
 // describedKey names the packages that are compared, by their trees: that of the open change, that of the branch, and that in which
@@ -26,8 +26,8 @@ type describedKey struct {
 	open, branch, conflicted string
 }
 
-// describe finds out what the open change changes, for exactly the commit that is its tip. What the controller wrote is known from its
-// making. Of all other commits it is computed from Git, as people may have pushed them.
+// describe sets status.change for the tip of the open change. If this reconciliation wrote the tip, its making has the difference.
+// Otherwise, the difference is computed from Git, because people may have pushed the commit.
 func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) error {
 	if l.open == nil {
 		return nil
@@ -60,8 +60,8 @@ func (k *variants) describe(ctx context.Context, obj *packagesv1.PackageVariant,
 	return k.compare(ctx, obj, b, l, known)
 }
 
-// listed are the conflicts that are known of the open change: of what was written, else of what the status said before, or of what Git
-// has that the status does not know.
+// listed returns the conflicts of the open change: those of the package that was written, else those of a newer record in Git, else
+// those of the status.
 func (b *brief) listed(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, error) {
 	if w := l.wrote; w != nil && !w.made.isUnchanged && w.result.Workspace == l.open.Workspace {
 		known := w.made.listed
@@ -76,8 +76,8 @@ func (b *brief) listed(ctx context.Context, l *look, before *packagesv1.ChangeSt
 	return conflictsIn(before), nil
 }
 
-// resolve leaves the conflicts in files that are still what they were when the conflicts were listed: whoever changed a file has seen
-// it. Where nobody can tell what the files were, all conflicts stay.
+// resolve removes the conflicts in files that have changed since the conflicts were listed: a person who changed a file has seen its
+// conflicts. If the earlier files cannot be read, all conflicts stay.
 func (c *conflictList) resolve(ctx context.Context, b *brief, now kpt.Package) error {
 	if c.files == nil {
 		had, err := b.down.Read(ctx, c.commit, b.downstream)
@@ -109,7 +109,7 @@ func digests(p kpt.Package, conflicts []packagesv1.Conflict) map[string]string {
 	return made
 }
 
-// isGone tells whether what was to be read from a repository is not there any more.
+// isGone tells whether an error says that a repository no longer has the commit or package to read.
 func isGone(err error) bool {
 	return errors.Is(err, pkgrepo.ErrNotFound) || errors.Is(err, git.ErrRefNotFound)
 }
@@ -132,7 +132,7 @@ func (k *variants) compare(ctx context.Context, obj *packagesv1.PackageVariant, 
 			defer slot.Release()
 			return b.compare(ctx, l, known, hasMoved, found)
 		})
-		const unknown = "The files and objects that differ are not known: "
+		const unknown = "Cannot list the changed files and objects: "
 		switch {
 		case isUnreadable(err):
 			found.Message = fit(unknown+err.Error(), maxMessage)

@@ -39,17 +39,17 @@ func isMoving(up packagesv1.Upstream) bool {
 	return up.Revision == 0 && up.Tag == "" && up.Commit == ""
 }
 
-// making is a variant with what it is made of, and what it makes.
+// making is a variant with its upstream folder and its downstream folder.
 type making struct {
 	*packagesv1.PackageVariant
 
 	from, to folder
-	// by is the one before it on the way around.
+	// by is the previous variant of the circle.
 	by *making
 }
 
-// checkCircle refuses a variant that would be made of its own output: in one step where its packages overlap, or by way of other variants.
-// Each publication would be the reason of the next one. Of the variants in a circle, the youngest is refused.
+// checkCircle refuses a variant that would be made from its own output: directly if its packages overlap, or through other variants.
+// Each publication would cause the next one. It refuses the youngest variant of a circle.
 func (s Shared) checkCircle(ctx context.Context, obj *packagesv1.PackageVariant, b *brief) error {
 	up := obj.Spec.Upstream
 	if !isMoving(up) {
@@ -58,7 +58,7 @@ func (s Shared) checkCircle(ctx context.Context, obj *packagesv1.PackageVariant,
 	own := &making{PackageVariant: obj, from: b.up.folder(up.Branch, b.upstream), to: b.down.folder("", b.downstream)}
 	if own.from.overlaps(own.to) {
 		return failure.Stall(packagesv1.InvalidSpecReason, fmt.Errorf(
-			"spec.upstream: package %s of Repository %s has what the variant publishes itself in package %s; choose another downstream package, or name a revision or tag",
+			"spec.upstream: package %s of Repository %s overlaps the variant's own downstream package %s; choose another downstream package, or name a revision or tag",
 			b.upstream, up.Repo, b.downstream))
 	}
 	seen, listed := map[types.NamespacedName]bool{client.ObjectKeyFromObject(obj): true}, map[listing]bool{}
@@ -86,11 +86,11 @@ func (m *making) circle(b *brief) error {
 		names = append([]string{ownerOf(m.PackageVariant)}, names...)
 	}
 	return errors.New(printable.Line(fmt.Sprintf(
-		"package %s of Repository %s is made of package %s again, by PackageVariants %s; choose another package in one of them, or have one name a revision or tag",
-		b.upstream, b.up.key.Name, b.downstream, strings.Join(names, ", ")), maxText))
+		"package %s of Repository %s is made from the variant's own package %s, through PackageVariants %s; choose another package in one of them, or name a revision or tag in one",
+		b.upstream, b.up.key.Name, b.downstream, strings.Join(names, ", ")), maxConditionWords))
 }
 
-// isOlder orders variants by when they were created, and those of one second by their names. One that is not there yet is the youngest.
+// isOlder orders variants by their creation time, and by name within one second. A variant that does not exist yet is the youngest.
 func isOlder(a, b *packagesv1.PackageVariant) bool {
 	if b.CreationTimestamp.IsZero() {
 		return true
@@ -98,14 +98,14 @@ func isOlder(a, b *packagesv1.PackageVariant) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(ownerOf(a), ownerOf(b))) < 0
 }
 
-// listing is of variants that are made of packages of a Repository by one value of the index, on a branch.
+// listing is a list of variants by one index value of a Repository, for one branch.
 type listing struct {
 	repository    types.NamespacedName
 	value, branch string
 }
 
-// madeOf are the variants that are made of what another one makes, and follow it, but for those that were listed for one before. Anybody
-// can make variants of repositories that he may read: those of other namespaces count once Git has something that they wrote.
+// madeOf returns the variants that follow the output of another variant, without those listed before. Anyone can create variants of
+// repositories that they can read, so variants of other namespaces count only after they have written to Git.
 func (s Shared) madeOf(ctx context.Context, of *making, namespace string, listed map[listing]bool) ([]*making, error) {
 	var found []*making
 	for _, m := range s.mirrors.of(of.to.url) {
@@ -140,14 +140,14 @@ func (s Shared) madeOf(ctx context.Context, of *making, namespace string, listed
 	return found, nil
 }
 
-// hasWritten tells whether the package on the branch, or an open change of it, is a variant's.
+// hasWritten tells whether a variant made the package on the branch, or an open change of it.
 func hasWritten(down *mirror, v *packagesv1.PackageVariant) bool {
 	p := down.Snapshot().Package(v.Spec.GetDownstreamPackage())
 	is := func(r pkgrepo.Revision) bool { return r.Facts.Variant == ownerOf(v) }
 	return p != nil && (p.Branch != nil && is(*p.Branch) || slices.ContainsFunc(p.Open, is))
 }
 
-// upstreamsOver are the values of the index that have the variants whose upstream in the repository overlaps the path.
+// upstreamsOver returns the index values of the variants whose upstream in the repository overlaps the path.
 func upstreamsOver(m *mirror, whole string) []string {
 	pkg, ok := below(m.directory, whole)
 	if !ok {
@@ -165,12 +165,12 @@ func upstreamsOver(m *mirror, whole string) []string {
 	return values
 }
 
-// upstreamAt and upstreamBelow are values of upstreamIndex: of the variants made of a package, and of those made of it or of what is in it.
+// upstreamAt and upstreamBelow are values of upstreamIndex: for variants of a package, and for variants of it or of packages inside it.
 func upstreamAt(repository, pkg string) string { return repository + " = " + pkg }
 
 func upstreamBelow(repository, pkg string) string { return repository + " < " + pkg }
 
-// upstreamValues are what a variant is found by.
+// upstreamValues returns the values of upstreamIndex for a variant.
 func upstreamValues(v *packagesv1.PackageVariant) []string {
 	up := v.Spec.Upstream
 	if !isMoving(up) {

@@ -53,7 +53,7 @@ func TestAVariantOverlapsNoUpstreamOfItsOwn(t *testing.T) {
 		}},
 	} {
 		v := p.copied(c.from, c.to, c.change)
-		fails(p, v, packagesv1.InvalidSpecReason, "what the variant publishes itself")
+		fails(p, v, packagesv1.InvalidSpecReason, "overlaps the variant's own downstream package")
 		if !conditions.IsStalled(v) {
 			t.Errorf("it is tried again: %s", said(v))
 		}

@@ -25,16 +25,16 @@ import (
 type conflictList struct {
 	commit, tree string
 	conflicts    []packagesv1.Conflict
-	// unlisted is how many more there were than a status has room for, or than are known.
+	// unlisted is the number of conflicts beyond the limit of a status, or known by number only.
 	unlisted int
-	// digest names all of them, those that are not listed among them; empty for none.
+	// digest covers all conflicts, including unlisted ones; empty without conflicts.
 	digest string
-	// files are the digests of the files that have conflicts; nil where the commit has to be read for that.
+	// files are the digests of the files that have conflicts; nil if they must be read from the commit.
 	files map[string]string
 }
 
-// newConflictList lists the conflicts that an update met, and those of the open change before that are not the same places: a later
-// update has another base, and would not meet them again.
+// newConflictList lists the conflicts of an update, and the earlier conflicts of the open change in other fields: a later update has
+// another base and does not detect these again.
 func newConflictList(met []packagesv1.Conflict, before conflictList) conflictList {
 	c := conflictList{conflicts: met, unlisted: before.unlisted, digest: before.digest}
 	again := map[[3]string]bool{}
@@ -106,7 +106,7 @@ func (c *conflictList) words(policy packagesv1.ConflictPolicy) string {
 		return ""
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "Upstream and people changed the same in %s. Conflict policy: %s.\n", counted(c.count(), "place"), policy)
+	fmt.Fprintf(&text, "Upstream and people changed the same value in %s. Conflict policy: %s.\n", counted(c.count(), "place"), policy)
 	for _, one := range c.conflicts[:min(len(c.conflicts), maxToldConflicts)] {
 		fmt.Fprintf(&text, "\n%s\n  before:   %s\n  upstream: %s\n  here:     %s\n", strings.TrimSpace(one.File+" "+one.Resource+" "+one.Path), one.Base, one.Upstream, one.Local)
 	}
@@ -116,9 +116,9 @@ func (c *conflictList) words(policy packagesv1.ConflictPolicy) string {
 	return text.String()
 }
 
-// recorded are the conflicts that Git has of the open change, where the status is of a commit before: it was lost, or the process died
-// before it could report. They have no list, unless they are those of the status: an update took these over, and changed files by itself.
-// The result is false where the status is as new as the record.
+// recorded returns the conflicts that Git records for the open change, if the status is older: the status was lost, or the process died
+// before its report. The result has no list, unless the record has the digest of the status: an update then took over these conflicts, and
+// changed files itself. It is false if the status is up to date.
 func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.ChangeStatus) (conflictList, bool, error) {
 	record, commit, err := b.down.Conflicts(ctx, l.open, before.Commit)
 	if err != nil || commit == "" || record.Count == 0 {
@@ -132,8 +132,8 @@ func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.Change
 	return conflictList{commit: commit, unlisted: record.Count, digest: record.Digest}, true, nil
 }
 
-// conflicts are those of an open change: as the status of its variant says of that very commit, else, for one that is to be published, as
-// Git records them, or as the status says of the commit before: who squashes the commits of a draft removes the record.
+// conflicts returns those of an open change, from the status of its variant if that describes the same commit. Otherwise, for a change to
+// publish, it reads the record in Git, or uses the status of the earlier commit: squashing the commits of a draft removes the record.
 func (k *revisions) conflicts(ctx context.Context, obj *packagesv1.PackageRevision, m *mirror, seen *pkgrepo.Revision) (pkgrepo.Conflicts, error) {
 	if packagesv1.Lifecycle(seen.Lifecycle).IsPublished() {
 		return pkgrepo.Conflicts{}, nil
@@ -159,17 +159,17 @@ func (k *revisions) conflicts(ctx context.Context, obj *packagesv1.PackageRevisi
 	return cmp.Or(found, before), err
 }
 
-// areConflictsApproved says what keeps a change with conflicts from being published: the approver has to name them.
+// areConflictsApproved returns an error if the approver has not named the digest of the change's conflicts.
 func (s *sight) areConflictsApproved(obj *packagesv1.PackageRevision) error {
 	if s.conflicts.Count == 0 || obj.Spec.ApprovedConflicts == s.conflicts.Digest {
 		return nil
 	}
 	return failure.Wait(packagesv1.ConflictsNotApprovedReason, 0, fmt.Errorf(
-		"upstream and people changed the same in %s; look at status.change of the PackageVariant, and set spec.approvedConflicts to %s",
+		"upstream and people changed the same value in %s; review the conflicts in status.change of the PackageVariant, then set spec.approvedConflicts to %s",
 		counted(s.conflicts.Count, "place"), s.conflicts.Digest))
 }
 
-// changesOf are the requests for the revision that a variant's open change is.
+// changesOf returns the request for the PackageRevision of a variant's open change.
 func changesOf(_ context.Context, obj client.Object) []reconcile.Request {
 	v, ok := obj.(*packagesv1.PackageVariant)
 	if !ok || v.Status.Change == nil || v.Status.Change.PackageRevision == "" {
@@ -178,7 +178,7 @@ func changesOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: in(v, v.Status.Change.PackageRevision)}}
 }
 
-// conflictsMoved passes on variants of which other conflicts are known, or those of another commit.
+// conflictsMoved passes variants whose conflict digest has changed.
 func conflictsMoved() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

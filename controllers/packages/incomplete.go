@@ -11,10 +11,10 @@ import (
 	"sluice.dev/sluice/internal/status"
 )
 
-// fewProblems is how many names of a cause a message has.
+// fewProblems is the number of names that a message has for each cause.
 const fewProblems = 6
 
-// checkKnown returns an error that waits where a bound leaves the package out of what is known of a Repository: its absence means nothing.
+// checkKnown returns a waiting error if a bound leaves the package out of the snapshot: its absence then proves nothing.
 func (m *mirror) checkKnown(pkg string) error {
 	if err := m.Snapshot().CheckKnown(pkg); err != nil {
 		return failure.Wait(packagesv1.LimitExceededReason, 0, fmt.Errorf("repository %s: %w", m.key.Name, err))
@@ -22,7 +22,7 @@ func (m *mirror) checkKnown(pkg string) error {
 	return nil
 }
 
-// incomplete are the conditions that name what is left out of the snapshot, or cannot be used. The gravest cause gives the reason.
+// incomplete returns the condition Incomplete for a snapshot that lacks a part of the repository. The most severe cause is the reason.
 func incomplete(s *pkgrepo.Snapshot) []status.Fact {
 	var reason string
 	var said []string
@@ -30,9 +30,9 @@ func incomplete(s *pkgrepo.Snapshot) []status.Fact {
 		of           pkgrepo.Cause
 		reason, text string
 	}{
-		{pkgrepo.OverLimit, packagesv1.LimitExceededReason, "Left out, as there are too many: %s. Remove branches, tags or packages."},
-		{pkgrepo.InTheWay, packagesv1.RefInTheWayReason, "Rename or remove: %s."},
-		{pkgrepo.Unproven, packagesv1.BranchUnknownReason, "Not used until the server says whether the branch has them: %s."},
+		{pkgrepo.OverLimit, packagesv1.LimitExceededReason, "Too many packages or refs; left out: %s. Remove branches, tags or packages."},
+		{pkgrepo.InTheWay, packagesv1.RefInTheWayReason, "Git cannot create refs of packages: %s. Rename or remove them."},
+		{pkgrepo.Unproven, packagesv1.BranchUnknownReason, "Tags not used, because the server did not say whether the branch has their commits: %s. Check the server."},
 		{pkgrepo.Unreadable, packagesv1.InvalidPackageReason, "Cannot be read: %s. Correct or remove them in Git."},
 	} {
 		if p := s.Problems[cause.of]; p.Count > 0 {
@@ -58,7 +58,7 @@ func firstOf(p pkgrepo.Problem) string {
 	return text
 }
 
-// disregarded says what has the shape of packages, and is none.
+// disregarded names refs and folders that look like packages and are none.
 func disregarded(s *pkgrepo.Snapshot) (said string) {
 	for _, cause := range []struct {
 		of   pkgrepo.Cause

@@ -58,7 +58,7 @@ func (m *made) show(s *packagesv1.ChangeStatus) {
 func (m *made) showDifference(s *packagesv1.ChangeStatus) {
 	s.Files, s.Objects = m.differs()
 	if err := m.difference.ObjectsErr; err != nil {
-		s.Objects, s.Message = nil, fit("The objects that differ are not known: "+err.Error(), maxMessage)
+		s.Objects, s.Message = nil, fit("Cannot list the changed objects: "+err.Error(), maxMessage)
 	}
 }
 
@@ -121,9 +121,9 @@ func conflictsSaid(change *packagesv1.ChangeStatus, where string) string {
 	if len(change.Conflicts) == 0 {
 		where = "the message of the draft's commit lists them"
 	}
-	said := fmt.Sprintf("Upstream and people changed the same in %s; %s", counted(int(change.ConflictCount), "place"), where)
+	said := fmt.Sprintf("Upstream and people changed the same value in %s; %s", counted(int(change.ConflictCount), "place"), where)
 	if change.PackageRevision != "" {
-		said += fmt.Sprintf(". To publish them, set spec.approvedConflicts of PackageRevision %s to %s", change.PackageRevision, change.ConflictDigest)
+		said += fmt.Sprintf(". To publish the change, set spec.approvedConflicts of PackageRevision %s to %s", change.PackageRevision, change.ConflictDigest)
 	}
 	return said
 }

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/variant"
 )
 
-// maxDescents is of how many pairs of commits Sluice remembers whether one is in the history of the other. It asks for the others again.
+// maxDescents is the number of pairs of commits for which the cache has whether one is in the history of the other.
 const maxDescents = 1024
 
 // descent asks whether a commit of a repository comes after another one.
@@ -25,16 +25,16 @@ type descent struct {
 	commit, after string
 }
 
-// older says why what is to be published is older than what is published, or not known to be newer.
+// older is the reason why the chosen upstream content is older than the published content, or not known to be newer.
 type older struct {
 	// reason is one of GoesBack; empty where the upstream content does not go back.
 	reason, message string
-	// err is why it cannot be compared for the moment.
+	// err is a temporary failure of the comparison.
 	err error
 }
 
-// compareUpstream finds out whether the upstream revision that was chosen goes back behind the one that is published, whichever variant
-// published that. A failure to do so counts as going back. It keeps nothing from being drafted.
+// compareUpstream finds out whether the chosen upstream revision is older than the published one, also if another variant published that.
+// A failure counts as older. Sluice drafts the change in each case.
 func (k *variants) compareUpstream(ctx context.Context, obj *packagesv1.PackageVariant, b *brief, l *look) {
 	branch := branchOf(l.state)
 	if branch == nil || branch.Facts.Lock == nil || b.makes(branch) {
@@ -49,10 +49,10 @@ func (k *variants) compareUpstream(ctx context.Context, obj *packagesv1.PackageV
 	switch {
 	case isOlder:
 		l.older.reason = packagesv1.OlderUpstreamReason
-		l.older.message = fmt.Sprintf("Upstream went back from %s to %s. Approve the change yourself if you want the older content", from, to)
+		l.older.message = fmt.Sprintf("Upstream went back from %s to %s. Approve the change if you want the older content, or restore upstream", from, to)
 	case err != nil:
 		l.older.reason = packagesv1.NotComparableReason
-		l.older.message = fmt.Sprintf("Upstream %s does not come after %s, which is published, as far as Sluice can tell. Approve the change yourself if you want it", to, from)
+		l.older.message = fmt.Sprintf("Upstream %s is not known to be newer than %s, which is published. Approve the change if you want it, or correct upstream", to, from)
 		if !errors.Is(err, errNotComparable) {
 			l.older.err = err
 		}
@@ -90,7 +90,7 @@ func (s Shared) isOlder(ctx context.Context, b *brief, lock *kpt.Lock) (bool, er
 	return isBefore, err
 }
 
-// comesAfter tells whether a commit has another one in its history. Where that cannot be proven, it has not.
+// comesAfter tells whether a commit provably has another commit in its history.
 func (s Shared) comesAfter(ctx context.Context, m *mirror, commit, ref, after string) (bool, error) {
 	key := descent{m.key, commit, after}
 	if known, ok := s.descents.Get(key); ok {

@@ -37,7 +37,7 @@ func TestAPersonApprovesToGoBack(t *testing.T) {
 	blueprints.DeleteRef("refs/tags/app/v2")
 	p.waitsForAPerson(v, cluster, "app:1.0.0", packagesv1.OlderUpstreamReason, "v2")
 	p.has(conditions.GetMessage(v, packagesv1.GoesBackCondition), "app/v2", "app/v1")
-	p.has(said(v), "goes back")
+	p.has(said(v), "has older upstream content")
 	p.events.mu.Lock()
 	told := strings.Join(p.events.events, "\n")
 	p.events.mu.Unlock()

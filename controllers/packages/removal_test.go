@@ -248,7 +248,7 @@ func TestAnApprovalToRemoveExpires(t *testing.T) {
 	p.ask(r, func() { r.Spec.Lifecycle = packagesv1.LifecycleDeletionProposed })
 	r = p.revision(r.Name, packagesv1.LifecycleDeletionProposed)
 	p.remove(r)
-	p.expires(r, "PackageVariant "+p.namespace+"/app keeps the package")
+	p.expires(r, "PackageVariant "+p.namespace+"/app manages the package")
 
 	before := cluster.Tree("main")["app/deployment.yaml"]
 	cluster.Commit("main", "a hotfix", upstream.Text(map[string]string{"app/deployment.yaml": strings.Replace(before.Content, "replicas: 1", "replicas: 3", 1)}))
@@ -309,7 +309,7 @@ func TestOnlyTheNewestRevisionIsRemoved(t *testing.T) {
 	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
 	p.published(v, "v2")
 	p.ask(old, func() { old.Spec.Lifecycle = packagesv1.LifecycleDeletionProposed })
-	fails(p, old, packagesv1.InvalidTransitionReason, "v2 is the newest revision")
+	fails(p, old, packagesv1.InvalidTransitionReason, "only the newest revision, v2, can be removed")
 	p.ask(old, func() { old.Spec.Lifecycle = packagesv1.LifecyclePublished })
 	p.delete(v)
 	p.gone(v)

@@ -100,7 +100,7 @@ func said(obj *packagesv1.PackageVariant, l *look) string {
 	case policyApproves(obj, l) && !l.open.IsOwn:
 		return fmt.Sprintf("%s: %s has commits that Sluice did not make; review it, then propose and approve it%s", name, l.open.Workspace, l.review.tail())
 	case policyApproves(obj, l) && l.older.reason != "":
-		return fmt.Sprintf("%s: %s goes back to older upstream content, or may do so; propose and approve it yourself%s", name, l.open.Workspace, l.review.tail())
+		return fmt.Sprintf("%s: %s has older upstream content, or content not known to be newer; review it, then propose and approve it%s", name, l.open.Workspace, l.review.tail())
 	case l.review.isAsked:
 		return fmt.Sprintf("%s: %s waits for its review%s", name, l.open.Workspace, l.review.tail())
 	}
@@ -170,7 +170,7 @@ func (k *variants) Events(before, after *packagesv1.PackageVariant, l *look, err
 	var events []event.Event
 	if l.keptDraft != "" && l.progress == "" {
 		kept := event.Happened(about, packagesv1.DraftKeptReason,
-			fmt.Sprintf("Branch %s stays in Git, as people have committed to it; use it, or delete the branch", l.keptDraft), "")
+			fmt.Sprintf("Branch %s stays in Git, because people have committed to it; use the branch, or delete it", l.keptDraft), "")
 		kept.Type = event.Warning
 		events = append(events, kept)
 	}

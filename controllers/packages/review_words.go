@@ -40,7 +40,7 @@ func reviewWords(obj *packagesv1.PackageVariant, b *brief, l *look, change *pack
 		t.line("**These readiness gates are not open:** %s. Whoever merges this passes them.", forge.Code(printable.List(waiting, fewPoints)))
 	}
 	if change.ConflictCount > 0 {
-		t.line("**Upstream and people changed the same in %s**, and the draft has the values that conflictPolicy %s says. Merging this accepts these conflicts, whose digest is %s.",
+		t.line("**Upstream and people changed the same value in %s**. The draft has the values of conflictPolicy %s. Merging this request accepts the conflicts with the digest %s.",
 			counted(int(change.ConflictCount), "place"), forge.Code(string(obj.Spec.GetConflictPolicy())), forge.Code(change.ConflictDigest))
 		var rows [][]string
 		for _, c := range change.Conflicts {

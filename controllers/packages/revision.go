@@ -151,7 +151,7 @@ func (k *revisions) carryOut(ctx context.Context, obj *packagesv1.PackageRevisio
 	}
 	if newest := m.Snapshot().Package(s.seen.Package).Newest(); change.Kind == pkgrepo.ProposeDeletion && newest != nil && newest.Name != s.seen.Name {
 		return failure.Stall(packagesv1.InvalidTransitionReason, fmt.Errorf(
-			"%s is the newest revision, and only that one can be removed; ask for Published, and use spec.history of the Repository to prune old tags", newest.Name))
+			"only the newest revision, %s, can be removed; set spec.lifecycle to Published, and use spec.history of the Repository to prune old tags", newest.Name))
 	}
 	return k.order(obj, m, s, change)
 }

@@ -36,7 +36,7 @@ func (k *revisions) removal(ctx context.Context, obj *packagesv1.PackageRevision
 			return nil, err
 		}
 		if keeper != "" {
-			return nil, fmt.Errorf("PackageVariant %s keeps the package; delete that variant first", keeper)
+			return nil, fmt.Errorf("PackageVariant %s manages the package; delete that variant first", keeper)
 		}
 	}
 	if obj.Spec.ApprovedCommit != seen.Commit {
@@ -51,8 +51,8 @@ const expiryDelay = 100 * time.Millisecond
 
 // expire reports why an approval to remove something cannot be carried out now. It is never carried out later.
 func (s *sight) expire(why error) error {
-	s.expired = fmt.Sprintf("The approval to remove has expired: %s", why)
-	return failure.Wait(packagesv1.ApprovalExpiredReason, expiryDelay, fmt.Errorf("the approval to remove has expired: %w", why))
+	s.expired = fmt.Sprintf("The approval of the removal has expired: %s", why)
+	return failure.Wait(packagesv1.ApprovalExpiredReason, expiryDelay, fmt.Errorf("the approval of the removal has expired: %w", why))
 }
 
 // isExpired tells whether the approval that the spec has was reported as expired.

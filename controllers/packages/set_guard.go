@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxGuarded is how many variants the status names that the guard keeps.
+	// maxGuarded is the number of protected variants that the status names.
 	maxGuarded = 20
 	// minDigits is how many hexadecimal digits of a digest acknowledge it.
 	minDigits = 12
@@ -35,10 +35,10 @@ type guard struct {
 	// record is for the status. It counts the variants in due as gone: Settle deletes them once it is written, so that a crash counts
 	// too many, never too few.
 	record packagesv1.DeletionGuardStatus
-	// leaving are all variants without a target, by name. Each of them is due, waits for its grace period, or stays because isClosed.
+	// leaving are all variants without a target, by name. Each is due, or in its grace period, or stays because of isClosed.
 	leaving, due map[string]*packagesv1.PackageVariant
 	isClosed     bool
-	// message is the cause and the remedy where isClosed, and acknowledged the digest by which a person let all of them go.
+	// message is the cause and the remedy if isClosed. acknowledged is the digest with which a person allowed the deletion of all.
 	message, acknowledged string
 	// vanished are the variants whose grace period begins.
 	vanished []string
@@ -47,9 +47,9 @@ type guard struct {
 // kept is the number of variants without a target that stay.
 func (g *guard) kept() int { return len(g.leaving) - len(g.due) }
 
-// judge decides which variants without a target go. The baseline is the number of targets since a person last accepted them, by an edit of
-// the spec or by an acknowledgement: those that have variants now, and those that are gone since. What an edit deselects is still
-// compared with the baseline before it.
+// judge decides which variants without a target to delete. The baseline is the number of targets since a person last accepted them, by an edit of
+// the spec or by an acknowledgement: those that have variants now, and those that have gone since. Targets that an edit deselects
+// are still compared with the baseline before the edit.
 func (k *sets) judge(obj *packagesv1.PackageVariantSet, s *spread) {
 	g := &s.guard
 	g.leaving = untargeted(obj.Name, s.there, s.wanted)
@@ -81,7 +81,7 @@ func (k *sets) judge(obj *packagesv1.PackageVariantSet, s *spread) {
 	}
 }
 
-// hold keeps all variants without a target, unless a person has acknowledged that these very ones go.
+// hold deletes no variant without a target, unless a person has acknowledged the deletion of exactly these variants.
 func (k *sets) hold(obj *packagesv1.PackageVariantSet, g *guard, since *metav1.Time) {
 	if since == nil {
 		since = new(metav1.NewTime(k.shared.Clock.Now().UTC()).Rfc3339Copy())
@@ -97,13 +97,13 @@ func (k *sets) hold(obj *packagesv1.PackageVariantSet, g *guard, since *metav1.T
 	}
 	names := slices.Sorted(maps.Keys(g.leaving))
 	g.isClosed, g.record.Since, g.record.Digest, g.record.Variants = true, since, digest, names[:min(len(names), maxGuarded)]
-	cause := fmt.Sprintf("%d of %d accepted targets are gone, and spec.deletionGuard keeps %d%%: %s without a target will stay",
+	cause := fmt.Sprintf("%d of %d accepted targets are gone, and spec.deletionGuard.minPercent is %d: %s without a target will stay",
 		int(g.record.Gone)+len(names), g.record.Targets, obj.Spec.GetGuardPercent(), counted(len(names), "variant"))
 	if g.record.Generation == 0 {
-		cause = fmt.Sprintf("status.deletionGuard does not say which targets were accepted: %s without a target will stay", counted(len(names), "variant"))
+		cause = fmt.Sprintf("status.deletionGuard has no record of the accepted targets: %s without a target will stay", counted(len(names), "variant"))
 	}
 	if asked != "" {
-		cause += fmt.Sprintf(", which %q does not name", fit(asked, maxLabel))
+		cause += fmt.Sprintf("; the digest %q does not match", fit(asked, maxLabel))
 	}
 	g.message = fmt.Sprintf("%s. Correct the selectors or restore the targets; to delete these variants, set the annotation %s to %q",
 		cause, packagesv1.AllowDeletionAnnotation, digest)
@@ -120,8 +120,8 @@ func accepted(there, leaving map[string]*packagesv1.PackageVariant) (count int) 
 	return count
 }
 
-// digestOfLeaving names the variants in one generation of the spec, and in one time that the guard keeps them: what was not used then
-// allows nothing later.
+// digestOfLeaving identifies the variants, the generation of the spec, and the time at which the guard closed. An acknowledgement that
+// was not used is therefore not valid the next time.
 func digestOfLeaving(generation int64, since *metav1.Time, leaving map[string]*packagesv1.PackageVariant) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %s\n", generation, since.UTC().Format(time.RFC3339))
@@ -137,8 +137,8 @@ func acknowledges(text, digest string) bool {
 	return len(digits) >= minDigits && strings.HasPrefix(digest, "sha256:"+digits)
 }
 
-// isDeselected tells whether an edit of the spec deselects a Repository that is still there: a person meant it. One that was missed
-// before the edit was not meant by it.
+// isDeselected tells whether an edit of the spec deselects a Repository that still exists, so that a person intended it. The edit did not
+// deselect a target that was missing before.
 func (k *sets) isDeselected(obj *packagesv1.PackageVariantSet, v *packagesv1.PackageVariant, s *spread) bool {
 	last := obj.Status.DeletionGuard
 	if last == nil || last.Generation == 0 || last.Generation == obj.Generation {
@@ -153,7 +153,7 @@ func (k *sets) isDeselected(obj *packagesv1.PackageVariantSet, v *packagesv1.Pac
 	return r != nil && r.DeletionTimestamp.IsZero()
 }
 
-// goneSince is when the variant was first seen without a target; now where nothing sensible is noted.
+// goneSince is the time at which the variant lost its target, from its annotation; the current time without a valid annotation.
 func (k *sets) goneSince(v *packagesv1.PackageVariant) (since time.Time, isNoted bool) {
 	now := k.shared.Clock.Now()
 	since, err := time.Parse(time.RFC3339, v.Annotations[packagesv1.TargetGoneAnnotation])
@@ -163,13 +163,13 @@ func (k *sets) goneSince(v *packagesv1.PackageVariant) (since time.Time, isNoted
 	return since, true
 }
 
-// grace is how long a variant without a target still waits for it.
+// grace is the rest of a variant's grace period.
 func (k *sets) grace(obj *packagesv1.PackageVariantSet, v *packagesv1.PackageVariant) time.Duration {
 	since, _ := k.goneSince(v)
 	return obj.Spec.GetGracePeriod() - k.shared.Clock.Since(since)
 }
 
-// mark notes on a variant that the set does not create or change since when it has no target, or that it has one again.
+// mark sets the annotation with the time at which a variant lost its target, or removes it from a variant that has a target again.
 func (k *sets) mark(ctx context.Context, obj *packagesv1.PackageVariantSet, v *packagesv1.PackageVariant, s *spread) error {
 	isWaiting := s.guard.leaving[v.Name] != nil && !s.guard.isClosed && s.guard.due[v.Name] == nil
 	since, isNoted := k.goneSince(v)
@@ -197,7 +197,7 @@ func (k *sets) mark(ctx context.Context, obj *packagesv1.PackageVariantSet, v *p
 	return nil
 }
 
-// events tell which variants wait for their targets, and that a person has acknowledged a deletion.
+// events returns the events for variants that lost their targets, and for an acknowledged deletion.
 func (g *guard) events(about event.Subject) (events []event.Event) {
 	if names := g.vanished; len(names) > 0 {
 		slices.Sort(names)

@@ -49,7 +49,7 @@ func TestTheGuardKeepsVariants(t *testing.T) {
 	for _, wrong := range []string{"3", "sha256:abc", strings.Repeat("0", 64), first[:len("sha256:")+11]} {
 		p.acknowledge(set, wrong)
 		until(p, set, "what names nothing is refused", func(s *packagesv1.PackageVariantSet) (bool, string) {
-			return strings.Contains(said(s), "which \""+wrong[:min(len(wrong), 10)]) && strings.Contains(said(s), "does not name"), said(s)
+			return strings.Contains(said(s), "the digest \""+wrong[:min(len(wrong), 10)]) && strings.Contains(said(s), "does not match"), said(s)
 		})
 		p.spread(set, all...)
 	}
@@ -59,7 +59,7 @@ func TestTheGuardKeepsVariants(t *testing.T) {
 	})
 	p.acknowledge(set, first)
 	until(p, set, "the acknowledgement has expired", func(s *packagesv1.PackageVariantSet) (bool, string) {
-		return strings.Contains(said(s), "does not name"), said(s)
+		return strings.Contains(said(s), "does not match"), said(s)
 	})
 	p.spread(set, all...)
 	p.acknowledge(set, set.Status.DeletionGuard.Digest)
@@ -135,7 +135,7 @@ func TestTargetsThatDisappearOneByOneAddUp(t *testing.T) {
 	}
 	p.start()
 	until(p, set, "the record is missed", func(s *packagesv1.PackageVariantSet) (bool, string) {
-		return strings.Contains(said(s), "does not say which targets were accepted"), said(s)
+		return strings.Contains(said(s), "has no record of the accepted targets"), said(s)
 	})
 	p.spread(set, all[3:]...)
 

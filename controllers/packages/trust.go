@@ -14,10 +14,10 @@ import (
 	"sluice.dev/sluice/internal/verify"
 )
 
-// maxVerdicts is of how many commits and tags of a repository Sluice remembers whether they are signed. It verifies the others again.
+// maxVerdicts is the number of commits and tags of a repository whose verification is cached.
 const maxVerdicts = 1024
 
-// trust is what spec.verify of a GitRepository demands. It is the same one as long as mode and keys are.
+// trust is the mode and the keys of spec.verify of a GitRepository. The object is reused while mode and keys stay the same.
 type trust struct {
 	policy      sourcev1.GitRepositoryVerification
 	source      string
@@ -26,10 +26,10 @@ type trust struct {
 	verdicts    *lru.Cache[proof, error]
 }
 
-// proof is a commit, and the tag that leads to it where that has to be signed, by name and by id.
+// proof is a commit and, if the tag must be signed, the name and the id of the tag that points to it.
 type proof struct{ commit, tag, id string }
 
-// trust is what the GitRepository demands of its commits; nil for nothing. It is that of the known mirror where that demands the same.
+// trust returns the trust of a GitRepository; nil without spec.verify. It is that of the known mirror if mode and keys are the same.
 func (k *repositories) trust(ctx context.Context, source *sourcev1.GitRepository, known *mirror) (*trust, error) {
 	policy := source.Spec.Verification
 	if policy == nil {
@@ -52,8 +52,8 @@ func (k *repositories) trust(ctx context.Context, source *sourcev1.GitRepository
 	return made, err
 }
 
-// verify proves that a commit is signed as the GitRepository demands, and nothing where it demands nothing. The ref is the branch or tag
-// by which the commit was chosen.
+// verify returns an error unless a commit has the signatures that the GitRepository requires. The ref is the branch or tag by which the
+// commit was chosen.
 func (m *mirror) verify(ctx context.Context, ref, commit string) error {
 	t := m.trust
 	if t == nil {
@@ -76,14 +76,14 @@ func (m *mirror) verify(ctx context.Context, ref, commit string) error {
 		return nil
 	}
 	return failure.Wait(packagesv1.VerificationFailedReason, 0, fmt.Errorf(
-		"GitRepository %s demands signatures, and %w; sign it with a key of Secret %s, or choose another revision", t.source, wrong, t.policy.SecretRef.Name))
+		"GitRepository %s requires signatures, and %w; sign it with a key of Secret %s, or choose another revision", t.source, wrong, t.policy.SecretRef.Name))
 }
 
-// judge says what is not signed as it has to be.
+// judge returns an error that names a missing or invalid signature.
 func (t *trust) judge(is proof, signed git.Signed) error {
 	if t.policy.VerifyTag() {
 		if is.id == "" {
-			return fmt.Errorf("%s is no annotated tag of commit %s, as mode %s wants", is.tag, is.commit, t.policy.GetMode())
+			return fmt.Errorf("%s is not an annotated tag of commit %s, which mode %s requires", is.tag, is.commit, t.policy.GetMode())
 		}
 		if _, err := t.keys.VerifyTag(signed.Tag, is.tag, is.commit); err != nil {
 			return fmt.Errorf("tag %s is not verified: %w", is.tag, err)
@@ -97,12 +97,12 @@ func (t *trust) judge(is proof, signed git.Signed) error {
 	return nil
 }
 
-// refusesWrites says why nothing is written to the repository, nor published from it; nil where that may be. Everybody who may push could
-// have something published there that is signed by nobody, or by Sluice alone.
+// refusesWrites returns an error if the repository is read only. Otherwise, anyone with permission to push could have unsigned content
+// published with a commit of Sluice.
 func (m *mirror) refusesWrites() error {
 	if m.trust == nil {
 		return nil
 	}
 	return failure.Wait(packagesv1.VerificationUnsupportedReason, 0, fmt.Errorf(
-		"repository %s is read only, because GitRepository %s has spec.verify; use a GitRepository without it", m.key.Name, m.trust.source))
+		"repository %s is read only, because GitRepository %s has spec.verify; use a GitRepository without spec.verify", m.key.Name, m.trust.source))
 }

@@ -104,8 +104,8 @@ func (a *awaited) await(ctx context.Context, targets []*target) error {
 	return errors.Join(problems...)
 }
 
-// isTooLate tells whether the client refused a request whose turn would come after the deadline, which has not passed then. The error
-// has no type: golang.org/x/time/rate makes it of text.
+// isTooLate tells whether the client's rate limiter refused a request because its wait would end after the deadline. The deadline has not
+// passed then. The error of golang.org/x/time/rate has no type, so the text decides.
 func isTooLate(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "would exceed context deadline")
 }

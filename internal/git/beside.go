@@ -73,7 +73,7 @@ func (c *Client) beside(ctx context.Context, remote Remote, tip Want, commits []
 	return conclude(ctx, "compare commits with "+transport.PrintableQuoted(tip.Ref)+" of", remote, err)
 }
 
-// besides is one comparison. What is left of it outlives a connection.
+// besides is one comparison. It can continue over another connection.
 type besides struct {
 	client *Client
 	meter  *meter

@@ -38,8 +38,8 @@ func (o *Objects) drop(ctx context.Context, from *editedTree, files []string) er
 	return nil
 }
 
-// keep puts the folders that an edit keeps from a tree, nil for none, into the one in its place. One that lies in another is kept
-// with that.
+// keep copies the folders in Edit.Keep from the tree before the edit, nil for none, into the new tree. A folder inside another one is
+// copied with it.
 func (o *Objects) keep(ctx context.Context, before, at *editedTree, e Edit) error {
 	if before == nil {
 		return nil
@@ -60,14 +60,14 @@ func (o *Objects) keep(ctx context.Context, before, at *editedTree, e Edit) erro
 func (o *Objects) transfer(ctx context.Context, kept entry, to *editedTree, steps []string, name string) (err error) {
 	for _, step := range steps {
 		if next, ok := to.entries[step]; ok && !next.isDir() {
-			return fmt.Errorf("%w: a file is in the place of a folder that is kept", ErrUnsafeTree)
+			return fmt.Errorf("%w: a file has the path of a folder that must not change", ErrUnsafeTree)
 		}
 		if to, err = o.descend(ctx, to, []string{step}, true); err != nil {
 			return err
 		}
 	}
 	if now, ok := to.entries[name]; ok && now.hash != kept.hash {
-		return fmt.Errorf("%w: something else is in the place of a folder that is kept", ErrUnsafeTree)
+		return fmt.Errorf("%w: another entry has the path of a folder that must not change", ErrUnsafeTree)
 	}
 	to.entries[name] = kept
 	return nil

@@ -18,8 +18,8 @@ import (
 // each would take its name in memory.
 type leftOut map[uint64]struct{}
 
-// CheckKnown returns ErrLimit for a package that a bound leaves out of the snapshot, in full or in part. Its absence, or that of one of its
-// revisions, means nothing then. The empty path stands for the tags of the repository that belong to no package.
+// CheckKnown returns ErrLimit for a package that a bound leaves out of the snapshot, in full or in part. The absence of the package or of one
+// of its revisions then proves nothing. The empty path stands for the tags of the repository that belong to no package.
 func (s *Snapshot) CheckKnown(path string) error {
 	if s == nil || len(s.leftOut) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (s *Snapshot) CheckKnown(path string) error {
 	if path == "" {
 		what = "tags are left out"
 	}
-	return fmt.Errorf("%w: %s, as %s; remove branches, tags or packages from it", ErrLimit, what, s.excess)
+	return fmt.Errorf("%w: %s, because %s; remove branches, tags or packages from it", ErrLimit, what, s.excess)
 }
 
 // leaveOut drops a package, or says that some of its refs are dropped.
@@ -48,7 +48,7 @@ func (s *Snapshot) leaveOut(path, what, excess string) {
 type candidate struct {
 	name string
 	place
-	// class is what kind of ref it is, turn its position among those of its package, and rank that of the package.
+	// class is the kind of the ref, turn its position among the refs of its package, and rank the position of the package.
 	class, turn, rank int
 }
 
@@ -205,7 +205,7 @@ func (w work) digest(listed []git.Ref) string {
 	return string(sum.Sum(nil))
 }
 
-// carry takes over what was left out of a snapshot whose refs this one was made of. The next look is at all of them again.
+// carry copies the omissions of the snapshot whose refs this one was made from. The next sync reads all refs again.
 func (s *Snapshot) carry(before *Snapshot) {
 	if before.excess == "" {
 		return
@@ -214,10 +214,10 @@ func (s *Snapshot) carry(before *Snapshot) {
 	s.Problems[OverLimit] = before.Problems[OverLimit]
 }
 
-// missing is an error of a selector that finds nothing: where refs are left out, what it selects may be among them.
+// missing is the error of a selector that finds nothing. If refs are left out, it is ErrLimit, because the selected ref may be one of them.
 func (s *Snapshot) missing(err error) error {
 	if s.RefsLeftOut > 0 && errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("%w: %w, or it is left out, as %s; remove branches or tags", ErrLimit, err, s.excess)
+		return fmt.Errorf("%w: %w among the known refs, because %s; remove branches or tags", ErrLimit, err, s.excess)
 	}
 	return err
 }

@@ -11,8 +11,7 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// Conflicts names the conflicts that a commit of an open change was written with: their digest, and how many there are. The zero value is
-// that there are none.
+// Conflicts is the digest and the number of the conflicts with which a commit of an open change was written. The zero value means none.
 type Conflicts struct {
 	Digest string
 	Count  int
@@ -26,11 +25,11 @@ func (c Conflicts) String() string {
 	return fmt.Sprintf("%s %d", c.Digest, c.Count)
 }
 
-// digestForm is what a digest looks like.
+// digestForm matches a digest.
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// parseConflicts reads the value of a trailer, which anybody may have written. One in another form counts as a conflict, so that an
-// approver looks at the change.
+// parseConflicts reads the value of a trailer, which people can forge. Another form counts as a conflict, so that an
+// approver reviews the change.
 func parseConflicts(value string) Conflicts {
 	if value == "" {
 		return Conflicts{}
@@ -46,7 +45,7 @@ func parseConflicts(value string) Conflicts {
 // maxDraft is how many commits of an open change are looked at.
 const maxDraft = 1 << 8
 
-// conflictsKey is what the memory knows the conflicts of an open change by.
+// conflictsKey is the key of an open change's conflicts in the memory.
 type conflictsKey struct{ remote, tip, path, workspace, since string }
 
 // noted are the conflicts that the newest commit of this program in an open change has, and that commit, empty for none.
@@ -55,9 +54,9 @@ type noted struct {
 	conflicts Conflicts
 }
 
-// Conflicts returns the conflicts that the newest commit of this program in an open change has, and that commit; without one it is empty,
-// and so it is if there is none above the commit since. People's commits on top of it may have resolved some of the conflicts. The status
-// of an object can be lost, and this record is not.
+// Conflicts returns the conflicts of this program's newest commit in an open change, and that commit. The commit is empty if there is none,
+// or none newer than the commit since. People's commits on top may have resolved some of the conflicts. Unlike the status of an object,
+// this record is not lost.
 func (r *Repository) Conflicts(ctx context.Context, open *Revision, since string) (found Conflicts, commit string, err error) {
 	w, err := r.work()
 	s := r.Snapshot()

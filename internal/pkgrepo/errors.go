@@ -36,7 +36,7 @@ var (
 	// ErrOutside says that an open change also changes files outside of its package's folder. The text names them.
 	ErrOutside = errors.New("the change has files outside of its package")
 	// ErrOtherBranch says that an open change was made on another branch of the Git repository.
-	ErrOtherBranch = errors.New("the change is of another branch")
+	ErrOtherBranch = errors.New("the change belongs to another branch")
 	// ErrProposed says that a change is proposed and therefore frozen.
 	ErrProposed = errors.New("the change is proposed and cannot be written to")
 )

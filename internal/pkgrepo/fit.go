@@ -8,25 +8,25 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// bounds are how much of a repository is known.
+// bounds limit the part of a repository that a snapshot has.
 type bounds struct {
 	refs, packages int
 	facts          int64
-	// isShrunk says that it is less than the options allow, as there is no memory for more.
+	// isShrunk says that the bounds are lower than the options, because memory is short.
 	isShrunk bool
 }
 
 func (b bounds) said(most int) string {
 	if b.isShrunk {
-		return fmt.Sprintf("the %d that its share of memory has room for", most)
+		return fmt.Sprintf("the %d that fit in its share of memory", most)
 	}
 	return strconv.Itoa(most)
 }
 
-// maxFits is how often a snapshot is made anew to take less memory.
+// maxFits is how often a snapshot is recreated to use less memory.
 const maxFits = 4
 
-// fit has a snapshot of refs take no more memory than there is room for: more of it is left out then.
+// fit recreates a snapshot with lower bounds until it fits into the available memory.
 func (w work) fit(ctx context.Context, s *Snapshot, refs map[string]git.Ref, last bool) (_ *Snapshot, err error) {
 	for range maxFits {
 		room, needed := w.depot.holdings.room(w.Repository, w.settings.Tenant), s.bytes()

@@ -89,8 +89,8 @@ func (p *plan) isAt(commit, pkg string) (bool, error) {
 	return err == nil, err
 }
 
-// separate tells whether a package has files of its own alone: none of it is in an inner package of the commit, or of the branch, and
-// none brings along the Kptfile of one.
+// separate returns ErrNested if a file of the package is in an inner package of the commit or of the branch, or if the package has the
+// Kptfile of an inner package.
 func (p *plan) separate(pkg, on string, made kpt.Package) error {
 	files := made.Paths()
 	for _, inner := range p.snapshot.within(pkg) {
@@ -115,8 +115,8 @@ func (p *plan) separate(pkg, on string, made kpt.Package) error {
 	return nil
 }
 
-// bringsNone tells whether an open change has no inner package that was never published and is not on the branch: publishing the change
-// would leave its files behind.
+// bringsNone returns ErrNested if an open change contains an inner package that was never published and is not on the branch: publishing
+// the change would omit the files of the inner package.
 func (p *plan) bringsNone(change *Revision) error {
 	for _, inner := range p.snapshot.within(change.Package) {
 		if p.snapshot.Package(inner).Newest() != nil {
@@ -128,7 +128,7 @@ func (p *plan) bringsNone(change *Revision) error {
 			return err
 		}
 		if isInChange && !isOnBranch {
-			return fmt.Errorf("%w: the change of package %s has package %s in it, which another change begins; drop one of them",
+			return fmt.Errorf("%w: the change of package %s contains package %s, which another change creates; remove one of the changes",
 				ErrNested, shown(change.Package), shown(inner))
 		}
 	}
@@ -152,8 +152,8 @@ func overlapping(files []string, folder string) string {
 	return ""
 }
 
-// unclaimed tells whether a package takes no files that belong to another one: neither is its folder part of an outer package on the
-// branch, nor would it take in a package that no branch or tag names.
+// unclaimed returns ErrNested if the package would take files of another package: its folder is part of an outer package on the branch,
+// or contains a package without branch or tag.
 func (p *plan) unclaimed(ctx context.Context, path string) error {
 	if p.snapshot.Package(path).isOnBranch() {
 		return nil
@@ -167,7 +167,7 @@ func (p *plan) unclaimed(ctx context.Context, path string) error {
 	}
 	for name := range p.snapshot.Packages {
 		if _, isNamed := slices.BinarySearch(p.snapshot.named, name); !isNamed && strings.HasPrefix(name, path+"/") {
-			return fmt.Errorf("%w: package %s would become part of package %s, as no branch or tag names it; tag it as %s/v1, or choose another package",
+			return fmt.Errorf("%w: package %s would become part of package %s, because it has no branch or tag; tag it as %s/v1, or choose another package",
 				ErrNested, shown(name), shown(path), printable.Line(p.path(name), shownBytes))
 		}
 	}

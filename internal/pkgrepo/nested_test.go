@@ -252,7 +252,7 @@ func TestFilesOfAnotherPackageAreRefused(t *testing.T) {
 			func(s *shop) pkgrepo.Change {
 				return pkgrepo.Change{Kind: pkgrepo.Publish, Package: "edge", Workspace: "mine", Expect: s.at("drafts/edge/mine")}
 			},
-			[]string{`the change of package "edge" has package "edge/web" in it`},
+			[]string{`the change of package "edge" contains package "edge/web"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// isOfBranch returns ErrOtherBranch for an open change that has a commit in its history which a tag names as another branch's revision.
-// Its publication is a merge: that revision would become one of this branch, and nobody approved it here.
+// isOfBranch returns ErrOtherBranch for an open change whose history has the commit of another branch's tag. The publication is a merge, so
+// it would make that tag a revision of this branch without an approval.
 func (p *plan) isOfBranch(ctx context.Context, change *Revision) error {
 	var tags []git.Want
 	for _, name := range slices.Sorted(maps.Keys(p.snapshot.Refs)) {
@@ -28,7 +28,7 @@ func (p *plan) isOfBranch(ctx context.Context, change *Revision) error {
 	}
 	for _, tag := range tags {
 		if !beside[tag.Hash] {
-			return fmt.Errorf("%w: its history has commit %.12s of %s, which is not on %s; publish it in the Repository of its branch, or rebase it",
+			return fmt.Errorf("%w: its history has commit %.12s of %s, which is not on %s; publish the change in the Repository of its branch, or rebase it",
 				ErrOtherBranch, tag.Hash, refName(tag.Ref), refName(p.branch))
 		}
 	}

@@ -45,7 +45,7 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 	if err != nil || found.Count == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: folder %s is the package, and the change also has %s (%d in all); take them out of the change, or put them on the branch in a commit of their own",
+	return fmt.Errorf("%w: folder %s is the package, and the change also has %s (%d in all); remove them from the change, or commit them to the branch separately",
 		ErrOutside, shown(p.path(change.Package)), printable.Line(strings.Join(found.Paths, ", "), maxOutsideBytes), found.Count)
 }
 

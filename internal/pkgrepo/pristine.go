@@ -8,10 +8,10 @@ import (
 	"sluice.dev/sluice/internal/git"
 )
 
-// Pristine is a commit that has a package as it was made, before any edit of people.
+// Pristine is a commit with a package as this program made it, without edits of people.
 type Pristine struct {
 	Commit string
-	// Note is what Message.Pristine said of it. Anybody may have written it.
+	// Note is the value of Message.Pristine. People can forge it.
 	Note string
 }
 

@@ -12,40 +12,40 @@ import (
 	"sluice.dev/sluice/internal/printable"
 )
 
-// Cause is why something in a repository is left out, or is of no use. All else goes on.
+// Cause is the reason why a part of a repository is left out or cannot be used. Other parts are not affected.
 type Cause string
 
 // The causes.
 const (
-	// OverLimit is of packages and refs that are beyond a bound.
+	// OverLimit is for packages and refs beyond a bound.
 	OverLimit Cause = "OverLimit"
-	// InTheWay is of branches and tags whose names are the folders that refs of packages have to be in.
+	// InTheWay is for branches and tags with the name of a folder that refs of packages need.
 	InTheWay Cause = "InTheWay"
-	// Unreadable is of branches and tags of a package that is not in their commit, or cannot be read there.
+	// Unreadable is for branches and tags of a package that their commit does not have, or that is invalid there.
 	Unreadable Cause = "Unreadable"
-	// Unsafe is of folders and branches in the shape of a package's whose names are not safe.
+	// Unsafe is for folders and branches of packages with unsafe names.
 	Unsafe Cause = "Unsafe"
-	// OfNoPackage is of tags in the shape of a package's where there is no package.
+	// OfNoPackage is for tags with the form of a package's tag, but without a package.
 	OfNoPackage Cause = "OfNoPackage"
-	// Unproven is of tags of packages that are not used because the server did not say whether the branch has their commits.
+	// Unproven is for tags that are not used because the server did not say whether the branch has their commits.
 	Unproven Cause = "Unproven"
 )
 
-// Problem is what has one cause: the first few names in order, and how many there are in all.
+// Problem lists the parts with one cause: the first names in order, and the total number.
 type Problem struct {
 	Names []string
 	Count int
 }
 
-// report adds a name to what has the cause.
+// report adds a name to the problem with the cause.
 func (s *Snapshot) report(of Cause, name string) {
 	s.Problems[of] = Problem{Names: append(s.Problems[of].Names, name)}
 }
 
-// maxNames is how many names a problem has.
+// maxNames bounds the names of a problem.
 const maxNames = 20
 
-// cut keeps the first few names of each problem, so that they are the same ones each time.
+// cut sorts the names of each problem and truncates them, so that each snapshot has the same names.
 func (s *Snapshot) cut() {
 	for of, p := range s.Problems {
 		slices.Sort(p.Names)
@@ -101,7 +101,7 @@ func above(refs map[string]git.Ref, folder string) string {
 	return ""
 }
 
-// reportInTheWay names the branches and tags that keep refs of packages from being made.
+// reportInTheWay names the branches and tags that prevent the creation of refs of packages.
 func (w work) reportInTheWay(s *Snapshot) {
 	found := map[string]string{}
 	for path := range s.Packages {
@@ -126,7 +126,7 @@ func inTheWay(ref, folder string) string {
 	return fmt.Sprintf("%s is in the way of %s/…", refName(ref), strings.TrimPrefix(refName(folder), "branch "))
 }
 
-// isFree returns ErrInTheWay where Git cannot make the refs that a change needs.
+// isFree returns ErrInTheWay if Git cannot create the refs that a change needs.
 func (p *plan) isFree(t *task) error {
 	in := map[Kind]Lifecycle{
 		Write: Draft, Reject: Draft, Propose: Proposed, Publish: Published, Record: Published, ProposeDeletion: DeletionProposed,

@@ -13,23 +13,23 @@ import (
 	"sluice.dev/sluice/internal/printable"
 )
 
-// standing is how the commits of package tags stand to a commit of the branch. A commit of a tag that neither map has is in its history.
+// standing records which commits of package tags are in the history of the branch. A tag's commit that is in neither map is in the history.
 type standing struct {
 	head string
-	// beside are the commits that are not in the history of the head, and unsure those that are asked about again: the last look could
-	// not tell.
+	// beside are the commits that are not in the history of the head. unsure are the commits to ask about again, because the last
+	// request failed.
 	beside, unsure map[string]bool
 }
 
-// grownKey is a commit that was made on the branch here, and what is remembered of it is the commit that it stands on.
+// grownKey is a commit that this program made on the branch. Its value in the memory is its parent.
 type grownKey struct{ remote, commit string }
 
 // stand finds out which tags are revisions of the branch. All branches of a Git repository share its tags, so that another branch may
 // have published the same package: a tag is a revision of this one only if its commit is in the branch's history.
 //
-// What was in the history of a commit is in that of its descendants as well. So it asks only about new tags and, when the branch was
-// moved by others, whether it still has its earlier head and which tags have joined it: all in one request, and in none for what was
-// pushed here. Where the server does not answer, what was known before stays, and new tags are no revisions for now.
+// The history of a commit is part of the history of its descendants. So stand asks only about new tags. If others moved the branch, it also
+// asks whether the branch still has its earlier head, and which tags have joined. This is one request, and none after a push of this
+// program. If the server does not answer, the earlier result stays, and new tags are not revisions yet.
 func (e *explorer) stand(ctx context.Context) error {
 	s := e.snapshot
 	tags := s.tagCommits()
@@ -80,7 +80,7 @@ func (s *Snapshot) tagCommits() map[string]git.Ref {
 	return commits
 }
 
-// stood is what the snapshot before says: how its tags stand, and which commits its revisions had.
+// stood returns the standing and the tag commits of the previous snapshot.
 func (e *explorer) stood() (was standing, shown map[string]git.Ref) {
 	before := e.Snapshot()
 	if before == nil || before.known.remote != e.snapshot.known.remote {
@@ -95,7 +95,7 @@ type comparison struct {
 
 	tags map[string]git.Ref
 	was  standing
-	// shown are the commits of the revisions that the snapshot before had.
+	// shown are the tag commits of the previous snapshot.
 	shown map[string]git.Ref
 	now   standing
 	// own are the head and the commits below it that were made here, down to the earlier head if isGrown.
@@ -118,7 +118,7 @@ func (c *comparison) grow() {
 	c.isGrown = at == c.was.head
 }
 
-// compare asks about what is not known, and notes the answers.
+// compare asks about unknown commits, and records the answers.
 func (c *comparison) compare(ctx context.Context) error {
 	if c.now.head == "" {
 		for commit := range c.tags {
@@ -176,7 +176,7 @@ func (c *comparison) ask(ctx context.Context, wants []git.Want, asksHead bool) (
 	return c.depot.client.Beside(ctx, c.settings.Fetch, git.Want{Hash: c.now.head, Ref: c.layout.branch}, wants)
 }
 
-// hold keeps what was known. The head stays that about which it was known, so that the next look asks again.
+// hold restores the previous result and its head, so that the next sync asks again.
 func (c *comparison) hold(why error) {
 	c.was, c.shown = c.stood()
 	s := c.snapshot
@@ -200,7 +200,7 @@ func (c *comparison) hold(why error) {
 	s.partial = true
 }
 
-// notPublished tells why there is no published revision of the name; nil if there is one.
+// notPublished returns the reason why there is no published revision of the name; nil if there is one.
 func (w work) notPublished(s *Snapshot, pkg, name string) error {
 	at, isThere := s.Refs[w.ref(place{Published, pkg, name})]
 	now, branch := s.known.standing, strings.TrimPrefix(w.branch, headsPrefix)
@@ -210,7 +210,7 @@ func (w work) notPublished(s *Snapshot, pkg, name string) error {
 	case now.beside[commit] && now.unsure[commit]:
 		return fmt.Errorf("%w: the server did not say whether branch %s has commit %s of the tag", ErrNotFound, branch, commit)
 	case now.beside[commit]:
-		return fmt.Errorf("%w: commit %s of the tag is not on branch %s; name the tag in spec.upstream.tag to follow it all the same", ErrNotFound, commit, branch)
+		return fmt.Errorf("%w: commit %s of the tag is not on branch %s; set spec.upstream.tag to follow the tag anyway", ErrNotFound, commit, branch)
 	}
 	return nil
 }

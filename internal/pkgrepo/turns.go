@@ -10,10 +10,10 @@ import (
 	"sluice.dev/sluice/internal/memory"
 )
 
-// pushAfter is how long packages are made before those that are done are pushed.
+// pushAfter is the time after which finished packages are pushed before others are made.
 const pushAfter = 10 * time.Second
 
-// errShareOver is why making ends that takes more than its share of the time.
+// errShareOver is the cause when the share of the time for making packages ends.
 var errShareOver = errors.New("the share of the round's time for making packages is over")
 
 // share is the time for making packages in one Apply.
@@ -22,8 +22,8 @@ type share struct {
 	end    context.CancelFunc
 }
 
-// begin has the share begin with the first package. It is half of the time until the context's deadline: in the other half, what was made
-// is pushed.
+// begin starts the share with the first package. The share is half of the time until the context's deadline. The other half is for the
+// push.
 func (s *share) begin(ctx context.Context, now time.Time) context.Context {
 	if s.within == nil {
 		s.within, s.end = context.WithCancel(ctx)
@@ -40,7 +40,7 @@ func (s *share) close() {
 	}
 }
 
-// inTurn orders changes by what making them took the last time, so that slow ones do not hold up others.
+// inTurn orders changes by the duration of their last making, so that slow changes do not delay others.
 func inTurn(tasks []*task) {
 	slices.SortStableFunc(tasks, func(a, b *task) int { return int(a.Cost/time.Millisecond) - int(b.Cost/time.Millisecond) })
 }
@@ -60,12 +60,12 @@ func (p *plan) makes(ctx context.Context, t *task, now Current) (Made, error) {
 	return made, err
 }
 
-// isFull tells whether what is planned is to be pushed before another task.
+// isFull tells whether to push the planned changes before the next task.
 func (p *publisher) isFull(began time.Time, next *task) bool {
 	return next.Make != nil && p.depot.options.Clock.Since(began)+next.Cost > pushAfter
 }
 
-// isCrowded tells whether a task failed for memory that what is planned already takes. It is planned again after that is pushed.
+// isCrowded tells whether a task failed because planned changes use the memory. It is planned again after their push.
 func (t *task) isCrowded() bool {
 	return t.done && isAny(t.result.Err, memory.ErrBudget, memory.ErrShortage)
 }

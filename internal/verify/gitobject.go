@@ -70,7 +70,7 @@ func (k *GitKeys) VerifyCommit(raw []byte) (key string, err error) {
 func (k *GitKeys) VerifyTag(raw []byte, name, commit string) (key string, err error) {
 	head := "object " + commit + "\ntype commit\ntag " + name + "\n"
 	if !bytes.HasPrefix(raw, []byte(head)) {
-		return "", refuse("the tag names another commit, or has another name itself: sign the commit under the name %q", name)
+		return "", refuse("the signed tag is for another commit, or has another name: sign the commit with a tag named %q", name)
 	}
 	return k.Verify(SignedTag(raw))
 }

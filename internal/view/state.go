@@ -39,7 +39,7 @@ const (
 	Failed State = "Failed"
 	// Progressing is one that is being worked on.
 	Progressing State = "Progressing"
-	// Conflicted is one that is ready, and whose open change has conflicts that an approver has to accept.
+	// Conflicted is an object that is ready, but whose open change has conflicts that an approver must accept.
 	Conflicted State = "Conflicted"
 	// Held is one that is ready, or half-way, and holds back a change.
 	Held State = "Held"
@@ -127,7 +127,7 @@ func (f *Fact) ready(obj *unstructured.Unstructured, ready metav1.Condition) {
 	}
 }
 
-// isConflicted says that the open change of a package has conflicts, and puts these into the fact.
+// isConflicted tells whether the open change of a package has conflicts, and sets the fact then.
 func isConflicted(obj *unstructured.Unstructured, f *Fact) bool {
 	found, _ := condition(obj, packagesv1.ConflictedCondition)
 	if found.Status != metav1.ConditionTrue {

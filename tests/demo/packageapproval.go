@@ -78,7 +78,7 @@ func (d *demo) approvalRefused(ctx context.Context) error {
 	var answer []byte
 	err = eventually(ctx, "an editor is refused to approve", func(ctx context.Context) (bool, error) {
 		answer, err = d.kubectlCommand(ctx, "", args...).CombinedOutput()
-		return err != nil && strings.Contains(string(answer), "takes the right to approve"), nil
+		return err != nil && strings.Contains(string(answer), "you need the approve permission"), nil
 	})
 	d.say("$ kubectl %s\n%s", join(args), strings.TrimSpace(string(answer)))
 	return err

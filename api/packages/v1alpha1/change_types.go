@@ -56,7 +56,7 @@ type ChangeStatus struct {
 	// +optional
 	Tree string `json:"tree,omitempty"`
 
-	// Message says why the files or the objects that differ are not known. It is empty where both are listed.
+	// Message is the reason why Sluice cannot list the changed files or objects. It is empty if both are listed.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -82,8 +82,8 @@ type ChangeStatus struct {
 	// +optional
 	ConflictCount int32 `json:"conflictCount,omitempty"`
 
-	// ConflictDigest names the list of all conflicts, as 'sha256:…'; empty where there is none. An approval of the change must
-	// name it in spec.approvedConflicts of the PackageRevision.
+	// ConflictDigest is the digest of the list of all conflicts, as 'sha256:…'. It is empty without conflicts. To approve the
+	// change, set spec.approvedConflicts of the PackageRevision to this digest.
 	// +kubebuilder:validation:MaxLength=71
 	// +optional
 	ConflictDigest string `json:"conflictDigest,omitempty"`

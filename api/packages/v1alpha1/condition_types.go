@@ -13,8 +13,8 @@ const (
 	// polarity; Ready is False with it only where conflictPolicy is Fail. status.change says more.
 	ConflictedCondition = "Conflicted"
 
-	// GoesBackCondition is True while the upstream revision that is followed is older than the published one, or is not known to be
-	// newer. Negative polarity, without influence on Ready: the change is drafted, and waits for a person whatever the policy is.
+	// GoesBackCondition is True while the followed upstream revision is older than the published one, or is not known to be newer.
+	// Negative polarity, without influence on Ready. Sluice drafts the change, and a person must approve it under every policy.
 	GoesBackCondition = "GoesBack"
 
 	// InjectedCondition says whether every required injection point of the package is filled. Absent where the package
@@ -34,8 +34,8 @@ const (
 // influence on Ready: all else goes on.
 const HistoryBlockedCondition = "HistoryBlocked"
 
-// IncompleteCondition is True on a Repository while something in it is left out or cannot be used; the message names it. Negative polarity,
-// without influence on Ready: all else goes on.
+// IncompleteCondition is True on a Repository while Sluice leaves out or cannot use a part of it; the message names the part. Negative
+// polarity, without influence on Ready: all other work continues.
 const IncompleteCondition = "Incomplete"
 
 // DeletionGuardedCondition is True on a PackageVariantSet while variants without a target stay because of its guard.
@@ -54,7 +54,7 @@ const (
 	// ArtifactInStorageCondition is True while the artifact that status names is stored and served.
 	ArtifactInStorageCondition = "ArtifactInStorage"
 
-	// ApprovedCondition is False after an approval to remove something has expired, until the next request. Else absent.
+	// ApprovedCondition is False after the approval of a removal has expired, until spec.lifecycle is set again. Else absent.
 	ApprovedCondition = "Approved"
 )
 
@@ -71,8 +71,8 @@ const (
 	// Mend the Secret.
 	SigningKeyInvalidReason = "SigningKeyInvalid"
 
-	// VerificationKeysInvalidReason: the keys of spec.verify of the GitRepository cannot be read. Correct the Secret. Until then, no
-	// package of the Repository is read.
+	// VerificationKeysInvalidReason: the keys of spec.verify of the GitRepository are invalid. Correct the Secret. Until then, Sluice
+	// reads no package of the Repository.
 	VerificationKeysInvalidReason = "VerificationKeysInvalid"
 
 	// SyncFailedReason: the repository could not be read. What was last seen of it stays. Tried again with growing delays;
@@ -88,18 +88,18 @@ const (
 	PushFailedReason = "PushFailed"
 )
 
-// Reasons why a part of a Repository cannot be worked on.
+// Reasons why Sluice cannot use a part of a Repository.
 const (
-	// LimitExceededReason: the repository has more packages, or more branches and tags, than Sluice keeps in memory; the message has the
-	// bound. Packages beyond it keep their objects and wait. Remove branches, tags or packages.
+	// LimitExceededReason: the repository has more packages, or more branches and tags, than Sluice can hold in memory; the message has
+	// the bound. The objects of packages beyond it stay and wait. Remove branches, tags or packages.
 	LimitExceededReason = "LimitExceeded"
 
-	// RefInTheWayReason: a branch or tag has the name of a folder that refs of packages have to be in, as drafts or drafts/app; the
-	// message names it. Rename or remove it.
+	// RefInTheWayReason: a branch or tag has the name of a folder that refs of packages need, such as drafts or drafts/app; the
+	// message names the ref. Rename or remove it.
 	RefInTheWayReason = "RefInTheWay"
 
-	// BranchUnknownReason: the server did not say whether the branch has the commits of tags that are new; the message names the tags.
-	// They are not used until it does.
+	// BranchUnknownReason: the server did not answer whether the branch has the commits of new tags; the message names the tags. Sluice
+	// does not use them, and asks again.
 	BranchUnknownReason = "BranchUnknown"
 )
 
@@ -118,30 +118,29 @@ const (
 	// the range. Looked for again when the repository moves.
 	UpstreamNotFoundReason = "UpstreamNotFound"
 
-	// FilesOutsidePackageReason: the change also has files outside of the package's folder, which the message names. Its publication would
-	// leave them out, so it is neither proposed nor published. Take them out of the change.
+	// FilesOutsidePackageReason: the change also has files outside of the package's folder, which the message names. Sluice neither
+	// proposes nor publishes the change, because the publication would omit these files. Remove them from the change.
 	FilesOutsidePackageReason = "FilesOutsidePackage"
 
-	// OtherBranchReason: the change was made for another branch of the Git repository. Repositories of one URL show the same drafts. Propose
-	// and approve it in the Repository of its branch.
+	// OtherBranchReason: the change belongs to another branch of the Git repository, or its history has the commit of another branch's
+	// tag. Repositories of one URL show the same drafts. Propose and approve it in the Repository of its branch, or rebase the draft.
 	OtherBranchReason = "OtherBranch"
 
-	// CircularUpstreamReason: the package is made of itself by way of other variants, which the message names, so that each publication
-	// would be the reason of the next one. Of the variants in the circle, the youngest waits. Choose another package in one of them.
+	// CircularUpstreamReason: the package is made from itself through other variants, which the message names. Each publication would
+	// cause the next one. The youngest variant of the circle waits. Choose another package in one of them.
 	CircularUpstreamReason = "CircularUpstream"
 
-	// VerificationFailedReason: the GitRepository of the upstream Repository has spec.verify, and the commit or tag that was chosen is
-	// not signed as it demands. Sign it, or choose another one. What is published stays.
+	// VerificationFailedReason: the GitRepository of the upstream Repository has spec.verify, and the chosen commit or tag lacks the
+	// required signature. Sign it, or choose another one. The published package stays.
 	VerificationFailedReason = "VerificationFailed"
 
-	// VerificationUnsupportedReason: the GitRepository of the Repository has spec.verify, and something is to be written there. Sluice
-	// verifies packages that it reads from upstream, and writes nothing to such a Repository. Use a GitRepository without
-	// spec.verify for it.
+	// VerificationUnsupportedReason: the GitRepository of the Repository has spec.verify, so the Repository is read only. Sluice
+	// verifies the packages that it reads from such a Repository, and writes nothing to it. Use a GitRepository without spec.verify.
 	VerificationUnsupportedReason = "VerificationUnsupported"
 
 	// NotOwnedReason: the package is there downstream, and is nobody's or another variant's; the message says whose. Set
-	// adoptionPolicy to adoptExisting where it is nobody's, or choose another package. Also: a file would belong to two packages,
-	// one of which lies in the folder of the other; the message names both.
+	// adoptionPolicy to adoptExisting if no variant manages it, or choose another package. Also: a file would belong to two packages,
+	// one in the folder of the other; the message names both.
 	NotOwnedReason = "NotOwned"
 
 	// InvalidPackageReason: the package cannot be read: its Kptfile or another file has errors, or it is too large. Mend it
@@ -206,8 +205,8 @@ const (
 	// commit in status.
 	ApprovedCommitMismatchReason = "ApprovedCommitMismatch"
 
-	// ConflictsNotApprovedReason: the change has conflicts between upstream and people's edits, and approvedConflicts does not name
-	// their digest; the message has it. Look at the conflicts in the variant's status.change, and approve that digest.
+	// ConflictsNotApprovedReason: the change has conflicts between upstream and people's edits, and approvedConflicts is not their
+	// digest; the message has the digest. Read the conflicts in the variant's status.change, then set approvedConflicts.
 	ConflictsNotApprovedReason = "ConflictsNotApproved"
 
 	// OutOfDateReason: another revision was published since the change was begun. Its variant brings it up to date; a draft
@@ -218,23 +217,23 @@ const (
 	// changed. Reason of UpdatePending. Publish it, or set it back to Draft.
 	FrozenProposalReason = "FrozenProposal"
 
-	// OlderUpstreamReason: the upstream revision that is followed now comes before the published one: its tag has a lower version, or
-	// its commit is in the history of the published one. Reason of GoesBack. Approve the change, or correct upstream or the spec.
+	// OlderUpstreamReason: the followed upstream revision is older than the published one: its tag has a lower version, or its commit
+	// is in the history of the published commit. Reason of GoesBack. Approve the change, or correct upstream or the spec.
 	OlderUpstreamReason = "OlderUpstream"
 
-	// NotComparableReason: neither version nor history say whether the upstream revision comes after the published one. Reason of
+	// NotComparableReason: neither version nor history prove that the upstream revision is newer than the published one. Reason of
 	// GoesBack. Approve the change, or correct upstream or the spec.
 	NotComparableReason = "NotComparable"
 
 	// DryRunReason: dryRun keeps the package from being changed. Reason of UpdatePending.
 	DryRunReason = "DryRun"
 
-	// ApprovalExpiredReason: spec.lifecycle asked to remove something, and the controller could not do so in that round; the message
-	// says why. The controller took the request back. Correct the cause, then approve again. Reason of Ready and Approved.
+	// ApprovalExpiredReason: the controller could not carry out an approved removal at once; the message has the cause. The
+	// controller resets spec.lifecycle. Correct the cause, then approve again. Reason of Ready and Approved.
 	ApprovalExpiredReason = "ApprovalExpired"
 
-	// DraftKeptReason: a variant that went left a draft in Git, because people have committed to it; the message names the branch.
-	// Use or remove the branch. Reason of an event.
+	// DraftKeptReason: a variant was deleted or moved, and its draft stays in Git because people have committed to it; the message
+	// names the branch. Use or delete the branch. Reason of an event.
 	DraftKeptReason = "DraftKept"
 
 	// DeletionProposedReason: the deletion of the package is proposed. Set lifecycle to Deleted and approvedCommit to status.commit to
@@ -277,7 +276,7 @@ const (
 
 // Reasons of a PackageVariantSet.
 const (
-	// DeletionGuardedReason: more targets have gone since a person last accepted them than spec.deletionGuard allows, or the
+	// DeletionGuardedReason: more targets have gone since a person last accepted the targets than spec.deletionGuard allows, or the
 	// record of earlier deletions is missing. All variants without a target stay. Correct the selectors or restore the targets; or
 	// set the annotation 'packages.sluice.dev/allow-deletion' to status.deletionGuard.digest.
 	DeletionGuardedReason = "DeletionGuarded"
@@ -304,10 +303,10 @@ const (
 	// PreviewApprovedReason: the preview of a revision was approved; the message has its digest.
 	PreviewApprovedReason = "PreviewApproved"
 
-	// TargetGoneReason: targets have gone, and their variants stay for the grace period; the message names some of them.
+	// TargetGoneReason: targets have gone, and their variants stay for the grace period; the message names some variants.
 	TargetGoneReason = "TargetGone"
 
-	// DeletionAcknowledgedReason: a person acknowledged that variants without a target are deleted; the message has the digest.
+	// DeletionAcknowledgedReason: a person acknowledged the deletion of variants without a target; the message has the digest.
 	DeletionAcknowledgedReason = "DeletionAcknowledged"
 
 	// VariantsChangedReason: variants were made, changed or deleted.
@@ -328,8 +327,8 @@ const (
 	// DraftWrittenReason: a draft was begun or changed; the message names the commit.
 	DraftWrittenReason = "DraftWritten"
 
-	// ConflictedReason: a change was written in which upstream and people's edits are in conflict; the message has the digest of
-	// the conflicts. Reason of an event.
+	// ConflictedReason: the open change has new conflicts between upstream and people's edits; the message has the digest of all.
+	// Reason of an event.
 	ConflictedReason = "Conflicted"
 
 	// ProposedReason: a draft was proposed.

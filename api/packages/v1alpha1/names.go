@@ -19,8 +19,8 @@ const (
 	// JoinedAnnotation says on a PackageVariant at which revision of its set it was made.
 	JoinedAnnotation = "packages.sluice.dev/joined"
 
-	// BesideAnnotation marks a PackageVariant that its set created while others stayed without a target. It is no accepted target as
-	// long as these stay.
+	// BesideAnnotation marks a PackageVariant that its set created while other variants stayed without a target. It does not join the
+	// guard's baseline as long as these stay.
 	BesideAnnotation = "packages.sluice.dev/beside-unwanted"
 
 	// SetLabel says on a ControllerRevision of which PackageVariantSet it is, by its UID.
@@ -36,11 +36,11 @@ const (
 	// with which it was.
 	ApprovedPreviewAnnotation = "packages.sluice.dev/approved-preview"
 
-	// TargetGoneAnnotation says on a PackageVariant since when its set has no target for it, in RFC 3339.
+	// TargetGoneAnnotation is on a PackageVariant without a target: the time at which its set noticed this, in RFC 3339.
 	TargetGoneAnnotation = "packages.sluice.dev/target-gone-since"
 
-	// AllowDeletionAnnotation acknowledges on a PackageVariantSet the deletion of the variants that its guard keeps. Its value is
-	// status.deletionGuard.digest, or at least the first 12 hexadecimal digits of it. It is used once.
+	// AllowDeletionAnnotation on a PackageVariantSet acknowledges the deletion of the variants that its closed guard protects. Its value
+	// is status.deletionGuard.digest, or at least the first 12 hexadecimal digits of the digest. It is valid once.
 	AllowDeletionAnnotation = "packages.sluice.dev/allow-deletion"
 
 	// ReservedPrefix begins the annotations that say on a Kptfile where its package comes from. Nobody else may set them.

@@ -45,9 +45,9 @@ type PackageRevisionSpec struct {
 	// +required
 	Workspace string `json:"workspace"`
 
-	// Lifecycle that is asked for. Anyone who can edit the object can propose a draft and take a proposal back. You need the
-	// approve permission to publish, and to propose or approve a deletion. Deleted removes the commit in approvedCommit: a
-	// revision whose deletion is proposed leaves the branch, and a draft or proposal is discarded.
+	// Lifecycle that you request. Anyone who can edit the object can propose a draft and withdraw a proposal. You need the
+	// approve permission to publish, to propose or approve a deletion, and to discard a draft. Deleted removes the commit in
+	// approvedCommit: Sluice removes a revision whose deletion is proposed from the branch, and discards a draft or proposal.
 	// +kubebuilder:validation:Enum=Draft;Proposed;Published;DeletionProposed;Deleted
 	// +kubebuilder:default=Draft
 	// +optional
@@ -60,8 +60,8 @@ type PackageRevisionSpec struct {
 	// +optional
 	ApprovedCommit string `json:"approvedCommit,omitempty"`
 
-	// ApprovedConflicts is the digest of the conflicts that the approver accepts: status.conflictDigest when it was looked at. A
-	// change without conflicts needs none, and one with other conflicts is not published.
+	// ApprovedConflicts is the digest of the conflicts that you accept. Set it to status.conflictDigest after you have reviewed
+	// the conflicts. The controller does not publish a change with other conflicts. A change without conflicts needs no digest.
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +optional
@@ -130,7 +130,7 @@ type PackageRevisionStatus struct {
 	// +optional
 	ConflictCount int32 `json:"conflictCount,omitempty"`
 
-	// ConflictDigest names the list of these conflicts, as 'sha256:…'; empty where there is none.
+	// ConflictDigest is the digest of the list of these conflicts, as 'sha256:…'. It is empty without conflicts.
 	// +kubebuilder:validation:MaxLength=71
 	// +optional
 	ConflictDigest string `json:"conflictDigest,omitempty"`
@@ -212,7 +212,7 @@ type PackageCondition struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'Published' || (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') == 'Published' || has(self.spec.approvedCommit) || (has(self.status) && has(self.status.lifecycle) && self.status.lifecycle in ['Published', 'DeletionProposed'])",message="to publish, approvedCommit has to name the commit",fieldPath=.spec.approvedCommit
 // +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') == (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') || ((has(self.status) && has(self.status.lifecycle) && self.status.lifecycle in ['Published', 'DeletionProposed']) ? (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') in ['Published', 'DeletionProposed', 'Deleted'] : (has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'DeletionProposed')",message="what is published stays published until its deletion is approved, and nothing else can be proposed for deletion",fieldPath=.spec.lifecycle
-// +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'Deleted' || (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') == 'Deleted' || (has(self.spec.approvedCommit) && has(oldSelf.status) && has(oldSelf.status.lifecycle) && oldSelf.status.lifecycle != 'Published')",message="Deleted needs approvedCommit, and a revision whose deletion is proposed, or a draft or proposal",fieldPath=.spec.lifecycle
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) ? self.spec.lifecycle : 'Draft') != 'Deleted' || (has(oldSelf.spec.lifecycle) ? oldSelf.spec.lifecycle : 'Draft') == 'Deleted' || (has(self.spec.approvedCommit) && has(oldSelf.status) && has(oldSelf.status.lifecycle) && oldSelf.status.lifecycle != 'Published')",message="Deleted needs approvedCommit, and a status.lifecycle of Draft, Proposed or DeletionProposed",fieldPath=.spec.lifecycle
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

@@ -67,7 +67,7 @@ func (in *PackageVariantSpec) GetReview() *Review {
 	return in.Approval.Review
 }
 
-// GetConflictPolicy returns what is taken of a conflict: ConflictLocal when nothing is set.
+// GetConflictPolicy returns whose value a draft gets in a conflict. The default is ConflictLocal.
 func (in *PackageVariantSpec) GetConflictPolicy() ConflictPolicy {
 	return cmp.Or(in.ConflictPolicy, ConflictLocal)
 }

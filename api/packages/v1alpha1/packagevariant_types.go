@@ -77,8 +77,9 @@ type PackageVariantSpec struct {
 	// +optional
 	AdoptionPolicy AdoptionPolicy `json:"adoptionPolicy,omitempty"`
 
-	// DeletionPolicy says what becomes of the package when this object is deleted, or its downstream changes: 'delete'
-	// drops open changes, and proposes to delete what is published; 'orphan' leaves everything in place.
+	// DeletionPolicy decides about the package when this object is deleted, or its downstream changes: 'delete' removes the
+	// draft, unless people have committed to it, and proposes the deletion of the published package; 'orphan' leaves
+	// everything in place.
 	// +kubebuilder:validation:Enum=delete;orphan
 	// +kubebuilder:default=delete
 	// +optional
@@ -88,9 +89,9 @@ type PackageVariantSpec struct {
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
 
-	// ConflictPolicy says which value the draft gets where upstream and people's edits changed the same: 'Local' keeps people's,
-	// 'Upstream' takes upstream's, and with 'Fail' nothing is written until the conflict is gone. Every conflict is listed, and
-	// publishing a change with conflicts takes an approval that names their digest.
+	// ConflictPolicy decides which value the draft gets where upstream and people changed the same value: 'Local' takes people's
+	// value, 'Upstream' takes upstream's, and 'Fail' writes nothing until the conflict is resolved. Sluice reports every conflict.
+	// To publish a change with conflicts, an approver must name their digest.
 	// +kubebuilder:validation:Enum=Upstream;Local;Fail
 	// +kubebuilder:default=Local
 	// +optional

@@ -49,7 +49,7 @@ func (in *PackageVariantSetSpec) GetGuardPercent() int {
 	return int(*in.DeletionGuard.MinPercent)
 }
 
-// GetGracePeriod returns how long a variant outlives its target: DefaultGracePeriod when nothing is set.
+// GetGracePeriod returns how long a variant stays after its target has gone. The default is DefaultGracePeriod.
 func (in *PackageVariantSetSpec) GetGracePeriod() time.Duration {
 	if in.DeletionGuard == nil {
 		return DefaultGracePeriod

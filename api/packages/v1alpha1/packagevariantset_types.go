@@ -20,7 +20,7 @@ const (
 	// DefaultGuardPercent is how many of a set's variants have to stay, in percent, where spec.deletionGuard says nothing.
 	DefaultGuardPercent = 50
 
-	// DefaultGracePeriod is how long a variant outlives its target, where spec.deletionGuard says nothing.
+	// DefaultGracePeriod is the default of spec.deletionGuard.gracePeriod.
 	DefaultGracePeriod = 10 * time.Minute
 )
 
@@ -146,9 +146,9 @@ type ObjectSelector struct {
 
 // DeletionGuard keeps a mistake from taking many variants away.
 type DeletionGuard struct {
-	// MinPercent of the accepted targets must keep their variants. Sluice compares the targets that have gone since a person last
-	// accepted them, also those that went one by one. Beyond that, it deletes no variant until a person acknowledges the
-	// deletion. The default is 50; 0 turns the guard off.
+	// MinPercent of the accepted targets must keep their variants. Sluice counts all targets that have gone since a person last
+	// accepted the targets, also those that went one by one. If more have gone, it deletes no variant until a person acknowledges
+	// the deletion. The default is 50; 0 turns the guard off.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=50
@@ -156,8 +156,8 @@ type DeletionGuard struct {
 	MinPercent *int32 `json:"minPercent,omitempty"`
 
 	// GracePeriod is how long a variant stays after its target has disappeared or no longer matches. A target that comes back in
-	// time keeps its variant. The default is 10m; 0s deletes the variant at once. There is no grace period for a Repository that an
-	// edit of this spec deselects.
+	// time keeps its variant. The default is 10m; 0s deletes the variant at once. A Repository that an edit of this spec
+	// deselects has no grace period.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"
@@ -167,8 +167,8 @@ type DeletionGuard struct {
 
 // DeletionGuardStatus is the record of the deletion guard. Sluice writes it before it deletes a variant.
 type DeletionGuardStatus struct {
-	// Generation of the spec with which a person last accepted the targets. Without it, nothing is known of earlier deletions, and the
-	// guard keeps all variants.
+	// Generation of the spec with which a person last accepted the targets. Without it, earlier deletions are unknown, and Sluice
+	// deletes no variant.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
@@ -178,29 +178,29 @@ type DeletionGuardStatus struct {
 	// +optional
 	Targets int32 `json:"targets"`
 
-	// Gone is how many of these lost their variants since then.
+	// Gone is the number of accepted targets whose variants were deleted since.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Gone int32 `json:"gone"`
 
-	// Digest names the variants that the guard keeps. A person acknowledges their deletion by setting the annotation
+	// Digest identifies the variants that the closed guard protects. To acknowledge their deletion, set the annotation
 	// 'packages.sluice.dev/allow-deletion' to it.
 	// +kubebuilder:validation:MaxLength=71
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Since is when the guard began to keep them.
+	// Since is the time at which the guard closed.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
-	// Variants are the names of the first of them.
+	// Variants names the first variants that the closed guard protects.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=253
 	// +optional
 	Variants []string `json:"variants,omitempty"`
 
-	// Acknowledged is the digest of the deletion that a person acknowledged last. It allows nothing more.
+	// Acknowledged is the digest of the deletion that a person acknowledged last. It cannot be used again.
 	// +kubebuilder:validation:MaxLength=71
 	// +optional
 	Acknowledged string `json:"acknowledged,omitempty"`
@@ -237,11 +237,11 @@ type PackageVariantSetStatus struct {
 	// +optional
 	OpenVariants int32 `json:"openVariants"`
 
-	// Unwanted is how many variants have no target any more, and stay: because of the guard, or for the grace period.
+	// Unwanted is the number of variants without a target that stay, because of the guard or for the grace period.
 	// +optional
 	Unwanted int32 `json:"unwanted,omitempty"`
 
-	// DeletionGuard is what the guard remembers.
+	// DeletionGuard is the record of the deletion guard.
 	// +optional
 	DeletionGuard *DeletionGuardStatus `json:"deletionGuard,omitempty"`
 

@@ -10,11 +10,11 @@ const (
 	AdoptExisting AdoptionPolicy = "adoptExisting"
 )
 
-// DeletionPolicy says what becomes of a package that its variant lets go of.
+// DeletionPolicy decides about the package of a variant that is deleted or moved.
 type DeletionPolicy string
 
 const (
-	// DeletionDelete drops open changes, and proposes to delete what is published. It is meant when nothing is set.
+	// DeletionDelete removes a draft without people's commits, and proposes the deletion of the published package. It is the default.
 	DeletionDelete DeletionPolicy = "delete"
 	// DeletionOrphan leaves everything in place.
 	DeletionOrphan DeletionPolicy = "orphan"
@@ -36,10 +36,11 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.review) || !has(self.policy) || self.policy != 'Always'",message="a review needs somebody who approves; set policy to Manual or Initial"
 type Approval struct {
-	// Policy is 'Manual', where people propose and approve; 'Initial', where the controller does for the first revision;
-	// or 'Always', where it does for every one. Nobody publishes with Sluice while a readiness gate of the package is closed;
-	// a merge on a forge, see review, is not held up. Whoever sets another one than 'Manual', or edits the spec under it,
-	// has to have the right to approve.
+	// Policy is 'Manual', where people propose and approve each change; 'Initial', where the controller approves the first
+	// revision; or 'Always', where it approves every change. The controller approves only a package that it computed itself,
+	// without conflicts and without older upstream content. Sluice publishes nothing while a readiness gate of the package is
+	// closed; a merge on a forge, see review, is not prevented. You need the approve permission to set a policy other than
+	// 'Manual', and to edit the spec under such a policy.
 	// +kubebuilder:validation:Enum=Manual;Initial;Always
 	// +kubebuilder:default=Manual
 	// +optional
@@ -52,13 +53,13 @@ type Approval struct {
 	Review *Review `json:"review,omitempty"`
 }
 
-// ConflictPolicy says which value a draft gets where upstream and people's edits changed the same.
+// ConflictPolicy decides which value a draft gets where upstream and people changed the same value.
 type ConflictPolicy string
 
 const (
-	// ConflictUpstream takes upstream's.
+	// ConflictUpstream takes upstream's value.
 	ConflictUpstream ConflictPolicy = "Upstream"
-	// ConflictLocal keeps people's. It is meant when nothing is set.
+	// ConflictLocal takes people's value. It is the default.
 	ConflictLocal ConflictPolicy = "Local"
 	// ConflictFail changes nothing until the conflict is gone.
 	ConflictFail ConflictPolicy = "Fail"
@@ -76,7 +77,7 @@ const (
 	LifecyclePublished Lifecycle = "Published"
 	// LifecycleDeletionProposed is a published revision whose deletion is to be approved.
 	LifecycleDeletionProposed Lifecycle = "DeletionProposed"
-	// LifecycleDeleted approves the removal of the commit that approvedCommit names. It is only asked for, never observed.
+	// LifecycleDeleted approves the removal of the commit in approvedCommit. It is a request only, and never in status.
 	LifecycleDeleted Lifecycle = "Deleted"
 )
 

@@ -79,7 +79,7 @@ type VariantTemplate struct {
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
 
-	// ConflictPolicy of the variants. 'Local' is meant when nothing is set.
+	// ConflictPolicy of the variants. The default is 'Local'.
 	// +kubebuilder:validation:Enum=Upstream;Local;Fail
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
