@@ -120,24 +120,31 @@ func (s Shared) madeOf(ctx context.Context, of *making, namespace string, listed
 				return nil, fmt.Errorf("list the variants made of %s: %w", of.to.path, err)
 			}
 			for i := range list.Items {
-				v := &list.Items[i]
-				down := s.mirrors.get(in(v, v.Spec.Downstream.Repo))
-				if down == nil || v.Spec.DryRun || v.Undecodable != "" || !v.DeletionTimestamp.IsZero() {
-					continue // It publishes nothing.
-				}
-				if v.Namespace != namespace && !hasWritten(down, v) {
-					continue
-				}
-				next := &making{
-					PackageVariant: v, from: m.folder(v.Spec.Upstream.Branch, v.Spec.Upstream.Package), to: down.folder("", v.Spec.GetDownstreamPackage()), by: of,
-				}
-				if next.from.overlaps(of.to) {
+				if next := s.making(m, &list.Items[i], of, namespace); next != nil {
 					found = append(found, next)
 				}
 			}
 		}
 	}
 	return found, nil
+}
+
+// making returns what a variant makes from the output of another one; nil if it makes nothing, or not from that.
+func (s Shared) making(up *mirror, v *packagesv1.PackageVariant, of *making, namespace string) *making {
+	down := s.mirrors.get(in(v, v.Spec.Downstream.Repo))
+	if !publishes(v, down) || v.Namespace != namespace && !hasWritten(down, v) {
+		return nil
+	}
+	from := up.folder(v.Spec.Upstream.Branch, v.Spec.Upstream.Package)
+	if !from.overlaps(of.to) {
+		return nil
+	}
+	return &making{PackageVariant: v, from: from, to: down.folder("", v.Spec.GetDownstreamPackage()), by: of}
+}
+
+// publishes tells whether a variant may publish a package to its downstream repository.
+func publishes(v *packagesv1.PackageVariant, down *mirror) bool {
+	return down != nil && !v.Spec.DryRun && v.Undecodable == "" && v.DeletionTimestamp.IsZero()
 }
 
 // hasWritten tells whether a variant made the package on the branch, or an open change of it.

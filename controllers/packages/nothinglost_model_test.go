@@ -17,8 +17,8 @@ func (s *sandbox) upstreamOf(at place) (from *bareRepository, folder string) {
 			return s.read, v.follow
 		}
 	}
-	if strings.HasPrefix(at.folder, "moved-") {
-		return s.upstreamOf(place{at.repository, strings.TrimPrefix(at.folder, "moved-")})
+	if before, isMoved := strings.CutPrefix(at.folder, "moved-"); isMoved {
+		return s.upstreamOf(place{at.repository, before})
 	}
 	return s.readUp, "base"
 }
