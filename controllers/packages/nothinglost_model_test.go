@@ -3,6 +3,7 @@ package packages_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -69,18 +70,21 @@ func textsOf(b *bareRepository, files map[string]string) map[string]string {
 	return found
 }
 
-// withoutOwn leaves out the files that the controller writes by itself, and tells each value of the settings by itself.
+// written is what the controller writes into people's and upstream's objects: their namespace, and what they are merged by.
+var written = regexp.MustCompile(`(?m)^  namespace: .*\n| # kpt-merge: .*$`)
+
+// withoutOwn leaves out what the controller writes by itself, and tells each value of the settings by itself.
 func withoutOwn(texts map[string]string) map[string]string {
 	found := map[string]string{}
 	for name, text := range texts {
 		switch name {
-		case "Kptfile", "package-context.yaml":
+		case "Kptfile", "package-context.yaml", "namespace.yaml":
 		case "settings.yaml":
 			for key, value := range settings(text) {
 				found[name+" "+key] = value
 			}
 		default:
-			found[name] = strings.TrimSpace(text)
+			found[name] = strings.TrimSpace(written.ReplaceAllString(text, ""))
 		}
 	}
 	return found

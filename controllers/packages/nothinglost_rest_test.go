@@ -49,7 +49,7 @@ func (s *sandbox) rests() string {
 	}
 }
 
-// calls asks for the webhook of each repository whose refs have moved since it was called last, if there is one.
+// calls has the webhook of each repository called whose refs have moved since the last time, if there is one.
 func (s *sandbox) calls() (isCalled bool) {
 	for name, b := range map[string]*bareRepository{"cluster": s.read, "blueprints": s.readUp} {
 		refs, err := b.refs()

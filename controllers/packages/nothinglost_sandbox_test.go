@@ -3,6 +3,8 @@ package packages_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,6 +30,7 @@ type kept struct {
 	upstream, follow string // the Repository, and the package in it
 	policy           packagesv1.ApprovalPolicy
 	edit             string
+	namespace        string // that all objects of the package get
 	isSuspended      bool
 }
 
@@ -57,9 +60,7 @@ func newSandbox(p *plane, isHasty bool) *sandbox {
 	s.blueprints, s.cluster = p.upstreams.Repository("blueprints.git"), p.upstreams.Repository("cluster.git")
 	for _, repository := range []*upstream.Edited{s.blueprints, s.cluster} {
 		repository.AcceptPushes()
-		for _, key := range []string{"receive.unpackLimit", "fastimport.unpackLimit"} {
-			repository.Raw("config", key, "100000")
-		}
+		s.configure(filepath.Join(repository.Dir(), "config"))
 	}
 	s.read, s.readUp = readBare(s.cluster.Dir()), readBare(s.blueprints.Dir())
 	for _, branch := range branches {
@@ -70,7 +71,7 @@ func newSandbox(p *plane, isHasty bool) *sandbox {
 	}
 	s.variants = map[string]*kept{
 		"prod-app": {at: place{"prod", "app"}, upstream: "blueprints", follow: "app", policy: packagesv1.ApprovalInitial},
-		"edge":     {at: place{"dev", "edge"}, upstream: "blueprints", follow: "base", policy: packagesv1.ApprovalAlways},
+		"edge":     {at: place{"dev", "edge"}, upstream: "blueprints", follow: "base", policy: packagesv1.ApprovalAlways, namespace: "edge"},
 		"edge-web": {at: place{"dev", "edge/web"}, upstream: "blueprints", follow: "web", policy: packagesv1.ApprovalInitial},
 		"copy":     {at: place{"dev", "copy"}, upstream: "prod", follow: "app", policy: packagesv1.ApprovalAlways},
 	}
@@ -80,6 +81,13 @@ func newSandbox(p *plane, isHasty bool) *sandbox {
 		p.create(object)
 	}
 	return s
+}
+
+// configure has git keep each object in a file of its own, and start no maintenance after a push.
+func (s *sandbox) configure(file string) {
+	before, err := os.ReadFile(file)
+	s.check(err)
+	s.check(os.WriteFile(file, append(before, "[receive]\n\tunpackLimit = 100000\n\tautogc = false\n[fastimport]\n\tunpackLimit = 100000\n"...), 0o600))
 }
 
 // wanted are all objects as people want them, apart from the blueprints' Repository.
@@ -112,6 +120,9 @@ func (s *sandbox) variantObject(name string) *packagesv1.PackageVariant {
 		Approval:   &packagesv1.Approval{Policy: v.policy}, Suspend: v.isSuspended,
 		AdoptionPolicy: packagesv1.AdoptExisting,
 	}}
+	if v.namespace != "" {
+		made.Spec.Namespace = v.namespace
+	}
 	if v.edit != "" {
 		made.Spec.Labels = map[string]string{"edit": v.edit}
 	}
