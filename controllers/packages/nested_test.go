@@ -54,6 +54,25 @@ func TestAnOuterVariantLeavesAnInnerPackageAlone(t *testing.T) {
 	}
 }
 
+// TestAnInnerPackageWithoutItsTagIsNotRewritten as long as a variant keeps it: a person has deleted the tag, not the package.
+func TestAnInnerPackageWithoutItsTagIsNotRewritten(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t)
+	blueprints, cluster := p.stocked(readme)
+	inner := p.variantNamed("inner", at("edge/web", ""), initial)
+	p.published(inner, "v1")
+	before := cluster.Tree("main")["edge/web/deployment.yaml"].Content
+	outer := p.variantNamed("outer", at("edge", "outer-ns"), always)
+	p.published(outer, "v1")
+	cluster.DeleteRef("refs/tags/edge/web/v1")
+	blueprints.Tag("app/v2", blueprints.Commit("main", "newer", plain("2.0.0")), false)
+	p.look("blueprints")
+	p.published(outer, "v2")
+	if now := cluster.Tree("main")["edge/web/deployment.yaml"].Content; now != before {
+		t.Errorf("the inner package was rewritten:\n%s", now)
+	}
+}
+
 // TestAnInnerPackageStaysWhereTheOuterOneIsRemoved, also if its variant would not publish it again.
 func TestAnInnerPackageStaysWhereTheOuterOneIsRemoved(t *testing.T) {
 	t.Parallel()

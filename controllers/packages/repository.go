@@ -162,14 +162,15 @@ func (k *repositories) settings(ctx context.Context, obj *packagesv1.Repository,
 	var settings pkgrepo.Settings
 	name := source.Name
 	settings.Tenant, settings.Branch, settings.Directory = obj.Namespace, obj.Spec.GetBranch(), obj.Spec.Directory
-	settings.Wanted = map[string]bool{}
+	settings.Wanted = map[string][]string{}
 	users, err := k.users(ctx, client.ObjectKeyFromObject(obj))
 	if err != nil {
 		return settings, fmt.Errorf("list the variants: %w", err)
 	}
 	for i := range users {
 		if users[i].Spec.Downstream.Repo == obj.Name {
-			settings.Wanted[users[i].Spec.GetDownstreamPackage()] = true
+			pkg := users[i].Spec.GetDownstreamPackage()
+			settings.Wanted[pkg] = append(settings.Wanted[pkg], ownerOf(&users[i]))
 		}
 	}
 	settings.Index = obj.Spec.History != nil && obj.Spec.History.Index

@@ -127,7 +127,7 @@ func (w work) candidates(refs map[string]git.Ref) []candidate {
 // rank orders packages that are not known to be on the branch.
 func (w work) rank(pkg string, hasTags bool) int {
 	switch {
-	case w.settings.Wanted[pkg]:
+	case len(w.settings.Wanted[pkg]) > 0:
 		return 0
 	case hasTags:
 		return 1

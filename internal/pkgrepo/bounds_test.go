@@ -15,7 +15,7 @@ func TestPackagesBeyondTheBoundHarmNoOther(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, overHTTP, func(s *shop) {
 		s.options.MaxPackages = 50
-		s.settings.Wanted = map[string]bool{"new": true, "kept": true}
+		s.settings.Wanted = map[string][]string{"new": {"ns/new"}, "kept": {"ns/kept"}}
 	})
 	head := s.Commit("main", "app", packaged("app"))
 	tagged := s.Commit("main", "tagged", packaged("tagged"))
@@ -136,7 +136,7 @@ func TestARefInTheWayStopsNothingElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t, overHTTP, func(s *shop) { s.settings.Wanted = map[string]bool{"other": true} })
+			s := newShop(t, overHTTP, func(s *shop) { s.settings.Wanted = map[string][]string{"other": {"ns/other"}} })
 			head := s.Commit("main", "app", together(packaged("app"), packaged("other")))
 			s.Tag("other/v1", head, false)
 			s.SetRef(c.ref, head)

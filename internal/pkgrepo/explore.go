@@ -43,6 +43,11 @@ func (e *explorer) explore(ctx context.Context) error {
 	if err := e.fetch(ctx, gaps); err != nil {
 		return err
 	}
+	if e.nameKept() {
+		if err := e.fetch(ctx, e.unknown()); err != nil {
+			return err
+		}
+	}
 	e.branch()
 	e.snapshot.elsewhere = nil
 	for _, name := range e.snapshot.paths() {
@@ -81,6 +86,12 @@ func (e *explorer) unknown() []*gap {
 	}
 	if s.Head != "" && !e.branchIsKnown() {
 		at(s.Head, e.layout.branch).folders = true
+	}
+	for _, pkg := range e.unnamed() {
+		if path := e.path(pkg); !e.isKnown(s.Head, path) {
+			g := at(s.Head, e.layout.branch)
+			g.paths = append(g.paths, path)
+		}
 	}
 	for _, name := range s.paths() {
 		pkg, path := s.Packages[name], e.path(name)

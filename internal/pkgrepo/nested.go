@@ -15,13 +15,60 @@ import (
 )
 
 // A package may lie in the folder of another one, as edge/web does in edge. Each file has one owner: a folder below a package is a
-// package of its own if it has a Kptfile and a branch or tag names it. Then it is no part of the outer package: the content of that,
-// and its tree id, are those of the folder without it. All other folders are part of the outer package, with their Kptfiles.
+// package of its own if it has a Kptfile and a branch or tag names it, or if a variant keeps it: its Kptfile on the branch names that
+// variant. Then it is no part of the outer package: the content of that, and its tree id, are those of the folder without it. All other
+// folders are part of the outer package, with their Kptfiles.
 
 // ErrNested says that files would belong to two packages, one of which lies in the other.
 var ErrNested = errors.New("packages overlap")
 
-// within are the packages below another one that branches and tags name.
+// unnamed are the wanted packages that no branch or tag names and that are in another package, as far as the branch is known.
+func (e *explorer) unnamed() (found []string) {
+	if e.snapshot.Head == "" {
+		return nil
+	}
+	tops, isKnown := e.snapshot.known.folders(e.snapshot.Head)
+	outer := map[string]bool{}
+	for _, f := range tops.outermost {
+		if pkg, ok := e.below(f.Dir); ok && isKnown {
+			outer[pkg] = true
+		}
+	}
+	for pkg := range e.settings.Wanted {
+		isInner := !isKnown
+		for at, r := range pkg {
+			isInner = isInner || r == '/' && (outer[pkg[:at]] || e.snapshot.Packages[pkg[:at]] != nil)
+		}
+		if isInner && e.snapshot.Packages[pkg] == nil {
+			found = append(found, pkg)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// nameKept counts the packages among them that the variants that want them have made: a person who deletes a tag has not given the
+// package to the outer one. It tells whether there are any.
+func (e *explorer) nameKept() bool {
+	s, isAny := e.snapshot, false
+	for _, pkg := range e.unnamed() {
+		d, ok := s.known.detail(e.spot(s.Head, e.path(pkg)))
+		if !ok || d.tree == "" {
+			continue
+		}
+		if l, ok := s.known.factsOf(d.tree); ok && slices.Contains(e.settings.Wanted[pkg], l.facts.Variant) {
+			s.at(pkg)
+			s.named, isAny = append(s.named, pkg), true
+		}
+	}
+	if isAny {
+		slices.Sort(s.named)
+		e.withouts = map[string]string{}
+	}
+	return isAny
+}
+
+// within are the packages below another one that branches and tags name, or that variants keep.
 func (s *Snapshot) within(pkg string) []string {
 	if s == nil {
 		return nil

@@ -94,8 +94,9 @@ type Settings struct {
 	Signer git.Signer
 	// Index has commits on the branch carry a file that lists the packages and their tags: .sluice/index in the directory.
 	Index bool
-	// Wanted are packages that come before others where there are more than MaxPackages, or MaxRefs. Nobody may change it.
-	Wanted map[string]bool
+	// Wanted are the packages of variants, with the variants as <namespace>/<name>. They come before others where there are more than
+	// MaxPackages, or MaxRefs. Nobody may change it.
+	Wanted map[string][]string
 }
 
 // Repository is a repository of packages, and what is known of it. It is safe for concurrent use: Sync and Apply wait for each

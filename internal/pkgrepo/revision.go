@@ -175,7 +175,7 @@ type Snapshot struct {
 	excess  string
 	// listing names the refs and wanted packages that the snapshot was made of, if something of it is left out.
 	listing string
-	// named are the paths of the packages that branches and tags name, in order.
+	// named are the paths of the packages that branches and tags name, or that variants keep inside other packages, in order.
 	named []string
 	// partial says that there is more to find out though nothing moves.
 	partial bool
