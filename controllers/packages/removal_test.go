@@ -295,7 +295,7 @@ func TestAVariantWithoutItsGitRepositoryKeepsItsPackage(t *testing.T) {
 	r = p.revision(r.Name, packagesv1.LifecycleDeletionProposed)
 	p.delete(&sourcev1.GitRepository{ObjectMeta: p.meta("cluster")})
 	p.remove(r)
-	p.expires(r, "PackageVariant "+p.namespace+"/app keeps the package")
+	p.expires(r, "PackageVariant "+p.namespace+"/app manages the package")
 }
 
 // TestOnlyTheNewestRevisionIsRemoved: an older one is in the history, and a request for it does not hang.

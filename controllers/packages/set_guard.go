@@ -212,20 +212,21 @@ func (g *guard) events(about event.Subject) (events []event.Event) {
 }
 
 // letGo deletes the variants that are due. Their own deletionPolicy decides about their packages. It returns how many of them the API
-// server has refused to delete, and why, unless they have merely changed meanwhile.
+// server has not deleted, and why, unless they have merely changed meanwhile. One that is gone already was counted when it went.
 func (k *sets) letGo(ctx context.Context, s *spread) (refused int, err error) {
 	for _, v := range s.guard.due {
 		unchanged := client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion}
 		if s.guard.acknowledged != "" {
 			unchanged.ResourceVersion = nil // The acknowledgement is for this object, and is used once.
 		}
-		failure := client.IgnoreNotFound(k.shared.Client.Delete(ctx, v, unchanged))
+		failure := k.shared.Client.Delete(ctx, v, unchanged)
 		if answer, isAnswer := errors.AsType[*apierrors.StatusError](failure); isAnswer && answer.ErrStatus.Code < http.StatusInternalServerError {
 			refused++ // Of any other error it is not known whether the variant is gone.
 		}
-		if failure == nil {
+		switch {
+		case failure == nil:
 			s.gone++
-		} else if !apierrors.IsConflict(failure) {
+		case !apierrors.IsConflict(failure) && !apierrors.IsNotFound(failure):
 			err = fmt.Errorf("delete PackageVariant %s: %w", v.Name, failure)
 		}
 	}

@@ -192,6 +192,30 @@ func TestRefusedDeletionsAreReported(t *testing.T) {
 	})
 }
 
+// TestAVariantThatIsGoneAlreadyIsNotCounted: the cache still has it, or somebody else was faster.
+func TestAVariantThatIsGoneAlreadyIsNotCounted(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, func(p *plane) {
+		p.meet = func(r *http.Request) *http.Response {
+			_, name, isOf := strings.Cut(r.URL.Path, "/packagevariants/")
+			if r.Method == http.MethodDelete && isOf {
+				v := &packagesv1.PackageVariant{ObjectMeta: p.meta(name)}
+				_ = env.Client.Patch(p.Context(), v, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+				_ = env.Client.Delete(p.Context(), v)
+			}
+			return nil
+		}
+	})
+	p.named(map[string]string{"edge": "yes"}, "a", "b", "c")
+	set := p.set(selects("edge"))
+	p.spread(set, "a/app", "b/app", "c/app")
+	p.unlabel(&packagesv1.Repository{ObjectMeta: p.meta("a")}, "edge")
+	p.spread(set, "b/app", "c/app")
+	until(p, set, "none is counted", func(s *packagesv1.PackageVariantSet) (bool, string) {
+		return conditions.IsReady(s) && s.Status.Variants == 2 && s.Status.DeletionGuard.Gone == 0, fmt.Sprintf("%s %+v", said(s), s.Status.DeletionGuard)
+	})
+}
+
 // TestALabelThatIsRenamedDeletesNothing: object by object, as a loop over kubectl does it.
 func TestALabelThatIsRenamedDeletesNothing(t *testing.T) {
 	t.Parallel()
