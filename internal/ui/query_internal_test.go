@@ -94,7 +94,7 @@ func TestQueryIsTheURL(t *testing.T) {
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	got := filled(250).summarize(everything())
-	if len(got.Attention) != maxAttention || got.More != 115-maxAttention || got.Attention[0].State != view.Blocked || !slices.Equal(got.Where, []string{"packages", "sources"}) {
+	if len(got.Attention) != maxAttention || got.More != 126-maxAttention || got.Attention[0].State != view.Blocked || !slices.Equal(got.Where, []string{"packages", "sources"}) {
 		t.Errorf("attention: %d and %d more, on %v, first %+v", len(got.Attention), got.More, got.Where, got.Attention[0])
 	}
 	if got.Totals[0].All != 250 || len(got.Totals[0].Counts) != len(view.States()) || len(got.Changed) != maxChanged || got.Changed[0].Name != "a0249" {
