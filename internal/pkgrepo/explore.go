@@ -20,22 +20,23 @@ type explorer struct {
 	passing map[string]error
 	// fetches are those that are left to find out which commits are bad.
 	fetches int
+	// parents are those of the head of the branch, if it was read in this look.
+	parents []string
 	// withouts are the digests of the packages below others, of those that were asked for.
 	withouts map[string]string
 }
 
 // explore reads what is not known yet, and then tells every revision what is.
 func (e *explorer) explore(ctx context.Context) error {
+	e.withouts = map[string]string{}
 	if err := e.stand(ctx); err != nil {
 		return err
 	}
 	e.withouts = map[string]string{}
 	gaps := e.unknown()
 	if e.isOver() { // The packages on the branch come first, so that the branch has to be known.
-		if len(gaps) > 0 && gaps[0].folders {
-			if err := e.fetch(ctx, gaps[:1]); err != nil {
-				return err
-			}
+		if err := e.fetchHead(ctx); err != nil {
+			return err
 		}
 		e.bound()
 		gaps = e.unknown()

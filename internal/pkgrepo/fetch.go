@@ -99,7 +99,7 @@ func (e *explorer) learnCommit(g *gap, commit *git.Commit) error {
 		if err != nil {
 			return err
 		}
-		e.snapshot.known.head, e.snapshot.known.found = commit.Hash, found
+		e.snapshot.known.head, e.snapshot.known.found, e.parents = commit.Hash, found, commit.Parents
 		for _, f := range found.outermost {
 			g.paths = append(g.paths, f.Dir)
 		}

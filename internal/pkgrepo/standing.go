@@ -38,7 +38,12 @@ func (e *explorer) stand(ctx context.Context) error {
 	}
 	was, shown := e.stood()
 	c := &comparison{explorer: e, tags: tags, was: was, shown: shown, now: standing{head: s.Head, beside: map[string]bool{}, unsure: map[string]bool{}}}
-	c.grow()
+	if c.grow(); !c.isGrown && was.head != "" && s.Head != "" {
+		if err := e.fetchHead(ctx); err != nil { // It has to be read in any case, and may say that it stands on the earlier head.
+			return err
+		}
+		c.grow()
+	}
 	err := c.compare(ctx)
 	switch {
 	case errors.Is(err, git.ErrRefNotFound) && !e.last:
@@ -103,10 +108,22 @@ type comparison struct {
 	isGrown bool
 }
 
-// grow follows the commits that were made here from the head down to the earlier one.
+// fetchHead reads the head of the branch, if that is not known.
+func (e *explorer) fetchHead(ctx context.Context) error {
+	if gaps := e.unknown(); len(gaps) > 0 && gaps[0].folders {
+		return e.fetch(ctx, gaps[:1])
+	}
+	return nil
+}
+
+// grow follows the commits that were made here from the head down to the earlier one. A head that others made on the earlier one, without a merge,
+// also counts.
 func (c *comparison) grow() {
 	c.own = map[string]bool{}
 	at := c.now.head
+	if slices.Equal(c.parents, []string{c.was.head}) {
+		c.own[at], at = true, c.was.head
+	}
 	for at != "" && at != c.was.head {
 		c.own[at] = true
 		parent, ok := recall[string](c.snapshot.known.memory, grownKey{c.snapshot.known.remote, at})

@@ -148,7 +148,12 @@ func TestWhatIsKnownOfTagsCostsNothing(t *testing.T) {
 	}
 	fetches("nothing moved", 0, func() { s.sync() })
 	s.Commit("main", "by others", packaged("other", "more"))
-	fetches("the branch was moved by others", 2, func() { s.sync() })
+	fetches("the branch was moved by others", 1, func() { s.sync() })
+	s.Tag("other/v1", s.Commit("main", "by others", packaged("other", "more", "still more")), false)
+	fetches("others published", 1, func() { s.sync() })
+	s.Commit("main", "by others", packaged("other", "one of two"))
+	s.Commit("main", "by others", packaged("other", "two of two"))
+	fetches("the branch was moved by two commits", 2, func() { s.sync() })
 	s.restart()
 	fetches("the first look", 2, func() { s.sync() })
 	if diff := cmp.Diff([]string{"v2", "v1"}, releases(s.Snapshot())); diff != "" {
@@ -167,6 +172,7 @@ func TestTagsAreHeldWhereTheServerDoesNotTell(t *testing.T) {
 	s.sync()
 	s.Tag("app/v3", s.Commit("main", "three", packaged("app", "three")), false)
 	s.Commit("main", "more", packaged("other"))
+	s.server.FailNext(1, upstream.Fault{}.On(upstream.Fetch)) // The head of the branch is read first.
 	s.server.FailNext(1, upstream.Status(503).On(upstream.Fetch))
 	held := s.sync()
 	if diff := cmp.Diff([]string{"v1"}, releases(held)); diff != "" || held.Head != s.at("main") {
