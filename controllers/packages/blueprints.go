@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxPoints is of how many packages the points of injection and slots are remembered: of blueprints, and of what is made of them. Of
-	// those that take more than maxPointBytes they are not.
+	// maxPoints is the number of packages, blueprints and packages made of them, of which the injection points and slots are cached. Those of
+	// a package that take more than maxPointBytes are not cached.
 	maxPoints     = 2048
 	maxPointBytes = 32 << 10
 	// maxBlueprints and maxBlueprintBytes bound the blueprints that are remembered, and how large one of them is: many
 	// variants are made of the same one.
 	maxBlueprints     = 16
 	maxBlueprintBytes = 1 << 20
-	// fileBytes is what a file takes in memory beside its name and content.
+	// fileBytes is the memory of a file beside its name and content.
 	fileBytes = 128
 )
 

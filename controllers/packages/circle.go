@@ -34,7 +34,7 @@ func (f folder) overlaps(other folder) bool {
 
 func isWithin(inner, outer string) bool { return inner == outer || strings.HasPrefix(inner, outer+"/") }
 
-// isMoving tells whether a variant follows what is published or pushed next. One that names a revision, a tag or a commit does not.
+// isMoving tells whether a variant follows later publications or pushes. One that names a revision, a tag or a commit does not.
 func isMoving(up packagesv1.Upstream) bool {
 	return up.Revision == 0 && up.Tag == "" && up.Commit == ""
 }
@@ -129,7 +129,7 @@ func (s Shared) madeOf(ctx context.Context, of *making, namespace string, listed
 	return found, nil
 }
 
-// making returns what a variant makes from the output of another one; nil if it makes nothing, or not from that.
+// making returns the package that a variant makes from the output of another one; nil if it makes none, or makes it from another package.
 func (s Shared) making(up *mirror, v *packagesv1.PackageVariant, of *making, namespace string) *making {
 	down := s.mirrors.get(in(v, v.Spec.Downstream.Repo))
 	if !publishes(v, down) || v.Namespace != namespace && !hasWritten(down, v) {

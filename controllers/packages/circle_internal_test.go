@@ -68,7 +68,7 @@ func (s Shared) check(t *testing.T, v *packagesv1.PackageVariant) error {
 	return s.checkCircle(t.Context(), v, &brief{up: m, down: m, upstream: v.Spec.Upstream.Package, downstream: v.Spec.Downstream.Package})
 }
 
-// TestTheSearchForACircleLooksAtEachVariantOnce, however many are made of what many others make.
+// TestTheSearchForACircleLooksAtEachVariantOnce, also if many variants are made of the output of many others.
 func TestTheSearchForACircleLooksAtEachVariantOnce(t *testing.T) {
 	t.Parallel()
 	const many = 100

@@ -126,7 +126,7 @@ func (b *brief) recorded(ctx context.Context, l *look, before *packagesv1.Change
 	}
 	if record.Digest == before.ConflictDigest {
 		known := conflictsIn(before)
-		known.commit, known.tree = commit, commit // Its tree is not known, and is what the commit has.
+		known.commit, known.tree = commit, commit // A commit's name also names its tree.
 		return known, true, nil
 	}
 	return conflictList{commit: commit, unlisted: record.Count, digest: record.Digest}, true, nil

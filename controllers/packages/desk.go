@@ -333,8 +333,8 @@ func (d *desk) forgetSet(set types.NamespacedName) {
 	maps.DeleteFunc(d.costs, func(from orderer, _ time.Duration) bool { return isOf(from) })
 }
 
-// withdraw takes back an order that still waits: there is nothing left to do. The object has seen what became of the last one: the
-// same order may be due again later, such as after a person renamed the draft.
+// withdraw takes back an order that still waits: there is nothing left to do. The object has seen the outcome of the last one: the
+// same order may be due again later, for example after a person renamed the draft.
 func (d *desk) withdraw(from orderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

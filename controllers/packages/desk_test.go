@@ -93,7 +93,7 @@ func TestARefusalSharesNothingWithTheOrder(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsCarriedOutAgainAfterItsObjectWasDone: what became of it was seen by then, also where the object did not ask.
+// TestAnOrderIsCarriedOutAgainAfterItsObjectWasDone: the object counts as having seen the first outcome, also if it did not ask.
 func TestAnOrderIsCarriedOutAgainAfterItsObjectWasDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 	repositoryIndex = "spec.repository"
 	// sourceIndex finds the Repositories of a GitRepository.
 	sourceIndex = "spec.gitRepositoryRef"
-	// upstreamIndex finds the variants that follow a package, or what is in it.
+	// upstreamIndex finds the variants that follow a package, or a package in its folder.
 	upstreamIndex = "spec.upstream"
 	// ownerIndex finds the variants of a set by its UID.
 	ownerIndex = "metadata.controller"

@@ -14,7 +14,7 @@ import (
 
 const point = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  annotations: {kpt.dev/config-injection: optional}\n"
 
-// TestMarksKeepNoPackageInMemory: a point of injection is remembered without the object, and what has very many is not.
+// TestMarksKeepNoPackageInMemory: a point of injection is cached without its object, and a package with very many points is not cached.
 func TestMarksKeepNoPackageInMemory(t *testing.T) {
 	t.Parallel()
 	c, m := newBlueprints(), &mirror{key: types.NamespacedName{Namespace: "tenant", Name: "r"}}

@@ -30,7 +30,7 @@ type needs struct {
 	tags, releases map[string][]namedTag
 }
 
-// namedTag is a tag that something names: the repository's URL, and the commit that it leads to there. What is not known is empty.
+// namedTag is a tag that an object names: the repository's URL, and the commit of the tag. Unknown parts are empty.
 type namedTag struct{ url, commit string }
 
 // has tells whether a tag of a repository is needed, or the commit that it leads to.
@@ -98,7 +98,7 @@ func (k *repositories) needs(ctx context.Context) (*needs, error) {
 	return n, errors.Join(errs...)
 }
 
-// addSource adds what a GitRepository names.
+// addSource adds the tags that a GitRepository names.
 func (n *needs) addSource(source *sourcev1.GitRepository) {
 	ref := source.Spec.Reference
 	if ref == nil {
@@ -117,7 +117,7 @@ func (n *needs) addSource(source *sourcev1.GitRepository) {
 	}
 }
 
-// addUpstream adds what a spec names in a Repository, which is nil as long as nobody has read it.
+// addUpstream adds the tag that a spec names in a Repository, which is nil until the first read.
 func (n *needs) addUpstream(up packagesv1.Upstream, m *mirror) {
 	n.commits[up.Commit] = true
 	var names []string

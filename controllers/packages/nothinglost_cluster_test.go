@@ -58,7 +58,7 @@ func (s *sandbox) asks(step sequenceStep, before, from, to packagesv1.Lifecycle)
 	return fmt.Sprintf("%s of %s at %.8s: %s -> %s: %v", path.Join(r.Spec.Repository, r.Spec.Package), r.Spec.Workspace, r.Status.Commit, from, to, err)
 }
 
-// approves notes an approval of the commit that a revision names, and says what the approver asks for. Who is careless names no conflicts:
+// approves notes an approval of the commit that a revision names, and returns the approver's request. A careless approver names no conflicts:
 // where there are some, nothing is approved.
 func (s *sandbox) approves(r *packagesv1.PackageRevision, from, to packagesv1.Lifecycle, isCareful bool) string {
 	a, conflicts := s.sees(r), s.conflicts(r)
@@ -104,7 +104,7 @@ func (s *sandbox) deletes(obj client.Object) string {
 	return fmt.Sprintf("%s: %v", obj.GetName(), err)
 }
 
-// replaces is kubectl replace --force: delete, wait, create. Whoever is in a hurry does not wait for long.
+// replaces is kubectl replace --force: delete, wait, create. A hurried operator does not wait for long.
 func (s *sandbox) replaces(obj client.Object) string {
 	said := s.deletes(obj)
 	for range 60 {
@@ -158,7 +158,7 @@ func (s *sandbox) deletesSet() string {
 	return said
 }
 
-// applies is kubectl apply of all that people want: what is gone is made again, and what differs is set back.
+// applies is kubectl apply of all objects that people want: missing objects are created, and changed ones are reset.
 func (s *sandbox) applies() (said string) {
 	for _, want := range s.wanted() {
 		err := env.Client.Create(s.Context(), want)
@@ -250,7 +250,7 @@ func (s *sandbox) resumes() (said string) {
 	return said
 }
 
-// acknowledges lets the variants go that the set's guard keeps, if it keeps any. What is left then is what people accept.
+// acknowledges lets the variants go that the set's guard keeps, if it keeps any. People accept the remaining ones.
 func (s *sandbox) acknowledges() string {
 	set := s.setObject()
 	err := env.Client.Get(s.Context(), client.ObjectKeyFromObject(set), set)
@@ -263,7 +263,7 @@ func (s *sandbox) acknowledges() string {
 	return fmt.Sprintf("%s: %v", set.Status.DeletionGuard.Digest, err)
 }
 
-// baseline is what of the set's variants people have accepted: all that it had when it came to rest for the first time.
+// baseline is the number of variants that people accepted: all that the set had when it first came to rest.
 type baseline struct {
 	accepted map[string]bool
 	// excused are those that people have deleted themselves, by name.

@@ -34,7 +34,7 @@ func readBare(dir string) *bareRepository {
 	return &bareRepository{dir: dir, commits: map[string]gitCommit{}, trees: map[string]map[string]string{}, blobs: map[string]string{}}
 }
 
-// refs are all branches and tags with what they are at. Other programs write meanwhile: a ref that moves to another name may be missing.
+// refs are all branches and tags with their objects. Other programs write meanwhile: a ref that moves to another name may be missing.
 func (b *bareRepository) refs() (map[string]string, error) {
 	found := map[string]string{}
 	packed, err := os.ReadFile(filepath.Join(b.dir, "packed-refs"))
@@ -154,7 +154,7 @@ func (b *bareRepository) filesOf(commit string) (map[string]string, error) {
 	return b.files(c.tree)
 }
 
-// content is what is in a blob.
+// content is the content of a blob.
 func (b *bareRepository) content(blob string) (string, error) {
 	if known, ok := b.blobs[blob]; ok || blob == "" {
 		return known, nil

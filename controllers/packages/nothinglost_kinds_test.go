@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/tests/testenv"
 )
 
-// losesKinds deletes some of the CustomResourceDefinitions, restores them, and applies what people want.
+// losesKinds deletes some of the CustomResourceDefinitions, restores them, and applies the objects that people want.
 func (s *sandbox) losesKinds(step sequenceStep) string {
 	all := []string{"packagerevisions", "packagevariants", "packagevariantsets", "repositories"}
 	var kinds []string

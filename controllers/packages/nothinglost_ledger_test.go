@@ -9,16 +9,16 @@ import (
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 )
 
-// approval is what an approver has seen and approved: the files of a package at a commit.
+// approval has the files of a package at the commit that an approver saw and approved.
 type approval struct {
 	branch, folder, commit string
 	files                  map[string]string
 	isExpired              bool
 }
 
-// ledger is what people did, and what of the branches is judged already.
+// ledger records the actions of people, and the commits of the branches that were judged.
 type ledger struct {
-	// pushed are the commits of people, with what they are, and removed those that a person took away.
+	// pushed are the commits of people with a description each, and removed those that a person removed.
 	pushed  map[string]string
 	removed map[string]bool
 	// discarded are tips of drafts that an approver had discarded.
@@ -28,7 +28,7 @@ type ledger struct {
 	// known are the commits of the branches that need no look any more.
 	known map[string]bool
 	tags  map[string]string
-	// published and gone are what approvers approved: content, and the removal of it.
+	// published is the approved content, and gone are the approved removals.
 	published, gone []*approval
 	// policies are those that each place had since the last rest.
 	policies map[place]map[packagesv1.ApprovalPolicy]bool
@@ -75,7 +75,7 @@ func (s *sandbox) nothingIsLost(refs map[string]string) string {
 	return ""
 }
 
-// judge checks what has become of the repository since the last time.
+// judge checks the changes of the repository since the last time.
 func (s *sandbox) judge() string {
 	refs := s.refs()
 	lost := s.nothingIsLost(refs)
@@ -170,7 +170,7 @@ func (s *sandbox) judgeRemoval(at place, was map[string]string) string {
 	return fmt.Sprintf("package %s left the branch, and no approval that holds names what it had", at)
 }
 
-// judgePublication checks that an approver saw what is published, or that it is what an approval by the spec may publish.
+// judgePublication checks that an approver saw the published content, or that the spec may approve it.
 func (s *sandbox) judgePublication(at place, was, is map[string]string) string {
 	for _, a := range s.ledger.published {
 		if a.branch == branches[at.repository] && a.folder == at.folder && maps.Equal(a.files, is) {

@@ -24,7 +24,7 @@ func (s *sandbox) upstreamOf(at place) (from *bareRepository, folder string) {
 	return s.readUp, "base"
 }
 
-// judgeAutomatic compares what was published without an approver with a model of its own: upstream's values, with those that people
+// judgeAutomatic compares content that was published without an approver with a model of its own: upstream's values, with those that people
 // have put on the branch. Where both changed the same, or upstream goes back, nothing is to be published so.
 func (s *sandbox) judgeAutomatic(at place, was, is map[string]string) string {
 	from, folder := s.upstreamOf(at)
@@ -70,10 +70,10 @@ func textsOf(b *bareRepository, files map[string]string) map[string]string {
 	return found
 }
 
-// written is what the controller writes into people's and upstream's objects: their namespace, and what they are merged by.
+// written are the fields that the controller writes into objects of people and upstream: the namespace, and the merge annotations.
 var written = regexp.MustCompile(`(?m)^  namespace: .*\n| # kpt-merge: .*$`)
 
-// withoutOwn leaves out what the controller writes by itself, and tells each value of the settings by itself.
+// withoutOwn omits the controller's own fields, and returns each value of the settings.
 func withoutOwn(texts map[string]string) map[string]string {
 	found := map[string]string{}
 	for name, text := range texts {

@@ -11,10 +11,10 @@ import (
 	"sluice.dev/sluice/tests/upstream"
 )
 
-// people are the two who edit with git.
+// people are the two persons that edit with git.
 var people = []string{"ada", "bob"}
 
-// git runs git in a repository, as somebody does who has it. It says whether git did as it was told.
+// git runs git in a repository, as a person with a clone does. It returns whether git succeeded.
 func (s *sandbox) git(in *upstream.Edited, stdin string, args ...string) (out string, isDone bool) {
 	cmd := upstream.Command(s.Context(), in.Dir(), nil, args...)
 	var stdout, stderr bytes.Buffer
@@ -109,28 +109,28 @@ func openFolder(ref string) string {
 }
 
 // edited are the files of an edit of a package at a commit.
-func (s *sandbox) edited(who, commit, folder string, kind int, isDraft bool) map[string]string {
+func (s *sandbox) edited(author, commit, folder string, kind int, isDraft bool) map[string]string {
 	files, err := s.read.filesOf(commit)
 	s.check(err)
 	edit, at := map[string]string{}, folder+"/settings.yaml"
 	values := settings(s.textAt(s.read, commit, at))
 	switch kind % 8 {
 	case 0, 1, 2:
-		values[fmt.Sprintf("p%d", kind%3)] = s.token(who)
+		values[fmt.Sprintf("p%d", kind%3)] = s.token(author)
 	case 3:
-		values[fmt.Sprintf("u%d", kind%4)] = s.token(who)
+		values[fmt.Sprintf("u%d", kind%4)] = s.token(author)
 	case 4, 5:
-		name := s.token(who)
-		return map[string]string{folder + "/" + name + ".yaml": configMap(name, map[string]string{"by": who})}
+		name := s.token(author)
+		return map[string]string{folder + "/" + name + ".yaml": configMap(name, map[string]string{"by": author})}
 	case 6:
 		if files[folder+"/extra.yaml"] != "" {
 			return map[string]string{folder + "/extra.yaml": ""}
 		}
-		values["p0"] = s.token(who)
+		values["p0"] = s.token(author)
 	case 7:
-		values["p1"] = s.token(who)
+		values["p1"] = s.token(author)
 		if isDraft {
-			edit["outside/"+s.token(who)+".txt"] = "a file that is in no package\n"
+			edit["outside/"+s.token(author)+".txt"] = "a file that is in no package\n"
 		}
 	}
 	edit[at] = configMap("settings", values)
@@ -138,24 +138,24 @@ func (s *sandbox) edited(who, commit, folder string, kind int, isDraft bool) map
 }
 
 // personPushes pushes an edit, and notes it.
-func (s *sandbox) personPushes(who, ref, on string, files map[string]string) string {
+func (s *sandbox) personPushes(author, ref, on string, files map[string]string) string {
 	commit := s.push(s.cluster, ref, on, files)
 	if commit == "" {
-		return fmt.Sprintf("%s was refused at %s", who, ref)
+		return fmt.Sprintf("%s was refused at %s", author, ref)
 	}
-	said := fmt.Sprintf("%s pushed %.8s to %s: %s", who, commit, ref, strings.Join(slices.Sorted(maps.Keys(files)), " "))
+	said := fmt.Sprintf("%s pushed %.8s to %s: %s", author, commit, ref, strings.Join(slices.Sorted(maps.Keys(files)), " "))
 	s.ledger.pushed[commit] = said
 	return said
 }
 
 // editsDraft has a person push to a draft or proposal.
 func (s *sandbox) editsDraft(step sequenceStep) string {
-	refs, who := s.refs(), people[step.b%2]
+	refs, author := s.refs(), people[step.b%2]
 	ref, ok := chosen(under(refs, "refs/heads/drafts/", "refs/heads/proposed/"), step.a)
 	if !ok {
 		return "no draft"
 	}
-	return s.personPushes(who, ref, refs[ref], s.edited(who, refs[ref], openFolder(ref), step.c, true))
+	return s.personPushes(author, ref, refs[ref], s.edited(author, refs[ref], openFolder(ref), step.c, true))
 }
 
 // folderOn chooses a branch and a package on it.
@@ -175,15 +175,15 @@ func (s *sandbox) editsBranch(step sequenceStep, isDraft bool) string {
 	if !ok {
 		return "no package"
 	}
-	who := people[step.c%2]
-	files := s.edited(who, tip, folder, step.c/2, isDraft)
+	author := people[step.c%2]
+	files := s.edited(author, tip, folder, step.c/2, isDraft)
 	if isDraft {
-		ref = "refs/heads/drafts/" + folder + "/" + s.token(who)
+		ref = "refs/heads/drafts/" + folder + "/" + s.token(author)
 	}
-	return s.personPushes(who, ref, tip, files)
+	return s.personPushes(author, ref, tip, files)
 }
 
-// takes has a person move a ref backwards or remove it: what is in no ref by that was taken away by a person.
+// takes has a person move a ref backwards or remove it: commits that no ref has after that were removed by a person.
 func (s *sandbox) takes(ref, old, to string) string {
 	before, err := s.read.reach(old)
 	s.check(err)
@@ -196,7 +196,7 @@ func (s *sandbox) takes(ref, old, to string) string {
 	}
 	refs := s.refs()
 	if !strings.HasPrefix(ref, "refs/heads/drafts/") && !strings.HasPrefix(ref, "refs/heads/proposed/") {
-		// Drafts that were begun on what the branch had are no place for it.
+		// Not on a draft that was begun on the branch.
 		for _, draft := range under(refs, "refs/heads/drafts/", "refs/heads/proposed/") {
 			delete(refs, draft)
 		}
@@ -233,16 +233,16 @@ func (s *sandbox) takesRef(step sequenceStep, isBack bool, prefixes ...string) s
 
 // renamesDraft has a person give a draft another name.
 func (s *sandbox) renamesDraft(step sequenceStep) string {
-	refs, who := s.refs(), people[step.b%2]
+	refs, author := s.refs(), people[step.b%2]
 	ref, ok := chosen(under(refs, "refs/heads/drafts/"), step.a)
 	if !ok {
 		return "no draft"
 	}
-	to := path.Dir(ref) + "/" + s.token(who)
+	to := path.Dir(ref) + "/" + s.token(author)
 	if !s.moveRefs(s.cluster, "create", to, refs[ref], "\n", "delete", ref, refs[ref]) {
 		return ref + " was moved meanwhile"
 	}
-	return fmt.Sprintf("%s renamed %s to %s", who, ref, to)
+	return fmt.Sprintf("%s renamed %s to %s", author, ref, to)
 }
 
 // drops has a person delete the newest tag of a blueprint.

@@ -22,7 +22,7 @@ const (
 	calm = 700 * time.Millisecond
 )
 
-// rests waits until nothing moves and what is reported is true. Else it says what is not.
+// rests waits until nothing moves and all status is true. Otherwise it returns the difference.
 func (s *sandbox) rests() string {
 	began, since, writes := time.Now(), time.Now(), s.writes.Load()
 	for {
@@ -34,7 +34,7 @@ func (s *sandbox) rests() string {
 		if time.Since(since) < calm && !isLate {
 			continue
 		}
-		// A server calls its webhooks for what the controllers push, too.
+		// A server also calls its webhooks for pushes of the controllers.
 		if s.calls() && !isLate {
 			since = time.Now()
 			continue
@@ -62,7 +62,7 @@ func (s *sandbox) calls() (isCalled bool) {
 	return isCalled
 }
 
-// rested notes what ends with a rest: an approval that was not carried out by now is none any more.
+// rested forgets the approvals that were not carried out before the rest.
 func (s *sandbox) rested() string {
 	if s.fleet.accepted == nil && env.Client.Get(s.Context(), client.ObjectKeyFromObject(s.setObject()), s.setObject()) == nil {
 		s.fleet.accepted = s.ofSet()
@@ -153,7 +153,7 @@ func (s *sandbox) untrueVariant(v *packagesv1.PackageVariant, refs map[string]st
 		return ""
 	}
 	if conditions.GetReason(v, "Ready") == packagesv1.UpstreamNotFoundReason {
-		return "" // What it says of its package is what was seen when there was an upstream.
+		return "" // Its status is of the time when it had an upstream.
 	}
 	if change := v.Status.Change; change != nil {
 		name := path.Join(at.Package, change.Workspace)

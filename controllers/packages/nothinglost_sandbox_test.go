@@ -54,7 +54,7 @@ type sandbox struct {
 	released map[string]int // by blueprint
 }
 
-// newSandbox makes what a sequence begins with.
+// newSandbox makes the objects and repositories that a sequence begins with.
 func newSandbox(p *plane, isHasty bool) *sandbox {
 	s := &sandbox{plane: p, isHasty: isHasty, ledger: newLedger(), fleet: &baseline{excused: map[string]bool{}}, suspended: map[string]bool{}, released: map[string]int{}, called: map[string]map[string]string{}}
 	s.blueprints, s.cluster = p.upstreams.Repository("blueprints.git"), p.upstreams.Repository("cluster.git")
@@ -156,7 +156,7 @@ func (s *sandbox) setObject() *packagesv1.PackageVariantSet {
 	return made
 }
 
-// token is a value that nobody has written before.
+// token is a new value.
 func (s *sandbox) token(author string) string {
 	s.tokens++
 	return fmt.Sprintf("%s-%d", author, s.tokens)

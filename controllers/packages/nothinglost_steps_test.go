@@ -49,7 +49,7 @@ const (
 	doKill              deed = "kill the manager"
 	// doLoseKinds is for sequences that run alone.
 	doLoseKinds deed = "kubectl delete crd, and restore"
-	// What lets all of it come to an end.
+	// The steps that bring all to an end.
 	doSettle deed = "wait for rest"
 )
 
@@ -98,7 +98,7 @@ var weights = []struct {
 // sequenceSteps is how many steps a sequence has.
 const sequenceSteps = 30
 
-// sequenceStep is a deed with the numbers that choose what it is done to.
+// sequenceStep is a deed with the numbers that choose its object.
 type sequenceStep struct {
 	deed    deed
 	a, b, c int
@@ -108,7 +108,7 @@ type sequenceStep struct {
 
 func (s sequenceStep) String() string { return fmt.Sprintf("%s (%d, %d, %d)", s.deed, s.a, s.b, s.c) }
 
-// sequenceOf is what happens, which the seed alone decides.
+// sequenceOf returns the steps, which depend on the seed alone.
 func sequenceOf(seed uint64) []sequenceStep {
 	random, all := rand.New(rand.NewPCG(seed, 30)), 0
 	for _, w := range weights {

@@ -12,12 +12,12 @@ import (
 	packagesv1 "sluice.dev/sluice/api/packages/v1alpha1"
 )
 
-// TestNoWorkOfAPersonIsLost plays random sequences of what two people with git, an approver and a hurried operator do to packages, and
+// TestNoWorkOfAPersonIsLost plays random sequences of changes to packages by two people with git, an approver and a hurried operator, and
 // checks after each step, with code that shares nothing with the product:
 //
 //   - each commit that a person pushed is in a branch or tag, unless a person took it away;
-//   - no package leaves a branch without an approval that named what it had;
-//   - what is published is what an approver saw, or what the model of an automatic approval makes;
+//   - no package leaves a branch without an approval that named its content;
+//   - published content was seen by an approver, or is that of the model of an automatic approval;
 //   - a set lets go of no more variants than people accepted;
 //   - at rest, status tells the truth about Git.
 //
@@ -100,7 +100,7 @@ func play(t *testing.T, seed uint64, steps []sequenceStep) {
 	}
 }
 
-// does takes a step, and says what was done. What is wrong at rest is untrue.
+// does takes a step, and describes it. A difference at rest is untrue.
 func (s *sandbox) does(step sequenceStep) (said, untrue string) {
 	if step.deed == doSettle {
 		return "", s.rests()
@@ -187,7 +187,7 @@ func (s *sandbox) doesWithObjects(step sequenceStep) string {
 	}
 }
 
-// doesToSpecs takes a step of an operator who edits, or kills the manager.
+// doesToSpecs takes a step of an operator that edits, or kills the manager.
 func (s *sandbox) doesToSpecs(step sequenceStep) string {
 	switch step.deed {
 	case doSetPolicy:

@@ -70,7 +70,7 @@ func TestABranchThatIsSetBackWaits(t *testing.T) {
 	}
 }
 
-// TestWhoTakesAPackageOverDoesNotTakeItBack: what another variant has published is newer.
+// TestWhoTakesAPackageOverDoesNotTakeItBack to older content than another variant has published.
 func TestWhoTakesAPackageOverDoesNotTakeItBack(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

@@ -136,7 +136,7 @@ func (k *revisions) Events(before, after *packagesv1.PackageRevision, s *sight, 
 	return nil
 }
 
-// revisionLabels are those of a revision's object: what its Kptfile has, as far as they can be labels, and hand the object to no program
+// revisionLabels are those of a revision's object: those of its Kptfile that can be labels, and hand the object to no program
 // that would prune it.
 func revisionLabels(r *pkgrepo.Revision) map[string]string {
 	labels := map[string]string{}

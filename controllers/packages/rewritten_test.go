@@ -65,7 +65,7 @@ func TestWithoutABaseEditsStay(t *testing.T) {
 	}
 }
 
-// TestADraftsLockReadsNothingElse: whoever may push to a draft sees nothing of a Repository or folder that the package was not made from.
+// TestADraftsLockReadsNothingElse: a draft shows nothing of a Repository or folder that the package was not made from.
 func TestADraftsLockReadsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, isFolder := range map[string]bool{"repository": false, "folder": true} {

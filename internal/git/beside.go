@@ -59,7 +59,7 @@ func (c *Client) StandsOn(ctx context.Context, remote Remote, tip, commit Want) 
 	return bases, err
 }
 
-// beside has each of the commits looked up in what the server sends of their histories without that of the tip.
+// beside looks up each of the commits in the histories that the server sends without that of the tip.
 func (c *Client) beside(ctx context.Context, remote Remote, tip Want, commits []Want, lookUp func(*pack, plumbing.Hash) error) error {
 	b := &besides{client: c, meter: &meter{}, tip: request{Want: tip, filter: allButCommits, whole: true}, left: commits, lookUp: lookUp}
 	defer func() { c.options.Observe(b.meter.total()) }()

@@ -23,8 +23,8 @@ type Difference struct {
 	Count int
 }
 
-// Differ compares the trees of two commits, each one of the bases or made here. An empty id stands for a tree with nothing in it. What is
-// the same on both sides is not read.
+// Differ compares the trees of two commits, each one of the bases or made here. An empty id stands for a tree with nothing in it. Folders
+// that are equal on both sides are not read.
 func (o *Objects) Differ(ctx context.Context, a, b string, d *Difference) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/pkgrepo"
 )
 
-// TestManyDraftsBesideManyInnerPackagesTakeNoTime: whoever may push drafts makes many of an outer package, and many inner packages.
+// TestManyDraftsBesideManyInnerPackagesTakeNoTime: a person with the right to push drafts makes many of an outer package, and many inner packages.
 func TestManyDraftsBesideManyInnerPackagesTakeNoTime(t *testing.T) {
 	t.Parallel()
 	const inner, drafts = 6_000, 60_000

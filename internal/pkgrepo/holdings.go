@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// holdings are what the snapshots of all repositories take, which last as long as the repositories. A tenant has at most half of what
-// all others leave, and a repository half of what the others of its tenant leave: so there is always something left for who comes next.
+// holdings are the bytes of the snapshots of all repositories, which last as long as the repositories. A tenant has at most half of what
+// all others leave, and a repository half of what the others of its tenant leave: so there is always memory left for the next one.
 // An eighth is for tenants that take a small part of it.
 type holdings struct {
 	most int64

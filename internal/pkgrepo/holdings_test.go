@@ -80,7 +80,7 @@ func TestLookingAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// TestTheWordsOfCommitsCount: whoever pushes drafts writes their messages, of which the trailers are kept.
+// TestTheWordsOfCommitsCount: the trailers of messages, which people write, stay in memory.
 func TestTheWordsOfCommitsCount(t *testing.T) {
 	t.Parallel()
 	const drafts = 200

@@ -47,8 +47,8 @@ func (e *explorer) unnamed() (found []string) {
 	return found
 }
 
-// nameKept counts the packages among them that the variants that want them have made: a person who deletes a tag has not given the
-// package to the outer one. It tells whether there are any.
+// nameKept adds those of the unnamed packages to the named ones that their variants have made: a person who deletes a tag has not given
+// the package to the outer one. It returns whether there are any.
 func (e *explorer) nameKept() bool {
 	s, isAny := e.snapshot, false
 	for _, pkg := range e.unnamed() {

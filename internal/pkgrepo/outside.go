@@ -35,8 +35,8 @@ func (p *plan) propose(ctx context.Context, t *task, pkg *Package) error {
 	return p.move(t, pkg, Draft, Proposed)
 }
 
-// isInside returns ErrOutside for an open change with files outside of its package's folder: its publication would leave them out. What
-// was made here alone has none.
+// isInside returns ErrOutside for an open change with files outside of its package's folder: its publication would omit them. A
+// change that was made here alone has none.
 func (p *plan) isInside(ctx context.Context, change *Revision) error {
 	if change.IsOwn {
 		return nil
@@ -50,7 +50,7 @@ func (p *plan) isInside(ctx context.Context, change *Revision) error {
 }
 
 // changesOutside compares an open change with the head of the branch and the commits of it that the change stands on. A draft that was
-// merged with the branch, or caught up with it, stands on several: what is as on one of them is no change.
+// merged with the branch, or caught up with it, stands on several: a file that equals that of one of them is unchanged.
 func (p *plan) changesOutside(ctx context.Context, change *Revision) (found git.Difference, err error) {
 	key := outsideKey{p.snapshot.known.remote, p.snapshot.Head, p.spot(p.snapshot, change.Commit, change.Package)}
 	if known, ok := recall[git.Difference](p.depot.memory, key); ok {
@@ -116,7 +116,7 @@ func (p *plan) isOutside(pkg string, tip *git.Commit) func(path string) bool {
 	}
 }
 
-// leastOutside compares the first of the commits with each of the bases, and returns what differs from the one that is most like it.
+// leastOutside compares the first of the commits with each of the bases, and returns the smallest difference.
 func (p *plan) leastOutside(ctx context.Context, commits []*git.Commit, bases []string, isOutside func(string) bool) (found git.Difference, err error) {
 	objects := p.depot.client.Compose(ctx, commits...)
 	defer func() { err = errors.Join(err, objects.Close()) }()

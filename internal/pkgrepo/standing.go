@@ -39,7 +39,7 @@ func (e *explorer) stand(ctx context.Context) error {
 	was, shown := e.stood()
 	c := &comparison{explorer: e, tags: tags, was: was, shown: shown, now: standing{head: s.Head, beside: map[string]bool{}, unsure: map[string]bool{}}}
 	if c.grow(); !c.isGrown && was.head != "" && s.Head != "" {
-		if err := e.fetchHead(ctx); err != nil { // It has to be read in any case, and may say that it stands on the earlier head.
+		if err := e.fetchHead(ctx); err != nil { // It must be read in any case, and its parent may be the earlier head.
 			return err
 		}
 		c.grow()
